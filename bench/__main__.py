@@ -1,0 +1,53 @@
+"""`python -m bench fires --jobs 1000000 --seconds 20 --rounds 3`, or `lag`, or `idle`; one JSON line per finding."""
+
+import argparse
+import asyncio
+import json
+
+import asyncpg
+
+from bench import fires, lag
+from chaos.postgres import Postgres
+
+SERVER = {"shared_buffers": "1GB", "max_wal_size": "4GB"}
+
+
+async def fresh(server: str, name: str) -> str:
+    admin = await asyncpg.connect(server)
+    await admin.execute(f"create database {name}")
+    await admin.close()
+    return server.replace("/postgres?", f"/{name}?")
+
+
+async def run(asked: argparse.Namespace, postgres: Postgres) -> None:
+    match asked.what:
+        case "fires":
+            print(json.dumps(await fires.main(postgres.url, asked.jobs, asked.seconds, asked.rounds)))
+        case "lag":
+            url = await fresh(postgres.url, "lag")
+            for runs in (5_000, 50_000):
+                for _ in range(asked.rounds):
+                    print(json.dumps(await lag.burst(url, runs)), flush=True)
+            print(json.dumps(await lag.idle(url, 200)), flush=True)
+        case _:
+            url = await fresh(postgres.url, "idle")
+            print(json.dumps(await lag.idle_minute(url, asked.jobs, postgres.postmaster)), flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="bench", description=__doc__)
+    parser.add_argument("what", choices=["fires", "lag", "idle"])
+    parser.add_argument("--jobs", type=int, default=1_000_000)
+    parser.add_argument("--seconds", type=float, default=20)
+    parser.add_argument("--rounds", type=int, default=3)
+    asked = parser.parse_args()
+    postgres = Postgres(**SERVER)
+    postgres.start()
+    try:
+        asyncio.run(run(asked, postgres))
+    finally:
+        postgres.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,44 @@
+# Everything CI asks for. `test` stays last, so that pytest's summary is the last thing anyone reads.
+check: lint types arrows test
+
+# Is it formatted, and free of what the linter knows?
+lint:
+    ruff format --check .
+    ruff check .
+
+# Let the formatter and the linter mend what they can.
+fix:
+    ruff check --fix .
+    ruff format .
+
+# Types, strict, over source and tests.
+types:
+    basedpyright
+
+# Do the arrows between the rooms point down?
+arrows:
+    lint-imports --no-logo
+
+# Run the tests; arguments go to pytest.
+test *args:
+    pytest {{ args }}
+
+# Rewrite store/schema.sql from what the migrations build.
+photograph:
+    python -m cronty.store.photograph
+
+# Lock the dependencies by hash; `just lock --upgrade` takes newer versions. Needs uv on the PATH.
+lock *args:
+    {{ compile }} {{ args }} -o requirements/runtime.txt pyproject.toml
+    {{ compile }} {{ args }} -o requirements/dev.txt -c requirements/runtime.txt --extra local --group dev pyproject.toml
+
+# Side by side with bare PostgreSQL, as ratios.
+bench *args:
+    python -m bench {{ args }}
+
+# kill -9, clock jumps, PostgreSQL restarts: do the promises hold?
+chaos *args:
+    python -m chaos {{ args }}
+
+# Annotations and index options are left out so that the files name no path and no host.
+compile := "uv pip compile --quiet --universal --python-version 3.12 --generate-hashes --no-annotate --no-emit-index-url --no-emit-find-links --custom-compile-command 'just lock'"

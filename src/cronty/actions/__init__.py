@@ -1,0 +1,1 @@
+"""Doing it: the only room that runs other people's code or calls out."""

@@ -1,0 +1,183 @@
+"""Registered functions: what they are called, what they take, and performing one."""
+
+import inspect
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, Final, cast, get_type_hints
+
+import orjson
+from pydantic import TypeAdapter
+from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
+
+from cronty.jobs.outcome import Done, Failed, Outcome, Snoozed
+from cronty.jobs.run import run_id
+
+MAX_RESULT_BYTES: Final = 64 * 1024
+MAX_ERROR: Final = 2000
+
+log = logging.getLogger("cronty.tasks")
+
+
+class PermanentError(Exception):
+    """Raised by a task to say that trying again can't help."""
+
+
+class Snooze(Exception):
+    """Raised by a task to be tried again after `wait`, without counting as a failure."""
+
+    def __init__(self, wait: timedelta) -> None:
+        super().__init__(f"snoozed for {wait}")
+        self.wait = wait
+
+
+@dataclass(slots=True)
+class CurrentRun:
+    """What a task may know about the run it performs."""
+
+    job_id: int
+    scheduled_for: datetime
+    attempt: int
+    stop_requested: bool = False
+
+    @property
+    def run_id(self) -> str:
+        """The same for every attempt: hand it to the outside as an idempotency key."""
+        return run_id(self.job_id, self.scheduled_for)
+
+
+_current: ContextVar[CurrentRun] = ContextVar("cronty_current_run")
+
+
+def current_run() -> CurrentRun:
+    """The run being performed; raises LookupError outside of one."""
+    return _current.get()
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A function under the name it is scheduled by."""
+
+    name: str
+    function: Callable[..., object]
+    is_async: bool
+    doc: str
+    parameters: Mapping[str, object]
+
+
+@dataclass(slots=True)
+class Registry:
+    """The tasks this process can perform."""
+
+    tasks: dict[str, Task] = field(default_factory=dict[str, Task])
+
+    def add(self, function: Callable[..., object], name: str | None = None) -> Task:
+        name = name or getattr(function, "__name__", "")
+        if not name or len(name) > 200:
+            raise ValueError(f"A task needs a name of 1 to 200 characters, not {name!r}.")
+        if name in self.tasks and self.tasks[name].function is not function:
+            raise ValueError(f"There is a task {name!r} already; give this one another name: @cronty.task(name=…).")
+        task = Task(
+            name,
+            function,
+            inspect.iscoroutinefunction(function),
+            inspect.getdoc(function) or "",
+            describe_parameters(function),
+        )
+        self.tasks[name] = task
+        return task
+
+    def published(self) -> list[tuple[str, str, str]]:
+        return [(task.name, orjson.dumps(task.parameters).decode(), task.doc) for task in self.tasks.values()]
+
+
+def describe_parameters(function: Callable[..., object]) -> dict[str, object]:
+    """A JSON Schema of the keyword form, plus `positional`: the names in the order arguments fill them."""
+    try:
+        hints = get_type_hints(function)
+    except Exception:  # a hint that can't be resolved only costs its check
+        hints = {}
+    properties: dict[str, object] = {}
+    required: list[str] = []
+    positional: list[str] = []
+    schema: dict[str, object] = {"type": "object", "properties": properties, "additionalProperties": False}
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            schema["more_positional"] = True
+            continue
+        if parameter.kind is parameter.VAR_KEYWORD:
+            schema["additionalProperties"] = True
+            continue
+        properties[parameter.name] = _schema_of(hints.get(parameter.name, Any), parameter)
+        if parameter.kind is not parameter.KEYWORD_ONLY:
+            positional.append(parameter.name)
+        if parameter.default is parameter.empty:
+            required.append(parameter.name)
+    return {**schema, "required": required, "positional": positional}
+
+
+def _schema_of(hint: Any, parameter: inspect.Parameter) -> dict[str, object]:
+    try:
+        schema = TypeAdapter[Any](hint).json_schema()
+    except (PydanticSchemaGenerationError, PydanticUserError):
+        schema = {}
+    if parameter.default is not parameter.empty:
+        try:
+            schema["default"] = orjson.loads(orjson.dumps(parameter.default))
+        except TypeError:
+            schema["default"] = str(parameter.default)
+    return schema
+
+
+def outcome_of_sync(task: Task, run: CurrentRun, arguments: str) -> Outcome:
+    """Perform a plain function in the calling thread; whatever it does becomes a value."""
+    try:
+        given = orjson.loads(arguments)
+        _current.set(run)
+        return Done(_result(task.function(*given["args"], **given["kwargs"])))
+    except BaseException as raised:
+        return _outcome_of(raised, task, run)
+
+
+async def outcome_of_async(task: Task, run: CurrentRun, arguments: str) -> Outcome:
+    """Perform a coroutine function; a cancellation passes through to whoever cancelled."""
+    try:
+        given = orjson.loads(arguments)
+        _current.set(run)
+        return Done(_result(await cast("Awaitable[object]", task.function(*given["args"], **given["kwargs"]))))
+    except Exception as raised:
+        return _outcome_of(raised, task, run)
+
+
+def _result(value: object) -> str | None:
+    if value is None:
+        return None
+    try:
+        text = orjson.dumps(value, default=str)
+    except Exception:
+        text = orjson.dumps(f"a {type(value).__name__} that isn't JSON")
+    if len(text) > MAX_RESULT_BYTES:
+        text = orjson.dumps({"truncated": True, "bytes": len(text), "most_kept": MAX_RESULT_BYTES})
+    return text.decode().replace("\\u0000", "\\ufffd")  # jsonb can't hold a NUL
+
+
+def _outcome_of(raised: BaseException, task: Task, run: CurrentRun) -> Outcome:
+    if isinstance(raised, Snooze):
+        return Snoozed(max(raised.wait, timedelta(0)))
+    try:
+        log.warning("task %s failed in %s, attempt %d", task.name, run.run_id, run.attempt, exc_info=raised)
+    except Exception:  # an exception whose own text raises must not take us down
+        log.warning("task %s failed in %s with a %s", task.name, run.run_id, type(raised).__name__)
+    return Failed(describe_error(raised), permanent=isinstance(raised, PermanentError))
+
+
+def describe_error(raised: BaseException) -> str:
+    """Type and message on one line, never a trace; callers see this."""
+    try:
+        message = str(raised).strip().split("\n", 1)[0]
+    except Exception:
+        message = "its message could not be read"
+    text = f"{type(raised).__name__}: {message}" if message else type(raised).__name__
+    return text[:MAX_ERROR].replace("\0", "\ufffd")

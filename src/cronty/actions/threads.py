@@ -1,0 +1,89 @@
+"""A pool of threads for plain functions that hands work over in crowds, not one by one.
+
+A hop to a thread and back costs more than a small task does. Here threads take calls from one shared line: an idle
+thread is woken only when there is a call nobody is about to take, and the event loop is woken once for all results
+that are ready. A slow call holds up nobody, because each thread wakes the next one before it starts.
+"""
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable
+
+
+class Threads:
+    """Calls must not raise; each one's result goes to `deliver` on the event loop, many at a time."""
+
+    def __init__(self, size: int, deliver: Callable[[list[object]], None]) -> None:
+        self._size = size
+        self._deliver = deliver
+        self._loop = asyncio.get_running_loop()
+        self._lock = threading.Lock()
+        self._calls: deque[Callable[[], object]] = deque()
+        self._results: list[object] = []
+        self._idle: list[threading.Lock] = []
+        self._started = 0
+        self._someone_is_coming = False
+        self._closed = False
+
+    def submit(self, calls: Iterable[Callable[[], object]]) -> None:
+        with self._lock:
+            self._calls.extend(calls)
+            self._call_one_more()
+
+    def close(self) -> None:
+        """Let the threads end after what they are doing."""
+        with self._lock:
+            self._closed = True
+            self._calls.clear()
+            for bell in self._idle:
+                bell.release()
+            self._idle.clear()
+
+    def _call_one_more(self) -> None:
+        if self._someone_is_coming or not self._calls:
+            return
+        if self._idle:
+            self._someone_is_coming = True
+            self._idle.pop().release()
+        elif self._started < self._size:
+            self._someone_is_coming = True
+            self._started += 1
+            threading.Thread(target=self._work, name=f"cronty-task-{self._started}", daemon=True).start()
+
+    def _work(self) -> None:
+        bell = threading.Lock()
+        bell.acquire()
+        first = True
+        while True:
+            with self._lock:
+                if first:
+                    self._someone_is_coming = first = False
+                if self._closed:
+                    return
+                call = self._calls.popleft() if self._calls else None
+                if call is None:
+                    self._idle.append(bell)
+                else:
+                    self._call_one_more()
+            if call is None:
+                bell.acquire()
+                first = True
+                continue
+            result = call()
+            with self._lock:
+                self._results.append(result)
+                ring = len(self._results) == 1
+            if ring:
+                self._wake_loop()
+
+    def _wake_loop(self) -> None:
+        try:
+            self._loop.call_soon_threadsafe(self._hand_over)
+        except RuntimeError:  # the loop has closed; nobody waits for results any more
+            self._closed = True
+
+    def _hand_over(self) -> None:
+        with self._lock:
+            results, self._results = self._results, []
+        self._deliver(results)

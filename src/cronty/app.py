@@ -1,0 +1,351 @@
+"""Puts it together: the public class `Cronty`, which opens and closes everything."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import AsyncExitStack
+from datetime import datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Self, overload
+
+from cronty.actions.tasks import Registry
+from cronty.engine.engine import Engine, EngineOptions
+from cronty.jobs.action import Action
+from cronty.jobs.answers import run_answer, scheduled_answer, status_answer, summary_answer, zone_of
+from cronty.jobs.job import Job
+from cronty.jobs.result import Err
+from cronty.scheduler import JobChanges, JobRequest, Scheduler
+from cronty.settings import Settings
+from cronty.store.database import Clock, Database
+from cronty.store.engine_store import EngineStore
+from cronty.store.job_store import Filter, JobStore
+from cronty.store.local import start_local_server
+from cronty.store.migrate import SchemaOutdated, migrate, pending_migrations
+
+type Answer = dict[str, object]
+
+
+class Cronty:
+    """A scheduler in your program: register tasks, open it, schedule.
+
+    `async with cronty:` runs door and engine on the current event loop; `start()` and `stop()` run them in a
+    background thread, and `wait()` makes a call from there. Without a database URL (argument, or
+    CRONTY_DATABASE_URL) a local PostgreSQL is started, which needs `cronty[local]`.
+    """
+
+    def __init__(
+        self,
+        database_url: str | None = None,
+        *,
+        owner: str = "local",
+        concurrency: int | None = None,
+        run_jobs: bool = True,
+        data_dir: Path | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        given = {"database_url": database_url, "concurrency": concurrency, "data_dir": data_dir}
+        self.settings = Settings(**{name: value for name, value in given.items() if value is not None})  # pyright: ignore[reportArgumentType]
+        self.owner = owner
+        self.registry = Registry()
+        self.run_jobs = run_jobs
+        self._clock = clock
+        self._stack = AsyncExitStack()
+        self._scheduler: Scheduler | None = None
+        self._engine: Engine | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._ending: asyncio.Event | None = None
+
+    # -- tasks --------------------------------------------------------------------------------------------------
+
+    @overload
+    def task[F: Callable[..., object]](self, function: F, /) -> F: ...
+    @overload
+    def task[F: Callable[..., object]](self, /, *, name: str) -> Callable[[F], F]: ...
+    def task(self, function: Callable[..., object] | None = None, /, *, name: str | None = None) -> object:
+        """Register a function (plain or async) under its own name, or under `name`."""
+
+        def register(function: Callable[..., object]) -> Callable[..., object]:
+            self.registry.add(function, name)
+            return function
+
+        return register if function is None else register(function)
+
+    # -- opening and closing ------------------------------------------------------------------------------------
+
+    async def __aenter__(self) -> Self:
+        try:
+            await self._open()
+        except BaseException:
+            await self._stack.aclose()
+            raise
+        return self
+
+    async def __aexit__(self, *_error: object) -> None:
+        self._scheduler = self._engine = None
+        await self._stack.aclose()
+
+    async def _open(self) -> None:
+        url = await self.open_database()
+        database = await Database(url, clock=self._clock).open()
+        self._stack.push_async_callback(database.close)
+        self._scheduler = Scheduler(JobStore(database), self.settings.zone)
+        if self.run_jobs:
+            hot = await Database(url, clock=self._clock, hot=True).open()
+            self._stack.push_async_callback(hot.close)
+            options = EngineOptions(
+                concurrency=self.settings.concurrency,
+                lease=self.settings.lease,
+                drain=self.settings.drain,
+                keep_days=self.settings.keep_days,
+                version=version("cronty"),
+            )
+            self._engine = Engine(EngineStore(hot), self.registry, url, options)
+            self._stack.push_async_callback(self._engine.stop)
+            await self._engine.start()
+
+    async def open_database(self) -> str:
+        """The database's URL, with its schema in place: a local one is migrated, anybody else's only checked."""
+        if self.settings.database_url is None:
+            url = await asyncio.to_thread(start_local_server, self.settings.data_dir)
+            await migrate(url)
+            return url
+        if missing := await pending_migrations(self.settings.database_url):
+            raise SchemaOutdated(
+                f"The database lacks {len(missing)} migration(s), {missing[0]} first. Run `cronty migrate`."
+            )
+        return self.settings.database_url
+
+    def start(self) -> None:
+        """Open in a background thread, for programs that aren't async; returns when it is ready."""
+        if self._thread is not None:
+            raise RuntimeError("Cronty is started already.")
+        ready = threading.Event()
+        failure: list[BaseException] = []
+
+        async def serve() -> None:
+            self._loop, self._ending = asyncio.get_running_loop(), asyncio.Event()
+            try:
+                async with self:
+                    ready.set()
+                    await self._ending.wait()
+            except BaseException as error:
+                failure.append(error)
+            finally:
+                ready.set()
+
+        self._thread = threading.Thread(target=lambda: asyncio.run(serve()), name="cronty", daemon=True)
+        self._thread.start()
+        ready.wait()
+        if failure:
+            self._thread.join()
+            self._thread = None
+            raise failure[0]
+
+    def stop(self) -> None:
+        """Close what `start` opened; runs in flight get their time to finish."""
+        if self._thread is None or self._loop is None or self._ending is None:
+            return
+        self._loop.call_soon_threadsafe(self._ending.set)
+        self._thread.join()
+        self._thread = None
+
+    def wait[T](self, call: Coroutine[Any, Any, T]) -> T:
+        """Make a call from a program that isn't async: `cronty.wait(cronty.list_jobs())`."""
+        if self._thread is None or self._loop is None:
+            call.close()
+            raise RuntimeError("Cronty isn't started; call cronty.start() first.")
+        return asyncio.run_coroutine_threadsafe(call, self._loop).result()
+
+    @property
+    def scheduler(self) -> Scheduler:
+        """The door itself, for any owner."""
+        if self._scheduler is None:
+            raise RuntimeError("Cronty isn't open; use `async with cronty:` or cronty.start() first.")
+        return self._scheduler
+
+    # -- jobs, as the third seed says them ----------------------------------------------------------------------
+
+    async def schedule_job(
+        self,
+        name: str,
+        task: str,
+        trigger_type: str,
+        trigger_config: Mapping[str, object],
+        args: Sequence[object] | None = None,
+        kwargs: Mapping[str, object] | None = None,
+        max_runs: int | None = None,
+        *,
+        timezone: str | None = None,
+        policy: Mapping[str, object] | None = None,
+        idempotency_key: str | None = None,
+        tags: Sequence[str] = (),
+        ends_at: datetime | None = None,
+    ) -> Answer:
+        """Make a job from a registered task and a trigger: `once`, `interval` or `cron`."""
+        request = JobRequest(
+            name,
+            Action(task, tuple(args or ()), dict(kwargs or {})),
+            trigger_type,
+            trigger_config,
+            timezone,
+            policy or {},
+            max_runs,
+            tags,
+            ends_at,
+            idempotency_key,
+        )
+        result = await self.scheduler.schedule(self.owner, request)
+        return _error(result) if isinstance(result, Err) else scheduled_answer(result.value)
+
+    async def list_jobs(
+        self,
+        status: str | None = None,
+        *,
+        limit: int = 100,
+        cursor: str | None = None,
+        name: str | None = None,
+        tag: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+    ) -> Answer:
+        """Jobs, those that fire next first, and how many match in all."""
+        wanted = Filter(status, name, tag, None, since, until)
+        result = await self.scheduler.list_jobs(self.owner, wanted, limit, cursor)
+        if isinstance(result, Err):
+            return _error(result)
+        page = result.value
+        return {
+            "jobs": [summary_answer(job) for job in page.jobs],
+            "total": page.total,
+            "cursor": page.cursor,
+        }
+
+    async def job_status(self, job_id: str | int) -> Answer:
+        """A job in full, with its last runs."""
+        result = await self.scheduler.show(self.owner, job_id)
+        if isinstance(result, Err):
+            return _error(result)
+        runs = await self.scheduler.list_runs(self.owner, job_id, limit=10)
+        return status_answer(result.value, [] if isinstance(runs, Err) else runs.value)
+
+    async def cancel_job(self, job_id: str | int) -> Answer:
+        """End a job; true also if it had ended already."""
+        result = await self.scheduler.cancel(self.owner, job_id)
+        return {"cancelled": result.is_ok, "job_id": str(job_id)}
+
+    async def pause_job(self, job_id: str | int) -> Answer:
+        return await self._status_after(self.scheduler.pause, job_id)
+
+    async def resume_job(self, job_id: str | int) -> Answer:
+        return await self._status_after(self.scheduler.resume, job_id)
+
+    async def delete_job(self, job_id: str | int) -> Answer:
+        """Hide a job for good; its runs are kept."""
+        result = await self.scheduler.delete(self.owner, job_id)
+        return _error(result) if isinstance(result, Err) else {"deleted": True, "job_id": str(job_id)}
+
+    async def edit_job(self, job_id: str | int, *, expected_version: int | None = None, **changes: Any) -> Answer:
+        """Change a job; the keywords are the fields of `JobChanges`, and `task`, `args`, `kwargs`."""
+        shown = await self.scheduler.show(self.owner, job_id)
+        if isinstance(shown, Err):
+            return _error(shown)
+        parts = {key: changes.pop(key) for key in ("task", "args", "kwargs") if key in changes}
+        if parts:
+            action = shown.value.action
+            changes["action"] = Action(
+                parts.get("task", action.task),
+                tuple(parts.get("args", action.args)),
+                parts.get("kwargs", action.kwargs),
+            )
+        result = await self.scheduler.edit(self.owner, job_id, JobChanges(**changes), expected_version)
+        return _error(result) if isinstance(result, Err) else scheduled_answer(result.value)
+
+    async def run_job_now(self, job_id: str | int) -> Answer:
+        """Run a job once, now, beside its schedule."""
+        result = await self.scheduler.run_now(self.owner, job_id)
+        return _error(result) if isinstance(result, Err) else {"run_id": result.value, "job_id": str(job_id)}
+
+    async def list_runs(self, job_id: str | int, *, limit: int = 20, state: str | None = None) -> Answer:
+        """The slots of a job, newest first, each with its verdict and reason."""
+        shown = await self.scheduler.show(self.owner, job_id)
+        result = await self.scheduler.list_runs(self.owner, job_id, limit, state=state)
+        if isinstance(result, Err) or isinstance(shown, Err):
+            return _error(result if isinstance(result, Err) else shown)  # pyright: ignore[reportArgumentType]
+        return {"runs": [run_answer(run, zone_of(shown.value)) for run in result.value]}
+
+    async def list_tasks(self) -> Answer:
+        """What may be scheduled."""
+        tasks = await self.scheduler.list_tasks()
+        return {"tasks": [{"name": task.name, "parameters": task.parameters, "doc": task.doc} for task in tasks]}
+
+    async def _status_after(
+        self, act: Callable[[str, str | int], Coroutine[Any, Any, object]], job_id: str | int
+    ) -> Answer:
+        result = await act(self.owner, job_id)
+        return _error(result) if isinstance(result, Err) else await self.job_status(job_id)
+
+    # -- the agenda, as the second seed says it -----------------------------------------------------------------
+
+    async def schedule_prompt(self, at: datetime, prompt: str) -> int:
+        """Put a prompt for an agent on the agenda; answers with its number."""
+        action = Action("prompt", (), {"prompt": prompt})
+        result = await self.scheduler.schedule(
+            self.owner, JobRequest(prompt[:80] or "prompt", action, "once", {"run_at": at})
+        )
+        if isinstance(result, Err):
+            raise ValueError(result.message)
+        return result.value.id
+
+    async def list_scheduled_tasks(
+        self, status: str = "pending", since: datetime | None = None, until: datetime | None = None
+    ) -> list[Job]:
+        """The agenda by status and range, ordered by fire time."""
+        found: list[Job] = []
+        cursor: str | None = None
+        while True:
+            wanted = Filter(status, task="prompt", since=since, until=until)
+            result = await self.scheduler.list_jobs(self.owner, wanted, 1000, cursor)
+            if isinstance(result, Err):
+                raise ValueError(result.message)
+            found += result.value.jobs
+            cursor = result.value.cursor
+            if cursor is None:
+                return found
+
+    async def update_scheduled_task(
+        self, task_id: int, *, fire_at: datetime | None = None, prompt: str | None = None
+    ) -> int:
+        """Change an item that is still pending; how many rows changed, so 0 if there is none to edit."""
+        if fire_at is None and prompt is None:
+            raise ValueError("Give at least one of fire_at and prompt.")
+        changes = JobChanges(
+            action=None if prompt is None else Action("prompt", (), {"prompt": prompt}),
+            name=None if prompt is None else prompt[:80] or "prompt",
+            trigger_type=None if fire_at is None else "once",
+            trigger_config=None if fire_at is None else {"run_at": fire_at},
+        )
+        return await self._while_pending(
+            task_id, lambda version: self.scheduler.edit(self.owner, task_id, changes, version)
+        )
+
+    async def cancel_scheduled_task(self, task_id: int) -> int:
+        """Cancel an item that is still pending; how many rows changed."""
+        return await self._while_pending(task_id, lambda _version: self.scheduler.cancel(self.owner, task_id))
+
+    async def _while_pending(self, task_id: int, act: Callable[[int], Coroutine[Any, Any, object]]) -> int:
+        shown = await self.scheduler.show(self.owner, task_id)
+        if isinstance(shown, Err) or shown.value.status != "pending" or shown.value.action.kind != "prompt":
+            return 0
+        result = await act(shown.value.version)
+        if isinstance(result, Err):
+            if result.code in ("not_found", "not_editable", "version_conflict"):
+                return 0
+            raise ValueError(result.message)
+        return 1
+
+
+def _error(err: Err) -> Answer:
+    """The one place that turns an `Err` into the shape of the third seed."""
+    return {"error": err.message, "hint": err.hint} if err.hint else {"error": err.message}

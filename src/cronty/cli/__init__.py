@@ -1,0 +1,1 @@
+"""The same, as commands; and work, migrate, doctor."""

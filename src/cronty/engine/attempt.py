@@ -1,0 +1,31 @@
+"""One try at a run, from claim to settlement."""
+
+from asyncio import Task as AsyncTask
+from dataclasses import dataclass
+from datetime import datetime
+
+from cronty.actions.tasks import CurrentRun, Task
+from cronty.jobs.outcome import Outcome
+from cronty.jobs.policy import Policy
+
+
+@dataclass(slots=True, eq=False)
+class Attempt:
+    """`worker` is who claimed it: it fences the settlement even if this process has a new name by then."""
+
+    job_id: int
+    slot: datetime
+    number: int
+    worker: int
+    task: Task
+    arguments: str
+    policy: Policy
+    failing: bool
+    failures: int = 0
+    crashes: int = 0
+    started: float = 0.0
+    ended: float = 0.0
+    outcome: Outcome | None = None
+    run: CurrentRun | None = None
+    handle: AsyncTask[None] | None = None
+    over: bool = False

@@ -1,0 +1,79 @@
+"""Claims runs that wait: retries, rescued ones, those that fired where there was no room or no such task."""
+
+from collections.abc import Callable
+from typing import Final
+
+from cronty.actions.tasks import Registry
+from cronty.engine.attempt import Attempt
+from cronty.engine.working import Working
+from cronty.jobs.policy import load_policy
+from cronty.store.engine_store import EngineStore
+
+BATCH: Final = 500
+
+TOGETHER: Final = (BATCH, 50, 1)
+"""How many runs that have crashed 0, 1, 2 times a worker performs at once: a run that takes its worker down is found
+by ever smaller groups, so that the others aren't quarantined with it."""
+
+
+class Claiming:
+    """The duty of claiming from the queue."""
+
+    def __init__(self, store: EngineStore, registry: Registry, working: Working, worker: Callable[[], int]) -> None:
+        self._store = store
+        self._registry = registry
+        self._working = working
+        self._worker = worker
+
+    async def step(self) -> float:
+        """Claim a batch of each kind; 0 if there may be more, else seconds until the next one is due."""
+        tasks = list(self._registry.tasks)
+        if not tasks:
+            return float("inf")
+        claimed = 0
+        full = False
+        for crashes, together in enumerate(TOGETHER):
+            limit = together if crashes == 0 else together - self._working.suspects[crashes]
+            if limit <= 0:
+                full = True
+                continue
+            count, refused = await self._claim(tasks, crashes, limit)
+            claimed += count
+            full = full or refused
+        if claimed:
+            return 0
+        if full:
+            return 0.05
+        seconds = await self._store.seconds_until_queued(tasks)
+        return max(0.05, seconds) if seconds is not None else float("inf")
+
+    async def _claim(self, tasks: list[str], crashes: int, limit: int) -> tuple[int, bool]:
+        """How many were claimed, and whether there was no room to try."""
+        places = self._working.reserve(limit)
+        if not places:
+            return 0, True
+        worker = self._worker()
+        try:
+            rows = await self._store.claim_runs(worker, tasks, crashes, places)
+        except BaseException:
+            self._working.release(places)
+            raise
+        self._working.release(places - len(rows))
+        self._working.take(
+            [
+                Attempt(
+                    row["job_id"],
+                    row["scheduled_for"],
+                    row["attempt"],
+                    worker,
+                    self._registry.tasks[row["task"]],
+                    row["arguments"],
+                    load_policy(row["policy"]),
+                    row["failing"],
+                    row["failures"],
+                    row["crashes"],
+                )
+                for row in rows
+            ]
+        )
+        return len(rows), False

@@ -1,0 +1,191 @@
+"""One worker process: its lease, its duties, and how it leaves."""
+
+import asyncio
+import os
+import socket
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from time import monotonic
+from typing import Final
+
+from cronty import telemetry
+from cronty.actions.tasks import Registry
+from cronty.engine.claiming import Claiming
+from cronty.engine.firing import Firing
+from cronty.engine.loop import Step, keep_doing
+from cronty.engine.rescuing import Rescuing
+from cronty.engine.settling import Settling
+from cronty.engine.working import Working
+from cronty.store.engine_store import EngineStore
+from cronty.store.listen import listen
+from cronty.timing import tzdata_version
+
+EXPIRE_EVERY: Final = 0.25
+PRUNE_EVERY: Final = 3600.0
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class EngineOptions:
+    """`lease` and `drain` are seconds; `keep_days` is how much history is kept."""
+
+    concurrency: int = 50
+    lease: float = 30.0
+    drain: float = 30.0
+    keep_days: float = 90.0
+    version: str = "0"
+
+
+class Engine:
+    """Everything that happens when nobody asks. `start` it, `stop` it; tests call the steps of its duties."""
+
+    def __init__(self, store: EngineStore, registry: Registry, url: str, options: EngineOptions) -> None:
+        self._store = store
+        self._registry = registry
+        self._url = url
+        self._options = options
+        self._tasks: list[asyncio.Task[None]] = []
+        self._lease_ends = 0.0
+        self._stopping = asyncio.Event()
+        self._finished = asyncio.Event()
+        self._wakes: dict[str, asyncio.Event] = {}
+        self.worker = 0
+        self.working = Working(options.concurrency, lambda: self._wake("settle"))
+        self.firing = Firing(store, registry, self.working, lambda: self.worker)
+        self.firing.more = lambda: self._wake("fire 2")
+        self.claiming = Claiming(store, registry, self.working, lambda: self.worker)
+        self.settling = Settling(store, self.working, lambda: self._wake("claim"))
+        self.rescuing = Rescuing(store, options.lease / 3)
+
+    async def start(self) -> None:
+        await self.enlist()
+        telemetry.worker_started(self.worker, _name(), len(self._registry.tasks))
+        self._duty("fire", self._fire, self._stopping)
+        self._duty("fire 2", self._fire_more, self._stopping)
+        self._duty("claim", self._claim, self._stopping)
+        self._duty("rescue", self.rescuing.step, self._stopping)
+        self._duty("prune", self._prune, self._stopping)
+        self._duty("settle", self.settling.step, self._finished)
+        self._duty("beat", self._beat, self._finished)
+        self._duty("expire", self._expire, self._finished)
+        self._duty("listen", self._listen, self._finished)
+
+    async def enlist(self) -> None:
+        """Make ready what firing needs, and take a lease."""
+        await self._store.make_partitions()
+        await self._store.publish_tasks(self._registry.published())
+        await self._register()
+
+    async def stop(self) -> None:
+        """Stop firing, finish what runs within the drain time, hand the rest over, and give up the lease."""
+        self._stopping.set()
+        self._wake_all()
+        unfinished = 0
+        if not await self.working.wait_until_empty(self._options.drain):
+            unfinished = self.working.in_flight
+            self.working.interrupt()
+            await self.working.wait_until_empty(5)
+        self._finished.set()
+        self._wake_all()
+        if not self.working.in_flight:  # else the lease stays until it passes, and others rescue what is left
+            with suppress(Exception):
+                async with asyncio.timeout(5):
+                    await self._store.leave(self.worker)
+                    await self._store.notify("queue")
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._tasks.clear()
+        self.working.close()
+        telemetry.worker_stopped(self.worker, unfinished)
+
+    # -- duties -------------------------------------------------------------------------------------------------
+
+    def _duty(self, name: str, step: Step, until: asyncio.Event) -> None:
+        wake = self._wakes.setdefault(name, asyncio.Event())
+        self._tasks.append(asyncio.create_task(keep_doing(name, step, wake=wake, stop=until), name=f"cronty {name}"))
+
+    async def _fire(self) -> float:
+        await self._hold_lease()
+        return await self.firing.step()
+
+    async def _fire_more(self) -> float:
+        """The second pair of hands: works only while the first one finds full batches."""
+        if not self.firing.crowded:
+            return float("inf")
+        await self._hold_lease()
+        rest = await self.firing.step()
+        return 0 if rest == 0 else float("inf")
+
+    async def _claim(self) -> float:
+        await self._hold_lease()
+        return await self.claiming.step()
+
+    async def _beat(self) -> float:
+        if await self._store.beat(self.worker, self._options.lease):
+            self._lease_ends = monotonic() + self._options.lease
+            for job_id, slot in await self._store.take_stops(self.worker):
+                self.working.stop(job_id, slot)
+        else:
+            await self._register()
+        return self._options.lease / 3
+
+    async def _expire(self) -> float:
+        self.working.expire()
+        return EXPIRE_EVERY
+
+    async def _prune(self) -> float:
+        await self._store.make_partitions()
+        await self._store.publish_tasks(self._registry.published())
+        await self._store.prune(timedelta(days=self._options.keep_days).total_seconds())
+        return PRUNE_EVERY
+
+    async def _register(self) -> None:
+        before = self.worker
+        asked_at = monotonic()
+        self.worker = await self._store.register_worker(
+            _name(), self._options.version, tzdata_version(), self._options.concurrency, self._options.lease
+        )
+        self._lease_ends = asked_at + self._options.lease
+        if before:
+            telemetry.lease_lost(before, self.worker)
+
+    async def _hold_lease(self) -> None:
+        """Claim nothing under a lease that may have passed, as after being frozen: renew it first."""
+        if monotonic() >= self._lease_ends:
+            await self._beat()
+
+    # -- being woken --------------------------------------------------------------------------------------------
+
+    async def _listen(self) -> float:
+        await listen(self._url, self._hear)
+        return 1.0
+
+    def _hear(self, message: str) -> None:
+        word, _, detail = message.partition(" ")
+        match word:
+            case "due":
+                self.firing.low.lower(_EPOCH + timedelta(seconds=float(detail)))
+                self._wake("fire")
+            case "queue":
+                self._wake("claim")
+            case "stop" if detail == str(self.worker):
+                self._wake("beat")
+            case "listening":  # whatever was said before wasn't heard
+                self.firing.low.forget()
+                self._wake_all()
+            case _:
+                pass
+
+    def _wake(self, duty: str) -> None:
+        if wake := self._wakes.get(duty):
+            wake.set()
+
+    def _wake_all(self) -> None:
+        for wake in self._wakes.values():
+            wake.set()
+
+
+def _name() -> str:
+    return f"{socket.gethostname()}:{os.getpid()}"

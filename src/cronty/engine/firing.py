@@ -1,0 +1,217 @@
+"""Turns due slots into runs: lock a batch, plan each job, write everything in sets, commit."""
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from functools import lru_cache
+from time import monotonic
+from typing import Final
+
+from cronty import telemetry
+from cronty.actions.tasks import Registry
+from cronty.engine.attempt import Attempt
+from cronty.engine.working import Working
+from cronty.jobs.firing import rows_of
+from cronty.jobs.policy import Policy, load_policy
+from cronty.store.engine_store import DueJobs, EngineStore, Fired, Moved
+from cronty.timing import CatchUp, Cron, Interval, Once, Plan, Trigger, plan
+
+BATCH: Final = 500
+PATIENCE: Final = 1.0
+"""How long a full worker waits for room before it fires into the queue, for others to claim."""
+
+SWEEP_EVERY: Final = 5.0
+"""How often to look below the low-water mark, where a crashed process may have left locked jobs behind."""
+
+MARGIN: Final = timedelta(seconds=2)
+
+
+class LowWater:
+    """Below this nothing is due: a poll that starts here is spared the dead left edge of the index."""
+
+    def __init__(self) -> None:
+        self._mark: datetime | None = None
+        self._swept = 0.0
+
+    def bound(self) -> datetime | None:
+        """Where the next poll starts; None, which means everywhere, every few seconds."""
+        if monotonic() - self._swept > SWEEP_EVERY:
+            self._swept = monotonic()
+            return None
+        return self._mark
+
+    @property
+    def mark(self) -> datetime | None:
+        return self._mark
+
+    def found(self, latest: datetime) -> None:
+        self._mark = latest
+
+    def found_nothing(self, now: datetime) -> None:
+        self._mark = now - MARGIN
+
+    def lower(self, moment: datetime) -> None:
+        """A job was made or changed, and is due at `moment`."""
+        if self._mark is not None and moment < self._mark:
+            self._mark = moment
+
+    def forget(self) -> None:
+        self._mark = None
+
+
+class Batch:
+    """What one locked batch becomes; filled job by job, written at once."""
+
+    def __init__(self) -> None:
+        self.fired = Fired([], [], [], [])
+        self.attempts: list[Attempt] = []
+        self.moved: list[Moved] = []
+        self.stopped: list[tuple[int, datetime]] = []
+        self.missed: list[tuple[int, str]] = []
+        self.broken: list[tuple[int, str]] = []
+
+
+class Firing:
+    """The duty of firing; any number of them may run at once, here and elsewhere."""
+
+    def __init__(self, store: EngineStore, registry: Registry, working: Working, worker: Callable[[], int]) -> None:
+        self._store = store
+        self._tasks = registry.tasks
+        self._working = working
+        self._worker = worker
+        self.low = LowWater()
+        self.crowded = False
+        self.more: Callable[[], None] = lambda: None
+
+    async def step(self) -> float:
+        """Fire one batch; 0 if there may be more, else seconds until the next slot."""
+        await self._working.wait_for_room(PATIENCE)
+        places = self._working.reserve(BATCH)
+        limit = places or BATCH
+        batch = Batch()
+        low = self.low.bound()
+        try:
+            async with self._store.due_jobs(low, limit) as due:
+                count = len(due.rows)
+                self.crowded = count == limit
+                if self.crowded:
+                    self.more()
+                if count:
+                    worker = self._worker()
+                    self._plan_all(due, batch, places, worker)
+                    await self._write(due, batch, worker, due.rows[0]["now"])
+        except BaseException:
+            self.low.forget()  # what was locked is due again, and lies below the mark
+            self._working.release(places)
+            raise
+        self._working.release(places - len(batch.attempts))
+        self._working.take(batch.attempts)
+        if count == limit:
+            return 0
+        seconds = await self._store.seconds_until_due(self.low.mark if count else low)
+        return max(0.0, seconds) if seconds is not None else float("inf")
+
+    async def _write(self, due: DueJobs, batch: Batch, worker: int, now: datetime) -> None:
+        if batch.fired.job_ids:
+            await due.fire(batch.fired, worker, now)
+        if batch.moved:
+            await due.move(batch.moved, now)
+        if batch.stopped:
+            await due.stop_previous(batch.stopped, now, "a later slot replaced it")
+        if batch.missed:
+            await due.note_missed(batch.missed)
+        for job_id, reason in batch.broken:
+            await due.set_aside(job_id, reason, now)
+            telemetry.job_set_aside(job_id, reason)
+
+    def _plan_all(self, due: DueJobs, batch: Batch, places: int, worker: int) -> None:
+        fired, attempts, tasks = batch.fired, batch.attempts, self._tasks
+        latest: datetime | None = None
+        for row in due.rows:
+            (
+                now,
+                job_id,
+                owner_id,
+                next_at,
+                delay,
+                period,
+                expression,
+                zone,
+                executed,
+                max_runs,
+                ends_at,
+                task,
+                arguments,
+                stored_policy,
+                failing,
+                in_flight,
+            ) = row
+            if latest is None or next_at > latest:
+                latest = next_at
+            slot = next_at
+            if delay:
+                late = timedelta(seconds=delay)
+                slot, now = slot - late, now - late
+            policy, catch_up = _policy(stored_policy)
+            remaining = None if max_runs is None else max_runs - executed
+            if in_flight is not None and policy.overlap == "skip":
+                remaining = None  # a skipped slot isn't an execution
+            try:
+                trigger = _trigger(slot, period, expression, zone)
+                planned = plan(trigger, slot, now, catch_up, ends_at=ends_at, remaining=remaining)
+            except Exception as broken:  # pure code, so nothing is half done; the batch goes on
+                batch.broken.append((job_id, f"{type(broken).__name__}: {broken}"))
+                continue
+            known = tasks.get(task)
+            if (
+                known is not None
+                and in_flight is None
+                and len(planned.runs) == 1
+                and not planned.passed
+                and len(attempts) < places
+            ):
+                fired.job_ids.append(job_id)
+                fired.slots.append(slot)
+                fired.next_slots.append(planned.next_at)
+                fired.owner_ids.append(owner_id)
+                attempts.append(Attempt(job_id, slot, 1, worker, known, arguments, policy, failing))
+            else:
+                self._explain(batch, job_id, owner_id, task, policy, planned, in_flight)
+        if latest is not None:
+            self.low.found(latest)
+
+    def _explain(
+        self,
+        batch: Batch,
+        job_id: int,
+        owner_id: int,
+        task: str,
+        policy: Policy,
+        planned: Plan,
+        in_flight: datetime | None,
+    ) -> None:
+        rows = rows_of(planned, policy.overlap, in_flight)
+        batch.moved.append(Moved(job_id, owner_id, task, rows, planned.next_at))
+        if in_flight is not None and policy.overlap == "cancel_previous" and planned.runs:
+            batch.stopped.append((job_id, in_flight))
+        if planned.next_at is None and not planned.runs and rows and in_flight is None:
+            batch.missed.append((job_id, f"{rows[-1].state}: {rows[-1].reason}"))
+
+
+@lru_cache(maxsize=4096)
+def _policy(stored: str) -> tuple[Policy, CatchUp]:
+    policy = load_policy(stored)
+    return policy, policy.catching_up()
+
+
+@lru_cache(maxsize=65536)
+def _cron(expression: str, zone: str) -> Cron:
+    return Cron(expression, zone)
+
+
+def _trigger(slot: datetime, period: int | None, expression: str | None, zone: str | None) -> Trigger:
+    """Any slot of an interval serves as its anchor: the others lie whole periods away."""
+    if expression is not None:
+        return _cron(expression, zone or "UTC")
+    if period is not None:
+        return Interval(timedelta(microseconds=period), slot)
+    return Once(slot)

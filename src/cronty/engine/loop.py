@@ -1,0 +1,33 @@
+"""The one loop: repeat a step, rest as long as it says or until woken, survive whatever it throws."""
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Final
+
+from cronty import telemetry
+
+type Step = Callable[[], Awaitable[float]]
+"""Does its duty once and answers how many seconds it may rest; 0 means that there may be more to do."""
+
+LONGEST_REST: Final = 30.0
+
+
+async def keep_doing(name: str, step: Step, *, wake: asyncio.Event, stop: asyncio.Event) -> None:
+    """Whoever sets `stop` sets `wake` too."""
+    failures = 0
+    while not stop.is_set():
+        wake.clear()  # before the step, so that a wake during it is not lost
+        try:
+            rest = await step()
+            failures = 0
+        except Exception as error:
+            failures += 1
+            telemetry.step_failed(name, error, failures)
+            rest = min(0.1 * 2**failures, 2.0) * (0.5 + random.random() / 2)
+            await asyncio.sleep(rest)  # a wake must not turn an outage into a busy loop
+            continue
+        if rest > 0:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(wake.wait(), min(rest, LONGEST_REST))

@@ -1,0 +1,33 @@
+"""Takes back what workers that are gone had claimed, and frees what waits for nothing."""
+
+from time import monotonic
+from typing import Final
+
+from cronty import telemetry
+from cronty.jobs.retry import MAX_CRASHES
+from cronty.store.engine_store import EngineStore
+
+SWEEP_EVERY: Final = 60.0
+"""How often to look for runs whose worker isn't listed at all, as after a crash between expiring and rescuing."""
+
+
+class Rescuing:
+    """The duty of rescuing; every engine does it, and the database decides who was first."""
+
+    def __init__(self, store: EngineStore, every: float) -> None:
+        self._store = store
+        self._every = every
+        self._swept = 0.0
+
+    async def step(self) -> float:
+        expired = await self._store.expire_workers()
+        if expired or monotonic() - self._swept > SWEEP_EVERY:
+            rescued = await self._store.rescue(MAX_CRASHES)
+            self._swept = monotonic()
+            if rescued.runs or rescued.quarantined:
+                telemetry.rescued(expired, rescued.runs, rescued.quarantined)
+                await self._store.notify("queue")
+        if released := await self._store.release_stuck():
+            telemetry.released_stuck(released)
+            await self._store.notify("queue")
+        return self._every

@@ -1,0 +1,123 @@
+"""Writes down how attempts ended, in sets, fenced by attempt and worker."""
+
+import random
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from time import monotonic
+from typing import Final
+
+from cronty import telemetry
+from cronty.engine.attempt import Attempt
+from cronty.engine.working import Working
+from cronty.jobs.outcome import Done, Failed, Interrupted, Snoozed
+from cronty.jobs.retry import after_attempt
+from cronty.store.engine_store import EngineStore, Other, Success
+
+BATCH: Final = 1000
+
+
+class Settling:
+    """A batch that couldn't be written is kept and written again: the fence makes repeating it safe."""
+
+    def __init__(self, store: EngineStore, working: Working, requeued: Callable[[], None]) -> None:
+        self._store = store
+        self._working = working
+        self._tell_requeued = requeued
+        self._held: list[Attempt] = []
+
+    @property
+    def idle(self) -> bool:
+        return not self._held
+
+    async def step(self) -> float:
+        """Settle what has ended; 0 if there may be more."""
+        if not self._held:
+            self._held = self._working.take_ended(BATCH)
+        if not self._held:
+            return float("inf")
+        by_worker: dict[int, list[Attempt]] = defaultdict(list)
+        for attempt in self._held:
+            by_worker[attempt.worker].append(attempt)
+        for worker, attempts in by_worker.items():
+            await self._settle(worker, attempts)
+        settled, self._held = self._held, []
+        self._working.settled(settled)
+        return 0
+
+    async def _settle(self, worker: int, attempts: Sequence[Attempt]) -> None:
+        now = monotonic()
+        successes: list[Success] = []
+        others: list[Other] = []
+        for one in attempts:
+            outcome = one.outcome
+            took, ago = one.ended - one.started, now - one.ended
+            if isinstance(outcome, Done):
+                successes.append(Success(one.job_id, one.slot, one.number, outcome.result, ago, took))
+            else:
+                others.append(_other(one, ago, took))
+        accepted = 0
+        if successes:
+            accepted += await self._store.settle_done(worker, successes)
+        if others:
+            accepted += await self._store.settle_rest(worker, others)
+        if accepted < len(attempts):
+            late = [(one.job_id, one.slot, one.number, _reported(one)) for one in attempts]
+            if count := await self._store.mark_superseded(worker, late):
+                telemetry.superseded(count)
+        await self._after(attempts, others)
+
+    async def _after(self, attempts: Sequence[Attempt], others: Sequence[Other]) -> None:
+        """What a settlement means to others: the job's failures, and runs that waited for this one."""
+        recovered = [one.job_id for one in attempts if one.failing and isinstance(one.outcome, Done)]
+        if recovered:
+            await self._store.clear_failing(recovered)
+        queueing = [
+            (one.job_id, one.slot)
+            for one in attempts
+            if one.policy.overlap in ("queue", "cancel_previous")
+            or (one.policy.catch_up == "all" and one.policy.serial)
+        ]
+        if queueing and await self._store.release_behind(queueing):
+            await self._store.notify("queue")
+            self._tell_requeued()
+        if any(one.wait is not None for one in others):
+            self._tell_requeued()
+
+
+def _other(one: Attempt, ago: float, took: float) -> Other:
+    assert one.outcome is not None
+    settlement = after_attempt(one.outcome, one.failures, one.policy, random.random())
+    label = None
+    if settlement.wait is not None:
+        label = (
+            "failed"
+            if isinstance(one.outcome, Failed)
+            else "snoozed"
+            if isinstance(one.outcome, Snoozed)
+            else "interrupted"
+        )
+    wait = None if settlement.wait is None else settlement.wait.total_seconds()
+    return Other(
+        one.job_id,
+        one.slot,
+        one.number,
+        settlement.state,
+        wait,
+        settlement.error,
+        settlement.reason,
+        label,
+        ago,
+        took,
+    )
+
+
+def _reported(one: Attempt) -> str:
+    match one.outcome:
+        case Done():
+            return "it reported success, too late"
+        case Failed(error):
+            return f"it reported a failure, too late: {error}"
+        case Interrupted():
+            return "it was interrupted"
+        case other:
+            return f"it reported {type(other).__name__.lower()}, too late"

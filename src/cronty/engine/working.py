@@ -1,0 +1,198 @@
+"""Performs claimed attempts, many at a time, outside any transaction."""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from functools import partial
+from time import monotonic
+from typing import Final, cast
+
+from cronty.actions.tasks import CurrentRun, outcome_of_async, outcome_of_sync
+from cronty.actions.threads import Threads
+from cronty.engine.attempt import Attempt
+from cronty.jobs.outcome import Cancelled, Failed, Interrupted, Outcome
+
+MOST_AHEAD: Final = 2000
+"""How many attempts may be claimed beyond what is being performed, if they end fast enough to deserve it."""
+
+PACE_WINDOW: Final = 0.25
+"""Attempts that ended within the last so many seconds say how far ahead to claim."""
+
+
+class Working:
+    """What this process has claimed and not yet settled.
+
+    `concurrency` bounds how many coroutines and how many threads are busy. Beyond that only as much is claimed
+    as ended lately: a process with slow tasks leaves the rest to others, one with fast tasks never runs dry.
+    """
+
+    def __init__(self, concurrency: int, ended: Callable[[], None]) -> None:
+        self.concurrency = concurrency
+        self._tell_ended = ended
+        self._line: deque[Attempt] = deque()
+        self._performing: dict[tuple[int, datetime], Attempt] = {}
+        self._coroutines = 0
+        self._threads = Threads(concurrency, self._returned)
+        self._ended: list[Attempt] = []
+        self._room = asyncio.Event()
+        self._pace: deque[tuple[float, int]] = deque()
+        self._paced = 0
+        self.in_flight = 0
+        self.suspects = [0, 0, 0]
+
+    # -- room ---------------------------------------------------------------------------------------------------
+
+    def room(self) -> int:
+        return self.concurrency + min(MOST_AHEAD, self._ended_lately()) - self.in_flight
+
+    def reserve(self, most: int) -> int:
+        """Take up to `most` places before claiming; give back what isn't used with `release`."""
+        places = max(0, min(most, self.room()))
+        self.in_flight += places
+        return places
+
+    def release(self, places: int) -> None:
+        self.in_flight -= places
+        self._room.set()
+
+    async def wait_for_room(self, patience: float) -> None:
+        """Return once there is room, or after `patience` seconds without any."""
+        try:
+            async with asyncio.timeout(patience):
+                while self.room() <= 0:
+                    self._room.clear()
+                    await self._room.wait()
+        except TimeoutError:
+            pass
+
+    async def wait_until_empty(self, patience: float) -> bool:
+        """Whether everything was settled within `patience` seconds."""
+        try:
+            async with asyncio.timeout(patience):
+                while self.in_flight:
+                    self._room.clear()
+                    await self._room.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    def _ended_lately(self) -> int:
+        horizon = monotonic() - PACE_WINDOW
+        while self._pace and self._pace[0][0] < horizon:
+            self._paced -= self._pace.popleft()[1]
+        return self._paced
+
+    # -- performing ---------------------------------------------------------------------------------------------
+
+    def take(self, attempts: Sequence[Attempt]) -> None:
+        """Perform attempts whose places are reserved."""
+        calls: list[Callable[[], object]] = []
+        for attempt in attempts:
+            self.suspects[min(attempt.crashes, 2)] += 1
+            if attempt.task.is_async:
+                self._line.append(attempt)
+            else:
+                self._performing[attempt.job_id, attempt.slot] = attempt
+                calls.append(partial(_in_thread, attempt))
+        if calls:
+            self._threads.submit(calls)
+        self._start_coroutines()
+
+    def _start_coroutines(self) -> None:
+        loop = asyncio.get_running_loop()
+        while self._line and self._coroutines < self.concurrency:
+            attempt = self._line.popleft()
+            attempt.started = monotonic()
+            attempt.run = CurrentRun(attempt.job_id, attempt.slot, attempt.number)
+            self._coroutines += 1
+            # An eager task that never waits is over before this line ends, at the price of a function call.
+            handle = asyncio.Task(self._perform(attempt), loop=loop, eager_start=True)
+            if not handle.done():
+                attempt.handle = handle
+                self._performing[attempt.job_id, attempt.slot] = attempt
+
+    async def _perform(self, attempt: Attempt) -> None:
+        assert attempt.run is not None
+        outcome: Outcome = Cancelled()
+        try:
+            outcome = await outcome_of_async(attempt.task, attempt.run, attempt.arguments)
+        except asyncio.CancelledError:
+            pass
+        except BaseException as raised:  # SystemExit and the like: the worker isn't the task's to end
+            outcome = Failed(f"{type(raised).__name__}: the task tried to end its worker")
+        self._coroutines -= 1
+        self._end(attempt, outcome)
+        if self._line and attempt.handle is not None:
+            self._start_coroutines()
+
+    def _returned(self, results: list[object]) -> None:
+        for attempt in cast("Iterable[Attempt]", results):
+            self._end(attempt, attempt.outcome or Cancelled())
+
+    def _end(self, attempt: Attempt, outcome: Outcome) -> None:
+        if attempt.over:
+            return
+        attempt.over = True
+        attempt.outcome = outcome
+        attempt.ended = attempt.ended or monotonic()
+        attempt.started = attempt.started or attempt.ended
+        self._performing.pop((attempt.job_id, attempt.slot), None)
+        self._ended.append(attempt)
+        if len(self._ended) == 1:
+            self._tell_ended()
+
+    # -- settling and stopping ----------------------------------------------------------------------------------
+
+    def take_ended(self, most: int) -> list[Attempt]:
+        """Attempts that are over and wait to be settled."""
+        taken, self._ended = self._ended[:most], self._ended[most:]
+        return taken
+
+    def settled(self, attempts: Sequence[Attempt]) -> None:
+        self._pace.append((monotonic(), len(attempts)))
+        self._paced += len(attempts)
+        for attempt in attempts:
+            self.suspects[min(attempt.crashes, 2)] -= 1
+        self.release(len(attempts))
+
+    def stop(self, job_id: int, slot: datetime) -> None:
+        """Somebody asked to cancel this run."""
+        if attempt := self._performing.get((job_id, slot)):
+            self._abandon(attempt, Cancelled())
+
+    def expire(self) -> None:
+        """End the attempts that have used up their time."""
+        now = monotonic()
+        for attempt in list(self._performing.values()):
+            if attempt.started and now - attempt.started > attempt.policy.timeout:
+                self._abandon(attempt, Failed(f"Timeout: it ran longer than {attempt.policy.timeout:g} s"))
+
+    def interrupt(self) -> None:
+        """The worker is leaving: whatever isn't over goes to somebody else."""
+        while self._line:
+            self._end(self._line.popleft(), Interrupted())
+        for attempt in list(self._performing.values()):
+            self._abandon(attempt, Interrupted())
+
+    def close(self) -> None:
+        self._threads.close()
+
+    def _abandon(self, attempt: Attempt, outcome: Outcome) -> None:
+        """A coroutine is cancelled; a thread can only be told, and what it returns later is ignored."""
+        if attempt.run is not None:
+            attempt.run.stop_requested = True
+        self._end(attempt, outcome)
+        if attempt.handle is not None:
+            attempt.handle.cancel()
+
+
+def _in_thread(attempt: Attempt) -> Attempt:
+    if not attempt.over:
+        attempt.started = monotonic()
+        attempt.run = CurrentRun(attempt.job_id, attempt.slot, attempt.number)
+        outcome = outcome_of_sync(attempt.task, attempt.run, attempt.arguments)
+        if not attempt.over:
+            attempt.ended = monotonic()
+            attempt.outcome = outcome
+    return attempt

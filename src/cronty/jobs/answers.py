@@ -1,0 +1,124 @@
+"""Jobs and runs in the words of the third seed: the exact fields it promises, and added ones after them."""
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from itertools import islice
+
+import orjson
+
+from cronty.jobs.ids import job_id_text
+from cronty.jobs.job import Job
+from cronty.jobs.run import Run
+from cronty.timing import Cron, Interval, zone
+
+
+def moment_text(moment: datetime | None, zone_name: str = "UTC") -> str | None:
+    """ISO 8601 with an offset, in the zone that the job thinks in."""
+    return None if moment is None else moment.astimezone(zone(zone_name)).isoformat()
+
+
+def zone_of(job: Job) -> str:
+    return job.trigger.zone if isinstance(job.trigger, Cron) else "UTC"
+
+
+def upcoming(job: Job, count: int) -> list[datetime]:
+    """The next slots of a job, as far as they can be known."""
+
+    def slots() -> Iterable[datetime]:
+        slot = job.next_slot
+        while slot is not None and (job.ends_at is None or slot <= job.ends_at):
+            yield slot
+            slot = job.trigger.after(slot)
+
+    return list(islice(slots(), count if job.remaining is None else min(count, job.remaining)))
+
+
+def rule_text(job: Job) -> str:
+    """The trigger in a few words."""
+    match job.trigger:
+        case Cron(expression, zone_name):
+            return f"cron {expression} ({zone_name})"
+        case Interval(period, _):
+            return f"every {period}"
+        case once:
+            return f"once at {moment_text(once.at)}"
+
+
+def scheduled_answer(job: Job) -> dict[str, object]:
+    """What `schedule_job` answers."""
+    zone_name = zone_of(job)
+    return {
+        "job_id": job_id_text(job.id, job.created_at),
+        "name": job.name,
+        "next_run": moment_text(job.next_slot, zone_name),
+        "status": job.status,
+        "schedule": rule_text(job),
+        "timezone": zone_name,
+        "next_runs": [
+            {"local": moment_text(slot, zone_name), "utc": moment_text(slot.astimezone(UTC))}
+            for slot in upcoming(job, 3)
+        ],
+        "version": job.version,
+    }
+
+
+def summary_answer(job: Job) -> dict[str, object]:
+    """One job in `list_jobs`."""
+    zone_name = zone_of(job)
+    return {
+        "job_id": job_id_text(job.id, job.created_at),
+        "name": job.name,
+        "status": job.status,
+        "trigger_type": job.trigger_type,
+        "next_run": moment_text(job.next_slot, zone_name),
+        "run_count": job.run_count,
+        "last_run": moment_text(job.last_run, zone_name),
+        "paused": job.state == "paused",
+        "tags": list(job.tags),
+    }
+
+
+def status_answer(job: Job, runs: Sequence[Run]) -> dict[str, object]:
+    """What `job_status` answers."""
+    zone_name = zone_of(job)
+    return {
+        "job_id": job_id_text(job.id, job.created_at),
+        "name": job.name,
+        "status": job.status,
+        "trigger_type": job.trigger_type,
+        "created_at": moment_text(job.created_at, zone_name),
+        "last_run": moment_text(job.last_run, zone_name),
+        "next_run": moment_text(job.next_slot, zone_name),
+        "run_count": job.run_count,
+        "max_runs": job.max_runs,
+        "error": job.reason if job.state == "set_aside" else job.last_error,
+        "paused": job.state == "paused",
+        "schedule": rule_text(job),
+        "timezone": zone_name,
+        "task": job.action.task,
+        "tags": list(job.tags),
+        "success_count": job.success_count,
+        "failure_count": job.failure_count,
+        "version": job.version,
+        "runs": [run_answer(run, zone_name) for run in runs],
+    }
+
+
+def run_answer(run: Run, zone_name: str = "UTC") -> dict[str, object]:
+    """One slot with its verdict and the reason for it."""
+    answer: dict[str, object] = {
+        "run_id": run.run_id,
+        "scheduled_for": moment_text(run.scheduled_for, zone_name),
+        "verdict": run.state,
+        "reason": run.reason,
+        "attempt": run.attempt,
+        "started_at": moment_text(run.started_at, zone_name),
+        "finished_at": moment_text(run.finished_at, zone_name),
+        "error": run.error,
+        "result": None if run.result is None else orjson.loads(run.result),
+    }
+    if run.slots > 1:
+        answer |= {"slots": run.slots, "through": moment_text(run.through, zone_name)}
+    if run.manual:
+        answer["manual"] = True
+    return answer

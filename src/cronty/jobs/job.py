@@ -1,0 +1,107 @@
+"""What someone asked for, and the one status it has in the words of the seeds."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, Literal, get_args
+
+from cronty.jobs.action import Action
+from cronty.jobs.policy import Policy
+from cronty.timing import Cron, Interval, Trigger
+
+JobState = Literal["active", "paused", "cancelled", "set_aside"]
+Status = Literal["pending", "running", "completed", "failed", "cancelled"]
+TriggerType = Literal["once", "interval", "cron"]
+
+STATUSES: Final[tuple[Status, ...]] = get_args(Status)
+
+JOB_MOVES: Final[dict[JobState, frozenset[JobState]]] = {
+    "active": frozenset({"paused", "cancelled", "set_aside"}),
+    "paused": frozenset({"active", "cancelled"}),
+    "cancelled": frozenset(),
+    "set_aside": frozenset({"active", "cancelled"}),
+}
+"""Which state may follow which. A set-aside job becomes active again when its trigger is edited."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A job as its owner sees it.
+
+    `next_slot` is what comes next; None while paused or when nothing does. `held_slot` is the slot that
+    would have come next when the job was paused, cancelled or deleted.
+    """
+
+    id: int
+    owner: str
+    name: str
+    action: Action
+    trigger: Trigger
+    policy: Policy
+    tags: tuple[str, ...]
+    max_runs: int | None
+    ends_at: datetime | None
+    state: JobState
+    reason: str | None
+    next_slot: datetime | None
+    held_slot: datetime | None
+    last_slot: datetime | None
+    last_run: datetime | None
+    run_count: int
+    manual_count: int
+    failure_count: int
+    cancelled_count: int
+    failures_in_row: int
+    last_error: str | None
+    in_flight: int
+    version: int
+    created_at: datetime
+    updated_at: datetime
+
+    @property
+    def status(self) -> Status:
+        return status(
+            self.state,
+            in_flight=self.in_flight > 0,
+            has_next=self.next_slot is not None or self.state == "paused",
+            failing=self.failures_in_row > 0,
+        )
+
+    @property
+    def trigger_type(self) -> TriggerType:
+        return trigger_type(self.trigger)
+
+    @property
+    def fire_at(self) -> datetime | None:
+        """The moment the job stands for in a list: its next slot, or else the last one it had."""
+        return self.next_slot or self.held_slot or self.last_slot
+
+    @property
+    def success_count(self) -> int:
+        return max(0, self.run_count - self.failure_count - self.cancelled_count - self.in_flight)
+
+    @property
+    def remaining(self) -> int | None:
+        """How many more slots max_runs allows; runs that were asked for don't count."""
+        return None if self.max_runs is None else max(0, self.max_runs - self.run_count + self.manual_count)
+
+
+def status(state: JobState, *, in_flight: bool, has_next: bool, failing: bool) -> Status:
+    """The status of the seeds, computed from the state of the job and of its runs.
+
+    `store/queries/list_jobs.sql` says the same in SQL, to filter by it; a test holds the two together.
+    """
+    if state == "cancelled":
+        return "cancelled"
+    if in_flight:
+        return "running"
+    if state == "set_aside":
+        return "failed"
+    if has_next:
+        return "pending"
+    return "failed" if failing else "completed"
+
+
+def trigger_type(trigger: Trigger) -> TriggerType:
+    if isinstance(trigger, Cron):
+        return "cron"
+    return "interval" if isinstance(trigger, Interval) else "once"

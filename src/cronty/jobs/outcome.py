@@ -1,0 +1,43 @@
+"""How an attempt ended, as a value."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """`result` is JSON text, or None if there is nothing to keep."""
+
+    result: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """`permanent` means that trying again can't help."""
+
+    error: str
+    permanent: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Snoozed:
+    """The attempt asks to be made again later; it counts neither as a success nor as a failure."""
+
+    wait: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class Cancelled:
+    """Somebody asked to stop it."""
+
+    reason: str = "cancelled while running"
+
+
+@dataclass(frozen=True, slots=True)
+class Interrupted:
+    """The worker is leaving; another one makes the next attempt."""
+
+    reason: str = "the worker shut down"
+
+
+type Outcome = Done | Failed | Snoozed | Cancelled | Interrupted

@@ -1,0 +1,101 @@
+"""How a job behaves around its runs: retries, time limit, overlap, catching up, spread."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from datetime import timedelta
+from functools import lru_cache
+from typing import Final, Literal, get_args
+from zlib import crc32
+
+import orjson
+
+from cronty.jobs.action import Action
+from cronty.timing import CatchUp, CatchUpMode
+
+Overlap = Literal["skip", "queue", "allow", "cancel_previous"]
+
+OVERLAPS: Final[tuple[str, ...]] = get_args(Overlap)
+CATCH_UPS: Final[tuple[str, ...]] = get_args(CatchUpMode.__value__)
+
+
+class BadPolicy(ValueError):
+    """A policy that can't be followed; the text names the field, the value and what is accepted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """All durations are seconds, so that a policy reads the same in JSON, SQL and Python."""
+
+    attempts: int = 1
+    backoff: float = 5.0
+    backoff_factor: float = 2.0
+    backoff_max: float = 3600.0
+    jitter: float = 0.2
+    timeout: float = 3600.0
+    overlap: Overlap = "skip"
+    catch_up: CatchUpMode = "latest"
+    catch_up_window: float = 86400.0
+    catch_up_limit: int = 100
+    spread: float = 0.0
+
+    @property
+    def serial(self) -> bool:
+        """Whether at most one run of the job may be in flight."""
+        return self.overlap != "allow"
+
+    def catching_up(self) -> CatchUp:
+        return CatchUp(self.catch_up, timedelta(seconds=self.catch_up_window), self.catch_up_limit)
+
+    def dump(self) -> str:
+        """Only what differs from the defaults of a plain task, as JSON."""
+        plain = asdict(_PLAIN)
+        return orjson.dumps({key: value for key, value in asdict(self).items() if value != plain[key]}).decode()
+
+
+_PLAIN: Final = Policy()
+_POSITIVE: Final = frozenset({"backoff", "backoff_max", "timeout", "catch_up_window"})
+
+
+def default_policy(action: Action) -> dict[str, object]:
+    """What reaches outside tries three times; somebody's own function runs once unless they say otherwise."""
+    return {} if action.kind == "task" else {"attempts": 3}
+
+
+def make_policy(given: Mapping[str, object]) -> Policy:
+    """A policy from named values, or `BadPolicy` saying which one can't be followed."""
+    known = {one.name for one in fields(Policy)}
+    unknown = sorted(set(given) - known)
+    if unknown:
+        raise BadPolicy(f"Unknown policy field: {unknown[0]!r}. Known are: {', '.join(sorted(known))}.")
+    for name, value in given.items():
+        _check(name, value)
+    return Policy(**dict(given))  # pyright: ignore[reportArgumentType]
+
+
+def _check(name: str, value: object) -> None:
+    if name == "overlap":
+        if value not in OVERLAPS:
+            raise BadPolicy(f"Unknown overlap policy: {value!r}. Use one of: {', '.join(OVERLAPS)}.")
+    elif name == "catch_up":
+        if value not in CATCH_UPS:
+            raise BadPolicy(f"Unknown catch_up policy: {value!r}. Use one of: {', '.join(CATCH_UPS)}.")
+    elif isinstance(value, bool) or not isinstance(value, int | float):
+        raise BadPolicy(f"Policy field {name!r} must be a number, not {value!r}.")
+    elif name in ("attempts", "catch_up_limit"):
+        if not isinstance(value, int) or not 1 <= value <= 1000:
+            raise BadPolicy(f"Policy field {name!r} must be a whole number from 1 to 1000, not {value!r}.")
+    elif value < 0 or (value == 0 and name in _POSITIVE) or value > 10 * 366 * 86400:
+        raise BadPolicy(f"Policy field {name!r} must be a positive number of seconds, not {value!r}.")
+    elif (name == "jitter" and value > 1) or (name == "backoff_factor" and value < 1):
+        raise BadPolicy(f"Policy field {name!r} is out of range: {value!r} (jitter 0 to 1, backoff_factor from 1).")
+
+
+@lru_cache(maxsize=4096)
+def load_policy(stored: str) -> Policy:
+    """A stored policy; remembered, because most jobs share theirs."""
+    return Policy(**orjson.loads(stored))
+
+
+def spread_delay(owner: str, name: str, spread: float) -> int:
+    """How many whole seconds after its slot a job starts: always the same for the same owner and name."""
+    return crc32(f"{owner}\0{name}".encode()) % int(spread) if spread >= 1 else 0

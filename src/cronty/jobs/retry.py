@@ -1,0 +1,51 @@
+"""What follows an attempt: the whole retry policy as one function."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final, assert_never
+
+from cronty.jobs.outcome import Cancelled, Done, Failed, Interrupted, Outcome, Snoozed
+from cronty.jobs.policy import Policy
+from cronty.jobs.run import RunState
+
+MAX_CRASHES: Final = 3
+"""A run that took its worker down this often is quarantined instead of being tried again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settlement:
+    """`wait` is set if and only if the run goes back to waiting for another attempt."""
+
+    state: RunState
+    wait: timedelta | None = None
+    error: str | None = None
+    reason: str | None = None
+    result: str | None = None
+
+
+def after_attempt(outcome: Outcome, failures: int, policy: Policy, luck: float) -> Settlement:
+    """The run's next state, `failures` being its failed attempts before this one and `luck` from 0 to 1."""
+    match outcome:
+        case Done(result):
+            return Settlement("done", result=result)
+        case Failed(error, permanent):
+            if permanent or failures + 1 >= policy.attempts:
+                return Settlement("failed", error=error)
+            return Settlement("waiting", wait=pause_before_retry(failures, policy, luck), error=error)
+        case Snoozed(wait):
+            return Settlement("waiting", wait=wait)
+        case Cancelled(reason):
+            return Settlement("cancelled", reason=reason)
+        case Interrupted(reason):
+            return Settlement("waiting", wait=timedelta(0), reason=reason)
+        case _:  # pragma: no cover
+            assert_never(outcome)
+
+
+def pause_before_retry(failures: int, policy: Policy, luck: float) -> timedelta:
+    """Exponential with jitter; the cap comes first, so that jitter still spreads a crowd that reached it."""
+    try:
+        pause = min(policy.backoff * policy.backoff_factor**failures, policy.backoff_max)
+    except OverflowError:
+        pause = policy.backoff_max
+    return timedelta(seconds=pause * (1 + policy.jitter * (2 * luck - 1)))

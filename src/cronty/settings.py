@@ -1,0 +1,29 @@
+"""Every setting, its default and its meaning; read once, by `app` and `cli` only."""
+
+from pathlib import Path
+
+from platformdirs import user_data_path
+from pydantic import Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+
+class Settings(BaseSettings):
+    """Each one is read from the environment variable `CRONTY_` + its name in capitals."""
+
+    model_config = SettingsConfigDict(env_prefix="CRONTY_", frozen=True)
+
+    database_url: str | None = Field(
+        None,
+        description="Where PostgreSQL is. Unset: a local server is started from the wheel (`cronty[local]`).",
+    )
+    data_dir: Path = Field(
+        default_factory=lambda: user_data_path("cronty"), description="Where the local server keeps its data."
+    )
+    zone: str = Field("UTC", description="The time zone meant when neither the caller nor the owner names one.")
+    concurrency: int = Field(50, ge=1, le=10_000, description="How many runs a worker performs at once.")
+    lease: float = Field(
+        30.0, ge=1, description="Seconds without a heartbeat after which a worker's runs are given to others."
+    )
+    drain: float = Field(30.0, ge=0, description="Seconds a stopping worker gives its runs to finish.")
+    keep_days: float = Field(90.0, ge=1, description="Days of run history to keep.")
+    log_level: str = Field("INFO", description="How much to log, on standard error.")

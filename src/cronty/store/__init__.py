@@ -1,0 +1,1 @@
+"""Everything remembered: all SQL, migrations and the clock; the only room that speaks to PostgreSQL."""

@@ -1,0 +1,207 @@
+"""What the engine remembers: everything on the path of a fire, in sets."""
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple, cast
+
+from cronty.jobs.firing import RunRow
+from cronty.store.database import Connection, Database, Row, columns, query
+
+
+@dataclass(slots=True)
+class Fired:
+    """Ordinary fires of a batch, as the arrays their statement takes."""
+
+    job_ids: list[int]
+    slots: list[datetime]
+    next_slots: list[datetime | None]
+    owner_ids: list[int]
+
+
+class Moved(NamedTuple):
+    """A job whose plan is anything but ordinary: where it goes, and the rows that explain it."""
+
+    job_id: int
+    owner_id: int
+    task: str
+    rows: Sequence[RunRow]
+    next_slot: datetime | None
+
+
+class Success(NamedTuple):
+    job_id: int
+    slot: datetime
+    attempt: int
+    result: str | None
+    ended_ago: float
+    took: float
+
+
+class Other(NamedTuple):
+    """Any settlement but a success; `outcome` labels an attempt that wasn't the last."""
+
+    job_id: int
+    slot: datetime
+    attempt: int
+    state: str
+    wait: float | None
+    error: str | None
+    reason: str | None
+    outcome: str | None
+    ended_ago: float
+    took: float
+
+
+class Rescued(NamedTuple):
+    runs: int
+    quarantined: int
+
+
+class DueJobs:
+    """A locked batch of due jobs; what is written to it is committed together."""
+
+    def __init__(self, connection: Connection, rows: list[Row]) -> None:
+        self._connection = connection
+        self.rows = rows
+
+    async def fire(self, fired: Fired, worker: int, now: datetime) -> None:
+        await self._connection.execute(
+            query("fire"), fired.job_ids, fired.slots, fired.next_slots, fired.owner_ids, worker, now
+        )
+
+    async def move(self, moves: Sequence[Moved], now: datetime) -> None:
+        """Advance jobs with their rows; runs among them wait in the queue for whoever has room."""
+        places = [_place(one) for one in moves]
+        rows = [
+            (
+                one.job_id,
+                row.slot,
+                row.followed_by,
+                row.through if row.slots > 1 else None,
+                row.slots,
+                one.owner_id,
+                row.state,
+                row.reason,
+            )
+            for one in moves
+            for row in one.rows
+        ]
+        waiting = [
+            (one.job_id, row.slot, row.behind, one.owner_id, one.task)
+            for one in moves
+            for row in one.rows
+            if row.state == "waiting"
+        ]
+        await self._connection.execute(query("move_due"), *columns(places, 5))
+        await self._connection.execute(query("insert_runs"), *columns(rows, 8), now)
+        if waiting:
+            await self._connection.execute(query("insert_queue"), *columns(waiting, 5), now)
+            await self._connection.fetchval(query("notify"), "queue")
+
+    async def stop_previous(self, runs: Sequence[tuple[int, datetime]], now: datetime, reason: str) -> None:
+        await self._connection.fetchval(query("stop_runs"), now, *columns(runs, 2), reason)
+
+    async def set_aside(self, job_id: int, reason: str, now: datetime) -> None:
+        await self._connection.execute(query("set_aside"), job_id, reason, now)
+
+    async def note_missed(self, missed: Sequence[tuple[int, str]]) -> None:
+        await self._connection.execute(query("note_missed"), *columns(missed, 2))
+
+
+def _place(one: Moved) -> tuple[int, datetime | None, datetime | None, datetime | None, int]:
+    executed = [row.slot for row in one.rows if row.state == "waiting"]
+    last_slot = one.rows[-1].slot if one.rows else None
+    return one.job_id, one.next_slot, last_slot, executed[-1] if executed else None, len(executed)
+
+
+class EngineStore:
+    """One instance per engine; it uses its own pool, whose plans are made for the hot path."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def now(self) -> datetime:
+        return cast("datetime", await self._database.value("now", self._database.moment()))
+
+    @asynccontextmanager
+    async def due_jobs(self, low: datetime | None, limit: int) -> AsyncGenerator[DueJobs]:
+        async with self._database.transaction() as connection:
+            rows = await connection.fetch(query("pick_due"), self._database.moment(), low, limit)
+            yield DueJobs(connection, rows)
+
+    async def seconds_until_due(self, low: datetime | None) -> float | None:
+        return cast("float | None", await self._database.value("next_due", self._database.moment(), low))
+
+    async def seconds_until_queued(self, tasks: Sequence[str]) -> float | None:
+        return cast("float | None", await self._database.value("next_queued", self._database.moment(), tasks))
+
+    async def claim_runs(self, worker: int, tasks: Sequence[str], crashes: int, limit: int) -> list[Row]:
+        return await self._database.fetch("claim_runs", self._database.moment(), worker, tasks, crashes, limit)
+
+    async def settle_done(self, worker: int, successes: Sequence[Success]) -> int:
+        """How many were accepted; fewer than given means that some came too late."""
+        return await self._database.change("settle_done", self._database.moment(), worker, *columns(successes, 6))
+
+    async def settle_rest(self, worker: int, others: Sequence[Other]) -> int:
+        return cast(
+            "int",
+            await self._database.value("settle_rest", self._database.moment(), worker, *columns(others, 10)),
+        )
+
+    async def mark_superseded(self, worker: int, late: Sequence[tuple[int, datetime, int, str]]) -> int:
+        return len(await self._database.fetch("mark_superseded", self._database.moment(), worker, *columns(late, 4)))
+
+    async def clear_failing(self, job_ids: Sequence[int]) -> None:
+        await self._database.change("clear_failing", job_ids)
+
+    async def release_behind(self, runs: Sequence[tuple[int, datetime]]) -> int:
+        return len(await self._database.fetch("release_behind", self._database.moment(), *columns(runs, 2)))
+
+    async def release_stuck(self) -> int:
+        return len(await self._database.fetch("release_stuck", self._database.moment()))
+
+    async def register_worker(self, name: str, version: str, tzdata: str, concurrency: int, lease: float) -> int:
+        return cast(
+            "int",
+            await self._database.value(
+                "register_worker", self._database.moment(), name, version, tzdata, concurrency, lease
+            ),
+        )
+
+    async def beat(self, worker: int, lease: float) -> bool:
+        """Renew the lease; False if it has passed, and with it the right to what was claimed under it."""
+        return await self._database.value("beat", self._database.moment(), worker, lease) is not None
+
+    async def take_stops(self, worker: int) -> list[tuple[int, datetime]]:
+        return [(row[0], row[1]) for row in await self._database.fetch("take_stops", worker)]
+
+    async def leave(self, worker: int) -> None:
+        await self._database.change("leave", worker)
+
+    async def rescue(self, max_crashes: int) -> Rescued:
+        row = await self._database.one("rescue", self._database.moment(), max_crashes)
+        assert row is not None
+        return Rescued(row["rescued"], row["quarantined"])
+
+    async def expire_workers(self) -> int:
+        return cast("int", await self._database.value("expire_workers", self._database.moment()))
+
+    async def notify(self, message: str) -> None:
+        await self._database.value("notify", message)
+
+    async def publish_tasks(self, tasks: Sequence[tuple[str, str, str]]) -> None:
+        """Name, parameters as JSON and doc of every task this process can perform."""
+        await self._database.change("publish_tasks", self._database.moment(), *columns(tasks, 3))
+
+    async def make_partitions(self) -> int:
+        return cast("int", await self._database.value("make_partitions", self._database.moment()))
+
+    async def prune(self, keep: float) -> int:
+        """Drop history older than `keep` seconds; gives way to readers rather than make them wait."""
+        async with self._database.transaction() as connection:
+            await connection.execute("set local lock_timeout = '1s'")
+            dropped = await connection.fetchval(query("drop_partitions"), self._database.moment(), keep)
+            rest = await connection.fetchval(query("prune_rest"), self._database.moment(), keep)
+            return cast("int", dropped) + cast("int", rest)

@@ -1,0 +1,281 @@
+"""What the door remembers: jobs, their runs, and what tasks there are."""
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import cast
+
+import orjson
+
+from cronty.jobs.action import Action
+from cronty.jobs.job import Job
+from cronty.jobs.policy import load_policy, spread_delay
+from cronty.jobs.run import Run
+from cronty.store.database import Connection, Database, Row, columns, query
+from cronty.timing import Cron, Interval, Trigger, from_json, to_json
+from cronty.timing.past import Past
+
+
+@dataclass(frozen=True, slots=True)
+class NewJob:
+    """A job that isn't stored yet."""
+
+    owner: str
+    name: str
+    action: Action
+    trigger: Trigger
+    policy: str
+    serial: bool
+    spread: float
+    tags: Sequence[str]
+    max_runs: int | None
+    ends_at: datetime | None
+    idempotency_key: str | None
+    first_slot: datetime
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which jobs to list; None means any. `name` matches a part of the name, `since` and `until` are inclusive."""
+
+    status: str | None = None
+    name: str | None = None
+    tag: str | None = None
+    task: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The last row of a page, where the next page begins."""
+
+    idle: bool
+    fire_at: datetime | None
+    job_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class TaskInfo:
+    """A task some worker has published."""
+
+    name: str
+    parameters: dict[str, object]
+    doc: str
+    seen_at: datetime
+
+
+class JobStore:
+    """Every method takes an owner, and sees nothing of anybody else's."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._known_owners: set[str] = set()
+
+    async def now(self) -> datetime:
+        return cast("datetime", await self._database.value("now", self._database.moment()))
+
+    async def owner_zone(self, owner: str) -> str | None:
+        return cast("str | None", await self._database.value("owner_zone", owner))
+
+    async def add_job(self, new: NewJob) -> int | None:
+        """The new job's id, or None if its idempotency key is taken."""
+        if new.owner not in self._known_owners:
+            await self._database.change("ensure_owner", new.owner)
+            self._known_owners.add(new.owner)
+        row = await self._database.one(
+            "add_job",
+            new.owner,
+            new.name,
+            new.action.task,
+            new.action.arguments_json(),
+            _trigger_json(new.trigger),
+            new.policy,
+            list(new.tags),
+            new.max_runs,
+            new.ends_at,
+            new.idempotency_key,
+            new.created_at,
+            new.first_slot,
+            spread_delay(new.owner, new.name, new.spread),
+            new.serial,
+            *_typed(new.trigger),
+        )
+        return None if row is None else cast("int", row["id"])
+
+    async def find_by_key(self, owner: str, idempotency_key: str) -> int | None:
+        return cast("int | None", await self._database.value("find_by_key", owner, idempotency_key))
+
+    async def show_job(self, owner: str, job_id: int) -> Job | None:
+        row = await self._database.one("show_job", owner, job_id, self._database.moment())
+        return None if row is None else _job(row)
+
+    async def list_jobs(
+        self, owner: str, wanted: Filter, limit: int, after: Place | None = None
+    ) -> tuple[list[Job], int]:
+        """A page of jobs and the number of all that match."""
+        place = (after.idle, after.fire_at or _INFINITY, after.job_id) if after else (None, None, None)
+        rows = await self._database.fetch(
+            "list_jobs",
+            owner,
+            wanted.status,
+            wanted.name,
+            wanted.tag,
+            wanted.task,
+            wanted.since,
+            wanted.until,
+            limit,
+            *place,
+        )
+        return [_job(row) for row in rows if row["id"] is not None], cast("int", rows[0]["total"])
+
+    async def list_runs(
+        self, owner: str, job_id: int, limit: int, before: datetime | None = None, state: str | None = None
+    ) -> list[Run]:
+        rows = await self._database.fetch("list_runs", owner, job_id, limit, before, state)
+        return [Run(**dict(row)) for row in rows]
+
+    async def task_parameters(self, name: str) -> dict[str, object] | None:
+        """The published parameters of a task, or None if no worker has ever had it."""
+        text = cast("str | None", await self._database.value("find_task", name))
+        return None if text is None else orjson.loads(text)
+
+    async def list_tasks(self) -> list[TaskInfo]:
+        rows = await self._database.fetch("list_tasks")
+        return [TaskInfo(row["name"], orjson.loads(row["parameters"]), row["doc"], row["seen_at"]) for row in rows]
+
+    @asynccontextmanager
+    async def locked_job(self, owner: str, job_id: int) -> AsyncGenerator["LockedJob | None"]:
+        """Hold a job still while deciding about it; what is saved is committed when the block ends."""
+        async with self._database.transaction() as connection:
+            row = None
+            if await connection.fetchval(query("lock_job"), owner, job_id) is not None:
+                row = await connection.fetchrow(query("show_job"), owner, job_id, self._database.moment())
+            yield None if row is None else LockedJob(connection, _job(row), row["owner_id"], row["now"])
+
+
+class LockedJob:
+    """A job that no engine fires and nobody else changes until the transaction ends."""
+
+    def __init__(self, connection: Connection, job: Job, owner_id: int, now: datetime) -> None:
+        self._connection = connection
+        self._owner_id = owner_id
+        self.job = job
+        self.now = now
+
+    async def save(self, job: Job, *, deleted: bool = False) -> None:
+        delay = spread_delay(job.owner, job.name, job.policy.spread)
+        await self._connection.execute(
+            query("save_job"),
+            job.id,
+            job.name,
+            job.action.task,
+            job.action.arguments_json(),
+            _trigger_json(job.trigger),
+            job.policy.dump(),
+            list(job.tags),
+            job.max_runs,
+            job.ends_at,
+            job.state,
+            job.reason,
+            job.failures_in_row,
+            job.last_error,
+            self.now,
+            deleted,
+            delay,
+            job.next_slot,
+            job.held_slot,
+            job.last_slot,
+            job.policy.serial,
+            *_typed(job.trigger),
+        )
+        expected = job.next_slot or job.held_slot
+        if job.last_slot is not None and expected != (self.job.next_slot or self.job.held_slot):
+            await self._connection.execute(query("relink"), job.id, job.last_slot, expected)
+
+    async def close_slots(self, passed: Past, state: str, reason: str) -> None:
+        """Give slots that passed unfired their verdict, one row for all of them."""
+        through = passed.through if passed.slots > 1 else None
+        row = (
+            self.job.id,
+            passed.first,
+            passed.followed_by,
+            through,
+            passed.slots,
+            self._owner_id,
+            state,
+            reason,
+        )
+        await self._connection.execute(query("insert_runs"), *columns([row], 8), self.now)
+
+    async def stop_runs(self, reason: str) -> None:
+        """Cancel the runs that wait and ask the workers to stop those that run."""
+        slots = [row[0] for row in await self._connection.fetch(query("in_flight_runs"), self.job.id)]
+        if slots:
+            await self._connection.fetchval(query("stop_runs"), self.now, [self.job.id] * len(slots), slots, reason)
+
+    async def run_now(self) -> datetime:
+        """Queue a run whose slot is this moment."""
+        behind = self.job.last_run if self.job.policy.serial else None
+        await self._connection.fetchval(query("run_now"), self.job.id, self.now)
+        await self._connection.execute(
+            query("insert_queue"),
+            [self.job.id],
+            [self.now],
+            [behind],
+            [self._owner_id],
+            [self.job.action.task],
+            self.now,
+        )
+        return self.now
+
+
+_INFINITY = datetime.max.replace(tzinfo=UTC)  # PostgreSQL's infinity, as asyncpg writes it
+
+
+def _trigger_json(trigger: Trigger) -> str:
+    return orjson.dumps(to_json(trigger)).decode()
+
+
+def _typed(trigger: Trigger) -> tuple[int | None, str | None, str | None]:
+    """A trigger as the hot path keeps it: period in microseconds, expression, zone."""
+    match trigger:
+        case Cron(expression, zone):
+            return None, expression, zone
+        case Interval(period, _):
+            return round(period.total_seconds() * 1_000_000), None, None
+        case _:
+            return None, None, None
+
+
+def _job(row: Row) -> Job:
+    arguments = orjson.loads(row["arguments_json"])
+    return Job(
+        id=row["id"],
+        owner=row["owner"],
+        name=row["name"],
+        action=Action(row["task"], tuple(arguments["args"]), arguments["kwargs"]),
+        trigger=from_json(orjson.loads(row["trigger_json"])),
+        policy=load_policy(row["policy_json"]),
+        tags=tuple(row["tags"]),
+        max_runs=row["max_runs"],
+        ends_at=row["ends_at"],
+        state=row["state"],
+        reason=row["reason"],
+        next_slot=row["next_slot"],
+        held_slot=row["held_slot"],
+        last_slot=row["last_slot"],
+        last_run=row["last_run"],
+        run_count=row["run_count"],
+        manual_count=row["manual_count"],
+        failure_count=row["failure_count"],
+        cancelled_count=row["cancelled_count"],
+        failures_in_row=row["failures_in_row"],
+        last_error=row["last_error"],
+        in_flight=row["in_flight"],
+        version=row["version"],
+        created_at=row["created_at"],
+        updated_at=row["updated_at"],
+    )

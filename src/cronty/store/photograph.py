@@ -1,0 +1,37 @@
+"""Writes down what the migrations build, to be read; nobody edits `schema.sql`, and a test keeps it true."""
+
+import asyncio
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import asyncpg
+
+from cronty.store.local import start_local_server
+from cronty.store.migrate import migrate
+
+PHOTOGRAPH = Path(__file__).parent / "schema.sql"
+
+
+async def describe(connection: asyncpg.Connection) -> str:
+    """Types, tables with columns, constraints and indexes, views and functions: one per line, sorted."""
+    text = (Path(__file__).parent / "queries" / "describe_schema.sql").read_text(encoding="utf-8")
+    return "\n".join(str(row[0]) for row in await connection.fetch(text)) + "\n"
+
+
+async def photograph(url: str) -> None:
+    connection = await asyncpg.connect(url)
+    try:
+        PHOTOGRAPH.write_text(await describe(connection), encoding="utf-8")
+    finally:
+        await connection.close()
+
+
+async def main(folder: Path) -> None:
+    url = start_local_server(folder)
+    await migrate(url)
+    await photograph(url)
+
+
+if __name__ == "__main__":
+    with TemporaryDirectory() as folder:
+        asyncio.run(main(Path(folder)))

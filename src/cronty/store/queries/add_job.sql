@@ -1,0 +1,16 @@
+-- A new job and its place in time; no row if its idempotency key is taken. Engines are woken only if the first slot
+-- comes before they would look anyway.
+with job as (
+  insert into cronty.jobs (owner_id, name, task, arguments, trigger, policy, tags, max_runs, ends_at, idempotency_key,
+    created_at, updated_at)
+  select o.id, $2, $3, $4::jsonb, $5::jsonb, $6::jsonb, $7, $8, $9, $10, $11, $11
+  from cronty.owners o where o.name = $1
+  on conflict (owner_id, idempotency_key) where idempotency_key is not null and deleted_at is null do nothing
+  returning id, owner_id
+), due as (
+  insert into cronty.due (job_id, owner_id, next_at, delay, serial, period, expression, zone)
+  select id, owner_id, $12::timestamptz + make_interval(secs => $13::int), $13::int, $14, $15, $16, $17 from job
+)
+select id, case when $12::timestamptz < $11::timestamptz + interval '30 seconds'
+    then pg_notify('cronty', 'due ' || extract(epoch from $12::timestamptz)) end
+from job

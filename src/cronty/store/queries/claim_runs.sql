@@ -1,0 +1,22 @@
+-- Claim waiting runs. $1 now, $2 worker, $3 tasks it has, $4 how often they have crashed, $5 how many.
+with picked as (
+  select q.job_id, q.scheduled_for
+  from unnest($3::text[]) t(task)
+  cross join lateral (
+    select job_id, scheduled_for from cronty.queue
+    where task = t.task and crashes = $4 and due_at <= coalesce($1::timestamptz, statement_timestamp())
+    order by due_at
+    limit $5
+    for update skip locked
+  ) q
+  limit $5
+), taken as (
+  delete from cronty.queue q using picked p where q.job_id = p.job_id and q.scheduled_for = p.scheduled_for
+)
+update cronty.runs r
+set state = 'running', attempt = r.attempt + 1, worker = $2, started_at = coalesce($1::timestamptz, statement_timestamp())
+from picked p
+join cronty.jobs j on j.id = p.job_id
+where r.job_id = p.job_id and r.scheduled_for = p.scheduled_for
+returning r.job_id, r.scheduled_for, r.attempt, r.failures, r.crashes, j.task, j.arguments::text, j.policy::text,
+  j.failures_in_row > 0 as failing

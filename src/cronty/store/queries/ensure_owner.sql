@@ -1,0 +1,1 @@
+insert into cronty.owners (name) values ($1) on conflict (name) do nothing

@@ -1,0 +1,1 @@
+select parameters::text from cronty.tasks where name = $1

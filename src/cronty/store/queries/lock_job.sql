@@ -1,0 +1,7 @@
+-- Hold a job still: its due row first, as the engine does, so that a fire and a change come one after the other.
+select d.job_id
+from cronty.due d
+join cronty.jobs j on j.id = d.job_id
+join cronty.owners o on o.id = j.owner_id
+where o.name = $1 and j.id = $2 and j.deleted_at is null
+for update of d

@@ -1,0 +1,1 @@
+select coalesce($1::timestamptz, statement_timestamp())

@@ -1,0 +1,1 @@
+select zone from cronty.owners where name = $1

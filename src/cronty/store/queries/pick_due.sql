@@ -1,0 +1,16 @@
+-- Lock what is due. $1 now (null: the database's clock), $2 nothing due is older than this, $3 how many.
+-- The lower bound spares every poll the dead left edge of the index.
+select p.now, p.job_id, p.owner_id, p.next_at, p.delay, p.period, p.expression, p.zone, p.run_count - p.manual_count as executed, j.max_runs, j.ends_at,
+  j.task, j.arguments::text, j.policy::text, j.failures_in_row > 0 as failing, r.scheduled_for as in_flight
+from (
+  select coalesce($1::timestamptz, statement_timestamp()) as now, *
+  from cronty.due
+  where next_at <= coalesce($1::timestamptz, statement_timestamp())
+    and next_at >= coalesce($2::timestamptz, '-infinity')
+  order by next_at
+  limit $3
+  for update skip locked
+) p
+join cronty.jobs j on j.id = p.job_id
+left join cronty.runs r
+  on p.serial and r.job_id = p.job_id and r.scheduled_for = p.last_run and r.state in ('waiting', 'running')

@@ -1,0 +1,12 @@
+-- What has no partition to be dropped with. $1 now, $2 seconds of history to keep.
+with horizon as (
+  select coalesce($1::timestamptz, statement_timestamp()) - $2::float8 * interval '1 second' as at
+), attempts as (
+  delete from cronty.attempts a using horizon h where a.scheduled_for < h.at returning 1
+), elsewhen as (
+  delete from cronty.runs_elsewhen r using horizon h
+  where r.scheduled_for < h.at and r.finished_at < h.at returning 1
+), tasks as (
+  delete from cronty.tasks t using horizon h where t.seen_at < h.at returning 1
+)
+select (select count(*) from attempts) + (select count(*) from elsewhen) + (select count(*) from tasks)

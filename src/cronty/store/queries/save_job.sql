@@ -1,0 +1,16 @@
+-- Write back a job that is locked. $17 its next slot, $18 the one that is held, $19 the last one accounted for.
+with job as (
+  update cronty.jobs
+  set name = $2, task = $3, arguments = $4::jsonb, trigger = $5::jsonb, policy = $6::jsonb, tags = $7, max_runs = $8, ends_at = $9,
+    state = $10, reason = $11, failures_in_row = $12, last_error = $13, updated_at = $14::timestamptz, version = version + 1,
+    deleted_at = case when $15 then $14::timestamptz end
+  where id = $1
+  returning id
+)
+update cronty.due d
+set next_at = $17::timestamptz + make_interval(secs => $16::int), delay = $16::int, held_slot = $18, last_slot = $19, serial = $20,
+  period = $21, expression = $22, zone = $23
+from job
+where d.job_id = job.id
+returning case when $17::timestamptz < $14::timestamptz + interval '30 seconds'
+  then pg_notify('cronty', 'due ' || extract(epoch from $17::timestamptz)) end

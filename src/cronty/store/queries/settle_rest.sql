@@ -1,0 +1,38 @@
+-- Settle everything but successes: verdicts, retries, snoozes; fenced like them. $7 seconds until the next attempt,
+-- null if there is none. $10 what the attempt was, if it wasn't the run's last.
+with given as (
+  select * from unnest(
+    $3::bigint[], $4::timestamptz[], $5::smallint[], $6::text[], $7::float8[], $8::text[], $9::text[], $10::text[], $11::float8[], $12::float8[])
+    u(job_id, slot, attempt, state, wait, error, reason, outcome, ended_ago, took)
+), clock as (
+  select coalesce($1::timestamptz, statement_timestamp()) as now
+), settled as (
+  update cronty.runs r
+  set state = g.state::cronty.run_state, worker = null, error = g.error, reason = g.reason,
+    failures = r.failures + case when g.outcome = 'failed' or g.state = 'failed' then 1 else 0 end,
+    started_at = c.now - (g.ended_ago + g.took) * interval '1 second',
+    finished_at = case when g.state <> 'waiting' then c.now - g.ended_ago * interval '1 second' end
+  from given g, clock c
+  where r.job_id = g.job_id and r.scheduled_for = g.slot and r.attempt = g.attempt and r.worker = $2
+  returning r.job_id, r.scheduled_for, r.attempt, r.owner_id, r.state, r.crashes, r.started_at, g.wait, g.error, g.outcome, c.now
+), waiting as (
+  insert into cronty.queue (job_id, scheduled_for, due_at, owner_id, crashes, task)
+  select s.job_id, s.scheduled_for, s.now + s.wait * interval '1 second', s.owner_id, s.crashes, j.task
+  from settled s join cronty.jobs j on j.id = s.job_id
+  where s.state = 'waiting'
+), noted as (
+  insert into cronty.attempts (job_id, scheduled_for, attempt, worker, started_at, ended_at, outcome, error)
+  select job_id, scheduled_for, attempt, $2, started_at, now, outcome, error from settled where state = 'waiting'
+), failing as (
+  update cronty.jobs j
+  set failure_count = j.failure_count + f.failures, failures_in_row = j.failures_in_row + f.failures,
+    cancelled_count = j.cancelled_count + f.cancelled, last_error = coalesce(f.error, j.last_error)
+  from (
+    select job_id, count(*) filter (where state = 'failed') as failures, count(*) filter (where state = 'cancelled') as cancelled,
+      min(error) filter (where state = 'failed') as error
+    from settled where state in ('failed', 'cancelled')
+    group by job_id
+  ) f
+  where j.id = f.job_id
+)
+select count(*) from settled

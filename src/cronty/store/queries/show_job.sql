@@ -1,0 +1,6 @@
+select v.*, v.arguments::text as arguments_json, v.trigger::text as trigger_json, v.policy::text as policy_json,
+  (select count(*) from cronty.runs r where r.owner_id = v.owner_id and r.job_id = v.id and r.state = 'running')
+    + (select count(*) from cronty.queue q where q.job_id = v.id) as in_flight,
+  coalesce($3::timestamptz, statement_timestamp()) as now
+from cronty.job_overview v
+where v.owner = $1 and v.id = $2

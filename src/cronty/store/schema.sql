@@ -1,0 +1,167 @@
+function drop_run_partitions(horizon timestamp with time zone) returns integer
+function job_status(state cronty.job_state, in_flight boolean, has_next boolean, failing boolean) returns text
+function make_run_partition(monday timestamp with time zone) returns boolean
+index attempts_pkey on attempts USING btree (job_id, scheduled_for, attempt)
+index attempts_slot on attempts USING btree (scheduled_for)
+index due_next on due USING btree (next_at) WHERE (next_at IS NOT NULL)
+index due_pkey on due USING btree (job_id)
+index jobs_idempotency on jobs USING btree (owner_id, idempotency_key) WHERE ((idempotency_key IS NOT NULL) AND (deleted_at IS NULL))
+index jobs_of_owner on jobs USING btree (owner_id, id) WHERE (deleted_at IS NULL)
+index jobs_pkey on jobs USING btree (id)
+index migrations_pkey on migrations USING btree (name)
+index owners_name_key on owners USING btree (name)
+index owners_pkey on owners USING btree (id)
+index queue_behind on queue USING btree (job_id, behind) WHERE (due_at IS NULL)
+index queue_due on queue USING btree (task, crashes, due_at) WHERE (due_at IS NOT NULL)
+index queue_pkey on queue USING btree (job_id, scheduled_for)
+index runs_elsewhen_owner_id_job_id_idx on runs_elsewhen USING btree (owner_id, job_id) WHERE (state = 'running'::cronty.run_state)
+index runs_elsewhen_pkey on runs_elsewhen USING btree (job_id, scheduled_for)
+index runs_pkey on runs USING btree (job_id, scheduled_for)
+index runs_running on runs USING btree (owner_id, job_id) WHERE (state = 'running'::cronty.run_state)
+index stop_requests_pkey on stop_requests USING btree (worker, job_id, scheduled_for)
+index tasks_pkey on tasks USING btree (name)
+index workers_pkey on workers USING btree (id)
+table attempts
+table attempts constraint attempts_outcome_check CHECK ((outcome = ANY (ARRAY['failed'::text, 'snoozed'::text, 'interrupted'::text, 'lost'::text, 'superseded'::text])))
+table attempts constraint attempts_pkey PRIMARY KEY (job_id, scheduled_for, attempt)
+table attempts.attempt smallint not null
+table attempts.ended_at timestamp with time zone not null
+table attempts.error text
+table attempts.job_id bigint not null
+table attempts.outcome text not null
+table attempts.scheduled_for timestamp with time zone not null
+table attempts.started_at timestamp with time zone
+table attempts.worker integer
+table due constraint due_job_id_fkey FOREIGN KEY (job_id) REFERENCES cronty.jobs(id)
+table due constraint due_pkey PRIMARY KEY (job_id)
+table due with (fillfactor=80, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=5000, autovacuum_vacuum_cost_delay=0, autovacuum_analyze_scale_factor=0.1)
+table due.delay integer not null default 0
+table due.expression text
+table due.held_slot timestamp with time zone
+table due.job_id bigint not null
+table due.last_run timestamp with time zone
+table due.last_slot timestamp with time zone
+table due.manual_count integer not null default 0
+table due.next_at timestamp with time zone
+table due.owner_id integer not null
+table due.period bigint
+table due.run_count integer not null default 0
+table due.serial boolean not null
+table due.zone text
+table jobs
+table jobs constraint jobs_max_runs_check CHECK ((max_runs > 0))
+table jobs constraint jobs_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES cronty.owners(id)
+table jobs constraint jobs_pkey PRIMARY KEY (id)
+table jobs.arguments jsonb not null
+table jobs.cancelled_count integer not null default 0
+table jobs.created_at timestamp with time zone not null
+table jobs.deleted_at timestamp with time zone
+table jobs.ends_at timestamp with time zone
+table jobs.failure_count integer not null default 0
+table jobs.failures_in_row integer not null default 0
+table jobs.id bigint not null identity
+table jobs.idempotency_key text
+table jobs.last_error text
+table jobs.max_runs integer
+table jobs.name text not null
+table jobs.owner_id integer not null
+table jobs.policy jsonb not null
+table jobs.reason text
+table jobs.state cronty.job_state not null default 'active'::cronty.job_state
+table jobs.tags text[] not null
+table jobs.task text not null
+table jobs.trigger jsonb not null
+table jobs.updated_at timestamp with time zone not null
+table jobs.version integer not null default 1
+table migrations
+table migrations constraint migrations_pkey PRIMARY KEY (name)
+table migrations.applied_at timestamp with time zone not null default now()
+table migrations.name text not null
+table owners
+table owners constraint owners_name_key UNIQUE (name)
+table owners constraint owners_pkey PRIMARY KEY (id)
+table owners.created_at timestamp with time zone not null default now()
+table owners.id integer not null identity
+table owners.name text not null
+table owners.zone text
+table queue constraint due_or_behind CHECK (((due_at IS NOT NULL) OR (behind IS NOT NULL)))
+table queue constraint queue_pkey PRIMARY KEY (job_id, scheduled_for)
+table queue with (fillfactor=80, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=5000, autovacuum_vacuum_cost_delay=0)
+table queue.behind timestamp with time zone
+table queue.crashes smallint not null default 0
+table queue.due_at timestamp with time zone
+table queue.job_id bigint not null
+table queue.owner_id integer not null
+table queue.scheduled_for timestamp with time zone not null
+table queue.task text not null
+table runs constraint a_range_is_a_verdict CHECK (((slots = 1) OR ((through > scheduled_for) AND (attempt = 0))))
+table runs constraint a_verdict_has_its_time CHECK (((state = ANY (ARRAY['waiting'::cronty.run_state, 'running'::cronty.run_state])) = (finished_at IS NULL)))
+table runs constraint running_means_held CHECK (((state = 'running'::cronty.run_state) = (worker IS NOT NULL)))
+table runs constraint runs_pkey PRIMARY KEY (job_id, scheduled_for)
+table runs constraint runs_slots_check CHECK ((slots > 0))
+table runs partition by RANGE (scheduled_for)
+table runs.attempt smallint not null default 0
+table runs.crashes smallint not null default 0
+table runs.error text
+table runs.failures smallint not null default 0
+table runs.finished_at timestamp with time zone
+table runs.followed_by timestamp with time zone
+table runs.job_id bigint not null
+table runs.manual boolean not null default false
+table runs.owner_id integer not null
+table runs.reason text
+table runs.result jsonb
+table runs.scheduled_for timestamp with time zone not null
+table runs.slots integer not null default 1
+table runs.started_at timestamp with time zone
+table runs.state cronty.run_state not null
+table runs.through timestamp with time zone
+table runs.worker integer
+table runs_elsewhen
+table runs_elsewhen constraint a_range_is_a_verdict CHECK (((slots = 1) OR ((through > scheduled_for) AND (attempt = 0))))
+table runs_elsewhen constraint a_verdict_has_its_time CHECK (((state = ANY (ARRAY['waiting'::cronty.run_state, 'running'::cronty.run_state])) = (finished_at IS NULL)))
+table runs_elsewhen constraint running_means_held CHECK (((state = 'running'::cronty.run_state) = (worker IS NOT NULL)))
+table runs_elsewhen constraint runs_elsewhen_pkey PRIMARY KEY (job_id, scheduled_for)
+table runs_elsewhen constraint runs_slots_check CHECK ((slots > 0))
+table runs_elsewhen.attempt smallint not null default 0
+table runs_elsewhen.crashes smallint not null default 0
+table runs_elsewhen.error text
+table runs_elsewhen.failures smallint not null default 0
+table runs_elsewhen.finished_at timestamp with time zone
+table runs_elsewhen.followed_by timestamp with time zone
+table runs_elsewhen.job_id bigint not null
+table runs_elsewhen.manual boolean not null default false
+table runs_elsewhen.owner_id integer not null
+table runs_elsewhen.reason text
+table runs_elsewhen.result jsonb
+table runs_elsewhen.scheduled_for timestamp with time zone not null
+table runs_elsewhen.slots integer not null default 1
+table runs_elsewhen.started_at timestamp with time zone
+table runs_elsewhen.state cronty.run_state not null
+table runs_elsewhen.through timestamp with time zone
+table runs_elsewhen.worker integer
+table stop_requests
+table stop_requests constraint stop_requests_pkey PRIMARY KEY (worker, job_id, scheduled_for)
+table stop_requests.job_id bigint not null
+table stop_requests.scheduled_for timestamp with time zone not null
+table stop_requests.worker integer not null
+table tasks
+table tasks constraint tasks_pkey PRIMARY KEY (name)
+table tasks.doc text not null
+table tasks.name text not null
+table tasks.parameters jsonb not null
+table tasks.seen_at timestamp with time zone not null
+table workers constraint workers_pkey PRIMARY KEY (id)
+table workers with (fillfactor=50)
+table workers.beat_at timestamp with time zone not null
+table workers.concurrency integer not null
+table workers.id integer not null identity
+table workers.lease_until timestamp with time zone not null
+table workers.name text not null
+table workers.started_at timestamp with time zone not null
+table workers.tzdata text not null
+table workers.version text not null
+type job_state (active, paused, cancelled, set_aside)
+type run_state (waiting, running, done, failed, cancelled, skipped, coalesced, missed, quarantined)
+view job_overview
+view slots_unaccounted

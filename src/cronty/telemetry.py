@@ -1,0 +1,47 @@
+"""Every log event in one place, so that a name means the same thing everywhere."""
+
+import logging
+
+log = logging.getLogger("cronty")
+
+
+def step_failed(duty: str, error: Exception, failures: int) -> None:
+    """Said aloud the first time and then ever more rarely: an outage is one story, not a thousand."""
+    if failures & (failures - 1) == 0:
+        expected = type(error).__name__ == "StoreUnavailable"
+        log.log(
+            logging.WARNING if expected else logging.ERROR,
+            "%s failed %d time(s) in a row: %s",
+            duty,
+            failures,
+            error,
+            exc_info=None if expected else error,
+        )
+
+
+def worker_started(worker: int, name: str, tasks: int) -> None:
+    log.info("worker %d (%s) started with %d task(s)", worker, name, tasks)
+
+
+def worker_stopped(worker: int, unfinished: int) -> None:
+    log.info("worker %d stopped, %d run(s) handed over", worker, unfinished)
+
+
+def lease_lost(worker: int, successor: int) -> None:
+    log.warning("worker %d lost its lease and goes on as worker %d", worker, successor)
+
+
+def superseded(count: int) -> None:
+    log.warning("%d outcome(s) came too late and were recorded as superseded", count)
+
+
+def rescued(workers: int, runs: int, quarantined: int) -> None:
+    log.warning("%d worker(s) gone: %d run(s) rescued, %d quarantined", workers, runs, quarantined)
+
+
+def job_set_aside(job_id: int, reason: str) -> None:
+    log.error("job %d set aside: %s", job_id, reason)
+
+
+def released_stuck(count: int) -> None:
+    log.warning("%d run(s) waited behind runs that were over", count)

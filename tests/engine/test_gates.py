@@ -1,0 +1,112 @@
+"""What a fire costs the database: figures that don't move with the machine, and must not grow."""
+
+import asyncio
+from datetime import timedelta
+from typing import Any
+
+import asyncpg
+import pytest
+
+from cronty.actions.tasks import Registry
+from cronty.engine.engine import Engine, EngineOptions
+from cronty.store import database as database_module
+from cronty.store.database import HOT_PATH, Database, query
+from cronty.store.engine_store import EngineStore
+from tests.conftest import START, HandClock
+
+JOBS = 20_000
+
+FILL = """
+insert into cronty.owners (name) values ('ann');
+insert into cronty.jobs (owner_id, name, task, arguments, trigger, policy, tags, created_at, updated_at)
+select 1, 'job ' || i, 'noop',
+  jsonb_build_object('args', '[]'::jsonb, 'kwargs', jsonb_build_object('text', repeat('x', 100))), '{}',
+  '{"attempts": 3}', '{}', now(), now() from generate_series(1, %(jobs)s) i;
+insert into cronty.due (job_id, owner_id, next_at, serial, period, expression, zone)
+select i, 1, timestamptz '2027-03-01 07:30+00' + i * interval '10 milliseconds', true,
+  case when i %% 3 = 0 then 86400000000 end,
+  case when i %% 3 = 1 then '30 7 * * *' end, case when i %% 3 = 1 then 'UTC' end
+from generate_series(1, %(jobs)s) i;
+"""
+
+
+def count_statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Every statement the engine's connections send from now on."""
+    sent: list[str] = []
+    connection = database_module._Connection  # pyright: ignore[reportPrivateUsage]
+    for name in ("fetch", "fetchrow", "fetchval", "execute"):
+        original: Any = getattr(connection, name)
+
+        async def counted(self: object, text: str, *rest: Any, _original: Any = original, **more: Any) -> Any:
+            sent.append(text)
+            return await _original(self, text, *rest, **more)
+
+        monkeypatch.setattr(connection, name, counted)
+    return sent
+
+
+async def versions(sql: asyncpg.Connection) -> int:
+    """Row versions written to the tables of the fire path."""
+    await sql.execute("select pg_stat_force_next_flush()")
+    await asyncio.sleep(1.2)  # the others report at most once a second
+    return await sql.fetchval(
+        "select sum(n_tup_ins + n_tup_upd)::bigint from pg_stat_user_tables"
+        " where schemaname = 'cronty' and (relname ~ '^runs' or relname in ('due', 'jobs', 'queue', 'attempts'))"
+    )
+
+
+def noop(text: str) -> None: ...
+
+
+async def drain(url: str, sql: asyncpg.Connection) -> None:
+    """Run a worker until everything due is settled."""
+    registry = Registry()
+    registry.add(noop)
+    database = await Database(url, clock=HandClock(START), hot=True).open()
+    engine = Engine(EngineStore(database), registry, url, EngineOptions())
+    await engine.start()
+    async with asyncio.timeout(60):
+        done = 0
+        while done < JOBS:
+            await asyncio.sleep(0.1)
+            done = await sql.fetchval("select count(*) from cronty.runs where state = 'done'")
+    await engine.stop()
+    await database.close()
+
+
+async def test_a_fire_costs_no_more_than_it_did(
+    url: str, sql: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await sql.execute(FILL % {"jobs": JOBS})
+    await sql.fetch(query("make_partitions"), START)
+    await sql.execute("vacuum analyze")
+    await sql.execute("checkpoint")
+    rows, wal = await versions(sql), await sql.fetchval("select pg_current_wal_insert_lsn()")
+    sent = count_statements(monkeypatch)
+    await drain(url, sql)
+    written = await sql.fetchval("select pg_current_wal_insert_lsn() - $1::pg_lsn", wal)
+    figures = {
+        "wal_bytes_per_fire": float(written) / JOBS,
+        "row_versions_per_fire": (await versions(sql) - rows) / JOBS,
+        "statements_per_1000_fires": len(sent) * 1000 / JOBS,
+        "pages_of_an_idle_poll": await idle_pages(url),
+    }
+    print(figures)
+    assert figures["wal_bytes_per_fire"] <= 1500
+    assert figures["row_versions_per_fire"] <= 3.01
+    assert figures["statements_per_1000_fires"] <= 25
+    assert figures["pages_of_an_idle_poll"] <= 5
+
+
+async def idle_pages(url: str) -> int:
+    """Pages an engine's poll touches when it finds nothing, right after all that firing."""
+    connection = await asyncpg.connect(url, server_settings=HOT_PATH)
+    try:
+        await connection.execute(f"prepare poll as {query('pick_due')}")
+        low = START - timedelta(seconds=2)
+        plan = await connection.fetch(f"explain (analyze, buffers, costs off) execute poll('{START}', '{low}', 500)")
+        text = [row[0] for row in plan]
+        buffers = next(line for line in text if "Buffers:" in line)
+        return sum(int(part.split("=")[1]) for part in buffers.split() if "=" in part)
+    finally:
+        await connection.close()

@@ -1,0 +1,104 @@
+"""The plans of the hot path: by index, and no dearer for history or for jobs that aren't due."""
+
+import json
+from collections.abc import AsyncGenerator
+from datetime import timedelta
+from typing import Any
+
+import asyncpg
+import pytest
+
+from cronty.store.database import HOT_PATH, query
+from tests.conftest import START
+
+NOW = START.isoformat()
+SLOTS = f"array['{NOW}', '{NOW}']::timestamptz[]"
+HOT = {
+    "pick_due": f"('{NOW}', '{(START - timedelta(minutes=1)).isoformat()}', 500)",
+    "fire": f"('{{1,2}}', {SLOTS}, {SLOTS}, '{{1,1}}', 1, '{NOW}')",
+    "move_due": f"('{{1,2}}', {SLOTS}, {SLOTS}, {SLOTS}, '{{1,1}}')",
+    "insert_queue": f"('{{1,2}}', {SLOTS}, {SLOTS}, '{{1,1}}', '{{note,note}}', '{NOW}')",
+    "claim_runs": f"('{NOW}', 1, '{{note}}', 0, 500)",
+    "settle_done": f"('{NOW}', 1, '{{1,2}}', {SLOTS}, '{{1,1}}', '{{1,1}}', '{{0,0}}', '{{0,0}}')",
+    "settle_rest": f"('{NOW}', 1, '{{1,2}}', {SLOTS}, '{{1,1}}', '{{failed,waiting}}', '{{null,1}}', '{{a,b}}',"
+    " '{null,null}', '{null,failed}', '{0,0}', '{0,0}')",
+    "release_behind": f"('{NOW}', '{{1,2}}', {SLOTS})",
+    "clear_failing": "('{1,2}')",
+    "next_due": f"('{NOW}', '{(START - timedelta(minutes=1)).isoformat()}')",
+    "next_queued": f"('{NOW}', '{{note}}')",
+}
+FILL = """
+insert into cronty.owners (name) values ('ann') on conflict do nothing;
+insert into cronty.jobs (id, owner_id, name, task, arguments, trigger, policy, tags, created_at, updated_at)
+select i, 1, 'job', 'note', '{"args": [], "kwargs": {}}', '{}', '{}', '{}', now(), now()
+from generate_series(%(a)s, %(b)s) i;
+insert into cronty.due (job_id, owner_id, next_at, last_run, serial, period)
+select i, 1, timestamptz '2027-03-01 09:00+00' + i * interval '1 second', timestamptz '2027-03-01 07:00+00',
+  true, 3600000000
+from generate_series(%(a)s, %(b)s) i;
+insert into cronty.runs (job_id, scheduled_for, owner_id, state, attempt, finished_at)
+select i, timestamptz '2027-03-01 08:00+00' - k * interval '1 hour', 1, 'done', 1, now()
+from generate_series(%(a)s, %(b)s) i, generate_series(1, 20) k;
+"""
+
+
+@pytest.fixture
+async def hot(url: str) -> AsyncGenerator[asyncpg.Connection]:
+    """A connection as the engine opens it, with partitions around the test's day."""
+    connection = await asyncpg.connect(url, server_settings=HOT_PATH)
+    await connection.fetch(query("make_partitions"), START)
+    yield connection
+    await connection.close()
+
+
+async def fill(connection: asyncpg.Connection, first: int, last: int) -> None:
+    """Jobs that aren't due, each with a history of twenty runs."""
+    await connection.execute(FILL.replace("%(a)s", str(first)).replace("%(b)s", str(last)))
+
+
+async def explain(connection: asyncpg.Connection, name: str, options: str = "") -> dict[str, Any]:
+    """The plan of a statement as the engine prepares it; what it does when analysed is taken back."""
+    await connection.execute(f"prepare hot_{name} as {query(name)}")
+    undone = connection.transaction()
+    await undone.start()
+    try:
+        text = await connection.fetchval(f"explain (format json{options}) execute hot_{name}{HOT[name]}")
+        return json.loads(text)[0]["Plan"]
+    finally:
+        await undone.rollback()
+        await connection.execute(f"deallocate hot_{name}")
+
+
+def nodes(plan: dict[str, Any]) -> list[dict[str, Any]]:
+    return [plan, *(node for child in plan.get("Plans", []) for node in nodes(child))]
+
+
+def pages(plan: dict[str, Any]) -> int:
+    return plan["Shared Hit Blocks"] + plan["Shared Read Blocks"]
+
+
+@pytest.mark.parametrize("name", HOT)
+@pytest.mark.parametrize("jobs", [0, 2000])
+async def test_hot_statements_use_indexes_only(hot: asyncpg.Connection, name: str, jobs: int) -> None:
+    if jobs:
+        await fill(hot, 1, jobs)
+        await hot.execute("analyze")
+    scans = [node for node in nodes(await explain(hot, name)) if "Relation Name" in node]
+    by_hand = [node for node in scans if node["Node Type"] in ("Seq Scan", "Bitmap Heap Scan")]
+    assert by_hand == []
+
+
+@pytest.mark.parametrize("name", HOT)
+async def test_hot_statements_cost_the_same_with_ten_times_the_jobs_and_history(
+    hot: asyncpg.Connection, name: str
+) -> None:
+    await fill(hot, 1, 1000)
+    await hot.execute("vacuum analyze")
+    await explain(hot, name, ", analyze, buffers")
+    few = pages(await explain(hot, name, ", analyze, buffers"))
+    await fill(hot, 1001, 10_000)
+    await hot.execute("vacuum analyze")
+    await explain(hot, name, ", analyze, buffers")
+    many = pages(await explain(hot, name, ", analyze, buffers"))
+    # A tree may have grown a level for each of the two rows that are touched in each of their indexes.
+    assert many <= few + 12, f"{name}: {few} pages with 1,000 jobs, {many} with 10,000"

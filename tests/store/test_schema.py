@@ -1,0 +1,75 @@
+"""The migrations are the only way to the schema; the photograph shows what they build."""
+
+import asyncio
+
+import asyncpg
+import pytest
+
+from cronty.store.migrate import migrate, migration_names, pending_migrations
+from cronty.store.photograph import PHOTOGRAPH, describe
+from tests.conftest import with_database
+
+
+async def test_the_photograph_shows_what_the_migrations_build(sql: asyncpg.Connection) -> None:
+    assert await describe(sql) == PHOTOGRAPH.read_text(encoding="utf-8"), (
+        "Run `just photograph` and look at the difference."
+    )
+
+
+async def test_many_processes_may_migrate_at_once_and_each_file_is_applied_once(server_url: str) -> None:
+    admin = await asyncpg.connect(server_url)
+    await admin.execute("drop database if exists cronty_fresh")
+    await admin.execute("create database cronty_fresh")
+    url = with_database(server_url, "cronty_fresh")
+    try:
+        assert await pending_migrations(url) == migration_names()
+        applied = await asyncio.gather(*(migrate(url) for _ in range(5)))
+        assert sorted(name for names in applied for name in names) == migration_names()
+        assert await pending_migrations(url) == []
+    finally:
+        await admin.execute("drop database cronty_fresh")
+        await admin.close()
+
+
+@pytest.mark.parametrize(
+    ("change", "rule"),
+    [
+        ("state = 'running', finished_at = null", "running_means_held"),
+        ("worker = 1", "running_means_held"),
+        ("finished_at = null", "a_verdict_has_its_time"),
+        ("slots = 2", "a_range_is_a_verdict"),
+    ],
+)
+async def test_states_are_guarded_by_the_database_too(sql: asyncpg.Connection, change: str, rule: str) -> None:
+    await sql.execute(
+        "insert into cronty.runs (job_id, scheduled_for, owner_id, state, attempt, finished_at)"
+        " values (1, now(), 1, 'done', 1, now())"
+    )
+    with pytest.raises(asyncpg.CheckViolationError, match=rule):
+        await sql.execute(f"update cronty.runs set {change}")
+
+
+async def test_a_late_partition_takes_over_what_had_to_go_elsewhere(sql: asyncpg.Connection) -> None:
+    monday = "timestamptz '2031-01-06 00:00+00'"
+    await sql.execute(
+        "insert into cronty.runs (job_id, scheduled_for, owner_id, state, finished_at) select i,"
+        f" {monday} + i * interval '1 day', 1, 'missed', now() from generate_series(1, 9) i"
+    )
+    assert await sql.fetchval("select count(*) from cronty.runs_elsewhen") == 9
+    assert await sql.fetchval(f"select cronty.make_run_partition({monday})")
+    assert not await sql.fetchval(f"select cronty.make_run_partition({monday})")
+    assert await sql.fetchval("select count(*) from cronty.runs_elsewhen") == 3
+    assert await sql.fetchval("select count(*) from cronty.runs") == 9
+    assert await sql.fetchval("select cronty.drop_run_partitions('2031-01-13 00:00+00')") >= 1
+    assert await sql.fetchval("select count(*) from cronty.runs") == 3
+
+
+async def test_a_week_with_a_run_in_flight_is_not_dropped(sql: asyncpg.Connection) -> None:
+    await sql.execute("select cronty.make_run_partition('2031-01-06 00:00+00')")
+    await sql.execute(
+        "insert into cronty.runs (job_id, scheduled_for, owner_id, state, worker)"
+        " values (1, '2031-01-07 00:00+00', 1, 'running', 1)"
+    )
+    await sql.fetchval("select cronty.drop_run_partitions('2032-01-01 00:00+00')")
+    assert await sql.fetchval("select count(*) from cronty.runs") == 1
+    await sql.execute("drop table cronty.runs_20310106")

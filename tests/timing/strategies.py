@@ -1,0 +1,66 @@
+"""Random triggers and moments for the property tests."""
+
+from datetime import UTC, datetime, timedelta
+
+from hypothesis import strategies as st
+
+from cronty.timing import BadTrigger, CatchUp, Cron, Interval, Once, Trigger
+
+ZONES = [
+    "UTC",
+    "Europe/Berlin",
+    "America/New_York",
+    "Australia/Lord_Howe",
+    "Antarctica/Troll",
+    "Africa/Casablanca",
+    "Asia/Kathmandu",
+    "America/Santiago",
+    "Pacific/Apia",
+]
+
+
+def field(low: int, high: int) -> st.SearchStrategy[str]:
+    value = st.integers(low, high)
+    step = st.integers(1, high)
+    span = st.tuples(value, value).map(sorted).map(lambda pair: f"{pair[0]}-{pair[1]}")
+    item = st.one_of(
+        value.map(str), span, st.builds("{}/{}".format, span, step), st.builds("{}/{}".format, value, step)
+    )
+    return st.one_of(st.just("*"), step.map("*/{}".format), item, st.lists(item, min_size=2, max_size=3).map(",".join))
+
+
+WEEKDAYS = st.one_of(field(0, 7), st.sampled_from(["MON-FRI", "SUN", "5L", "TUE#2", "1#5,0"]))
+MONTH_DAYS = st.one_of(field(1, 31), st.sampled_from(["L", "LW", "1,L"]))
+EXPRESSIONS = st.one_of(
+    st.builds("{} {} * * *".format, field(0, 59), field(0, 23)),
+    st.builds("{} {} {} {} {}".format, field(0, 59), field(0, 23), MONTH_DAYS, field(1, 12), WEEKDAYS),
+)
+
+
+def possible(expression: str) -> bool:
+    try:
+        Cron(expression)
+    except BadTrigger:
+        return False
+    return True
+
+
+MOMENTS = st.datetimes(datetime(2015, 1, 1), datetime(2035, 1, 1)).map(  # noqa: DTZ001
+    lambda moment: moment.replace(tzinfo=UTC)
+)
+CRONS = st.builds(Cron, EXPRESSIONS.filter(possible), st.sampled_from(ZONES))
+INTERVALS = st.builds(
+    Interval,
+    st.one_of(
+        st.timedeltas(timedelta(seconds=1), timedelta(days=3653)),
+        st.timedeltas(timedelta(seconds=1), timedelta(hours=3)),
+    ),
+    MOMENTS,
+)
+TRIGGERS: st.SearchStrategy[Trigger] = st.one_of(CRONS, INTERVALS, st.builds(Once, MOMENTS))
+CATCH_UPS = st.builds(
+    CatchUp,
+    st.sampled_from(["latest", "all", "none"]),
+    st.timedeltas(timedelta(0), timedelta(days=3)),
+    st.integers(1, 40),
+)
