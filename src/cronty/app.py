@@ -12,7 +12,7 @@ from typing import Any, Self, overload
 from cronty.actions.tasks import Registry
 from cronty.engine.engine import Engine, EngineOptions
 from cronty.jobs.action import Action
-from cronty.jobs.answers import run_answer, scheduled_answer, status_answer, summary_answer, zone_of
+from cronty.jobs.answers import run_answer, scheduled_answer, status_answer, summary_answer
 from cronty.jobs.job import Job
 from cronty.jobs.result import Err
 from cronty.scheduler import JobChanges, JobRequest, Scheduler
@@ -181,7 +181,7 @@ class Cronty:
         policy: Mapping[str, object] | None = None,
         idempotency_key: str | None = None,
         tags: Sequence[str] = (),
-        ends_at: datetime | None = None,
+        ends_at: datetime | str | None = None,
     ) -> Answer:
         """Make a job from a registered task and a trigger: `once`, `interval` or `cron`."""
         request = JobRequest(
@@ -273,7 +273,7 @@ class Cronty:
         result = await self.scheduler.list_runs(self.owner, job_id, limit, state=state)
         if isinstance(result, Err) or isinstance(shown, Err):
             return _error(result if isinstance(result, Err) else shown)  # pyright: ignore[reportArgumentType]
-        return {"runs": [run_answer(run, zone_of(shown.value)) for run in result.value]}
+        return {"runs": [run_answer(run, shown.value.zone) for run in result.value]}
 
     async def list_tasks(self) -> Answer:
         """What may be scheduled."""
@@ -291,9 +291,7 @@ class Cronty:
     async def schedule_prompt(self, at: datetime, prompt: str) -> int:
         """Put a prompt for an agent on the agenda; answers with its number."""
         action = Action("prompt", (), {"prompt": prompt})
-        result = await self.scheduler.schedule(
-            self.owner, JobRequest(prompt[:80] or "prompt", action, "once", {"run_at": at})
-        )
+        result = await self.scheduler.schedule(self.owner, JobRequest(_title(prompt), action, "once", {"run_at": at}))
         if isinstance(result, Err):
             raise ValueError(result.message)
         return result.value.id
@@ -322,7 +320,7 @@ class Cronty:
             raise ValueError("Give at least one of fire_at and prompt.")
         changes = JobChanges(
             action=None if prompt is None else Action("prompt", (), {"prompt": prompt}),
-            name=None if prompt is None else prompt[:80] or "prompt",
+            name=None if prompt is None else _title(prompt),
             trigger_type=None if fire_at is None else "once",
             trigger_config=None if fire_at is None else {"run_at": fire_at},
         )
@@ -344,6 +342,10 @@ class Cronty:
                 return 0
             raise ValueError(result.message)
         return 1
+
+
+def _title(prompt: str) -> str:
+    return " ".join(prompt.split())[:80] or "prompt"
 
 
 def _error(err: Err) -> Answer:

@@ -3,7 +3,7 @@
 import base64
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Final, cast
 
 import orjson
@@ -16,9 +16,9 @@ from cronty.jobs.policy import BadPolicy, Policy, default_policy, make_policy
 from cronty.jobs.result import Err, Ok, Result
 from cronty.jobs.run import MOVES, Run, run_id
 from cronty.store.job_store import Filter, JobStore, LockedJob, NewJob, Place, TaskInfo
-from cronty.timing import BadTrigger, Trigger
+from cronty.timing import BadTrigger, Cron, Trigger, zone
 from cronty.timing.past import slots_between
-from cronty.timing.reading import read_trigger
+from cronty.timing.reading import read_moment, read_trigger
 
 MOST_LISTED: Final = 1000
 MAX_NAME: Final = 200
@@ -37,7 +37,7 @@ class JobRequest:
     policy: Mapping[str, object] = field(default_factory=dict[str, object])
     max_runs: int | None = None
     tags: Sequence[str] = ()
-    ends_at: datetime | None = None
+    ends_at: datetime | str | None = None
     idempotency_key: str | None = None
 
 
@@ -53,7 +53,7 @@ class JobChanges:
     policy: Mapping[str, object] | None = None
     max_runs: int | None = None
     tags: Sequence[str] | None = None
-    ends_at: datetime | None = None
+    ends_at: datetime | str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,34 +84,40 @@ class Scheduler:
 
     async def schedule(self, owner: str, request: JobRequest) -> Result[Job]:
         """Make a job; a repeated idempotency key answers with the job it made the first time."""
-        if wrong := _check_words(request.name, request.tags, request.max_runs) or await self._check_action(
-            request.action
-        ):
+        if wrong := _check_words(request.name, request.tags, request.max_runs, request.idempotency_key):
             return wrong
+        if request.idempotency_key is not None:
+            made = await self._store.find_by_key(owner, request.idempotency_key)
+            if made is not None:
+                return await self.show(owner, made)
+        if wrong := await self._check_action(request.action):
+            return wrong
+        now = await self._store.now()
         try:
+            zone_name = zone(request.timezone or await self._store.owner_zone(owner) or self._default_zone).key
             policy = make_policy({**default_policy(request.action), **request.policy})
-            now = await self._store.now()
-            zone_name = request.timezone or await self._store.owner_zone(owner) or self._default_zone
             trigger = read_trigger(request.trigger_type, request.trigger_config, zone_name, now)
+            ends_at = None if request.ends_at is None else read_moment(request.ends_at, zone_name)
         except (BadTrigger, BadPolicy) as bad:
             return _refusal(bad)
-        first = _next_slot(trigger, now, request.ends_at)
+        first = _next_slot(trigger, now, ends_at)
         if first is None:
-            return _never(trigger, now, request.ends_at)
+            return _never(trigger, now, ends_at)
         new = NewJob(
-            owner,
-            request.name,
-            request.action,
-            trigger,
-            policy.dump(),
-            policy.serial,
-            policy.spread,
-            request.tags,
-            request.max_runs,
-            request.ends_at,
-            request.idempotency_key,
-            first,
-            now,
+            owner=owner,
+            name=request.name,
+            action=request.action,
+            trigger=trigger,
+            zone=zone_name,
+            policy=policy.dump(),
+            serial=policy.serial,
+            spread=policy.spread,
+            tags=request.tags,
+            max_runs=request.max_runs,
+            ends_at=ends_at,
+            idempotency_key=request.idempotency_key,
+            first_slot=first,
+            created_at=now,
         )
         job_id = await self._store.add_job(new)
         if job_id is None:
@@ -143,10 +149,13 @@ class Scheduler:
                     "Schedule a new one.",
                 )
             try:
-                changed = _changed(locked.job, changes, self._default_zone, locked.now)
+                changed = _changed(locked.job, changes, locked.now)
             except (BadTrigger, BadPolicy) as bad:
                 return _refusal(bad)
-            if changed.next_slot is None and changed.held_slot is None and changed.remaining != 0:
+            had_more = (locked.job.next_slot or locked.job.held_slot) is not None
+            has_more = (changed.next_slot or changed.held_slot) is not None
+            new_rule = changed.trigger != locked.job.trigger
+            if (had_more or new_rule) and not has_more and changed.remaining != 0:
                 return _never(changed.trigger, locked.now, changed.ends_at)
             if changed.trigger != locked.job.trigger or changed.state != locked.job.state:
                 changed = await _closed(locked, changed, "skipped", "the rule was changed")
@@ -168,6 +177,8 @@ class Scheduler:
             return Err("unknown_status", f"Unknown status: {wanted.status}", f"Use one of: {', '.join(STATUSES)}.")
         if not 1 <= limit <= MOST_LISTED:
             return Err("bad_limit", f"Invalid limit: {limit}", f"Use a number from 1 to {MOST_LISTED}.")
+        if not all(_holdable(text) for text in (wanted.name, wanted.tag, wanted.task) if text is not None):
+            return Ok(JobPage([], 0, None))
         place = None
         if cursor is not None and (place := _read_cursor(cursor)) is None:
             return Err("bad_cursor", f"Invalid cursor: {cursor[:80]}", "Use the cursor of the page before, or none.")
@@ -220,7 +231,7 @@ class Scheduler:
             job = locked.job
             if job.state == "paused":
                 held = job.held_slot
-                upcoming = held if held and held > locked.now else _next_slot(job.trigger, locked.now, job.ends_at)
+                upcoming = held if held and held > locked.now else _upcoming(job, locked.now)
                 resumed = await _closed(
                     locked,
                     replace(job, state="active", next_slot=upcoming, held_slot=None),
@@ -243,10 +254,9 @@ class Scheduler:
         async with self._store.locked_job(owner, read_job_id(job_id) or 0) as locked:
             if locked is None:
                 return not_found(job_id)
-            if locked.job.state != "cancelled" and locked.job.status in ("pending", "running"):
+            ended = locked.job.status in ("completed", "failed", "cancelled")
+            if not ended or locked.job.state == "set_aside":
                 await _end(locked, deleted=False)
-            elif locked.job.state == "set_aside":
-                await locked.save(replace(locked.job, state="cancelled"))
         return await self.show(owner, job_id)
 
     async def delete(self, owner: str, job_id: str | int) -> Result[None]:
@@ -276,6 +286,8 @@ class Scheduler:
     async def _check_action(self, action: Action) -> Err | None:
         if wrong := check_arguments_size(action):
             return wrong
+        if not _holdable(action.task):
+            return Err("unknown_task", f"Unknown task: {action.task!r}")
         parameters = await self._store.task_parameters(action.task)
         if parameters is not None:
             return check_arguments(action, parameters)
@@ -288,14 +300,23 @@ class Scheduler:
 # -- decisions, all pure ------------------------------------------------------------------------------------------
 
 
-def _check_words(name: str | None, tags: Sequence[str] | None, max_runs: int | None) -> Err | None:
-    if name is not None and not 0 < len(name.strip()) <= MAX_NAME:
+def _check_words(
+    name: str | None, tags: Sequence[str] | None, max_runs: int | None, key: str | None = None
+) -> Err | None:
+    if name is not None and not (0 < len(name.strip()) <= MAX_NAME and _holdable(name)):
         return Err("bad_name", f"Invalid name: {name[:80]!r}", f"Give the job a name of 1 to {MAX_NAME} characters.")
-    if tags is not None and (len(tags) > MAX_TAGS or any(not 0 < len(tag) <= 50 for tag in tags)):
+    if tags is not None and (len(tags) > MAX_TAGS or any(not 0 < len(tag) <= 50 or not _holdable(tag) for tag in tags)):
         return Err("bad_tags", f"Invalid tags: {list(tags)[:3]!r}", f"At most {MAX_TAGS} tags of 1 to 50 characters.")
+    if key is not None and not (0 < len(key) <= MAX_NAME and _holdable(key)):
+        return Err("bad_key", f"Invalid idempotency_key: {key[:80]!r}", f"Use 1 to {MAX_NAME} characters.")
     if max_runs is not None and not 1 <= max_runs < 2**31:
         return Err("bad_max_runs", f"Invalid max_runs: {max_runs}", "It must be a positive number, or left out.")
     return None
+
+
+def _holdable(text: str) -> bool:
+    """Whether PostgreSQL can keep a text: it takes neither NUL nor half a surrogate pair."""
+    return "\0" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def _refusal(bad: BadTrigger | BadPolicy) -> Err:
@@ -309,10 +330,22 @@ def _next_slot(trigger: Trigger, now: datetime, ends_at: datetime | None) -> dat
     return None if slot is None or (ends_at is not None and slot > ends_at) else slot
 
 
+def _upcoming(job: Job, now: datetime) -> datetime | None:
+    """The job's next slot from here; never one it has had already, even if the clock was set back."""
+    if job.remaining == 0:
+        return None
+    return _next_slot(job.trigger, max(now, job.last_slot or now), job.ends_at)
+
+
 def _never(trigger: Trigger, now: datetime, ends_at: datetime | None) -> Err:
     slot = trigger.after(now)
     if slot is not None:
-        return Err("bad_trigger", f"It would end before it begins: ends_at is {ends_at}, the first slot {slot}.")
+        end = ends_at.isoformat() if ends_at else None
+        return Err(
+            "bad_trigger",
+            f"It would end before it begins: ends_at is {end}, the first slot {slot.isoformat()}.",
+            "Give a later ends_at, or none.",
+        )
     given = getattr(trigger, "at", None)
     if given is not None:
         return Err(
@@ -323,33 +356,31 @@ def _never(trigger: Trigger, now: datetime, ends_at: datetime | None) -> Err:
     return Err("bad_trigger", "It never comes: there is no slot within 10 years.")
 
 
-def _changed(job: Job, changes: JobChanges, default_zone: str, now: datetime) -> Job:
+def _changed(job: Job, changes: JobChanges, now: datetime) -> Job:
     """The job as it will be, its next slot included."""
+    zone_name = zone(changes.timezone or job.zone).key
     trigger = job.trigger
-    if changes.trigger_type is not None:
-        zone_name = changes.timezone or getattr(trigger, "zone", default_zone)
-        trigger = read_trigger(changes.trigger_type, changes.trigger_config or {}, zone_name, now)
-    elif changes.timezone is not None and (expression := getattr(trigger, "expression", None)):
-        trigger = read_trigger("cron", {"expression": expression}, changes.timezone, now)
-    policy = job.policy if changes.policy is None else _policy_with(job.policy, changes.policy)
+    if changes.trigger_type is not None or changes.trigger_config is not None:
+        trigger = read_trigger(changes.trigger_type or job.trigger_type, changes.trigger_config or {}, zone_name, now)
+    elif zone_name != job.zone and isinstance(trigger, Cron):
+        trigger = Cron(trigger.expression, zone_name)
     changed = replace(
         job,
         trigger=trigger,
-        policy=policy,
+        zone=zone_name,
+        policy=job.policy if changes.policy is None else _policy_with(job.policy, changes.policy),
         name=changes.name or job.name,
         action=changes.action or job.action,
         tags=job.tags if changes.tags is None else tuple(changes.tags),
         max_runs=changes.max_runs or job.max_runs,
-        ends_at=changes.ends_at or job.ends_at,
+        ends_at=job.ends_at if changes.ends_at is None else read_moment(changes.ends_at, zone_name),
     )
     planned = job.next_slot or job.held_slot
     if trigger != job.trigger or planned is None:
-        planned = _next_slot(trigger, now, changed.ends_at)
-    elif changed.ends_at is not None and planned > changed.ends_at:
+        planned = _upcoming(changed, now)
+    elif changed.remaining == 0 or (changed.ends_at is not None and planned > changed.ends_at):
         planned = None
-    if changed.remaining == 0:
-        planned = None
-    if job.state == "paused":
+    if job.state == "paused" and planned is not None:
         return replace(changed, next_slot=None, held_slot=planned)
     return replace(changed, next_slot=planned, held_slot=None, state="active", reason=None)
 
@@ -364,7 +395,8 @@ async def _closed(locked: LockedJob, changed: Job, state: str, reason: str) -> J
     first = job.next_slot or job.held_slot
     if first is None or first > locked.now:
         return changed
-    passed = slots_between(job.trigger, first, locked.now, followed_by=changed.next_slot or changed.held_slot)
+    until = locked.now if job.ends_at is None else min(locked.now, job.ends_at)
+    passed = slots_between(job.trigger, first, until, followed_by=changed.next_slot or changed.held_slot)
     await locked.close_slots(passed, state, reason)
     return replace(changed, last_slot=passed.first)
 
@@ -373,12 +405,12 @@ async def _end(locked: LockedJob, *, deleted: bool) -> None:
     job = locked.job
     planned = job.next_slot or job.held_slot
     if planned is not None and planned <= locked.now:
-        planned = _next_slot(job.trigger, locked.now, job.ends_at)
+        planned = _upcoming(job, locked.now)
     ended = replace(job, state="cancelled", next_slot=None, held_slot=planned)
-    if job.state == "active":
-        ended = await _closed(locked, ended, "cancelled", "cancelled before it was fired")
-    elif job.state == "paused":
+    if job.state == "paused":
         ended = await _closed(locked, ended, "skipped", "the job was paused")
+    elif job.state != "cancelled":
+        ended = await _closed(locked, ended, "cancelled", "cancelled before it was fired")
     await locked.stop_runs("the job was deleted" if deleted else "the job was cancelled")
     await locked.save(ended, deleted=deleted)
 
@@ -392,8 +424,9 @@ def _read_cursor(cursor: str) -> Place | None:
     try:
         place = cast("list[object]", orjson.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))))
         idle, fire_at, job_id = place
-        assert isinstance(idle, bool)
-        assert isinstance(job_id, int)
-        return Place(idle, datetime.fromisoformat(str(fire_at)) if fire_at else None, job_id)
-    except (ValueError, AssertionError, TypeError):
-        return None
+        moment = datetime.fromisoformat(str(fire_at)).astimezone(UTC) if fire_at else None
+        if isinstance(idle, bool) and isinstance(job_id, int) and read_job_id(job_id) is not None:
+            return Place(idle, moment, job_id)
+    except (ValueError, TypeError, OverflowError):
+        pass
+    return None

@@ -149,3 +149,24 @@ async def test_without_room_slots_are_fired_into_the_queue(
     await hands.claim()
     assert await states(sql) == [("done", 1)]
     assert len(calls) == 1
+
+
+async def test_a_slot_that_has_a_run_already_is_passed_over_and_holds_up_nobody(
+    door: Scheduler, hands: Hands, clock: HandClock, calls: list[object], sql: Connection
+) -> None:
+    """As after a clock set back, or a run asked for at the very microsecond of a slot."""
+    doubled = await add(door, args=("doubled",))
+    await add(door, args=("sound",))
+    slot = START + timedelta(minutes=1)
+    await sql.execute(
+        "insert into cronty.runs (job_id, scheduled_for, owner_id, state, attempt, manual, finished_at)"
+        " values ($1, $2, 1, 'done', 1, true, $2)",
+        doubled.id,
+        slot,
+    )
+    clock.advance(minutes=1)
+    await hands.fire()
+    assert calls == [("sound",)]
+    clock.advance(minutes=1)
+    await hands.fire()
+    assert sorted(calls[1:], key=str) == [("doubled",), ("sound",)]

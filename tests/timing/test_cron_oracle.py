@@ -5,9 +5,8 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from importlib.resources import files
 
-from tests.timing.oracle import Tick, fires, transitions, walk
-
 from cronty.timing import Cron, zone
+from tests.timing.oracle import Tick, fires, transitions, walk
 
 TICK = timedelta(microseconds=1)
 

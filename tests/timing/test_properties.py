@@ -5,9 +5,9 @@ from itertools import pairwise
 
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from tests.timing.strategies import CATCH_UPS, CRONS, MOMENTS, TRIGGERS
 
 from cronty.timing import CatchUp, Cron, Due, Passed, Plan, Trigger, from_json, plan, to_json
+from tests.timing.strategies import CATCH_UPS, CRONS, MOMENTS, TRIGGERS
 
 TICK = timedelta(microseconds=1)
 thorough = settings(max_examples=300, deadline=None)

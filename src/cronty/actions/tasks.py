@@ -102,6 +102,8 @@ def describe_parameters(function: Callable[..., object]) -> dict[str, object]:
     properties: dict[str, object] = {}
     required: list[str] = []
     positional: list[str] = []
+    positional_only: list[str] = []
+    shared: dict[str, object] = {}
     schema: dict[str, object] = {"type": "object", "properties": properties, "additionalProperties": False}
     for parameter in inspect.signature(function).parameters.values():
         if parameter.kind is parameter.VAR_POSITIONAL:
@@ -110,11 +112,18 @@ def describe_parameters(function: Callable[..., object]) -> dict[str, object]:
         if parameter.kind is parameter.VAR_KEYWORD:
             schema["additionalProperties"] = True
             continue
-        properties[parameter.name] = _schema_of(hints.get(parameter.name, Any), parameter)
+        properties[parameter.name] = described = _schema_of(hints.get(parameter.name, Any), parameter)
+        shared |= cast("dict[str, object]", described.pop("$defs", {}))  # where a $ref looks for them
+        if parameter.kind is parameter.POSITIONAL_ONLY:
+            positional_only.append(parameter.name)
         if parameter.kind is not parameter.KEYWORD_ONLY:
             positional.append(parameter.name)
         if parameter.default is parameter.empty:
             required.append(parameter.name)
+    if shared:
+        schema["$defs"] = shared
+    if positional_only:
+        schema["positional_only"] = positional_only
     return {**schema, "required": required, "positional": positional}
 
 

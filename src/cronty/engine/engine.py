@@ -166,7 +166,8 @@ class Engine:
         word, _, detail = message.partition(" ")
         match word:
             case "due":
-                self.firing.low.lower(_EPOCH + timedelta(seconds=float(detail)))
+                # a float has no microseconds to spare in this century
+                self.firing.low.lower(_EPOCH + timedelta(seconds=float(detail) - 0.001))
                 self._wake("fire")
             case "queue":
                 self._wake("claim")

@@ -9,20 +9,19 @@ from typing import Final
 from cronty import telemetry
 from cronty.actions.tasks import Registry
 from cronty.engine.attempt import Attempt
-from cronty.engine.working import Working
+from cronty.engine.working import PATIENCE, Working
 from cronty.jobs.firing import rows_of
 from cronty.jobs.policy import Policy, load_policy
+from cronty.store.database import SlotTaken
 from cronty.store.engine_store import DueJobs, EngineStore, Fired, Moved
 from cronty.timing import CatchUp, Cron, Interval, Once, Plan, Trigger, plan
 
 BATCH: Final = 500
-PATIENCE: Final = 1.0
-"""How long a full worker waits for room before it fires into the queue, for others to claim."""
+LOCKED_REST: Final = 0.005
+"""What is due and can't be locked is being fired by somebody else; look again shortly."""
 
 SWEEP_EVERY: Final = 5.0
 """How often to look below the low-water mark, where a crashed process may have left locked jobs behind."""
-
-MARGIN: Final = timedelta(seconds=2)
 
 
 class LowWater:
@@ -46,9 +45,6 @@ class LowWater:
     def found(self, latest: datetime) -> None:
         self._mark = latest
 
-    def found_nothing(self, now: datetime) -> None:
-        self._mark = now - MARGIN
-
     def lower(self, moment: datetime) -> None:
         """A job was made or changed, and is due at `moment`."""
         if self._mark is not None and moment < self._mark:
@@ -69,6 +65,29 @@ class Batch:
         self.missed: list[tuple[int, str]] = []
         self.broken: list[tuple[int, str]] = []
 
+    def slots(self) -> list[tuple[int, datetime]]:
+        """Every slot that is to get a run row."""
+        ordinary = list(zip(self.fired.job_ids, self.fired.slots, strict=True))
+        return ordinary + [(one.job_id, row.slot) for one in self.moved for row in one.rows]
+
+    def leave_out(self, taken: set[tuple[int, datetime]]) -> None:
+        """Pass over slots that have their row: a clock set back, or a run asked for at the very same moment."""
+        fired = self.fired
+        ordinary = zip(fired.job_ids, fired.slots, fired.next_slots, fired.owner_ids, self.attempts, strict=True)
+        self.moved = [
+            one._replace(rows=[r for r in one.rows if (one.job_id, r.slot) not in taken]) for one in self.moved
+        ]
+        self.fired, self.attempts = Fired([], [], [], []), []
+        for job_id, slot, next_slot, owner_id, attempt in list(ordinary):
+            if (job_id, slot) in taken:
+                self.moved.append(Moved(job_id, owner_id, attempt.task.name, [], next_slot))
+                continue
+            self.fired.job_ids.append(job_id)
+            self.fired.slots.append(slot)
+            self.fired.next_slots.append(next_slot)
+            self.fired.owner_ids.append(owner_id)
+            self.attempts.append(attempt)
+
 
 class Firing:
     """The duty of firing; any number of them may run at once, here and elsewhere."""
@@ -80,6 +99,7 @@ class Firing:
         self._worker = worker
         self.low = LowWater()
         self.crowded = False
+        self._careful = False
         self.more: Callable[[], None] = lambda: None
 
     async def step(self) -> float:
@@ -98,17 +118,25 @@ class Firing:
                 if count:
                     worker = self._worker()
                     self._plan_all(due, batch, places, worker)
+                    if self._careful:
+                        batch.leave_out(await due.taken_slots(batch.slots()))
                     await self._write(due, batch, worker, due.rows[0]["now"])
-        except BaseException:
+        except BaseException as error:
             self.low.forget()  # what was locked is due again, and lies below the mark
             self._working.release(places)
+            if isinstance(error, SlotTaken) and not self._careful:
+                self._careful = True
+                return 0
             raise
+        self._careful = False
         self._working.release(places - len(batch.attempts))
         self._working.take(batch.attempts)
         if count == limit:
             return 0
         seconds = await self._store.seconds_until_due(self.low.mark if count else low)
-        return max(0.0, seconds) if seconds is not None else float("inf")
+        if seconds is None:
+            return float("inf")
+        return max(0.0 if count else LOCKED_REST, seconds)
 
     async def _write(self, due: DueJobs, batch: Batch, worker: int, now: datetime) -> None:
         if batch.fired.job_ids:

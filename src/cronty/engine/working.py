@@ -16,6 +16,9 @@ from cronty.jobs.outcome import Cancelled, Failed, Interrupted, Outcome
 MOST_AHEAD: Final = 2000
 """How many attempts may be claimed beyond what is being performed, if they end fast enough to deserve it."""
 
+PATIENCE: Final = 1.0
+"""How long a full worker waits for room before it leaves what is due to others."""
+
 PACE_WINDOW: Final = 0.25
 """Attempts that ended within the last so many seconds say how far ahead to claim."""
 
@@ -98,6 +101,12 @@ class Working:
         if calls:
             self._threads.submit(calls)
         self._start_coroutines()
+
+    def drop(self, attempts: Sequence[Attempt]) -> None:
+        """Claimed, but their job was cancelled before anybody could know."""
+        for attempt in attempts:
+            self.suspects[min(attempt.crashes, 2)] += 1
+            self._end(attempt, Cancelled("the job was cancelled"))
 
     def _start_coroutines(self) -> None:
         loop = asyncio.get_running_loop()

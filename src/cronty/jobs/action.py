@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from math import isfinite
+from typing import Final, Literal, cast
 
 import orjson
 
@@ -35,8 +36,10 @@ def check_arguments_size(action: Action) -> Err | None:
     """None if the arguments are plain JSON of a size and depth we keep."""
     if _depth(action.args) > MAX_DEPTH or _depth(action.kwargs) > MAX_DEPTH:
         return Err("bad_arguments", f"The arguments are nested deeper than {MAX_DEPTH} levels.", "Flatten them.")
+    if (flaw := _flaw(action.args) or _flaw(action.kwargs)) is not None:
+        return Err("bad_arguments", f"The arguments aren't plain JSON: {flaw}.", "Use JSON values only.")
     try:
-        size = len(action.arguments_json())
+        size = len(action.arguments_json().encode())
     except (TypeError, ValueError) as error:
         return Err("bad_arguments", f"The arguments aren't plain JSON: {error}.", "Use JSON values only.")
     if size > MAX_ARGUMENT_BYTES:
@@ -48,9 +51,23 @@ def check_arguments_size(action: Action) -> Err | None:
     return None
 
 
+def _flaw(value: object) -> str | None:
+    """What would be written as something else, or not at all: NaN becomes null, PostgreSQL keeps no NUL."""
+    if isinstance(value, float) and not isfinite(value):
+        return f"{value} is not a JSON number"
+    if isinstance(value, str):
+        return "text with a NUL character" if "\0" in value else None
+    return next((flaw for member in _members(value) if (flaw := _flaw(member))), None)
+
+
+def _members(value: object) -> list[object]:
+    if isinstance(value, dict):
+        return [*value.keys(), *value.values()]  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType, reportUnknownVariableType]
+    return list(value) if isinstance(value, list | tuple) else []  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+
+
 def _depth(value: object, level: int = 0) -> int:
     """How deeply containers nest; stops counting just past the limit, so hostile input costs little."""
     if level > MAX_DEPTH or not isinstance(value, list | tuple | dict):
         return level
-    members: list[object] = list(value.values() if isinstance(value, dict) else value)  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType]
-    return max((_depth(member, level + 1) for member in members), default=level + 1)
+    return max((_depth(member, level + 1) for member in _members(cast("object", value))), default=level + 1)

@@ -1,7 +1,7 @@
 """Jobs and runs in the words of the third seed: the exact fields it promises, and added ones after them."""
 
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import islice
 
 import orjson
@@ -9,16 +9,12 @@ import orjson
 from cronty.jobs.ids import job_id_text
 from cronty.jobs.job import Job
 from cronty.jobs.run import Run
-from cronty.timing import Cron, Interval, zone
+from cronty.timing import Broken, Cron, Interval, Once, zone
 
 
 def moment_text(moment: datetime | None, zone_name: str = "UTC") -> str | None:
     """ISO 8601 with an offset, in the zone that the job thinks in."""
     return None if moment is None else moment.astimezone(zone(zone_name)).isoformat()
-
-
-def zone_of(job: Job) -> str:
-    return job.trigger.zone if isinstance(job.trigger, Cron) else "UTC"
 
 
 def upcoming(job: Job, count: int) -> list[datetime]:
@@ -39,14 +35,30 @@ def rule_text(job: Job) -> str:
         case Cron(expression, zone_name):
             return f"cron {expression} ({zone_name})"
         case Interval(period, _):
-            return f"every {period}"
-        case once:
-            return f"once at {moment_text(once.at)}"
+            return f"every {duration_text(period)}"
+        case Once(at):
+            return f"once at {moment_text(at, job.zone)}"
+        case Broken(reason=reason):
+            return f"can't be read any more: {reason}"
+
+
+def duration_text(duration: timedelta) -> str:
+    """A duration in words: `1 hour 30 minutes`, and just `hour` for one of a kind."""
+    seconds = duration.total_seconds()
+    parts: list[str] = []
+    for unit, size in (("day", 86400), ("hour", 3600), ("minute", 60)):
+        count, seconds = divmod(seconds, size)
+        if count:
+            parts.append(f"{count:.0f} {unit}{'s' if count > 1 else ''}")
+    if seconds:
+        parts.append(f"{seconds:g} second{'s' if seconds != 1 else ''}")
+    text = " ".join(parts)
+    return text.removeprefix("1 ") if len(parts) == 1 else text
 
 
 def scheduled_answer(job: Job) -> dict[str, object]:
     """What `schedule_job` answers."""
-    zone_name = zone_of(job)
+    zone_name = job.zone
     return {
         "job_id": job_id_text(job.id, job.created_at),
         "name": job.name,
@@ -64,7 +76,7 @@ def scheduled_answer(job: Job) -> dict[str, object]:
 
 def summary_answer(job: Job) -> dict[str, object]:
     """One job in `list_jobs`."""
-    zone_name = zone_of(job)
+    zone_name = job.zone
     return {
         "job_id": job_id_text(job.id, job.created_at),
         "name": job.name,
@@ -80,7 +92,7 @@ def summary_answer(job: Job) -> dict[str, object]:
 
 def status_answer(job: Job, runs: Sequence[Run]) -> dict[str, object]:
     """What `job_status` answers."""
-    zone_name = zone_of(job)
+    zone_name = job.zone
     return {
         "job_id": job_id_text(job.id, job.created_at),
         "name": job.name,

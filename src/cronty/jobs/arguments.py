@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, cast
 
-from jsonschema import Draft202012Validator
+import orjson
+from jsonschema import Draft202012Validator, ValidationError
 
 from cronty.jobs.action import Action
 from cronty.jobs.result import Err
@@ -11,18 +12,21 @@ from cronty.jobs.result import Err
 
 def check_arguments(action: Action, parameters: Mapping[str, object]) -> Err | None:
     """None if the task could be called with them; else what is wrong, and how the task is called."""
+    by_name = sorted(set(action.kwargs) & set(cast("list[str]", parameters.get("positional_only", []))))
+    if by_name:
+        return _wrong(action, parameters, f"{by_name[0]!r} can only be given by position, in args")
     positional = cast("list[str]", parameters.get("positional", []))
     given = dict(zip(positional, action.args, strict=False))
     if len(action.args) > len(positional) and not parameters.get("more_positional"):
-        return _wrong(action, parameters, f"takes {len(positional)} positional arguments, not {len(action.args)}")
+        return _wrong(action, parameters, f"it takes at most {len(positional)} in args, not {len(action.args)}")
     twice = sorted(set(given) & set(action.kwargs))
     if twice:
-        return _wrong(action, parameters, f"got {twice[0]!r} both by position and by name")
+        return _wrong(action, parameters, f"{twice[0]!r} is given both by position and by name")
     validator = Draft202012Validator({**parameters, "$schema": "https://json-schema.org/draft/2020-12/schema"})
-    instance: Any = {**given, **action.kwargs}
+    written = orjson.loads(action.arguments_json())  # as it will be read back: a tuple is an array by then
+    instance: Any = {**dict(zip(positional, written["args"], strict=False)), **written["kwargs"]}
     for error in validator.iter_errors(instance):  # pyright: ignore[reportUnknownMemberType]
-        where = "".join(f"[{part!r}]" for part in error.path)
-        return _wrong(action, parameters, f"{error.message}{f' at {where}' if where else ''}")
+        return _wrong(action, parameters, _problem(error, instance, parameters))
     return None
 
 
@@ -33,8 +37,24 @@ def signature_of(task: str, parameters: Mapping[str, object]) -> str:
     parts: list[str] = []
     for name, schema in properties.items():
         part = f"{name}: {schema['type']}" if isinstance(schema.get("type"), str) else name
-        parts.append(part if name in required else f"{part} = {schema.get('default')!r}")
+        parts.append(part if name in required else f"{part} = {orjson.dumps(schema.get('default')).decode()}")
     return f"{task}({', '.join(parts)})"
+
+
+def _problem(error: ValidationError, instance: dict[str, object], parameters: Mapping[str, object]) -> str:
+    """What a validator found, said as one would of a function."""
+    where = ".".join(str(part) for part in error.path)
+    if not where and error.validator == "required":
+        missing = [name for name in cast("list[str]", parameters.get("required", [])) if name not in instance]
+        return f"it needs {missing[0]!r}"
+    if not where and error.validator == "additionalProperties":
+        unknown = sorted(set(instance) - set(cast("dict[str, object]", parameters.get("properties", {}))))
+        return f"it has no parameter {unknown[0]!r}"
+    return f"{where}: {_shortened(error.message)}"
+
+
+def _shortened(message: str) -> str:
+    return message if len(message) <= 300 else f"{message[:140]} … {message[-140:]}"
 
 
 def _wrong(action: Action, parameters: Mapping[str, object], problem: str) -> Err:

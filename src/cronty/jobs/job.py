@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final, Literal, get_args
+from typing import Final, Literal, cast, get_args
 
 from cronty.jobs.action import Action
 from cronty.jobs.policy import Policy
-from cronty.timing import Cron, Interval, Trigger
+from cronty.timing import Trigger, to_json
 
 JobState = Literal["active", "paused", "cancelled", "set_aside"]
 Status = Literal["pending", "running", "completed", "failed", "cancelled"]
@@ -28,7 +28,7 @@ class Job:
     """A job as its owner sees it.
 
     `next_slot` is what comes next; None while paused or when nothing does. `held_slot` is the slot that
-    would have come next when the job was paused, cancelled or deleted.
+    would have come next when the job was paused, cancelled or deleted. `zone` is the one it is spoken of in.
     """
 
     id: int
@@ -36,6 +36,7 @@ class Job:
     name: str
     action: Action
     trigger: Trigger
+    zone: str
     policy: Policy
     tags: tuple[str, ...]
     max_runs: int | None
@@ -62,7 +63,7 @@ class Job:
         return status(
             self.state,
             in_flight=self.in_flight > 0,
-            has_next=self.next_slot is not None or self.state == "paused",
+            has_next=self.next_slot is not None,
             failing=self.failures_in_row > 0,
         )
 
@@ -88,7 +89,7 @@ class Job:
 def status(state: JobState, *, in_flight: bool, has_next: bool, failing: bool) -> Status:
     """The status of the seeds, computed from the state of the job and of its runs.
 
-    `store/queries/list_jobs.sql` says the same in SQL, to filter by it; a test holds the two together.
+    The SQL function `cronty.job_status` says the same, to filter by it; a test holds the two together.
     """
     if state == "cancelled":
         return "cancelled"
@@ -96,12 +97,10 @@ def status(state: JobState, *, in_flight: bool, has_next: bool, failing: bool) -
         return "running"
     if state == "set_aside":
         return "failed"
-    if has_next:
+    if has_next or state == "paused":
         return "pending"
     return "failed" if failing else "completed"
 
 
 def trigger_type(trigger: Trigger) -> TriggerType:
-    if isinstance(trigger, Cron):
-        return "cron"
-    return "interval" if isinstance(trigger, Interval) else "once"
+    return cast("TriggerType", to_json(trigger)["kind"])

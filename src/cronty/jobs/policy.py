@@ -53,6 +53,8 @@ class Policy:
 
 
 _PLAIN: Final = Policy()
+_LONGEST: Final = 10 * 366 * 86400
+_RATIOS: Final = {"jitter": (0, 1), "backoff_factor": (1, 1000)}
 _POSITIVE: Final = frozenset({"backoff", "backoff_max", "timeout", "catch_up_window"})
 
 
@@ -84,10 +86,12 @@ def _check(name: str, value: object) -> None:
     elif name in ("attempts", "catch_up_limit"):
         if not isinstance(value, int) or not 1 <= value <= 1000:
             raise BadPolicy(f"Policy field {name!r} must be a whole number from 1 to 1000, not {value!r}.")
-    elif value < 0 or (value == 0 and name in _POSITIVE) or value > 10 * 366 * 86400:
+    elif name in _RATIOS:
+        low, high = _RATIOS[name]
+        if not low <= value <= high:
+            raise BadPolicy(f"Policy field {name!r} must be a number from {low} to {high}, not {value!r}.")
+    elif not 0 <= value <= _LONGEST or (value == 0 and name in _POSITIVE):
         raise BadPolicy(f"Policy field {name!r} must be a positive number of seconds, not {value!r}.")
-    elif (name == "jitter" and value > 1) or (name == "backoff_factor" and value < 1):
-        raise BadPolicy(f"Policy field {name!r} is out of range: {value!r} (jitter 0 to 1, backoff_factor from 1).")
 
 
 @lru_cache(maxsize=4096)

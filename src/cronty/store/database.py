@@ -43,11 +43,26 @@ LOST: Final = (
 )
 """What a database that is away, restarting or full looks like from here."""
 
+MISTAKEN: Final = (asyncpg.InvalidCatalogNameError, asyncpg.InvalidAuthorizationSpecificationError, ValueError)
+"""What a wrong database URL looks like."""
+
 _CONFLICT: Final = (asyncpg.DeadlockDetectedError, asyncpg.SerializationError)
+
+
+class SlotTaken(Exception):
+    """A slot that was to get a run row has one already."""
 
 
 class StoreUnavailable(Exception):
     """The database can't be reached; nothing is known to be lost, and trying again is right."""
+
+
+def unavailable(error: BaseException) -> StoreUnavailable:
+    """The fault in a line, with what to look at."""
+    said = str(error) or type(error).__name__
+    if isinstance(error, MISTAKEN):
+        return StoreUnavailable(f"PostgreSQL can't be used as CRONTY_DATABASE_URL says: {said}")
+    return StoreUnavailable(f"PostgreSQL can't be reached: {said}. Is it running, and is CRONTY_DATABASE_URL right?")
 
 
 @cache
@@ -83,8 +98,8 @@ class Database:
                 server_settings=self._settings,
                 max_inactive_connection_lifetime=0,
             )
-        except LOST as error:
-            raise StoreUnavailable(f"PostgreSQL can't be reached: {error}") from error
+        except (*LOST, *MISTAKEN) as error:
+            raise unavailable(error) from error
         return self
 
     async def close(self) -> None:
@@ -123,8 +138,10 @@ class Database:
         try:
             async with self.pool.acquire() as connection, connection.transaction():
                 yield connection
+        except asyncpg.UniqueViolationError as error:
+            raise SlotTaken(str(error)) from error
         except LOST as error:
-            raise StoreUnavailable(f"PostgreSQL can't be reached: {error}") from error
+            raise unavailable(error) from error
 
     async def _try[T](self, statement: Callable[[], Awaitable[T]]) -> T:
         """One statement, made again if it only lost a race for a lock."""
@@ -136,7 +153,7 @@ class Database:
                     raise
                 await asyncio.sleep(random.random() * 0.05 * (again + 1))
             except LOST as error:
-                raise StoreUnavailable(f"PostgreSQL can't be reached: {error}") from error
+                raise unavailable(error) from error
         raise AssertionError("unreachable")
 
 

@@ -95,10 +95,16 @@ class DueJobs:
             if row.state == "waiting"
         ]
         await self._connection.execute(query("move_due"), *columns(places, 5))
-        await self._connection.execute(query("insert_runs"), *columns(rows, 8), now)
+        if rows:
+            await self._connection.execute(query("insert_runs"), *columns(rows, 8), now)
         if waiting:
             await self._connection.execute(query("insert_queue"), *columns(waiting, 5), now)
             await self._connection.fetchval(query("notify"), "queue")
+
+    async def taken_slots(self, slots: Sequence[tuple[int, datetime]]) -> set[tuple[int, datetime]]:
+        """Those that have a run row already."""
+        rows = await self._connection.fetch(query("taken_slots"), *columns(slots, 2))
+        return {(row[0], row[1]) for row in rows}
 
     async def stop_previous(self, runs: Sequence[tuple[int, datetime]], now: datetime, reason: str) -> None:
         await self._connection.fetchval(query("stop_runs"), now, *columns(runs, 2), reason)

@@ -13,7 +13,7 @@ from cronty.jobs.job import Job
 from cronty.jobs.policy import load_policy, spread_delay
 from cronty.jobs.run import Run
 from cronty.store.database import Connection, Database, Row, columns, query
-from cronty.timing import Cron, Interval, Trigger, from_json, to_json
+from cronty.timing import Cron, Interval, Trigger, from_stored, to_json
 from cronty.timing.past import Past
 
 
@@ -25,6 +25,7 @@ class NewJob:
     name: str
     action: Action
     trigger: Trigger
+    zone: str
     policy: str
     serial: bool
     spread: float
@@ -102,6 +103,7 @@ class JobStore:
             spread_delay(new.owner, new.name, new.spread),
             new.serial,
             *_typed(new.trigger),
+            new.zone,
         )
         return None if row is None else cast("int", row["id"])
 
@@ -166,6 +168,12 @@ class LockedJob:
         self.now = now
 
     async def save(self, job: Job, *, deleted: bool = False) -> None:
+        if job.action.task != self.job.action.task:
+            await self._connection.execute(query("requeue"), job.id, job.action.task)
+        # Runs before jobs, as a settlement locks them.
+        expected = job.next_slot or job.held_slot
+        if job.last_slot is not None and expected != (self.job.next_slot or self.job.held_slot):
+            await self._connection.execute(query("relink"), job.id, job.last_slot, expected)
         delay = spread_delay(job.owner, job.name, job.policy.spread)
         await self._connection.execute(
             query("save_job"),
@@ -180,8 +188,8 @@ class LockedJob:
             job.ends_at,
             job.state,
             job.reason,
-            job.failures_in_row,
-            job.last_error,
+            job.failures_in_row - self.job.failures_in_row,
+            job.last_error if job.last_error != self.job.last_error else None,
             self.now,
             deleted,
             delay,
@@ -190,10 +198,8 @@ class LockedJob:
             job.last_slot,
             job.policy.serial,
             *_typed(job.trigger),
+            job.zone,
         )
-        expected = job.next_slot or job.held_slot
-        if job.last_slot is not None and expected != (self.job.next_slot or self.job.held_slot):
-            await self._connection.execute(query("relink"), job.id, job.last_slot, expected)
 
     async def close_slots(self, passed: Past, state: str, reason: str) -> None:
         """Give slots that passed unfired their verdict, one row for all of them."""
@@ -257,7 +263,8 @@ def _job(row: Row) -> Job:
         owner=row["owner"],
         name=row["name"],
         action=Action(row["task"], tuple(arguments["args"]), arguments["kwargs"]),
-        trigger=from_json(orjson.loads(row["trigger_json"])),
+        trigger=from_stored(orjson.loads(row["trigger_json"])),
+        zone=row["zone"],
         policy=load_policy(row["policy_json"]),
         tags=tuple(row["tags"]),
         max_runs=row["max_runs"],

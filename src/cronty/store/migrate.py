@@ -5,7 +5,7 @@ from typing import Final
 
 import asyncpg
 
-from cronty.store.database import CONNECT_TIMEOUT, LOST, StoreUnavailable
+from cronty.store.database import CONNECT_TIMEOUT, LOST, MISTAKEN, unavailable
 
 OLDEST_POSTGRES: Final = 150000
 _LOCK: Final = 7_270_011_515  # any number; every Cronty process uses this one
@@ -62,5 +62,5 @@ async def _missing(connection: asyncpg.Connection) -> list[str]:
 async def _connect(url: str) -> asyncpg.Connection:
     try:
         return await asyncpg.connect(url, timeout=CONNECT_TIMEOUT)
-    except LOST as error:
-        raise StoreUnavailable(f"PostgreSQL can't be reached: {error}") from error
+    except (*LOST, *MISTAKEN) as error:
+        raise unavailable(error) from error

@@ -24,7 +24,7 @@ index workers_pkey on workers USING btree (id)
 table attempts
 table attempts constraint attempts_outcome_check CHECK ((outcome = ANY (ARRAY['failed'::text, 'snoozed'::text, 'interrupted'::text, 'lost'::text, 'superseded'::text])))
 table attempts constraint attempts_pkey PRIMARY KEY (job_id, scheduled_for, attempt)
-table attempts.attempt smallint not null
+table attempts.attempt integer not null
 table attempts.ended_at timestamp with time zone not null
 table attempts.error text
 table attempts.job_id bigint not null
@@ -73,6 +73,7 @@ table jobs.task text not null
 table jobs.trigger jsonb not null
 table jobs.updated_at timestamp with time zone not null
 table jobs.version integer not null default 1
+table jobs.zone text not null default 'UTC'::text
 table migrations
 table migrations constraint migrations_pkey PRIMARY KEY (name)
 table migrations.applied_at timestamp with time zone not null default now()
@@ -100,10 +101,10 @@ table runs constraint running_means_held CHECK (((state = 'running'::cronty.run_
 table runs constraint runs_pkey PRIMARY KEY (job_id, scheduled_for)
 table runs constraint runs_slots_check CHECK ((slots > 0))
 table runs partition by RANGE (scheduled_for)
-table runs.attempt smallint not null default 0
+table runs.attempt integer not null default 0
 table runs.crashes smallint not null default 0
 table runs.error text
-table runs.failures smallint not null default 0
+table runs.failures integer not null default 0
 table runs.finished_at timestamp with time zone
 table runs.followed_by timestamp with time zone
 table runs.job_id bigint not null
@@ -123,10 +124,10 @@ table runs_elsewhen constraint a_verdict_has_its_time CHECK (((state = ANY (ARRA
 table runs_elsewhen constraint running_means_held CHECK (((state = 'running'::cronty.run_state) = (worker IS NOT NULL)))
 table runs_elsewhen constraint runs_elsewhen_pkey PRIMARY KEY (job_id, scheduled_for)
 table runs_elsewhen constraint runs_slots_check CHECK ((slots > 0))
-table runs_elsewhen.attempt smallint not null default 0
+table runs_elsewhen.attempt integer not null default 0
 table runs_elsewhen.crashes smallint not null default 0
 table runs_elsewhen.error text
-table runs_elsewhen.failures smallint not null default 0
+table runs_elsewhen.failures integer not null default 0
 table runs_elsewhen.finished_at timestamp with time zone
 table runs_elsewhen.followed_by timestamp with time zone
 table runs_elsewhen.job_id bigint not null
@@ -149,7 +150,7 @@ table tasks
 table tasks constraint tasks_pkey PRIMARY KEY (name)
 table tasks.doc text not null
 table tasks.name text not null
-table tasks.parameters jsonb not null
+table tasks.parameters json not null
 table tasks.seen_at timestamp with time zone not null
 table workers constraint workers_pkey PRIMARY KEY (id)
 table workers with (fillfactor=50)

@@ -58,7 +58,10 @@ def _period(config: Mapping[str, object]) -> timedelta:
         if isinstance(amount, bool) or not isinstance(amount, int | float) or not 0 <= amount < 1e9:
             raise BadTrigger(f"Invalid interval: {unit} is {amount!r}", 'Numbers must be positive, as in {"hours": 1}.')
         amounts[unit] = amount
-    period = timedelta(**amounts)
+    try:
+        period = timedelta(**amounts)
+    except OverflowError:
+        raise BadTrigger("Invalid interval: it is too long", 'At most 10 years, as in {"days": 365}.') from None
     if not period:
         raise BadTrigger("Invalid interval: it is 0", 'Numbers must be positive, as in {"hours": 1}.')
     return period

@@ -2,12 +2,13 @@
 
 from datetime import datetime, timedelta
 
+from cronty.timing.broken import Broken
 from cronty.timing.cron import Cron
 from cronty.timing.errors import BadTrigger
 from cronty.timing.interval import Interval
 from cronty.timing.once import Once
 
-type Trigger = Once | Interval | Cron
+type Trigger = Once | Interval | Cron | Broken
 
 _EXAMPLES = {
     "once": '{"kind": "once", "at": "2027-01-31T09:00:00+01:00"}',
@@ -31,6 +32,16 @@ def to_json(trigger: Trigger) -> dict[str, object]:
             return {"kind": "interval", "seconds": seconds, "anchor": anchor.isoformat()}
         case Cron(expression=expression, zone=zone):
             return {"kind": "cron", "expression": expression, "zone": zone}
+        case Broken(stored=stored):
+            return dict(stored)
+
+
+def from_stored(value: dict[str, object]) -> Trigger:
+    """Like `from_json`, for what was good when it was stored: if it no longer is, it is `Broken`."""
+    try:
+        return from_json(value)
+    except BadTrigger as bad:
+        return Broken(value, str(bad))
 
 
 def from_json(value: dict[str, object]) -> Trigger:

@@ -20,6 +20,7 @@ create table cronty.jobs (
   task text not null,
   arguments jsonb not null,
   trigger jsonb not null,
+  zone text not null default 'UTC',
   policy jsonb not null,
   tags text[] not null,
   max_runs int check (max_runs > 0),
@@ -74,8 +75,8 @@ create table cronty.runs (
   state cronty.run_state not null,
   worker int,
   slots int not null default 1 check (slots > 0),
-  attempt smallint not null default 0,
-  failures smallint not null default 0,
+  attempt int not null default 0,
+  failures int not null default 0,
   crashes smallint not null default 0,
   manual boolean not null default false,
   reason text,
@@ -112,7 +113,7 @@ create index queue_behind on cronty.queue (job_id, behind) where due_at is null;
 create table cronty.attempts (
   job_id bigint not null,
   scheduled_for timestamptz not null,
-  attempt smallint not null,
+  attempt int not null,
   worker int,
   started_at timestamptz,
   ended_at timestamptz not null,
@@ -143,7 +144,7 @@ create table cronty.stop_requests (
 
 create table cronty.tasks (
   name text primary key,
-  parameters jsonb not null,
+  parameters json not null,
   doc text not null,
   seen_at timestamptz not null
 );
@@ -224,7 +225,7 @@ $$;
 
 -- A job with its place in time, for whoever looks at it.
 create view cronty.job_overview as
-  select j.id, j.owner_id, o.name as owner, j.name, j.task, j.arguments, j.trigger, j.policy, j.tags, j.max_runs, j.ends_at,
+  select j.id, j.owner_id, o.name as owner, j.name, j.task, j.arguments, j.trigger, j.zone, j.policy, j.tags, j.max_runs, j.ends_at,
     j.state, j.reason, j.failure_count, j.cancelled_count, j.failures_in_row, j.last_error, j.version, j.created_at, j.updated_at,
     d.next_at - make_interval(secs => d.delay) as next_slot, d.held_slot, d.last_slot, d.last_run, d.run_count, d.manual_count,
     coalesce(d.next_at - make_interval(secs => d.delay), d.held_slot, d.last_slot) as fire_at

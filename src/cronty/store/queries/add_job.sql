@@ -1,9 +1,9 @@
 -- A new job and its place in time; no row if its idempotency key is taken. Engines are woken only if the first slot
 -- comes before they would look anyway.
 with job as (
-  insert into cronty.jobs (owner_id, name, task, arguments, trigger, policy, tags, max_runs, ends_at, idempotency_key,
+  insert into cronty.jobs (owner_id, name, task, arguments, trigger, zone, policy, tags, max_runs, ends_at, idempotency_key,
     created_at, updated_at)
-  select o.id, $2, $3, $4::jsonb, $5::jsonb, $6::jsonb, $7, $8, $9, $10, $11, $11
+  select o.id, $2, $3, $4::jsonb, $5::jsonb, $18, $6::jsonb, $7, $8, $9, $10, $11, $11
   from cronty.owners o where o.name = $1
   on conflict (owner_id, idempotency_key) where idempotency_key is not null and deleted_at is null do nothing
   returning id, owner_id

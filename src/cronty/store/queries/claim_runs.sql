@@ -1,6 +1,6 @@
 -- Claim waiting runs. $1 now, $2 worker, $3 tasks it has, $4 how often they have crashed, $5 how many.
 with picked as (
-  select q.job_id, q.scheduled_for
+  select q.job_id, q.scheduled_for, t.task
   from unnest($3::text[]) t(task)
   cross join lateral (
     select job_id, scheduled_for from cronty.queue
@@ -18,5 +18,5 @@ set state = 'running', attempt = r.attempt + 1, worker = $2, started_at = coales
 from picked p
 join cronty.jobs j on j.id = p.job_id
 where r.job_id = p.job_id and r.scheduled_for = p.scheduled_for
-returning r.job_id, r.scheduled_for, r.attempt, r.failures, r.crashes, j.task, j.arguments::text, j.policy::text,
-  j.failures_in_row > 0 as failing
+returning r.job_id, r.scheduled_for, r.attempt, r.failures, r.crashes, p.task, j.arguments::text, j.policy::text,
+  j.failures_in_row > 0 as failing, j.state = 'cancelled' as cancelled

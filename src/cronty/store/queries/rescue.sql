@@ -5,11 +5,13 @@ with clock as (
 ), lost as (
   update cronty.runs r
   set worker = null, crashes = r.crashes + 1,
-    state = case when r.crashes + 1 >= $2 then 'quarantined' else 'waiting' end::cronty.run_state,
-    finished_at = case when r.crashes + 1 >= $2 then c.now end,
-    reason = case when r.crashes + 1 >= $2 then 'its worker died ' || $2 || ' times while performing it' end
-  from clock c
-  where r.state = 'running' and not exists (select from cronty.workers w where w.id = r.worker)
+    state = case when j.state = 'cancelled' then 'cancelled' when r.crashes + 1 >= $2 then 'quarantined'
+      else 'waiting' end::cronty.run_state,
+    finished_at = case when j.state = 'cancelled' or r.crashes + 1 >= $2 then c.now end,
+    reason = case when j.state = 'cancelled' then 'the job was cancelled'
+      when r.crashes + 1 >= $2 then 'its worker died ' || $2 || ' times while performing it' end
+  from clock c, cronty.jobs j
+  where r.state = 'running' and j.id = r.job_id and not exists (select from cronty.workers w where w.id = r.worker)
   returning r.job_id, r.scheduled_for, r.attempt, r.owner_id, r.state, r.crashes, r.started_at, r.reason, c.now
 ), waiting as (
   insert into cronty.queue (job_id, scheduled_for, due_at, owner_id, crashes, task)
@@ -21,9 +23,15 @@ with clock as (
   select job_id, scheduled_for, attempt, started_at, now, 'lost', 'its worker''s lease passed' from lost
 ), failing as (
   update cronty.jobs j
-  set failure_count = j.failure_count + 1, failures_in_row = j.failures_in_row + 1, last_error = l.reason
-  from lost l
-  where j.id = l.job_id and l.state = 'quarantined'
+  set failure_count = j.failure_count + l.quarantined, failures_in_row = j.failures_in_row + l.quarantined,
+    cancelled_count = j.cancelled_count + l.cancelled, last_error = coalesce(l.reason, j.last_error)
+  from (
+    select job_id, count(*) filter (where state = 'quarantined') as quarantined,
+      count(*) filter (where state = 'cancelled') as cancelled, min(reason) filter (where state = 'quarantined') as reason
+    from lost where state <> 'waiting'
+    group by job_id
+  ) l
+  where j.id = l.job_id
 )
 select (select count(*) from lost where state = 'waiting') as rescued,
   (select count(*) from lost where state = 'quarantined') as quarantined

@@ -1,8 +1,9 @@
--- Write back a job that is locked. $17 its next slot, $18 the one that is held, $19 the last one accounted for.
+-- Write back a job that is locked; a settlement may count its failures meanwhile, so those are only added to.
+-- $17 its next slot, $18 the one that is held, $19 the last one with a row.
 with job as (
   update cronty.jobs
-  set name = $2, task = $3, arguments = $4::jsonb, trigger = $5::jsonb, policy = $6::jsonb, tags = $7, max_runs = $8, ends_at = $9,
-    state = $10, reason = $11, failures_in_row = $12, last_error = $13, updated_at = $14::timestamptz, version = version + 1,
+  set name = $2, task = $3, arguments = $4::jsonb, trigger = $5::jsonb, zone = $24, policy = $6::jsonb, tags = $7, max_runs = $8, ends_at = $9,
+    state = $10, reason = $11, failures_in_row = failures_in_row + $12, last_error = coalesce($13, last_error), updated_at = $14::timestamptz, version = version + 1,
     deleted_at = case when $15 then $14::timestamptz end
   where id = $1
   returning id

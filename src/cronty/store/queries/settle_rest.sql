@@ -2,17 +2,21 @@
 -- null if there is none. $10 what the attempt was, if it wasn't the run's last.
 with given as (
   select * from unnest(
-    $3::bigint[], $4::timestamptz[], $5::smallint[], $6::text[], $7::float8[], $8::text[], $9::text[], $10::text[], $11::float8[], $12::float8[])
+    $3::bigint[], $4::timestamptz[], $5::int[], $6::text[], $7::float8[], $8::text[], $9::text[], $10::text[], $11::float8[], $12::float8[])
     u(job_id, slot, attempt, state, wait, error, reason, outcome, ended_ago, took)
 ), clock as (
   select coalesce($1::timestamptz, statement_timestamp()) as now
 ), settled as (
   update cronty.runs r
-  set state = g.state::cronty.run_state, worker = null, error = g.error, reason = g.reason,
+  set state = case when g.state = 'waiting' and j.state = 'cancelled' then 'cancelled' else g.state end::cronty.run_state,
+    worker = null, error = g.error,
+    reason = case when g.state = 'waiting' and j.state = 'cancelled' then 'the job was cancelled' else g.reason end,
     failures = r.failures + case when g.outcome = 'failed' or g.state = 'failed' then 1 else 0 end,
     started_at = c.now - (g.ended_ago + g.took) * interval '1 second',
-    finished_at = case when g.state <> 'waiting' then c.now - g.ended_ago * interval '1 second' end
-  from given g, clock c
+    finished_at = case when g.state <> 'waiting' or j.state = 'cancelled'
+      then c.now - g.ended_ago * interval '1 second' end
+  from given g
+  join cronty.jobs j on j.id = g.job_id, clock c
   where r.job_id = g.job_id and r.scheduled_for = g.slot and r.attempt = g.attempt and r.worker = $2
   returning r.job_id, r.scheduled_for, r.attempt, r.owner_id, r.state, r.crashes, r.started_at, g.wait, g.error, g.outcome, c.now
 ), waiting as (

@@ -1,25 +1,28 @@
 -- Cancel what waits, ask the workers to stop what runs. $1 now, $2 and $3 which runs, $4 why.
-with target as (
-  select r.job_id, r.scheduled_for, r.state, r.worker
+-- The queue before the runs, as a claim locks them: whatever could be taken out of it is waiting, and ours.
+with unqueued as (
+  delete from cronty.queue q
+  using unnest($2::bigint[], $3::timestamptz[]) u(job_id, slot)
+  where q.job_id = u.job_id and q.scheduled_for = u.slot
+  returning q.job_id, q.scheduled_for
+), running as (
+  select r.job_id, r.scheduled_for, r.worker
   from unnest($2::bigint[], $3::timestamptz[]) u(job_id, slot)
   join cronty.runs r on r.job_id = u.job_id and r.scheduled_for = u.slot
-  where r.state in ('waiting', 'running')
+  where (select count(*) from unqueued) >= 0 and r.state = 'running'
   for update of r
-), unqueued as (
-  delete from cronty.queue q using target t
-  where t.state = 'waiting' and q.job_id = t.job_id and q.scheduled_for = t.scheduled_for
 ), cancelled as (
   update cronty.runs r
   set state = 'cancelled', reason = $4, finished_at = coalesce($1::timestamptz, statement_timestamp())
-  from target t
-  where t.state = 'waiting' and r.job_id = t.job_id and r.scheduled_for = t.scheduled_for
+  from unqueued w
+  where r.job_id = w.job_id and r.scheduled_for = w.scheduled_for
 ), counted as (
-  update cronty.jobs j set cancelled_count = j.cancelled_count + t.runs
-  from (select job_id, count(*) as runs from target where state = 'waiting' group by job_id) t
-  where j.id = t.job_id
+  update cronty.jobs j set cancelled_count = j.cancelled_count + w.runs
+  from (select job_id, count(*) as runs from unqueued group by job_id) w
+  where j.id = w.job_id
 ), asked as (
   insert into cronty.stop_requests (worker, job_id, scheduled_for)
-  select worker, job_id, scheduled_for from target where state = 'running'
+  select worker, job_id, scheduled_for from running
   on conflict do nothing
 )
-select count(pg_notify('cronty', 'stop ' || w.worker)) from (select distinct worker from target where worker is not null) w
+select count(pg_notify('cronty', 'stop ' || w.worker)) from (select distinct worker from running) w

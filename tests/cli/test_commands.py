@@ -1,0 +1,184 @@
+"""The commands of an operator, as an operator runs them."""
+
+import asyncio
+import os
+import re
+import sys
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+from pathlib import Path
+
+import asyncpg
+import pytest
+
+from cronty.actions.tasks import Registry
+from tests.conftest import hands_of, with_database
+
+NOWHERE = "postgresql://localhost:1/nowhere"
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a command answered."""
+
+    code: int
+    out: str
+    err: str
+
+
+async def cronty(*arguments: str, folder: Path | None = None, **settings: str) -> Said:
+    """Run `cronty` with nothing but these settings."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("CRONTY_")}
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "cronty.cli.main", *arguments),
+        cwd=folder,
+        env=environment | {f"CRONTY_{name.upper()}": value for name, value in settings.items()},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    async with asyncio.timeout(60):
+        out, err = await process.communicate()
+    assert process.returncode is not None
+    return Said(process.returncode, out.decode(), err.decode())
+
+
+def findings(said: Said) -> dict[str, str]:
+    """What doctor found: `wrong` or `good`, by what was looked at."""
+    names = ("database", "clock", "time zones", "workers", "leases", "oldest overdue slot", "queue", "set aside")
+    found = re.findall(rf"^(good|wrong) +({'|'.join(names)}) ", said.out, re.MULTILINE)
+    assert [name for _, name in found] == list(names), said.out
+    return {name: finding for finding, name in found}
+
+
+@pytest.fixture
+async def empty_url(server_url: str) -> AsyncGenerator[str]:
+    """A database without a schema."""
+    name = f"cronty_empty_{os.getpid()}"
+    connection = await asyncpg.connect(server_url)
+    await connection.execute(f"create database {name}")
+    yield with_database(server_url, name)
+    await connection.execute(f"drop database {name} with (force)")
+    await connection.close()
+
+
+async def test_help_names_every_command() -> None:
+    said = await cronty("--help")
+    assert said.code == 0
+    for command in ("work", "migrate", "doctor"):
+        assert f" {command} " in said.out
+
+
+async def test_an_empty_database_is_sent_to_migrate_and_migrated_once(empty_url: str) -> None:
+    lost = await cronty("doctor", database_url=empty_url)
+    assert lost.code == 1
+    assert "Run `cronty migrate`." in lost.err
+    first = await cronty("migrate", database_url=empty_url)
+    assert (first.code, first.err) == (0, "")
+    assert first.out.startswith("Applied: 0001_foundation")
+    second = await cronty("migrate", database_url=empty_url)
+    assert (second.code, second.out, second.err) == (0, "The schema is up to date.\n", "")
+
+
+async def test_a_worker_without_a_schema_is_sent_to_migrate(empty_url: str, tmp_path: Path) -> None:
+    (tmp_path / "backup.py").write_text("from cronty import Cronty\ncronty = Cronty()\n")
+    said = await cronty("work", "backup:cronty", folder=tmp_path, database_url=empty_url)
+    assert said.code == 2
+    assert "Run `cronty migrate`." in " ".join(said.err.split())
+    assert "Traceback" not in said.err
+
+
+async def test_the_doctor_finds_everything_good(url: str) -> None:
+    async with hands_of(url, None, Registry()):
+        said = await cronty("doctor", database_url=url)
+    assert (said.code, said.err) == (0, "")
+    assert set(findings(said).values()) == {"good"}
+    assert "1 alive" in said.out
+
+
+async def test_the_doctor_finds_what_is_wrong(url: str, sql: asyncpg.Connection) -> None:
+    await sql.execute(
+        """
+        with owner as (
+          insert into cronty.owners (name) values ('ann') returning id
+        ), job as (
+          insert into cronty.jobs
+            (owner_id, name, task, arguments, trigger, policy, tags, state, created_at, updated_at)
+          select id, 'a job', 'note', '{}', '{}', '{}', '{}', 'set_aside', now(), now() from owner
+          returning id, owner_id
+        ), queued as (
+          insert into cronty.queue (job_id, scheduled_for, due_at, owner_id, task)
+          select id, now(), now() - interval '1 hour', owner_id, 'note' from job
+        )
+        insert into cronty.due (job_id, owner_id, next_at, serial)
+        select id, owner_id, now() - interval '1 hour', true from job
+        """
+    )
+    said = await cronty("doctor", database_url=url)
+    assert (said.code, said.err) == (1, "")
+    wrong = {name for name, finding in findings(said).items() if finding == "wrong"}
+    assert wrong == {"workers", "oldest overdue slot", "queue", "set aside"}
+    assert "none alive: nothing will fire" in said.out
+    assert "1 run(s) due for over a minute; no worker takes: note" in " ".join(said.out.split())
+
+
+@pytest.mark.parametrize("command", ["doctor", "migrate"])
+async def test_a_database_that_cannot_be_reached_is_said_without_a_trace(command: str) -> None:
+    said = await cronty(command, database_url=NOWHERE)
+    assert (said.code, said.out) == (2, "")
+    assert said.err.startswith("cronty: PostgreSQL can't be reached: ")
+    assert "Traceback" not in said.err
+
+
+async def test_a_fault_is_one_line_for_whoever_reads_the_log() -> None:
+    said = await cronty("doctor", database_url=NOWHERE)
+    assert len(said.err.splitlines()) == 1
+
+
+async def test_a_database_that_does_not_exist_is_one_line_without_a_trace(server_url: str) -> None:
+    said = await cronty("doctor", database_url=with_database(server_url, "nosuchdatabase"))
+    assert said.code == 2
+    assert said.err.startswith("cronty: ")
+    assert "nosuchdatabase" in said.err
+    assert len(said.err.splitlines()) == 1
+
+
+async def test_an_address_that_cannot_be_read_is_one_line_without_a_trace() -> None:
+    said = await cronty("doctor", database_url="postgresql://localhost:port/x")
+    assert said.code == 2
+    assert len(said.err.splitlines()) == 1
+
+
+async def test_a_bad_setting_is_one_line_that_names_it(url: str) -> None:
+    said = await cronty("doctor", database_url=url, concurrency="many")
+    assert said.code == 2
+    assert "CRONTY_CONCURRENCY" in said.err
+    assert len(said.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("target", "says"),
+    [
+        ("nowhere:cronty", "'nowhere:cronty' can't be loaded: No module named 'nowhere'"),
+        ("backup:nothing", "module 'backup' has no attribute 'nothing'"),
+        ("backup:number", "not a Cronty"),
+    ],
+)
+async def test_a_bad_target_is_refused_with_the_reason(tmp_path: Path, target: str, says: str) -> None:
+    (tmp_path / "backup.py").write_text("number = 5\n")
+    said = await cronty("work", target, folder=tmp_path, database_url=NOWHERE)
+    assert said.code == 2
+    assert says in " ".join(said.err.replace("│", " ").split())
+    assert "Traceback" not in said.err
+
+
+async def test_a_target_without_a_module_is_refused_like_any_other(tmp_path: Path) -> None:
+    said = await cronty("work", ":cronty", folder=tmp_path, database_url=NOWHERE)
+    assert said.code == 2
+    assert "module:name" in said.err
+
+
+async def test_a_worker_with_room_for_nothing_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "backup.py").write_text("from cronty import Cronty\ncronty = Cronty()\n")
+    said = await cronty("work", "backup:cronty", "--concurrency", "0", folder=tmp_path, database_url=NOWHERE)
+    assert said.code == 2
+    assert "--concurrency" in said.err
