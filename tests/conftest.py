@@ -128,13 +128,13 @@ class Hands:
         """Fire all that is due, and let what this engine claimed end and be settled."""
         more = True
         while more:
-            more = await self.engine.firing.step() == 0
+            more = await self.engine.firing.step(self.engine.worker) == 0
             await self.finish()
 
     async def claim(self) -> None:
         more = True
         while more:
-            more = await self.engine.claiming.step() == 0
+            more = await self.engine.claiming.step(self.engine.worker) == 0
             await self.finish()
 
     async def finish(self) -> None:

@@ -27,8 +27,12 @@ def worker_stopped(worker: int, unfinished: int) -> None:
     log.info("worker %d stopped, %d run(s) handed over", worker, unfinished)
 
 
-def lease_lost(worker: int, successor: int) -> None:
-    log.warning("worker %d lost its lease and goes on as worker %d", worker, successor)
+def renamed(worker: int, successor: int) -> None:
+    log.warning("worker %d lost its lease, or an answer about its claims, and goes on as worker %d", worker, successor)
+
+
+def handed_back(worker: int, runs: int) -> None:
+    log.warning("%d run(s) were claimed by worker %d without its knowing, and handed back", runs, worker)
 
 
 def superseded(count: int) -> None:

@@ -143,7 +143,7 @@ async def test_without_room_slots_are_fired_into_the_queue(
     await add(door)
     hands.engine.working.in_flight = 10_000
     clock.advance(minutes=1)
-    await hands.engine.firing.step()
+    await hands.engine.firing.step(hands.engine.worker)
     assert await states(sql) == [("waiting", 1)]
     hands.engine.working.in_flight = 0
     await hands.claim()

@@ -30,7 +30,7 @@ async def two_slots(door: Scheduler, hands: Hands, clock: HandClock, overlap: st
     await add(door, task="slow", policy={"overlap": overlap})
     for _ in range(2):
         clock.advance(minutes=1)
-        await hands.engine.firing.step()
+        await hands.engine.firing.step(hands.engine.worker)
 
 
 async def states(sql: Connection) -> list[str]:
@@ -58,7 +58,7 @@ async def test_a_skipped_slot_does_not_use_up_max_runs(
     await add(door, task="slow", max_runs=2)
     for _ in range(3):
         clock.advance(minutes=1)
-        await hands.engine.firing.step()
+        await hands.engine.firing.step(hands.engine.worker)
     gate.set()
     await hands.finish()
     clock.advance(minutes=1)
@@ -71,7 +71,7 @@ async def test_queue_runs_them_one_after_the_other(
     door: Scheduler, hands: Hands, clock: HandClock, gate: threading.Event, sql: Connection
 ) -> None:
     await two_slots(door, hands, clock, "queue")
-    await hands.engine.claiming.step()
+    await hands.engine.claiming.step(hands.engine.worker)
     assert await states(sql) == ["running", "waiting"]
     gate.set()
     await hands.finish()

@@ -110,7 +110,7 @@ async def test_a_run_longer_than_its_timeout_fails(
     for task in ("stuck", "adrift"):
         await add(door, task=task, policy={"timeout": 0.05})
     clock.advance(minutes=1)
-    await hands.engine.firing.step()
+    await hands.engine.firing.step(hands.engine.worker)
     async with asyncio.timeout(10):
         while hands.engine.working.in_flight:
             hands.engine.working.expire()
@@ -131,7 +131,7 @@ async def test_cancelling_a_job_stops_its_running_run(
     await hands.store.publish_tasks(registry.published())
     job = await add(door, task="adrift")
     clock.advance(minutes=1)
-    await hands.engine.firing.step()
+    await hands.engine.firing.step(hands.engine.worker)
     await door.cancel("ann", job.id)
     for job_id, slot in await hands.store.take_stops(hands.engine.worker):
         hands.engine.working.stop(job_id, slot)
@@ -165,7 +165,7 @@ async def test_a_late_worker_cannot_settle_a_rescued_run(
         clock.advance(minutes=1)
         assert await first.store.beat(first.engine.worker, 30) is False, "the clock moved past its lease"
         await first.engine.enlist()
-        await first.engine.firing.step()
+        await first.engine.firing.step(first.engine.worker)
         clock.advance(seconds=31)
         await second.engine.enlist()
         await second.engine.rescuing.step()
@@ -186,7 +186,7 @@ async def test_a_settlement_whose_answer_got_lost_may_be_repeated(
 ) -> None:
     await add(door)
     clock.advance(minutes=1)
-    await hands.engine.firing.step()
+    await hands.engine.firing.step(hands.engine.worker)
     ended: list[Attempt] = []
     async with asyncio.timeout(10):
         while not ended:

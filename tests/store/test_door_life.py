@@ -263,7 +263,7 @@ async def test_a_retry_that_waits_is_cancelled_with_the_job(
 async def test_a_run_that_runs_is_asked_to_stop(door: Scheduler, slow: Slow, clock: HandClock, sql: Connection) -> None:
     job = await add(door, task="slow")
     clock.advance(minutes=1)
-    await slow.hands.engine.firing.step()
+    await slow.hands.engine.firing.step(slow.hands.engine.worker)
     assert good(await door.cancel("ann", job.id)).status == "cancelled"
     [request] = await sql.fetch("select job_id, scheduled_for from cronty.stop_requests")
     assert tuple(request) == (job.id, START + MINUTE)
@@ -280,7 +280,7 @@ async def test_a_run_that_fails_before_it_hears_of_the_end_is_not_tried_again(
 ) -> None:
     job = await add(door, task="slow", policy={"attempts": 3})
     clock.advance(minutes=1)
-    await slow.hands.engine.firing.step()
+    await slow.hands.engine.firing.step(slow.hands.engine.worker)
     await (door.cancel("ann", job.id) if end == "cancel" else door.delete("ann", job.id))
     slow.fails = True
     slow.go.set()
@@ -296,7 +296,7 @@ async def test_a_run_rescued_after_its_job_was_cancelled_is_not_tried_again(
 ) -> None:
     job = await add(door, task="slow")
     clock.advance(minutes=1)
-    await slow.hands.engine.firing.step()
+    await slow.hands.engine.firing.step(slow.hands.engine.worker)
     await door.cancel("ann", job.id)
     clock.advance(hours=1)  # its worker's lease passes: to everybody else it is dead
     await hands.engine.rescuing.step()
@@ -417,7 +417,7 @@ async def test_a_job_that_queues_runs_now_as_soon_as_its_run_has_ended(
 ) -> None:
     job = await add(door, task="slow", policy={"overlap": "queue"})
     clock.advance(minutes=1)
-    await slow.hands.engine.firing.step()
+    await slow.hands.engine.firing.step(slow.hands.engine.worker)
     clock.advance(seconds=1)
     good(await door.run_now("ann", job.id))
     assert await states_of(door, job) == ["running", "waiting"]
@@ -431,10 +431,10 @@ async def test_a_job_that_queues_runs_now_as_soon_as_its_run_has_ended(
 async def test_a_job_that_allows_overlap_runs_now_at_once(door: Scheduler, slow: Slow, clock: HandClock) -> None:
     job = await add(door, task="slow", policy={"overlap": "allow"})
     clock.advance(minutes=1)
-    await slow.hands.engine.firing.step()
+    await slow.hands.engine.firing.step(slow.hands.engine.worker)
     clock.advance(seconds=1)
     good(await door.run_now("ann", job.id))
-    await slow.hands.engine.claiming.step()
+    await slow.hands.engine.claiming.step(slow.hands.engine.worker)
     assert await states_of(door, job) == ["running", "running"]
 
 

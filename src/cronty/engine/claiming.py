@@ -1,6 +1,5 @@
 """Claims runs that wait: retries, rescued ones, those that fired where there was no room or no such task."""
 
-from collections.abc import Callable
 from typing import Final
 
 from cronty.actions.tasks import Registry
@@ -20,14 +19,13 @@ by ever smaller groups, so that the others aren't quarantined with it."""
 class Claiming:
     """The duty of claiming from the queue."""
 
-    def __init__(self, store: EngineStore, registry: Registry, working: Working, worker: Callable[[], int]) -> None:
+    def __init__(self, store: EngineStore, registry: Registry, working: Working) -> None:
         self._store = store
         self._registry = registry
         self._working = working
-        self._worker = worker
 
-    async def step(self) -> float:
-        """Claim a batch of each kind; 0 if there may be more, else seconds until the next one is due."""
+    async def step(self, worker: int) -> float:
+        """Claim a batch of each kind as `worker`; 0 if there may be more, else seconds until the next one is due."""
         tasks = list(self._registry.tasks)
         if not tasks:
             return float("inf")
@@ -39,7 +37,7 @@ class Claiming:
             if limit <= 0:
                 full = True
                 continue
-            count, refused = await self._claim(tasks, crashes, limit)
+            count, refused = await self._claim(worker, tasks, crashes, limit)
             claimed += count
             full = full or refused
         if claimed:
@@ -49,12 +47,11 @@ class Claiming:
         seconds = await self._store.seconds_until_queued(tasks)
         return max(0.05, seconds) if seconds is not None else float("inf")
 
-    async def _claim(self, tasks: list[str], crashes: int, limit: int) -> tuple[int, bool]:
+    async def _claim(self, worker: int, tasks: list[str], crashes: int, limit: int) -> tuple[int, bool]:
         """How many were claimed, and whether there was no room to try."""
         places = self._working.reserve(limit)
         if not places:
             return 0, True
-        worker = self._worker()
         try:
             rows = await self._store.claim_runs(worker, tasks, crashes, places)
         except BaseException:

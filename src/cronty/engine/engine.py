@@ -3,6 +3,8 @@
 import asyncio
 import os
 import socket
+from collections import Counter
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -50,11 +52,13 @@ class Engine:
         self._stopping = asyncio.Event()
         self._finished = asyncio.Event()
         self._wakes: dict[str, asyncio.Event] = {}
+        self._claims: Counter[int] = Counter()
+        self._doubtful: set[int] = set()
         self.worker = 0
         self.working = Working(options.concurrency, lambda: self._wake("settle"))
-        self.firing = Firing(store, registry, self.working, lambda: self.worker)
+        self.firing = Firing(store, registry, self.working)
         self.firing.more = lambda: self._wake("fire 2")
-        self.claiming = Claiming(store, registry, self.working, lambda: self.worker)
+        self.claiming = Claiming(store, registry, self.working)
         self.settling = Settling(store, self.working, lambda: self._wake("claim"))
         self.rescuing = Rescuing(store, options.lease / 3)
 
@@ -107,29 +111,66 @@ class Engine:
         self._tasks.append(asyncio.create_task(keep_doing(name, step, wake=wake, stop=until), name=f"cronty {name}"))
 
     async def _fire(self) -> float:
-        await self._hold_lease()
-        return await self.firing.step()
+        return await self._claiming(self.firing.step)
 
     async def _fire_more(self) -> float:
         """The second pair of hands: works only while the first one finds full batches."""
         if not self.firing.crowded:
             return float("inf")
-        await self._hold_lease()
-        rest = await self.firing.step()
+        rest = await self._claiming(self.firing.step)
         return 0 if rest == 0 else float("inf")
 
     async def _claim(self) -> float:
-        await self._hold_lease()
-        return await self.claiming.step()
+        return await self._claiming(self.claiming.step)
+
+    async def _claiming(self, step: Callable[[int], Awaitable[float]]) -> float:
+        """Claim under this worker's name; a step that fails may have claimed all the same, and puts it in doubt."""
+        if monotonic() >= self._lease_ends:  # as after being frozen: others may have what is ours by now
+            await self._beat()
+        worker = self.worker
+        self._claims[worker] += 1
+        try:
+            return await step(worker)
+        except BaseException:
+            self._doubtful.add(worker)
+            self._wake("beat")
+            raise
+        finally:
+            self._claims[worker] -= 1
 
     async def _beat(self) -> float:
-        if await self._store.beat(self.worker, self._options.lease):
-            self._lease_ends = monotonic() + self._options.lease
-            for job_id, slot in await self._store.take_stops(self.worker):
-                self.working.stop(job_id, slot)
-        else:
+        if self.worker in self._doubtful or not await self._renew(self.worker):
             await self._register()
+        for worker in list(self._doubtful):
+            if not self._claims[worker]:
+                await self._clear_up(worker)
         return self._options.lease / 3
+
+    async def _renew(self, worker: int) -> bool:
+        asked_at = monotonic()
+        if not await self._store.beat(worker, self._options.lease):
+            return False
+        if worker == self.worker:
+            self._lease_ends = asked_at + self._options.lease
+        for job_id, slot in await self._store.take_stops(worker):
+            self.working.stop(job_id, slot)
+        return True
+
+    async def _clear_up(self, worker: int) -> None:
+        """Hand back what was claimed under a name in doubt and isn't known here; drop the name when it holds nothing.
+
+        Nothing is claimed under it any more, so what the database has and this process hasn't can't be on its way.
+        """
+        mine = [one for one in (*self.working.known(), *self.settling.held) if one.worker == worker]
+        known = {(one.job_id, one.slot, one.number) for one in mine}
+        unknown = [run for run in await self._store.running_of(worker) if run not in known]
+        if unknown:
+            telemetry.handed_back(worker, await self._store.hand_back(worker, unknown))
+            self._wake("claim")
+        if not mine:
+            await self._store.leave(worker)
+        if not mine or not await self._renew(worker):
+            self._doubtful.discard(worker)
 
     async def _expire(self) -> float:
         self.working.expire()
@@ -149,12 +190,7 @@ class Engine:
         )
         self._lease_ends = asked_at + self._options.lease
         if before:
-            telemetry.lease_lost(before, self.worker)
-
-    async def _hold_lease(self) -> None:
-        """Claim nothing under a lease that may have passed, as after being frozen: renew it first."""
-        if monotonic() >= self._lease_ends:
-            await self._beat()
+            telemetry.renamed(before, self.worker)
 
     # -- being woken --------------------------------------------------------------------------------------------
 

@@ -92,18 +92,17 @@ class Batch:
 class Firing:
     """The duty of firing; any number of them may run at once, here and elsewhere."""
 
-    def __init__(self, store: EngineStore, registry: Registry, working: Working, worker: Callable[[], int]) -> None:
+    def __init__(self, store: EngineStore, registry: Registry, working: Working) -> None:
         self._store = store
         self._tasks = registry.tasks
         self._working = working
-        self._worker = worker
         self.low = LowWater()
         self.crowded = False
         self._careful = False
         self.more: Callable[[], None] = lambda: None
 
-    async def step(self) -> float:
-        """Fire one batch; 0 if there may be more, else seconds until the next slot."""
+    async def step(self, worker: int) -> float:
+        """Fire one batch as `worker`; 0 if there may be more, else seconds until the next slot."""
         await self._working.wait_for_room(PATIENCE)
         places = self._working.reserve(BATCH)
         limit = places or BATCH
@@ -116,7 +115,6 @@ class Firing:
                 if self.crowded:
                     self.more()
                 if count:
-                    worker = self._worker()
                     self._plan_all(due, batch, places, worker)
                     if self._careful:
                         batch.leave_out(await due.taken_slots(batch.slots()))

@@ -26,8 +26,9 @@ class Settling:
         self._held: list[Attempt] = []
 
     @property
-    def idle(self) -> bool:
-        return not self._held
+    def held(self) -> list[Attempt]:
+        """Attempts whose settlement is being written."""
+        return self._held
 
     async def step(self) -> float:
         """Settle what has ended; 0 if there may be more."""

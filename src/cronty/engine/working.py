@@ -153,6 +153,10 @@ class Working:
 
     # -- settling and stopping ----------------------------------------------------------------------------------
 
+    def known(self) -> list[Attempt]:
+        """Everything claimed and not yet handed out for settlement."""
+        return [*self._line, *self._performing.values(), *self._ended]
+
     def take_ended(self, most: int) -> list[Attempt]:
         """Attempts that are over and wait to be settled."""
         taken, self._ended = self._ended[:most], self._ended[most:]

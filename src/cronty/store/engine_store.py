@@ -183,6 +183,13 @@ class EngineStore:
     async def take_stops(self, worker: int) -> list[tuple[int, datetime]]:
         return [(row[0], row[1]) for row in await self._database.fetch("take_stops", worker)]
 
+    async def running_of(self, worker: int) -> list[tuple[int, datetime, int]]:
+        return [(row[0], row[1], row[2]) for row in await self._database.fetch("running_of", worker)]
+
+    async def hand_back(self, worker: int, runs: Sequence[tuple[int, datetime, int]]) -> int:
+        """Let others have runs that this worker holds without knowing."""
+        return cast("int", await self._database.value("hand_back", self._database.moment(), worker, *columns(runs, 3)))
+
     async def leave(self, worker: int) -> None:
         await self._database.change("leave", worker)
 

@@ -1,0 +1,18 @@
+-- Put runs back that a worker holds and doesn't know of: it claimed them, and the answer got lost. $1 now, $2 worker.
+with back as (
+  update cronty.runs r
+  set state = 'waiting', worker = null
+  from unnest($3::bigint[], $4::timestamptz[], $5::int[]) u(job_id, slot, attempt)
+  where r.job_id = u.job_id and r.scheduled_for = u.slot and r.attempt = u.attempt and r.worker = $2
+  returning r.job_id, r.scheduled_for, r.attempt, r.owner_id, r.crashes, r.started_at
+), waiting as (
+  insert into cronty.queue (job_id, scheduled_for, due_at, owner_id, crashes, task)
+  select b.job_id, b.scheduled_for, coalesce($1::timestamptz, statement_timestamp()), b.owner_id, b.crashes, j.task
+  from back b join cronty.jobs j on j.id = b.job_id
+), noted as (
+  insert into cronty.attempts (job_id, scheduled_for, attempt, worker, started_at, ended_at, outcome, error)
+  select job_id, scheduled_for, attempt, $2, started_at, coalesce($1::timestamptz, statement_timestamp()), 'lost',
+    'the answer to its claim got lost'
+  from back
+)
+select count(*) from back
