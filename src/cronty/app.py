@@ -49,6 +49,7 @@ class Cronty:
         self.owner = owner
         self.registry = Registry()
         self.run_jobs = run_jobs
+        self.die_when_stuck = False
         self._clock = clock
         self._stack = AsyncExitStack()
         self._scheduler: Scheduler | None = None
@@ -100,6 +101,7 @@ class Cronty:
                 drain=self.settings.drain,
                 keep_days=self.settings.keep_days,
                 version=version("cronty"),
+                die_when_stuck=self.die_when_stuck,
             )
             self._engine = Engine(EngineStore(hot), self.registry, url, options)
             self._stack.push_async_callback(self._engine.stop)

@@ -35,6 +35,10 @@ def handed_back(worker: int, runs: int) -> None:
     log.warning("%d run(s) were claimed by worker %d without its knowing, and handed back", runs, worker)
 
 
+def settlement_refused(outcomes: int, error: Exception) -> None:
+    log.error("%d outcome(s) could not be written together and are written one by one", outcomes, exc_info=error)
+
+
 def superseded(count: int) -> None:
     log.warning("%d outcome(s) came too late and were recorded as superseded", count)
 

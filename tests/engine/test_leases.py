@@ -21,9 +21,17 @@ async def run(sql: Connection) -> tuple[str, int, int]:
     return found[0], found[1], found[2]
 
 
-async def test_a_worker_whose_lease_has_passed_goes_on_under_a_new_name(hands: Hands, clock: HandClock) -> None:
+async def test_a_late_worker_keeps_its_name_as_long_as_nobody_struck_it_off(hands: Hands, clock: HandClock) -> None:
     before = hands.engine.worker
     clock.advance(minutes=5)
+    await hands.engine._beat()  # pyright: ignore[reportPrivateUsage]
+    assert hands.engine.worker == before
+
+
+async def test_a_worker_that_was_struck_off_goes_on_under_a_new_name(hands: Hands, clock: HandClock) -> None:
+    before = hands.engine.worker
+    clock.advance(minutes=5)
+    await hands.engine.rescuing.step()
     await hands.engine._beat()  # pyright: ignore[reportPrivateUsage]
     assert hands.engine.worker > before
 

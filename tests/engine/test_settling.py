@@ -9,6 +9,7 @@ from asyncpg import Connection
 
 from cronty.actions.tasks import PermanentError, Registry, Snooze, current_run
 from cronty.engine.attempt import Attempt
+from cronty.jobs.outcome import Done
 from cronty.scheduler import Scheduler
 from tests.conftest import HandClock, Hands, add, hands_of, look
 
@@ -163,7 +164,6 @@ async def test_a_late_worker_cannot_settle_a_rescued_run(
     async with hands_of(url, clock, frozen, lease=30) as first, hands_of(url, clock, healthy, lease=30) as second:
         await add(door, task="work")
         clock.advance(minutes=1)
-        assert await first.store.beat(first.engine.worker, 30) is False, "the clock moved past its lease"
         await first.engine.enlist()
         await first.engine.firing.step(first.engine.worker)
         clock.advance(seconds=31)
@@ -197,3 +197,19 @@ async def test_a_settlement_whose_answer_got_lost_may_be_repeated(
     await settle(hands.engine.worker, ended)
     assert (await row(sql))[0] == "done"
     assert await sql.fetchval("select count(*) from cronty.attempts") == 0
+
+
+async def test_an_outcome_that_cannot_be_written_fails_alone(
+    door: Scheduler, hands: Hands, clock: HandClock, registry: Registry, sql: Connection
+) -> None:
+    await add(door)
+    await add(door)
+    clock.advance(minutes=1)
+    await hands.engine.firing.step(hands.engine.worker)
+    async with asyncio.timeout(10):
+        while len(hands.engine.working._ended) < 2:  # pyright: ignore[reportPrivateUsage]
+            await asyncio.sleep(0.001)
+    hands.engine.working._ended[0].outcome = Done("this is not JSON")  # pyright: ignore[reportPrivateUsage]
+    await hands.finish()
+    found = await sql.fetch("select state::text from cronty.runs order by 1")
+    assert [one[0] for one in found] == ["done", "failed"]

@@ -17,6 +17,7 @@ from cronty.jobs.run import run_id
 
 MAX_RESULT_BYTES: Final = 64 * 1024
 MAX_ERROR: Final = 2000
+LONGEST_SNOOZE: Final = timedelta(days=3653)
 
 log = logging.getLogger("cronty.tasks")
 
@@ -174,10 +175,10 @@ def _result(value: object) -> str | None:
 
 def _outcome_of(raised: BaseException, task: Task, run: CurrentRun) -> Outcome:
     if isinstance(raised, Snooze):
-        return Snoozed(max(raised.wait, timedelta(0)))
+        return Snoozed(min(max(raised.wait, timedelta(0)), LONGEST_SNOOZE))
     try:
         log.warning("task %s failed in %s, attempt %d", task.name, run.run_id, run.attempt, exc_info=raised)
-    except Exception:  # an exception whose own text raises must not take us down
+    except BaseException:  # an exception whose own text raises must not take us down
         log.warning("task %s failed in %s with a %s", task.name, run.run_id, type(raised).__name__)
     return Failed(describe_error(raised), permanent=isinstance(raised, PermanentError))
 
@@ -186,7 +187,7 @@ def describe_error(raised: BaseException) -> str:
     """Type and message on one line, never a trace; callers see this."""
     try:
         message = str(raised).strip().split("\n", 1)[0]
-    except Exception:
+    except BaseException:
         message = "its message could not be read"
     text = f"{type(raised).__name__}: {message}" if message else type(raised).__name__
-    return text[:MAX_ERROR].replace("\0", "\ufffd")
+    return text[:MAX_ERROR].replace("\0", "\ufffd").encode(errors="replace").decode()

@@ -23,13 +23,29 @@ class Threads:
         self._results: list[object] = []
         self._idle: list[threading.Lock] = []
         self._started = 0
+        self._given_up = 0
         self._someone_is_coming = False
         self._closed = False
 
-    def submit(self, calls: Iterable[Callable[[], object]]) -> None:
+    def submit(self, calls: Iterable[Callable[[], object]], *, first: bool = False) -> None:
+        """Put calls at the end of the line, or before everybody else."""
         with self._lock:
-            self._calls.extend(calls)
+            if first:
+                self._calls.extendleft(calls)
+            else:
+                self._calls.extend(calls)
             self._call_one_more()
+
+    def give_up_one(self) -> None:
+        """A call doesn't return: let another thread do the work of the one it holds, up to twice as many."""
+        with self._lock:
+            self._given_up += 1
+            self._call_one_more()
+
+    def take_back_one(self) -> None:
+        """It has returned after all."""
+        with self._lock:
+            self._given_up -= 1
 
     def close(self) -> None:
         """Let the threads end after what they are doing."""
@@ -40,13 +56,17 @@ class Threads:
                 bell.release()
             self._idle.clear()
 
+    @property
+    def _most(self) -> int:
+        return self._size + min(self._given_up, self._size)
+
     def _call_one_more(self) -> None:
         if self._someone_is_coming or not self._calls:
             return
         if self._idle:
             self._someone_is_coming = True
             self._idle.pop().release()
-        elif self._started < self._size:
+        elif self._started < self._most:
             self._someone_is_coming = True
             self._started += 1
             threading.Thread(target=self._work, name=f"cronty-task-{self._started}", daemon=True).start()
@@ -59,7 +79,9 @@ class Threads:
             with self._lock:
                 if first:
                     self._someone_is_coming = first = False
-                if self._closed:
+                if self._closed or self._started > self._most:
+                    self._started -= 1
+                    self._call_one_more()
                     return
                 call = self._calls.popleft() if self._calls else None
                 if call is None:

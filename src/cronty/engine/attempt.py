@@ -29,3 +29,4 @@ class Attempt:
     run: CurrentRun | None = None
     handle: AsyncTask[None] | None = None
     over: bool = False
+    given_up: bool = False

@@ -18,6 +18,7 @@ from cronty.engine.firing import Firing
 from cronty.engine.loop import Step, keep_doing
 from cronty.engine.rescuing import Rescuing
 from cronty.engine.settling import Settling
+from cronty.engine.watchdog import watch
 from cronty.engine.working import Working
 from cronty.store.engine_store import EngineStore
 from cronty.store.listen import listen
@@ -30,13 +31,18 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class EngineOptions:
-    """`lease` and `drain` are seconds; `keep_days` is how much history is kept."""
+    """`lease` and `drain` are seconds; `keep_days` is how much history is kept.
+
+    `die_when_stuck` ends the process when a task holds the event loop for two leases: right for a worker of its own,
+    rude inside somebody's program.
+    """
 
     concurrency: int = 50
     lease: float = 30.0
     drain: float = 30.0
     keep_days: float = 90.0
     version: str = "0"
+    die_when_stuck: bool = False
 
 
 class Engine:
@@ -49,6 +55,7 @@ class Engine:
         self._options = options
         self._tasks: list[asyncio.Task[None]] = []
         self._lease_ends = 0.0
+        self._turns = 0
         self._stopping = asyncio.Event()
         self._finished = asyncio.Event()
         self._wakes: dict[str, asyncio.Event] = {}
@@ -60,7 +67,7 @@ class Engine:
         self.firing.more = lambda: self._wake("fire 2")
         self.claiming = Claiming(store, registry, self.working)
         self.settling = Settling(store, self.working, lambda: self._wake("claim"))
-        self.rescuing = Rescuing(store, options.lease / 3)
+        self.rescuing = Rescuing(store, options.lease)
 
     async def start(self) -> None:
         await self.enlist()
@@ -74,6 +81,8 @@ class Engine:
         self._duty("beat", self._beat, self._finished)
         self._duty("expire", self._expire, self._finished)
         self._duty("listen", self._listen, self._finished)
+        if self._options.die_when_stuck:
+            watch(lambda: self._turns, 2 * self._options.lease, self._finished.is_set)
 
     async def enlist(self) -> None:
         """Make ready what firing needs, and take a lease."""
@@ -173,6 +182,7 @@ class Engine:
             self._doubtful.discard(worker)
 
     async def _expire(self) -> float:
+        self._turns += 1
         self.working.expire()
         return EXPIRE_EVERY
 

@@ -14,13 +14,13 @@ SWEEP_EVERY: Final = 60.0
 class Rescuing:
     """The duty of rescuing; every engine does it, and the database decides who was first."""
 
-    def __init__(self, store: EngineStore, every: float) -> None:
+    def __init__(self, store: EngineStore, lease: float) -> None:
         self._store = store
-        self._every = every
+        self._lease = lease
         self._swept = 0.0
 
     async def step(self) -> float:
-        expired = await self._store.expire_workers()
+        expired = await self._store.expire_workers(self._lease)
         if expired or monotonic() - self._swept > SWEEP_EVERY:
             rescued = await self._store.rescue(MAX_CRASHES)
             self._swept = monotonic()
@@ -30,4 +30,4 @@ class Rescuing:
         if released := await self._store.release_stuck():
             telemetry.released_stuck(released)
             await self._store.notify("queue")
-        return self._every
+        return self._lease / 3

@@ -11,6 +11,7 @@ from cronty.engine.attempt import Attempt
 from cronty.engine.working import Working
 from cronty.jobs.outcome import Done, Failed, Interrupted, Snoozed
 from cronty.jobs.retry import after_attempt
+from cronty.store.database import StoreUnavailable
 from cronty.store.engine_store import EngineStore, Other, Success
 
 BATCH: Final = 1000
@@ -40,10 +41,27 @@ class Settling:
         for attempt in self._held:
             by_worker[attempt.worker].append(attempt)
         for worker, attempts in by_worker.items():
-            await self._settle(worker, attempts)
+            try:
+                await self._settle(worker, attempts)
+            except StoreUnavailable:
+                raise
+            except Exception as error:
+                telemetry.settlement_refused(len(attempts), error)
+                await self._settle_each(worker, attempts)
         settled, self._held = self._held, []
         self._working.settled(settled)
         return 0
+
+    async def _settle_each(self, worker: int, attempts: Sequence[Attempt]) -> None:
+        """One of them holds something that can't be written; the others must not suffer for it."""
+        for attempt in attempts:
+            try:
+                await self._settle(worker, [attempt])
+            except StoreUnavailable:
+                raise
+            except Exception as error:
+                attempt.outcome = Failed(f"Its outcome could not be written: {type(error).__name__}", permanent=True)
+                await self._settle(worker, [attempt])
 
     async def _settle(self, worker: int, attempts: Sequence[Attempt]) -> None:
         now = monotonic()

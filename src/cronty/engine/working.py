@@ -93,13 +93,15 @@ class Working:
         calls: list[Callable[[], object]] = []
         for attempt in attempts:
             self.suspects[min(attempt.crashes, 2)] += 1
-            if attempt.task.is_async:
-                self._line.append(attempt)
-            else:
+            if not attempt.task.is_async:
                 self._performing[attempt.job_id, attempt.slot] = attempt
                 calls.append(partial(_in_thread, attempt))
+            elif attempt.crashes:  # waiting in line, it would be blamed for a crash that is somebody else's
+                self._line.appendleft(attempt)
+            else:
+                self._line.append(attempt)
         if calls:
-            self._threads.submit(calls)
+            self._threads.submit(calls, first=attempts[0].crashes > 0)
         self._start_coroutines()
 
     def drop(self, attempts: Sequence[Attempt]) -> None:
@@ -137,6 +139,8 @@ class Working:
 
     def _returned(self, results: list[object]) -> None:
         for attempt in cast("Iterable[Attempt]", results):
+            if attempt.given_up:
+                self._threads.take_back_one()
             self._end(attempt, attempt.outcome or Cancelled())
 
     def _end(self, attempt: Attempt, outcome: Outcome) -> None:
@@ -195,6 +199,9 @@ class Working:
         """A coroutine is cancelled; a thread can only be told, and what it returns later is ignored."""
         if attempt.run is not None:
             attempt.run.stop_requested = True
+        if attempt.started and not attempt.task.is_async and not attempt.over:
+            attempt.given_up = True
+            self._threads.give_up_one()
         self._end(attempt, outcome)
         if attempt.handle is not None:
             attempt.handle.cancel()

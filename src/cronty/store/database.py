@@ -39,6 +39,8 @@ LOST: Final = (
     asyncpg.AdminShutdownError,
     asyncpg.CrashShutdownError,
     asyncpg.TooManyConnectionsError,
+    asyncpg.IdleInTransactionSessionTimeoutError,
+    asyncpg.TransactionTimeoutError,
     TimeoutError,
 )
 """What a database that is away, restarting or full looks like from here."""
@@ -76,6 +78,12 @@ class _Connection(asyncpg.Connection):
         return ""  # we keep no session state, so giving a connection back costs no round trip
 
 
+async def _bound_transactions(connection: asyncpg.Connection) -> None:
+    """Frozen between preparing a statement and executing it isn't idle; PostgreSQL 17 and newer bound that too."""
+    if connection.get_server_version().major >= 17:
+        await connection.execute("set transaction_timeout = '20s'")
+
+
 class Database:
     """`clock` is for tests, which hold time in their hand; None means the database's own."""
 
@@ -83,6 +91,7 @@ class Database:
         self.url = url
         self._clock = clock
         self._size = size
+        self._hot = hot
         self._settings = {"application_name": "cronty", **(HOT_PATH if hot else {})}
         self._pool: asyncpg.Pool | None = None
 
@@ -97,6 +106,7 @@ class Database:
                 connection_class=_Connection,
                 server_settings=self._settings,
                 max_inactive_connection_lifetime=0,
+                init=_bound_transactions if self._hot else None,
             )
         except (*LOST, *MISTAKEN) as error:
             raise unavailable(error) from error
@@ -140,6 +150,8 @@ class Database:
                 yield connection
         except asyncpg.UniqueViolationError as error:
             raise SlotTaken(str(error)) from error
+        except asyncpg.DataError:
+            raise
         except LOST as error:
             raise unavailable(error) from error
 
@@ -152,6 +164,8 @@ class Database:
                 if again == 4:
                     raise
                 await asyncio.sleep(random.random() * 0.05 * (again + 1))
+            except asyncpg.DataError:  # asyncpg calls it an InterfaceError, but trying again can't help
+                raise
             except LOST as error:
                 raise unavailable(error) from error
         raise AssertionError("unreachable")

@@ -177,7 +177,7 @@ class EngineStore:
         )
 
     async def beat(self, worker: int, lease: float) -> bool:
-        """Renew the lease; False if it has passed, and with it the right to what was claimed under it."""
+        """Renew the lease; False if others have struck this worker off, and with it the right to what it claimed."""
         return await self._database.value("beat", self._database.moment(), worker, lease) is not None
 
     async def take_stops(self, worker: int) -> list[tuple[int, datetime]]:
@@ -198,8 +198,8 @@ class EngineStore:
         assert row is not None
         return Rescued(row["rescued"], row["quarantined"])
 
-    async def expire_workers(self) -> int:
-        return cast("int", await self._database.value("expire_workers", self._database.moment()))
+    async def expire_workers(self, lease: float) -> int:
+        return cast("int", await self._database.value("expire_workers", self._database.moment(), lease))
 
     async def notify(self, message: str) -> None:
         await self._database.value("notify", message)

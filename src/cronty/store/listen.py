@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import asyncpg
 
-from cronty.store.database import CONNECT_TIMEOUT
+from cronty.store.database import CONNECT_TIMEOUT, LOST, unavailable
 
 
 async def listen(url: str, hear: Callable[[str], None]) -> None:
@@ -15,17 +15,20 @@ async def listen(url: str, hear: Callable[[str], None]) -> None:
     def heard(_connection: object, _pid: int, _channel: str, message: object) -> None:
         hear(str(message))
 
-    connection = await asyncpg.connect(
-        url, timeout=CONNECT_TIMEOUT, server_settings={"application_name": "cronty listen"}
-    )
     try:
-        connection.add_termination_listener(lambda _connection: ended.set())
-        await connection.add_listener("cronty", heard)
-        hear("listening")
-        while not ended.is_set():
-            try:
-                await asyncio.wait_for(ended.wait(), 30)
-            except TimeoutError:
-                await connection.execute("select 1", timeout=10)  # a half-open socket says nothing; ask it
-    finally:
-        connection.terminate()
+        connection = await asyncpg.connect(
+            url, timeout=CONNECT_TIMEOUT, server_settings={"application_name": "cronty listen"}
+        )
+        try:
+            connection.add_termination_listener(lambda _connection: ended.set())
+            await connection.add_listener("cronty", heard)
+            hear("listening")
+            while not ended.is_set():
+                try:
+                    await asyncio.wait_for(ended.wait(), 30)
+                except TimeoutError:
+                    await connection.execute("select 1", timeout=10)  # a half-open socket says nothing; ask it
+        finally:
+            connection.terminate()
+    except LOST as error:
+        raise unavailable(error) from error

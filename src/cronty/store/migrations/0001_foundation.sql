@@ -159,7 +159,8 @@ begin
     return false;
   end if;
   perform pg_advisory_xact_lock(hashtext('cronty.make_run_partition'));
-  if to_regclass('cronty.' || partition) is not null then
+  -- Not to_regclass: it may answer from this session's cache, which an advisory lock doesn't refresh.
+  if exists (select from pg_class where relnamespace = 'cronty'::regnamespace and relname = partition) then
     return false;
   end if;
   execute format('create table cronty.%I (like cronty.runs including defaults including constraints)', partition);
@@ -172,12 +173,12 @@ begin
 end $$;
 
 -- Drops the partitions that end at or before `horizon`: history is dropped, not deleted row by row. A week with a
--- run still in flight stays.
+-- run still in flight, or with a young verdict, stays.
 create function cronty.drop_run_partitions(horizon timestamptz) returns int language plpgsql as $$
 declare
   partition text;
   monday timestamptz;
-  in_flight boolean;
+  in_use boolean;
   dropped int := 0;
 begin
   for partition, monday in
@@ -186,9 +187,10 @@ begin
     where i.inhparent = 'cronty.runs'::regclass and c.relname ~ '^runs_\d{8}$'
   loop
     continue when monday + interval '7 days' > horizon;
-    execute format('select exists (select from cronty.%I where state = ''running'')', partition) into in_flight;
-    continue when in_flight or exists (
-      select from cronty.queue where scheduled_for >= monday and scheduled_for < monday + interval '7 days');
+    -- A verdict may be much younger than its slot: after a long sleep, slots of long ago are explained today.
+    execute format('select exists (select from cronty.%I where finished_at is null or finished_at > $1)', partition)
+      into in_use using horizon;
+    continue when in_use;
     execute format('drop table cronty.%I', partition);
     dropped := dropped + 1;
   end loop;

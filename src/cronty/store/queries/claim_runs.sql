@@ -1,9 +1,9 @@
 -- Claim waiting runs. $1 now, $2 worker, $3 tasks it has, $4 how often they have crashed, $5 how many.
 with picked as (
-  select q.job_id, q.scheduled_for, t.task
+  select q.job_id, q.scheduled_for, q.place, t.task
   from unnest($3::text[]) t(task)
   cross join lateral (
-    select job_id, scheduled_for from cronty.queue
+    select job_id, scheduled_for, ctid as place from cronty.queue
     where task = t.task and crashes = $4 and due_at <= coalesce($1::timestamptz, statement_timestamp())
     order by due_at
     limit $5
@@ -11,7 +11,7 @@ with picked as (
   ) q
   limit $5
 ), taken as (
-  delete from cronty.queue q using picked p where q.job_id = p.job_id and q.scheduled_for = p.scheduled_for
+  delete from cronty.queue q using picked p where q.ctid = p.place
 )
 update cronty.runs r
 set state = 'running', attempt = r.attempt + 1, worker = $2, started_at = coalesce($1::timestamptz, statement_timestamp())

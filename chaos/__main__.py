@@ -1,0 +1,90 @@
+"""`python -m chaos kill --fires 20000 --workers 4 --kill-every 1 --restarts 1`."""
+
+import argparse
+import json
+import signal
+import sys
+import warnings
+from types import FrameType
+
+from chaos import freeze, kill, poison, sleep
+
+EXAMPLES = """
+examples:
+  python -m chaos kill --fires 20000 --workers 4 --kill-every 1 --restarts 1
+  python -m chaos kill --fires 1000000 --workers 4 --kill-every 2 --restarts 60 --duration 1800 --patience 300
+  python -m chaos freeze --trials 50 --rounds 20
+  python -m chaos sleep --jobs 10000
+  python -m chaos poison --kind suicide --kind endless
+
+Each one starts a PostgreSQL of its own, prints one line of JSON with all its figures, and exits with 1 if `broken` in
+it names a promise that doesn't hold.
+"""
+
+
+def read_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m chaos", description="Break things, and see whether Cronty keeps its promises.",
+        epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    scenarios = parser.add_subparsers(dest="scenario", required=True, metavar="kill | freeze | sleep | poison")
+    for_kill = scenarios.add_parser("kill", help="kill -9 workers and PostgreSQL under load", description=kill.__doc__)
+    _number(for_kill, "fires", 20_000, "how many slots fall due")
+    _number(for_kill, "workers", 4, "how many worker processes")
+    _number(for_kill, "kill-every", 1.0, "seconds between two kills of a worker; 0 for none")
+    _number(for_kill, "restarts", 1, "how often PostgreSQL is killed and started again")
+    _number(for_kill, "duration", 30.0, "seconds over which slots fall due")
+    _number(for_kill, "patience", 40.0, "seconds after that until everything must be settled")
+    _number(for_kill, "lease", 5.0, "seconds without a heartbeat after which a worker is given up")
+    _number(for_kill, "seed", 1, "of the random choices")
+    for_freeze = scenarios.add_parser("freeze", help="SIGSTOP workers past their lease", description=freeze.__doc__)
+    _number(for_freeze, "trials", 20, "runs in flight when their worker is frozen")
+    _number(for_freeze, "rounds", 2, "how often that is done")
+    _number(for_freeze, "burst", 2000, "jobs that fire while workers are frozen at random")
+    _number(for_freeze, "seconds", 12.0, "how long workers are frozen at random")
+    _number(for_freeze, "held", 35.0, "seconds that a frozen worker may hold up jobs it has locked")
+    _number(for_freeze, "lease", 2.0, "seconds without a heartbeat after which a worker is given up")
+    _number(for_freeze, "seed", 1, "of the random choices")
+    for_sleep = scenarios.add_parser("sleep", help="no engine for an hour and a year", description=sleep.__doc__)
+    _number(for_sleep, "jobs", 1000, "minutely jobs that sleep for an hour")
+    _number(for_sleep, "year-jobs", 6, "minutely jobs that sleep for a year")
+    for_poison = scenarios.add_parser("poison", help="tasks that hurt their worker", description=poison.__doc__)
+    for_poison.add_argument("--kind", action="append", choices=poison.KINDS, help="only this one; may be repeated")
+    _number(for_poison, "bystanders", 60, "runs beside each poison that must be done")
+    _number(for_poison, "patience", 40.0, "seconds that each poison may take")
+    return parser.parse_args()
+
+
+def _number(parser: argparse.ArgumentParser, name: str, default: float, meaning: str) -> None:
+    kind = int if isinstance(default, int) else float
+    parser.add_argument(f"--{name}", type=kind, default=default, metavar="N", help=f"{meaning} (default {default:g})")
+
+
+def perform(asked: argparse.Namespace) -> dict[str, object]:
+    given = {name: value for name, value in vars(asked).items() if name not in ("scenario", "kind")}
+    match asked.scenario:
+        case "kill":
+            return kill.run(kill.Plan(**given))
+        case "freeze":
+            return freeze.run(freeze.Plan(**given))
+        case "sleep":
+            return sleep.run(sleep.Plan(**given))
+        case _:
+            return poison.run(poison.Plan(kinds=tuple(asked.kind or poison.KINDS), **given))
+
+
+def _leave(_number: int, _frame: FrameType | None) -> None:
+    sys.exit("told to stop")
+
+
+def main() -> None:
+    warnings.filterwarnings("ignore", "XDG_RUNTIME_DIR")
+    asked = read_arguments()
+    signal.signal(signal.SIGTERM, _leave)  # so that everything is cleaned up
+    figures = perform(asked)
+    print(json.dumps(figures), flush=True)
+    sys.exit(1 if figures["broken"] else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,56 @@
+"""The promises about reliability in a short form; `python -m chaos` has the long ones. Each prints its figures."""
+
+import json
+
+import pytest
+
+from chaos import freeze, kill, poison, sleep
+from chaos.verdict import Figures
+
+
+def keeps_its_promises(figures: Figures) -> None:
+    print(json.dumps(figures))
+    assert figures["broken"] == [], figures
+
+
+@pytest.mark.timeout(120)
+def test_nothing_is_lost_or_doubled_while_workers_and_the_database_are_killed() -> None:
+    figures = kill.run(kill.Plan(fires=20_000, workers=4, kill_every=1, restarts=1, duration=30, patience=40))
+    keeps_its_promises(figures)
+    assert figures["expected"] >= 20_000
+    assert figures["settled_in_time"]
+    assert figures["kills"] >= 20
+    assert figures["restarts"] == 1
+    assert figures["repeats"] > 0  # a harness that disturbs nobody proves nothing
+
+
+@pytest.mark.timeout(120)
+def test_a_claim_whose_answer_got_lost_with_the_database_is_performed() -> None:
+    # No worker is killed, so nobody's lease passes: the worker itself must find out what it holds.
+    figures = kill.run(kill.Plan(fires=4000, workers=2, kill_every=0, restarts=3, duration=9, patience=20, lease=10))
+    keeps_its_promises(figures)
+    assert figures["settled_in_time"]
+    assert figures["kills"] == 0
+
+
+@pytest.mark.timeout(180)
+def test_a_frozen_worker_is_replaced_and_what_it_reports_late_changes_nothing() -> None:
+    figures = freeze.run(freeze.Plan(rounds=1, burst=1000, seconds=8))
+    keeps_its_promises(figures)
+    assert figures["trials"] > 0
+    assert figures["attempts_superseded"] >= figures["trials"]
+    assert figures["takeover_max"] < figures["lease"] + 10
+
+
+@pytest.mark.timeout(180)
+def test_every_slot_of_an_hour_and_of_a_year_asleep_is_accounted_for() -> None:
+    figures = sleep.run(sleep.Plan(jobs=1000))
+    keeps_its_promises(figures)
+    assert figures["hour_latest"]["slots"] == 60_000
+    assert figures["hour_all"]["done"] == 60_000
+
+
+@pytest.mark.timeout(90)
+@pytest.mark.parametrize("kind", poison.KINDS)
+def test_a_poisonous_run_gets_its_verdict_and_hurts_nobody(kind: str) -> None:
+    keeps_its_promises(poison.run(poison.Plan(kinds=(kind,))))
