@@ -19,8 +19,8 @@ def step_failed(duty: str, error: Exception, failures: int) -> None:
         )
 
 
-def worker_started(worker: int, name: str, tasks: int) -> None:
-    log.info("worker %d (%s) started with %d task(s)", worker, name, tasks)
+def worker_started(worker: int, tasks: int) -> None:
+    log.info("worker %d started with %d task(s)", worker, tasks)
 
 
 def worker_stopped(worker: int, unfinished: int) -> None:

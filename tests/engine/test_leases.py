@@ -24,7 +24,7 @@ async def run(sql: Connection) -> tuple[str, int, int]:
 async def test_a_late_worker_keeps_its_name_as_long_as_nobody_struck_it_off(hands: Hands, clock: HandClock) -> None:
     before = hands.engine.worker
     clock.advance(minutes=5)
-    await hands.engine._beat()  # pyright: ignore[reportPrivateUsage]
+    await hands.engine.lease.beat()
     assert hands.engine.worker == before
 
 
@@ -32,7 +32,7 @@ async def test_a_worker_that_was_struck_off_goes_on_under_a_new_name(hands: Hand
     before = hands.engine.worker
     clock.advance(minutes=5)
     await hands.engine.rescuing.step()
-    await hands.engine._beat()  # pyright: ignore[reportPrivateUsage]
+    await hands.engine.lease.beat()
     assert hands.engine.worker > before
 
 
@@ -41,7 +41,7 @@ async def test_runs_claimed_in_a_commit_whose_answer_got_lost_are_handed_back(
 ) -> None:
     job = await add(door)
     clock.advance(minutes=1)
-    await hands.engine._beat()  # pyright: ignore[reportPrivateUsage]
+    await hands.engine.lease.beat()
 
     async def claim_without_hearing_of_it(worker: int) -> float:
         async with hands.store.due_jobs(None, 10) as due:
@@ -50,9 +50,9 @@ async def test_runs_claimed_in_a_commit_whose_answer_got_lost_are_handed_back(
 
     doubted = hands.engine.worker
     with pytest.raises(StoreUnavailable):
-        await hands.engine._claiming(claim_without_hearing_of_it)  # pyright: ignore[reportPrivateUsage]
+        await hands.engine.lease.claiming(claim_without_hearing_of_it)
     assert await run(sql) == ("running", 1, 0)
-    await hands.engine._beat()  # pyright: ignore[reportPrivateUsage]
+    await hands.engine.lease.beat()
     assert await run(sql) == ("waiting", 1, 0)
     await hands.claim()
     assert await run(sql) == ("done", 2, 0)
@@ -69,17 +69,17 @@ async def test_what_a_worker_in_doubt_does_know_stays_with_it(
     await hands.store.publish_tasks(registry.published())
     await add(door, task="slow")
     clock.advance(minutes=1)
-    await hands.engine._beat()  # pyright: ignore[reportPrivateUsage]
+    await hands.engine.lease.beat()
     await hands.engine.firing.step(hands.engine.worker)
     held_by = hands.engine.worker
-    hands.engine._doubtful.add(held_by)  # pyright: ignore[reportPrivateUsage]
-    await hands.engine._beat()  # pyright: ignore[reportPrivateUsage]
+    hands.engine.lease._in_doubt.add(held_by)  # pyright: ignore[reportPrivateUsage]
+    await hands.engine.lease.beat()
     assert hands.engine.worker != held_by
     assert await run(sql) == ("running", 1, 0)
     opened.set()
     await hands.finish()
     assert await run(sql) == ("done", 1, 0)
-    await hands.engine._beat()  # pyright: ignore[reportPrivateUsage]
+    await hands.engine.lease.beat()
     assert await sql.fetchval("select count(*) from cronty.workers where id = $1", held_by) == 0
 
 

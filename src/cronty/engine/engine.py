@@ -1,20 +1,17 @@
 """One worker process: its lease, its duties, and how it leaves."""
 
 import asyncio
-import os
-import socket
-from collections import Counter
-from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from time import monotonic
+from functools import partial
 from typing import Final
 
 from cronty import telemetry
 from cronty.actions.tasks import Registry
 from cronty.engine.claiming import Claiming
 from cronty.engine.firing import Firing
+from cronty.engine.lease import Lease
 from cronty.engine.loop import Step, keep_doing
 from cronty.engine.rescuing import Rescuing
 from cronty.engine.settling import Settling
@@ -22,7 +19,6 @@ from cronty.engine.watchdog import watch
 from cronty.engine.working import Working
 from cronty.store.engine_store import EngineStore
 from cronty.store.listen import listen
-from cronty.timing import tzdata_version
 
 EXPIRE_EVERY: Final = 0.25
 PRUNE_EVERY: Final = 3600.0
@@ -54,31 +50,33 @@ class Engine:
         self._url = url
         self._options = options
         self._tasks: list[asyncio.Task[None]] = []
-        self._lease_ends = 0.0
         self._turns = 0
         self._stopping = asyncio.Event()
         self._finished = asyncio.Event()
         self._wakes: dict[str, asyncio.Event] = {}
-        self._claims: Counter[int] = Counter()
-        self._doubtful: set[int] = set()
-        self.worker = 0
-        self.working = Working(options.concurrency, lambda: self._wake("settle"))
+        self.working = Working(options.concurrency, partial(self._wake, "settle"))
         self.firing = Firing(store, registry, self.working)
-        self.firing.more = lambda: self._wake("fire 2")
+        self.firing.more = partial(self._wake, "fire 2")
         self.claiming = Claiming(store, registry, self.working)
-        self.settling = Settling(store, self.working, lambda: self._wake("claim"))
+        self.settling = Settling(store, self.working, partial(self._wake, "claim"))
         self.rescuing = Rescuing(store, options.lease)
+        hurry = partial(self._wake, "beat")
+        self.lease = Lease(store, self.working, self.settling, options.lease, options.version, hurry)
+
+    @property
+    def worker(self) -> int:
+        return self.lease.worker
 
     async def start(self) -> None:
         await self.enlist()
-        telemetry.worker_started(self.worker, _name(), len(self._registry.tasks))
+        telemetry.worker_started(self.worker, len(self._registry.tasks))
         self._duty("fire", self._fire, self._stopping)
         self._duty("fire 2", self._fire_more, self._stopping)
         self._duty("claim", self._claim, self._stopping)
         self._duty("rescue", self.rescuing.step, self._stopping)
         self._duty("prune", self._prune, self._stopping)
         self._duty("settle", self.settling.step, self._finished)
-        self._duty("beat", self._beat, self._finished)
+        self._duty("beat", self.lease.beat, self._finished)
         self._duty("expire", self._expire, self._finished)
         self._duty("listen", self._listen, self._finished)
         if self._options.die_when_stuck:
@@ -88,7 +86,7 @@ class Engine:
         """Make ready what firing needs, and take a lease."""
         await self._store.make_partitions()
         await self._store.publish_tasks(self._registry.published())
-        await self._register()
+        await self.lease.register()
 
     async def stop(self) -> None:
         """Stop firing, finish what runs within the drain time, hand the rest over, and give up the lease."""
@@ -104,7 +102,7 @@ class Engine:
         if not self.working.in_flight:  # else the lease stays until it passes, and others rescue what is left
             with suppress(Exception):
                 async with asyncio.timeout(5):
-                    await self._store.leave(self.worker)
+                    await self.lease.leave()
                     await self._store.notify("queue")
         for task in self._tasks:
             task.cancel()
@@ -120,66 +118,17 @@ class Engine:
         self._tasks.append(asyncio.create_task(keep_doing(name, step, wake=wake, stop=until), name=f"cronty {name}"))
 
     async def _fire(self) -> float:
-        return await self._claiming(self.firing.step)
+        return await self.lease.claiming(self.firing.step)
 
     async def _fire_more(self) -> float:
         """The second pair of hands: works only while the first one finds full batches."""
         if not self.firing.crowded:
             return float("inf")
-        rest = await self._claiming(self.firing.step)
+        rest = await self.lease.claiming(self.firing.step)
         return 0 if rest == 0 else float("inf")
 
     async def _claim(self) -> float:
-        return await self._claiming(self.claiming.step)
-
-    async def _claiming(self, step: Callable[[int], Awaitable[float]]) -> float:
-        """Claim under this worker's name; a step that fails may have claimed all the same, and puts it in doubt."""
-        if monotonic() >= self._lease_ends:  # as after being frozen: others may have what is ours by now
-            await self._beat()
-        worker = self.worker
-        self._claims[worker] += 1
-        try:
-            return await step(worker)
-        except BaseException:
-            self._doubtful.add(worker)
-            self._wake("beat")
-            raise
-        finally:
-            self._claims[worker] -= 1
-
-    async def _beat(self) -> float:
-        if self.worker in self._doubtful or not await self._renew(self.worker):
-            await self._register()
-        for worker in list(self._doubtful):
-            if not self._claims[worker]:
-                await self._clear_up(worker)
-        return self._options.lease / 3
-
-    async def _renew(self, worker: int) -> bool:
-        asked_at = monotonic()
-        if not await self._store.beat(worker, self._options.lease):
-            return False
-        if worker == self.worker:
-            self._lease_ends = asked_at + self._options.lease
-        for job_id, slot in await self._store.take_stops(worker):
-            self.working.stop(job_id, slot)
-        return True
-
-    async def _clear_up(self, worker: int) -> None:
-        """Hand back what was claimed under a name in doubt and isn't known here; drop the name when it holds nothing.
-
-        Nothing is claimed under it any more, so what the database has and this process hasn't can't be on its way.
-        """
-        mine = [one for one in (*self.working.known(), *self.settling.held) if one.worker == worker]
-        known = {(one.job_id, one.slot, one.number) for one in mine}
-        unknown = [run for run in await self._store.running_of(worker) if run not in known]
-        if unknown:
-            telemetry.handed_back(worker, await self._store.hand_back(worker, unknown))
-            self._wake("claim")
-        if not mine:
-            await self._store.leave(worker)
-        if not mine or not await self._renew(worker):
-            self._doubtful.discard(worker)
+        return await self.lease.claiming(self.claiming.step)
 
     async def _expire(self) -> float:
         self._turns += 1
@@ -191,16 +140,6 @@ class Engine:
         await self._store.publish_tasks(self._registry.published())
         await self._store.prune(timedelta(days=self._options.keep_days).total_seconds())
         return PRUNE_EVERY
-
-    async def _register(self) -> None:
-        before = self.worker
-        asked_at = monotonic()
-        self.worker = await self._store.register_worker(
-            _name(), self._options.version, tzdata_version(), self._options.concurrency, self._options.lease
-        )
-        self._lease_ends = asked_at + self._options.lease
-        if before:
-            telemetry.renamed(before, self.worker)
 
     # -- being woken --------------------------------------------------------------------------------------------
 
@@ -232,7 +171,3 @@ class Engine:
     def _wake_all(self) -> None:
         for wake in self._wakes.values():
             wake.set()
-
-
-def _name() -> str:
-    return f"{socket.gethostname()}:{os.getpid()}"

@@ -1,0 +1,107 @@
+"""The name under which this process claims runs, and its right to them.
+
+A lease is renewed by a heartbeat; others rescue the runs of a worker whose lease has passed. A name comes into doubt
+when a claim fails: PostgreSQL may have committed it and the answer got lost, so that the database thinks of runs as
+ours that we have never heard of. Then nothing more is claimed under that name, what the database knows of it and we
+do not is handed back, and the name is dropped when all we do know of has been settled.
+"""
+
+import os
+import socket
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from time import monotonic
+
+from cronty import telemetry
+from cronty.engine.settling import Settling
+from cronty.engine.working import Working
+from cronty.store.engine_store import EngineStore
+from cronty.timing import tzdata_version
+
+
+class Lease:
+    """`lasts` is seconds; `hurry` is called when the next heartbeat should come at once."""
+
+    def __init__(
+        self,
+        store: EngineStore,
+        working: Working,
+        settling: Settling,
+        lasts: float,
+        version: str,
+        hurry: Callable[[], None],
+    ) -> None:
+        self._store = store
+        self._working = working
+        self._settling = settling
+        self._lasts = lasts
+        self._version = version
+        self._hurry = hurry
+        self._ends = 0.0
+        self._claims: Counter[int] = Counter()
+        self._in_doubt: set[int] = set()
+        self.worker = 0
+
+    async def register(self) -> None:
+        """Take a name that nobody has had."""
+        before, asked_at = self.worker, monotonic()
+        self.worker = await self._store.register_worker(
+            f"{socket.gethostname()}:{os.getpid()}",
+            self._version,
+            tzdata_version(),
+            self._working.concurrency,
+            self._lasts,
+        )
+        self._ends = asked_at + self._lasts
+        if before:
+            telemetry.renamed(before, self.worker)
+
+    async def claiming(self, step: Callable[[int], Awaitable[float]]) -> float:
+        """Do a step that claims runs under the current name; if it fails, the name is in doubt."""
+        if monotonic() >= self._ends:  # as after being frozen: others may have what is ours by now
+            await self.beat()
+        worker = self.worker
+        self._claims[worker] += 1
+        try:
+            return await step(worker)
+        except BaseException:
+            self._in_doubt.add(worker)
+            self._hurry()
+            raise
+        finally:
+            self._claims[worker] -= 1
+
+    async def beat(self) -> float:
+        """Renew the lease and hear what is to be stopped; answers how long to rest."""
+        if self.worker in self._in_doubt or not await self._renew(self.worker):
+            await self.register()
+        for worker in list(self._in_doubt):
+            if not self._claims[worker]:
+                await self._clear_up(worker)
+        return self._lasts / 3
+
+    async def leave(self) -> None:
+        await self._store.leave(self.worker)
+
+    async def _renew(self, worker: int) -> bool:
+        asked_at = monotonic()
+        if not await self._store.beat(worker, self._lasts):
+            return False
+        if worker == self.worker:
+            self._ends = asked_at + self._lasts
+        for job_id, slot in await self._store.take_stops(worker):
+            self._working.stop(job_id, slot)
+        return True
+
+    async def _clear_up(self, worker: int) -> None:
+        """Nothing is claimed under this name any more: what the database has and we haven't can't be on its way."""
+        mine = [one for one in (*self._working.known(), *self._settling.held) if one.worker == worker]
+        known = {(one.job_id, one.slot, one.number) for one in mine}
+        unknown = [run for run in await self._store.running_of(worker) if run not in known]
+        if unknown:
+            telemetry.handed_back(worker, await self._store.hand_back(worker, unknown))
+            await self._store.notify("queue")
+        if not mine:
+            await self._store.leave(worker)
+        if not mine or not await self._renew(worker):
+            self._in_doubt.discard(worker)
