@@ -15,7 +15,6 @@ import asyncpg
 from cronty.actions.tasks import Registry
 from cronty.engine.engine import Engine, EngineOptions
 from cronty.store.database import HOT_PATH, Database, query
-from cronty.store.engine_store import EngineStore
 from cronty.store.migrate import migrate
 
 BASE = datetime(2027, 3, 13, tzinfo=UTC)
@@ -95,7 +94,7 @@ async def cronty(url: str, seconds: float, *, use_async: bool = False, concurren
     registry = Registry()
     registry.add(anoop if use_async else noop, "noop")
     database = await Database(url, clock=lambda: NOW, hot=True).open()
-    engine = Engine(EngineStore(database), registry, url, EngineOptions(concurrency=concurrency))
+    engine = Engine(database, registry, EngineOptions(concurrency=concurrency))
     began = time.perf_counter()
     await engine.start()
     await asyncio.sleep(seconds)
@@ -126,7 +125,7 @@ async def bare(url: str, seconds: float) -> float:
                     break
                 ids, slots = cast("list[int]", row[0]), cast("list[datetime]", row[1])
                 low = slots[-1]
-                await connection.execute(query("fire"), ids, slots, row[4], row[2], 1, NOW)
+                await connection.execute(query("fire"), ids, slots, row[4], row[2], 1, NOW, 1)
             await ended.put((ids, slots))
         await connection.close()
 

@@ -18,7 +18,6 @@ from cronty.jobs.result import Ok
 from cronty.scheduler import JobRequest, Scheduler
 from cronty.store import database as database_module
 from cronty.store.database import Database
-from cronty.store.engine_store import EngineStore
 from cronty.store.job_store import JobStore
 from cronty.store.migrate import migrate
 
@@ -60,7 +59,7 @@ async def burst(url: str, runs: int) -> dict[str, object]:
     await connection.execute(ONCE, runs, due)
     await connection.execute("vacuum analyze cronty.due")
     database = await Database(url, hot=True).open()
-    engine = Engine(EngineStore(database), registry, url, EngineOptions())
+    engine = Engine(database, registry, EngineOptions())
     await engine.start()
     async with asyncio.timeout(120):
         while len(lags) < runs:
@@ -79,7 +78,7 @@ async def idle(url: str, runs: int) -> dict[str, object]:
     registry, lags = stamping()
     database = await Database(url).open()
     hot = await Database(url, hot=True).open()
-    engine = Engine(EngineStore(hot), registry, url, EngineOptions())
+    engine = Engine(hot, registry, EngineOptions())
     await engine.start()
     door = Scheduler(JobStore(database))
     for number in range(runs):
@@ -109,7 +108,7 @@ async def idle_minute(url: str, jobs: int, postmaster: int, seconds: float = 60)
 
         setattr(connection, name, counted)
     database = await Database(url, hot=True).open()
-    engine = Engine(EngineStore(database), Registry(), url, EngineOptions())
+    engine = Engine(database, Registry(), EngineOptions())
     await engine.start()
     await asyncio.sleep(3)
     sent.clear()

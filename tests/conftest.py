@@ -85,7 +85,7 @@ async def url(migrated_url: str) -> str:
     try:
         await connection.execute(
             "truncate cronty.owners, cronty.jobs, cronty.due, cronty.runs, cronty.queue, cronty.attempts, "
-            "cronty.workers, cronty.stop_requests, cronty.tasks restart identity"
+            "cronty.workers, cronty.stop_requests, cronty.tasks, cronty.tzdata, cronty.audit restart identity"
         )
     finally:
         await connection.close()
@@ -156,7 +156,7 @@ type MakeHands = Callable[..., "asyncio.Future[Hands]"]
 async def hands_of(url: str, clock: HandClock | None, registry: Registry, **options: float) -> AsyncGenerator[Hands]:
     database = await Database(url, clock=clock, hot=True).open()
     store = EngineStore(database)
-    engine = Engine(store, registry, url, EngineOptions(**options))  # pyright: ignore[reportArgumentType]
+    engine = Engine(database, registry, EngineOptions(**options))  # pyright: ignore[reportArgumentType]
     await engine.enlist()
     try:
         yield Hands(engine, store)

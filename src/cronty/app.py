@@ -18,7 +18,6 @@ from cronty.jobs.result import Err
 from cronty.scheduler import JobChanges, JobRequest, Scheduler
 from cronty.settings import Settings
 from cronty.store.database import Clock, Database
-from cronty.store.engine_store import EngineStore
 from cronty.store.job_store import Filter, JobStore
 from cronty.store.local import start_local_server
 from cronty.store.migrate import SchemaOutdated, migrate, pending_migrations
@@ -103,7 +102,7 @@ class Cronty:
                 version=version("cronty"),
                 die_when_stuck=self.die_when_stuck,
             )
-            self._engine = Engine(EngineStore(hot), self.registry, url, options)
+            self._engine = Engine(hot, self.registry, options)
             self._stack.push_async_callback(self._engine.stop)
             await self._engine.start()
 

@@ -47,6 +47,14 @@ def rescued(workers: int, runs: int, quarantined: int) -> None:
     log.warning("%d worker(s) gone: %d run(s) rescued, %d quarantined", workers, runs, quarantined)
 
 
+def zones_outdated(mine: str, newest: str) -> None:
+    log.error("this process has tzdata %s and the fleet has %s: it fires nothing until it is upgraded", mine, newest)
+
+
+def jobs_retimed(moves: int, version: str) -> None:
+    log.warning("%d job(s) moved to the slots of tzdata %s", moves, version)
+
+
 def job_set_aside(job_id: int, reason: str) -> None:
     log.error("job %d set aside: %s", job_id, reason)
 

@@ -11,7 +11,6 @@ from cronty.actions.tasks import Registry
 from cronty.engine.engine import Engine, EngineOptions
 from cronty.store import database as database_module
 from cronty.store.database import HOT_PATH, Database, query
-from cronty.store.engine_store import EngineStore
 from tests.conftest import START, HandClock
 
 JOBS = 20_000
@@ -63,7 +62,7 @@ async def drain(url: str, sql: asyncpg.Connection) -> None:
     registry = Registry()
     registry.add(noop)
     database = await Database(url, clock=HandClock(START), hot=True).open()
-    engine = Engine(EngineStore(database), registry, url, EngineOptions())
+    engine = Engine(database, registry, EngineOptions())
     await engine.start()
     async with asyncio.timeout(60):
         done = 0

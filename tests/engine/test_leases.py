@@ -10,7 +10,7 @@ from cronty.actions.tasks import Registry
 from cronty.engine.engine import Engine, EngineOptions
 from cronty.scheduler import Scheduler
 from cronty.store.database import Database, StoreUnavailable
-from cronty.store.engine_store import EngineStore, Fired
+from cronty.store.engine_store import Fired
 from cronty.store.job_store import JobStore
 from tests.conftest import START, HandClock, Hands, add, hands_of, look
 
@@ -45,7 +45,7 @@ async def test_runs_claimed_in_a_commit_whose_answer_got_lost_are_handed_back(
 
     async def claim_without_hearing_of_it(worker: int) -> float:
         async with hands.store.due_jobs(None, 10) as due:
-            await due.fire(Fired([job.id], [clock.moment], [None], [due.rows[0]["owner_id"]]), worker, clock.moment)
+            await due.fire(Fired([job.id], [clock.moment], [None], [due.rows[0]["owner_id"]]), worker, 1, clock.moment)
         raise StoreUnavailable("the connection was lost while the commit was on its way")
 
     doubted = hands.engine.worker
@@ -114,7 +114,7 @@ async def test_a_worker_that_stops_finishes_what_it_can_and_hands_over_the_rest(
 
     registry.add(endless)
     database = await Database(url, hot=True).open()
-    engine = Engine(EngineStore(database), registry, url, EngineOptions(drain=0.2))
+    engine = Engine(database, registry, EngineOptions(drain=0.2))
     await engine.start()
     door = Scheduler(JobStore(database))
     job = await add(door, task="endless")

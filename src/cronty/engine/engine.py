@@ -12,13 +12,16 @@ from cronty.actions.tasks import Registry
 from cronty.engine.claiming import Claiming
 from cronty.engine.firing import Firing
 from cronty.engine.lease import Lease
-from cronty.engine.loop import Step, keep_doing
+from cronty.engine.loop import LONGEST_REST, Step, keep_doing
 from cronty.engine.rescuing import Rescuing
+from cronty.engine.retiming import Retiming
 from cronty.engine.settling import Settling
 from cronty.engine.watchdog import watch
 from cronty.engine.working import Working
+from cronty.store.database import Database
 from cronty.store.engine_store import EngineStore
 from cronty.store.listen import listen
+from cronty.store.zone_store import ZoneStore
 
 EXPIRE_EVERY: Final = 0.25
 PRUNE_EVERY: Final = 3600.0
@@ -44,10 +47,11 @@ class EngineOptions:
 class Engine:
     """Everything that happens when nobody asks. `start` it, `stop` it; tests call the steps of its duties."""
 
-    def __init__(self, store: EngineStore, registry: Registry, url: str, options: EngineOptions) -> None:
+    def __init__(self, database: Database, registry: Registry, options: EngineOptions) -> None:
+        store = EngineStore(database)
         self._store = store
         self._registry = registry
-        self._url = url
+        self._url = database.url
         self._options = options
         self._tasks: list[asyncio.Task[None]] = []
         self._turns = 0
@@ -60,6 +64,7 @@ class Engine:
         self.claiming = Claiming(store, registry, self.working)
         self.settling = Settling(store, self.working, partial(self._wake, "claim"))
         self.rescuing = Rescuing(store, options.lease)
+        self.retiming = Retiming(ZoneStore(database))
         hurry = partial(self._wake, "beat")
         self.lease = Lease(store, self.working, self.settling, options.lease, options.version, hurry)
 
@@ -75,6 +80,7 @@ class Engine:
         self._duty("claim", self._claim, self._stopping)
         self._duty("rescue", self.rescuing.step, self._stopping)
         self._duty("prune", self._prune, self._stopping)
+        self._duty("retime", self.retiming.step, self._stopping)
         self._duty("settle", self.settling.step, self._finished)
         self._duty("beat", self.lease.beat, self._finished)
         self._duty("expire", self._expire, self._finished)
@@ -86,6 +92,8 @@ class Engine:
         """Make ready what firing needs, and take a lease."""
         await self._store.make_partitions()
         await self._store.publish_tasks(self._registry.published())
+        await self.retiming.note_version()
+        self.firing.tzdata = self.retiming.version
         await self.lease.register()
 
     async def stop(self) -> None:
@@ -118,6 +126,8 @@ class Engine:
         self._tasks.append(asyncio.create_task(keep_doing(name, step, wake=wake, stop=until), name=f"cronty {name}"))
 
     async def _fire(self) -> float:
+        if self.retiming.outdated:
+            return LONGEST_REST
         return await self.lease.claiming(self.firing.step)
 
     async def _fire_more(self) -> float:

@@ -98,6 +98,7 @@ class Firing:
         self._working = working
         self.low = LowWater()
         self.crowded = False
+        self.tzdata = 0
         self._careful = False
         self.more: Callable[[], None] = lambda: None
 
@@ -138,9 +139,9 @@ class Firing:
 
     async def _write(self, due: DueJobs, batch: Batch, worker: int, now: datetime) -> None:
         if batch.fired.job_ids:
-            await due.fire(batch.fired, worker, now)
+            await due.fire(batch.fired, worker, self.tzdata, now)
         if batch.moved:
-            await due.move(batch.moved, now)
+            await due.move(batch.moved, self.tzdata, now)
         if batch.stopped:
             await due.stop_previous(batch.stopped, now, "a later slot replaced it")
         if batch.missed:

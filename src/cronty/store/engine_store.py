@@ -66,12 +66,12 @@ class DueJobs:
         self._connection = connection
         self.rows = rows
 
-    async def fire(self, fired: Fired, worker: int, now: datetime) -> None:
+    async def fire(self, fired: Fired, worker: int, tzdata: int, now: datetime) -> None:
         await self._connection.execute(
-            query("fire"), fired.job_ids, fired.slots, fired.next_slots, fired.owner_ids, worker, now
+            query("fire"), fired.job_ids, fired.slots, fired.next_slots, fired.owner_ids, worker, now, tzdata
         )
 
-    async def move(self, moves: Sequence[Moved], now: datetime) -> None:
+    async def move(self, moves: Sequence[Moved], tzdata: int, now: datetime) -> None:
         """Advance jobs with their rows; runs among them wait in the queue for whoever has room."""
         places = [_place(one) for one in moves]
         rows = [
@@ -94,7 +94,7 @@ class DueJobs:
             for row in one.rows
             if row.state == "waiting"
         ]
-        await self._connection.execute(query("move_due"), *columns(places, 5))
+        await self._connection.execute(query("move_due"), *columns(places, 5), tzdata)
         if rows:
             await self._connection.execute(query("insert_runs"), *columns(rows, 8), now)
         if waiting:

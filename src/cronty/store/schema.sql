@@ -3,6 +3,8 @@ function job_status(state cronty.job_state, in_flight boolean, has_next boolean,
 function make_run_partition(monday timestamp with time zone) returns boolean
 index attempts_pkey on attempts USING btree (job_id, scheduled_for, attempt)
 index attempts_slot on attempts USING btree (scheduled_for)
+index audit_of_job on audit USING btree (job_id, id)
+index audit_pkey on audit USING btree (id)
 index due_next on due USING btree (next_at) WHERE (next_at IS NOT NULL)
 index due_pkey on due USING btree (job_id)
 index jobs_idempotency on jobs USING btree (owner_id, idempotency_key) WHERE ((idempotency_key IS NOT NULL) AND (deleted_at IS NULL))
@@ -20,6 +22,8 @@ index runs_pkey on runs USING btree (job_id, scheduled_for)
 index runs_running on runs USING btree (owner_id, job_id) WHERE (state = 'running'::cronty.run_state)
 index stop_requests_pkey on stop_requests USING btree (worker, job_id, scheduled_for)
 index tasks_pkey on tasks USING btree (name)
+index tzdata_name_key on tzdata USING btree (name)
+index tzdata_pkey on tzdata USING btree (id)
 index workers_pkey on workers USING btree (id)
 table attempts
 table attempts constraint attempts_outcome_check CHECK ((outcome = ANY (ARRAY['failed'::text, 'snoozed'::text, 'interrupted'::text, 'lost'::text, 'superseded'::text])))
@@ -32,6 +36,15 @@ table attempts.outcome text not null
 table attempts.scheduled_for timestamp with time zone not null
 table attempts.started_at timestamp with time zone
 table attempts.worker integer
+table audit
+table audit constraint audit_pkey PRIMARY KEY (id)
+table audit.after jsonb
+table audit.at timestamp with time zone not null
+table audit.before jsonb
+table audit.id bigint not null identity
+table audit.job_id bigint not null
+table audit.owner_id integer not null
+table audit.what text not null
 table due constraint due_job_id_fkey FOREIGN KEY (job_id) REFERENCES cronty.jobs(id)
 table due constraint due_pkey PRIMARY KEY (job_id)
 table due with (fillfactor=80, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=5000, autovacuum_vacuum_cost_delay=0, autovacuum_analyze_scale_factor=0.1)
@@ -47,6 +60,7 @@ table due.owner_id integer not null
 table due.period bigint
 table due.run_count integer not null default 0
 table due.serial boolean not null
+table due.tzdata smallint
 table due.zone text
 table jobs
 table jobs constraint jobs_max_runs_check CHECK ((max_runs > 0))
@@ -152,6 +166,14 @@ table tasks.doc text not null
 table tasks.name text not null
 table tasks.parameters json not null
 table tasks.seen_at timestamp with time zone not null
+table tzdata
+table tzdata constraint tzdata_name_key UNIQUE (name)
+table tzdata constraint tzdata_pkey PRIMARY KEY (id)
+table tzdata.id smallint not null identity
+table tzdata.name text not null
+table tzdata.retimed_at timestamp with time zone
+table tzdata.retimed_through bigint not null default 0
+table tzdata.seen_at timestamp with time zone not null default now()
 table workers constraint workers_pkey PRIMARY KEY (id)
 table workers with (fillfactor=50)
 table workers.beat_at timestamp with time zone not null

@@ -1,0 +1,23 @@
+-- Which version of the zone database a next slot was computed with, and how far the newest has been applied to all.
+
+create table cronty.tzdata (
+  id smallint generated always as identity primary key,
+  name text not null unique,
+  seen_at timestamptz not null default now(),
+  retimed_through bigint not null default 0,
+  retimed_at timestamptz
+);
+
+alter table cronty.due add column tzdata smallint;
+
+-- What changed without anybody asking, or because somebody did; only ever added to.
+create table cronty.audit (
+  id bigint generated always as identity primary key,
+  at timestamptz not null,
+  owner_id int not null,
+  job_id bigint not null,
+  what text not null,
+  before jsonb,
+  after jsonb
+);
+create index audit_of_job on cronty.audit (job_id, id);

@@ -1,0 +1,20 @@
+-- Move jobs whose next slot another version of the zone database puts elsewhere, one audit line each.
+-- $1 now, $2 the version's number, $3 jobs, $4 owners, $5 old slots, $6 new slots, $7 the rows they follow.
+with moves as (
+  select * from unnest($3::bigint[], $4::int[], $5::timestamptz[], $6::timestamptz[], $7::timestamptz[])
+    u(job_id, owner_id, old_slot, new_slot, last_slot)
+), relinked as (
+  update cronty.runs r set followed_by = m.new_slot
+  from moves m
+  where r.job_id = m.job_id and r.scheduled_for = m.last_slot
+), moved as (
+  update cronty.due d
+  set next_at = case when d.next_at is not null then m.new_slot + make_interval(secs => d.delay) end,
+    held_slot = case when d.next_at is null then m.new_slot end, tzdata = $2
+  from moves m
+  where d.job_id = m.job_id
+)
+insert into cronty.audit (at, owner_id, job_id, what, before, after)
+select coalesce($1::timestamptz, statement_timestamp()), m.owner_id, m.job_id, 'moved by a new zone database',
+  jsonb_build_object('next_slot', m.old_slot), jsonb_build_object('next_slot', m.new_slot)
+from moves m
