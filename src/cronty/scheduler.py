@@ -363,7 +363,7 @@ def _changed(job: Job, changes: JobChanges, now: datetime) -> Job:
     if changes.trigger_type is not None or changes.trigger_config is not None:
         trigger = read_trigger(changes.trigger_type or job.trigger_type, changes.trigger_config or {}, zone_name, now)
     elif zone_name != job.zone and isinstance(trigger, Cron):
-        trigger = Cron(trigger.expression, zone_name)
+        trigger = Cron(trigger.expression, zone_name, trigger.gap, trigger.overlap)
     changed = replace(
         job,
         trigger=trigger,

@@ -1,6 +1,6 @@
 """Slots become runs, each exactly once, each explained."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 from asyncpg import Connection
 
@@ -170,3 +170,18 @@ async def test_a_slot_that_has_a_run_already_is_passed_over_and_holds_up_nobody(
     clock.advance(minutes=1)
     await hands.fire()
     assert sorted(calls[1:], key=str) == [("doubled",), ("sound",)]
+
+
+async def test_what_a_job_wants_when_clocks_change_holds_when_it_fires(
+    door: Scheduler, hands: Hands, clock: HandClock, sql: Connection
+) -> None:
+    """Clocks in Berlin go forward on 28 March 2027, from 02:00 to 03:00."""
+    clock.moment = datetime(2027, 3, 27, 12, tzinfo=UTC)
+    for config in ({}, {"dst_gap": "skip"}):
+        await add(door, "cron", {"expression": "30 2 * * *", **config}, timezone="Europe/Berlin")
+    clock.moment = datetime(2027, 3, 28, 12, tzinfo=UTC)
+    await hands.all()
+    runs = await sql.fetch("select job_id, scheduled_for from cronty.runs")
+    assert [tuple(run) for run in runs] == [(1, datetime(2027, 3, 28, 1, tzinfo=UTC))]
+    nexts = await sql.fetch("select next_at from cronty.due order by job_id")
+    assert [row[0] for row in nexts] == [datetime(2027, 3, 29, 0, 30, tzinfo=UTC)] * 2

@@ -3,14 +3,21 @@
 Shares nothing with `cronty.timing` or cronsim: its own reading of the five fields, no arithmetic on offsets.
 It looks at what the clock on the wall shows, remembers what it showed before, and notices what it jumped
 over.
+
+A walk is slow and knows no expression, so one walk serves many. It is kept as sets of minutes, one for each
+thing a field can name (all minutes at which the wall showed :30, or hour 2, or 29 March). An expression is
+then a union of a few such sets per field, and the intersection of its fields. The sets are bits of integers:
+bit 0 is the first minute of the walk.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
+from functools import lru_cache
 from zoneinfo import ZoneInfo
 
 MINUTE = timedelta(minutes=1)
+LOOK_BACK = timedelta(hours=6)
 NAMES = {
     name: number
     for names, start in (
@@ -21,21 +28,60 @@ NAMES = {
 }
 
 
+class Faces:
+    """What a wall clock showed, minute after minute: which of them showed a given minute, hour or date."""
+
+    def __init__(self, walls: list[datetime]) -> None:
+        self.walls = walls
+        self.minutes = [0] * 60
+        self.hours = [0] * 24
+        self.dates: dict[date, int] = {}
+        for index, wall in enumerate(walls):
+            bit = 1 << index
+            self.minutes[wall.minute] |= bit
+            self.hours[wall.hour] |= bit
+            self.dates[wall.date()] = self.dates.get(wall.date(), 0) | bit
+
+    def named(self, reading: "Reading") -> int:
+        """Return the set of minutes that an expression names."""
+        minutes = hours = dates = 0
+        for each in reading.minutes:
+            minutes |= self.minutes[each]
+        for each in reading.hours:
+            hours |= self.hours[each]
+        for day, bits in self.dates.items():
+            if is_day(reading.days, day):
+                dates |= bits
+        return minutes & hours & dates
+
+
 @dataclass(frozen=True, slots=True)
-class Tick:
-    """One real minute: what the wall shows, if it showed that before, and what it jumped over to get here."""
+class Walk:
+    """The real minutes from `start`: what they showed, which showed it again, and what was jumped over to get there."""
 
-    utc: datetime
-    wall: datetime
-    repeated: bool
-    skipped: tuple[datetime, ...]
+    start: datetime
+    faces: Faces
+    repeated: int
+    jumps: dict[int, Faces] = field(default_factory=dict[int, Faces])
+
+    @property
+    def length(self) -> int:
+        return len(self.faces.walls)
+
+    @property
+    def end(self) -> datetime:
+        return self.at(self.length - 1)
+
+    def at(self, index: int) -> datetime:
+        return self.start + index * MINUTE
 
 
-def walk(zone: ZoneInfo, start: datetime, end: datetime) -> list[Tick]:
-    """Return every minute from `start` to `end`; hours before it are watched, to know what is repeated."""
-    ticks: list[Tick] = []
+def walk(zone: ZoneInfo, start: datetime, end: datetime) -> Walk:
+    """Walk every minute from `start` to `end`; hours before it are watched, to know what is repeated."""
     shown: set[datetime] = set()
-    moment = start - timedelta(hours=6)
+    walls: list[datetime] = []
+    repeated, jumps = 0, dict[int, Faces]()
+    moment = start - LOOK_BACK
     before = moment.astimezone(zone).replace(tzinfo=None, fold=0) - MINUTE
     while moment <= end:
         wall = moment.astimezone(zone).replace(tzinfo=None, fold=0)
@@ -45,43 +91,73 @@ def walk(zone: ZoneInfo, start: datetime, end: datetime) -> list[Tick]:
             if before not in shown:
                 skipped.append(before)
         if moment >= start:
-            ticks.append(Tick(moment, wall, wall in shown, tuple(skipped)))
+            if skipped:
+                jumps[len(walls)] = Faces(skipped)
+            repeated |= (wall in shown) << len(walls)
+            walls.append(wall)
         shown.add(wall)
         before = wall
         moment += MINUTE
-    return ticks
+    return Walk(start, Faces(walls), repeated, jumps)
 
 
-def fires(expression: str, ticks: list[Tick]) -> list[datetime]:
-    """Return the minutes of the walk at which cron starts the job."""
-    minute_text, hour_text, day_text, month_text, weekday_text = expression.upper().split()
-    minutes, hours, months = values(minute_text, 0, 59), values(hour_text, 0, 23), values(month_text, 1, 12)
-    either = not day_text.startswith("*") and not weekday_text.startswith("*")
-    fixed = not minute_text.startswith("*") and not hour_text.startswith("*")
-    days: dict[date, bool] = {}
-
-    def named(wall: datetime) -> bool:
-        if wall.minute not in minutes or wall.hour not in hours:
-            return False
-        day = wall.date()
-        if day not in days:
-            month_day, week_day = is_month_day(day_text, day), is_week_day(weekday_text, day)
-            fits = (month_day or week_day) if either else (month_day and week_day)
-            days[day] = fits and day.month in months
-        return days[day]
-
-    if not fixed:
-        return [tick.utc for tick in ticks if named(tick.wall)]
-    return [
-        tick.utc
-        for tick in ticks
-        if (not tick.repeated and named(tick.wall)) or any(named(wall) for wall in tick.skipped)
-    ]
+def fires(expression: str, walked: Walk, gap: str = "run_after", overlap: str = "first") -> dict[datetime, str]:
+    """Return the minutes at which cron starts the job; those a gap moved there, with the time that was meant."""
+    reading = read(expression)
+    slots = walked.faces.named(reading)
+    moved: dict[int, str] = {}
+    if reading.fixed and overlap == "first":
+        slots &= ~walked.repeated
+    if reading.fixed and gap == "run_after":
+        for index, faces in walked.jumps.items():
+            meant = faces.named(reading)
+            if meant and not slots >> index & 1:
+                moved[index] = str(faces.walls[next(indexes(meant))])
+                slots |= 1 << index
+    return {walked.at(index): moved.get(index, "") for index in indexes(slots)}
 
 
-def values(text: str, low: int, high: int) -> set[int]:
+def indexes(bits: int) -> Iterator[int]:
+    """Yield the members of a set, smallest first."""
+    while bits:
+        lowest = bits & -bits
+        yield lowest.bit_length() - 1
+        bits ^= lowest
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """An expression, read."""
+
+    minutes: frozenset[int]
+    hours: frozenset[int]
+    days: tuple[str, str, str]
+    fixed: bool
+
+
+@lru_cache(maxsize=100_000)
+def read(expression: str) -> Reading:
+    minute, hour, day, month, weekday = expression.upper().split()
+    fixed = not minute.startswith("*") and not hour.startswith("*")
+    return Reading(values(minute, 0, 59), values(hour, 0, 23), (day, month, weekday), fixed)
+
+
+@lru_cache(maxsize=100_000)
+def is_day(days: tuple[str, str, str], day: date) -> bool:
+    """Tell if the three day fields name this date."""
+    day_text, month_text, weekday_text = days
+    if day.month not in values(month_text, 1, 12):
+        return False
+    month_day, week_day = is_month_day(day_text, day), is_week_day(weekday_text, day)
+    if day_text.startswith("*") or weekday_text.startswith("*"):
+        return month_day and week_day
+    return month_day or week_day
+
+
+@lru_cache(maxsize=10_000)
+def values(text: str, low: int, high: int) -> frozenset[int]:
     """Return the numbers that a field without specials names."""
-    return {number for item in text.split(",") for number in item_values(item, low, high)}
+    return frozenset(number for item in text.split(",") for number in item_values(item, low, high))
 
 
 def item_values(item: str, low: int, high: int) -> Iterator[int]:

@@ -2,10 +2,14 @@
 
 from datetime import UTC, datetime, timedelta
 
+from hypothesis import settings
 from hypothesis import strategies as st
 
-from cronty.timing import BadTrigger, CatchUp, Cron, Interval, Once, Trigger
+from cronty.timing import BadTrigger, CatchUp, Cron, Interval, Once, Trigger, zone
+from cronty.timing.cron import Gap, Overlap
+from tests.timing.oracle import transitions
 
+thorough = settings(max_examples=300, deadline=None)
 ZONES = [
     "UTC",
     "Europe/Berlin",
@@ -48,7 +52,22 @@ def possible(expression: str) -> bool:
 MOMENTS = st.datetimes(datetime(2015, 1, 1), datetime(2035, 1, 1)).map(  # noqa: DTZ001
     lambda moment: moment.replace(tzinfo=UTC)
 )
-CRONS = st.builds(Cron, EXPRESSIONS.filter(possible), st.sampled_from(ZONES))
+CHANGES = [
+    (name, instant)
+    for name in ZONES
+    for instant, _, _ in transitions(zone(name), datetime(2024, 1, 1, tzinfo=UTC), datetime(2030, 1, 1, tzinfo=UTC))
+]
+
+
+def moved_by(change: tuple[str, datetime], away: timedelta) -> tuple[str, datetime]:
+    return change[0], change[1] + away
+
+
+NEAR_CHANGES = st.builds(moved_by, st.sampled_from(CHANGES), st.timedeltas(timedelta(hours=-12), timedelta(hours=6)))
+GAPS: st.SearchStrategy[Gap] = st.sampled_from(["run_after", "skip"])
+OVERLAPS: st.SearchStrategy[Overlap] = st.sampled_from(["first", "both"])
+POLICIES = st.tuples(GAPS, OVERLAPS)
+CRONS = st.builds(Cron, EXPRESSIONS.filter(possible), st.sampled_from(ZONES), GAPS, OVERLAPS)
 INTERVALS = st.builds(
     Interval,
     st.one_of(

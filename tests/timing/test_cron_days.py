@@ -168,6 +168,6 @@ def test_the_ends_of_the_calendar_are_answered_too() -> None:
 def test_a_cron_is_a_value() -> None:
     assert Cron("0 9 * * *", "Asia/Calcutta") == Cron("0 9 * * *", "Asia/Kolkata")
     assert len({Cron("0 9 * * *"), Cron("0 9 * * *", "UTC"), Cron("0 9 * * *", "Etc/UTC")}) == 1
-    assert repr(Cron("0 9 * * *")) == "Cron(expression='0 9 * * *', zone='UTC')"
+    assert repr(Cron("0 9 * * *")) == "Cron(expression='0 9 * * *', zone='UTC', gap='run_after', overlap='first')"
     with pytest.raises(AttributeError):
         Cron("0 9 * * *").expression = "0 10 * * *"  # pyright: ignore[reportAttributeAccessIssue]

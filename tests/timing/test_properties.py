@@ -1,16 +1,16 @@
 """What holds for every trigger, at every moment."""
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import pairwise
 
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from cronty.timing import CatchUp, Cron, Due, Passed, Plan, Trigger, from_json, plan, to_json
-from tests.timing.strategies import CATCH_UPS, CRONS, MOMENTS, TRIGGERS
+from tests.timing.strategies import CATCH_UPS, CRONS, MOMENTS, TRIGGERS, thorough
 
 TICK = timedelta(microseconds=1)
-thorough = settings(max_examples=300, deadline=None)
 
 
 def slots_within(trigger: Trigger, since: datetime, until: datetime) -> list[datetime]:
@@ -38,7 +38,8 @@ def test_the_next_slot_is_later_and_nothing_hides_before_it(trigger: Trigger, mo
 @thorough
 @given(CRONS, MOMENTS)
 def test_a_cron_accepted_once_has_a_slot_after_any_moment(cron: Cron, moment: datetime) -> None:
-    assert cron.after(moment) is not None
+    # One that skips what clocks jump over may name nothing else.
+    assert replace(cron, gap="run_after").after(moment) is not None
 
 
 @thorough

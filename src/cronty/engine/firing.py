@@ -15,6 +15,7 @@ from cronty.jobs.policy import Policy, load_policy
 from cronty.store.database import SlotTaken
 from cronty.store.engine_store import DueJobs, EngineStore, Fired, Moved
 from cronty.timing import CatchUp, Cron, Interval, Once, Plan, Trigger, plan
+from cronty.timing.cron import Gap, Overlap
 
 BATCH: Final = 500
 LOCKED_REST: Final = 0.005
@@ -163,6 +164,8 @@ class Firing:
                 period,
                 expression,
                 zone,
+                gap,
+                overlap,
                 executed,
                 max_runs,
                 ends_at,
@@ -183,7 +186,7 @@ class Firing:
             if in_flight is not None and policy.overlap == "skip":
                 remaining = None  # a skipped slot isn't an execution
             try:
-                trigger = _trigger(slot, period, expression, zone)
+                trigger = _trigger(slot, period, expression, zone, gap, overlap)
                 planned = plan(trigger, slot, now, catch_up, ends_at=ends_at, remaining=remaining)
             except Exception as broken:  # pure code, so nothing is half done; the batch goes on
                 batch.broken.append((job_id, f"{type(broken).__name__}: {broken}"))
@@ -231,14 +234,21 @@ def _policy(stored: str) -> tuple[Policy, CatchUp]:
 
 
 @lru_cache(maxsize=65536)
-def _cron(expression: str, zone: str) -> Cron:
-    return Cron(expression, zone)
+def _cron(expression: str, zone: str, gap: Gap, overlap: Overlap) -> Cron:
+    return Cron(expression, zone, gap, overlap)
 
 
-def _trigger(slot: datetime, period: int | None, expression: str | None, zone: str | None) -> Trigger:
+def _trigger(
+    slot: datetime,
+    period: int | None,
+    expression: str | None,
+    zone: str | None,
+    gap: Gap | None,
+    overlap: Overlap | None,
+) -> Trigger:
     """Any slot of an interval serves as its anchor: the others lie whole periods away."""
     if expression is not None:
-        return _cron(expression, zone or "UTC")
+        return _cron(expression, zone or "UTC", gap or "run_after", overlap or "first")
     if period is not None:
         return Interval(timedelta(microseconds=period), slot)
     return Once(slot)

@@ -245,15 +245,16 @@ def _trigger_json(trigger: Trigger) -> str:
     return orjson.dumps(to_json(trigger)).decode()
 
 
-def _typed(trigger: Trigger) -> tuple[int | None, str | None, str | None]:
-    """A trigger as the hot path keeps it: period in microseconds, expression, zone."""
+def _typed(trigger: Trigger) -> tuple[int | None, str | None, str | None, str | None, str | None]:
+    """A trigger as the hot path keeps it: period in microseconds; expression, zone, gap and overlap if they are odd."""
     match trigger:
-        case Cron(expression, zone):
-            return None, expression, zone
+        case Cron(expression, zone, gap, overlap):
+            odd = (gap if gap != "run_after" else None, overlap if overlap != "first" else None)
+            return None, expression, zone, *odd
         case Interval(period, _):
-            return round(period.total_seconds() * 1_000_000), None, None
+            return round(period.total_seconds() * 1_000_000), None, None, None, None
         case _:
-            return None, None, None
+            return None, None, None, None, None
 
 
 def _job(row: Row) -> Job:

@@ -49,6 +49,8 @@ table due constraint due_job_id_fkey FOREIGN KEY (job_id) REFERENCES cronty.jobs
 table due constraint due_pkey PRIMARY KEY (job_id)
 table due with (fillfactor=80, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=5000, autovacuum_vacuum_cost_delay=0, autovacuum_analyze_scale_factor=0.1)
 table due.delay integer not null default 0
+table due.dst_gap text
+table due.dst_overlap text
 table due.expression text
 table due.held_slot timestamp with time zone
 table due.job_id bigint not null

@@ -2,17 +2,23 @@
 
 Debian's rule for the days on which clocks change. A *fixed-time* expression (neither minute nor hour begins
 with `*`) fires once per named time: if the time is in a gap, at the first instant after it; if it comes
-twice, the first time only. Any other expression follows real minutes: nothing extra after a gap, and it keeps
-firing through an overlap.
+twice, the first time only. A trigger may ask for the opposite: `gap="skip"`, `overlap="both"`. Any other
+expression follows real minutes, whatever it asks for: nothing extra after a gap, and it keeps firing through
+an overlap.
 """
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import lru_cache
+from typing import Literal
 
+from cronty.timing.errors import BadTrigger
 from cronty.timing.offsets import DAY, EARLIEST, EPOCH, LATEST, Stretch, backward, forward
 from cronty.timing.wallclock import LONGEST_HOLE, Wallclock
 from cronty.timing.zones import zone
+
+type Gap = Literal["run_after", "skip"]
+type Overlap = Literal["first", "both"]
 
 _HORIZON = LONGEST_HOLE * DAY
 _MEMO_LIMIT = 200_000
@@ -20,13 +26,15 @@ _SECOND = timedelta(seconds=1)
 
 
 class _Rule:
-    """One expression in one zone; times are whole seconds since the epoch."""
+    """One expression in one zone under one policy; times are whole seconds since the epoch."""
 
-    __slots__ = ("_clock", "_zone")
+    __slots__ = ("_clock", "_moves", "_once", "_zone")
 
-    def __init__(self, expression: str, zone_name: str) -> None:
-        self._clock = Wallclock(expression)
+    def __init__(self, expression: str, zone_name: str, gap: Gap, overlap: Overlap) -> None:
+        self._clock = _wallclock(expression)
         self._zone = zone_name
+        self._moves = self._clock.fixed and gap == "run_after"
+        self._once = self._clock.fixed and overlap == "first"
 
     def first(self, low: int, high: int) -> int | None:
         for stretch in forward(self._zone, low, high):
@@ -50,31 +58,45 @@ class _Rule:
         total = 0
         for stretch in forward(self._zone, low, high):
             total += self._clock.count(*self._minutes(stretch, low, high))
-            if self._fires_after_gap(stretch, low, high):
-                # The expression may also name the very minute at which the gap ends: still one slot.
-                start = stretch.start + stretch.offset
-                named = start % 60 == 0 and self._clock.count(start // 60, start // 60 + 1) == 1
-                total += not named
+            # The expression may also name the very minute at which the gap ends: still one slot.
+            if self._fires_after_gap(stretch, low, high) and not self._names_start(stretch):
+                total += 1
         return total
+
+    def nominal(self, slot: int) -> int | None:
+        """Return the local minute from which a gap moved the slot; the first one, if it moved several."""
+        for stretch in forward(self._zone, slot, slot):
+            if stretch.start == slot and self._moves and not self._names_start(stretch):
+                return self._first_in_gap(stretch)
+        return None
 
     def _minutes(self, stretch: Stretch, low: int, high: int) -> tuple[int, int]:
         """Return the local minutes of a stretch that may fire and lie within `low` through `high`."""
         start = max(low, stretch.start) + stretch.offset
-        if self._clock.fixed and stretch.seen > start:
+        if self._once and stretch.seen > start:
             start = stretch.seen
         end = min(high + 1, stretch.end) + stretch.offset
         return -(-start // 60), -(-end // 60)
 
     def _fires_after_gap(self, stretch: Stretch, low: int, high: int) -> bool:
-        start = stretch.start + stretch.offset
-        if stretch.seen >= start or not self._clock.fixed or not low <= stretch.start <= high:
+        if not self._moves or stretch.seen >= stretch.start + stretch.offset or not low <= stretch.start <= high:
             return False
-        return self._clock.first(-(-stretch.seen // 60), -(-start // 60)) is not None
+        return self._first_in_gap(stretch) is not None
+
+    def _first_in_gap(self, stretch: Stretch) -> int | None:
+        return self._clock.first(-(-stretch.seen // 60), -(-(stretch.start + stretch.offset) // 60))
+
+    def _names_start(self, stretch: Stretch) -> bool:
+        minute, second = divmod(stretch.start + stretch.offset, 60)
+        return second == 0 and self._clock.first(minute, minute + 1) is not None
+
+
+_wallclock = lru_cache(maxsize=16_384)(Wallclock)
 
 
 @lru_cache(maxsize=16_384)
-def _compiled(expression: str, zone_name: str) -> _Rule:
-    return _Rule(expression, zone_name)
+def _compiled(expression: str, zone_name: str, gap: Gap, overlap: Overlap) -> _Rule:
+    return _Rule(expression, zone_name, gap, overlap)
 
 
 _memo: dict[tuple[_Rule, datetime], datetime | None] = {}
@@ -86,17 +108,26 @@ class Cron:
 
     Five fields or a nickname such as `@daily`. If day-of-month and day-of-week are both restricted, either
     one is enough; a field that begins with `*` is unrestricted. An old zone name becomes the current one.
+
+    `gap` and `overlap` say what becomes of a time that the clocks jump over or show twice. They have no effect
+    if minute or hour begins with `*`: such a job follows real minutes.
     """
 
     expression: str
     zone: str = "UTC"
+    gap: Gap = "run_after"
+    overlap: Overlap = "first"
     _rule: _Rule = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        if self.gap not in ("run_after", "skip"):
+            raise BadTrigger(f"Unknown gap policy: {self.gap}", 'Use "run_after" or "skip".')
+        if self.overlap not in ("first", "both"):
+            raise BadTrigger(f"Unknown overlap policy: {self.overlap}", 'Use "first" or "both".')
         zone_name = zone(self.zone).key
         if zone_name != self.zone:
             object.__setattr__(self, "zone", zone_name)
-        object.__setattr__(self, "_rule", _compiled(self.expression, zone_name))
+        object.__setattr__(self, "_rule", _compiled(self.expression, zone_name, self.gap, self.overlap))
 
     def after(self, moment: datetime) -> datetime | None:
         """Return the first slot strictly later than `moment`; None if there is none within 10 years."""
@@ -129,6 +160,19 @@ class Cron:
         high = min(low + _HORIZON, LATEST)
         found = self._rule.first(low, high) if low <= high else None
         return None if found is None else EPOCH + timedelta(seconds=found)
+
+
+def nominal(cron: Cron, slot: datetime) -> datetime | None:
+    """Return the local time that `cron` names for `slot`, if a gap moved the slot away from it; else None.
+
+    For "moved from 02:30 to 03:00". If the gap swallowed several named times, it is the first of them; a slot
+    that is also named itself wasn't moved. No clock ever showed the time returned: print it, don't convert it.
+    """
+    second, fraction = divmod(slot - EPOCH, _SECOND)
+    if fraction or not EARLIEST <= second <= LATEST:
+        return None
+    minute = _compiled(cron.expression, cron.zone, cron.gap, cron.overlap).nominal(second)
+    return None if minute is None else (EPOCH + timedelta(minutes=minute)).replace(tzinfo=zone(cron.zone))
 
 
 def _bounds(since: datetime, until: datetime) -> tuple[int, int]:

@@ -12,6 +12,11 @@ from cronty.timing.trigger import Trigger
 from cronty.timing.zones import zone
 
 _UNITS: Final = ("seconds", "minutes", "hours", "days")
+_KEYS: Final[dict[str, tuple[str, ...]]] = {
+    "once": ("run_at",),
+    "interval": _UNITS,
+    "cron": ("expression", "dst_gap", "dst_overlap"),
+}
 _EXAMPLES: Final = {
     "once": '{"run_at": "2027-01-31T09:00:00+01:00"}',
     "interval": '{"hours": 1}',
@@ -23,10 +28,11 @@ def read_trigger(trigger_type: str, config: Mapping[str, object], zone_name: str
     """A trigger from its type and configuration; times without an offset are meant in `zone_name`."""
     if trigger_type not in _EXAMPLES:
         raise BadTrigger(f"Unknown trigger type: {trigger_type!r}", 'Use "once", "interval" or "cron".')
-    known = _UNITS if trigger_type == "interval" else ("run_at",) if trigger_type == "once" else ("expression",)
+    known = _KEYS[trigger_type]
     strange = sorted(set(config) - set(known))
-    if strange or not config:
-        what = f"unknown key {strange[0]!r}" if strange else "it is empty"
+    missing = trigger_type != "interval" and known[0] not in config
+    if strange or not config or missing:
+        what = f"unknown key {strange[0]!r}" if strange else f"{known[0]!r} is missing" if missing else "it is empty"
         raise BadTrigger(
             f"Invalid trigger_config for {trigger_type!r}: {what}", f"Give it as {_EXAMPLES[trigger_type]}."
         )
@@ -37,7 +43,13 @@ def read_trigger(trigger_type: str, config: Mapping[str, object], zone_name: str
     expression = config["expression"]
     if not isinstance(expression, str):
         raise BadTrigger(f"Invalid cron expression: {expression!r}", f"Give it as {_EXAMPLES['cron']}.")
-    return Cron(expression, zone_name)
+    gap, overlap = config.get("dst_gap", "run_after"), config.get("dst_overlap", "first")
+    if gap not in ("run_after", "skip") or overlap not in ("first", "both"):
+        raise BadTrigger(
+            f"Invalid trigger_config for 'cron': dst_gap is {gap!r}, dst_overlap is {overlap!r}",
+            'dst_gap is "run_after" or "skip", dst_overlap is "first" or "both".',
+        )
+    return Cron(expression, zone_name, gap, overlap)
 
 
 def read_moment(value: object, zone_name: str) -> datetime:

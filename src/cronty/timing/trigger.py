@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 
 from cronty.timing.broken import Broken
-from cronty.timing.cron import Cron
+from cronty.timing.cron import Cron, Gap, Overlap
 from cronty.timing.errors import BadTrigger
 from cronty.timing.interval import Interval
 from cronty.timing.once import Once
@@ -18,7 +18,7 @@ _EXAMPLES = {
 _KEYS = {
     "once": frozenset({"kind", "at"}),
     "interval": frozenset({"kind", "seconds", "anchor"}),
-    "cron": frozenset({"kind", "expression", "zone"}),
+    "cron": frozenset({"kind", "expression", "zone", "gap", "overlap"}),
 }
 
 
@@ -30,8 +30,10 @@ def to_json(trigger: Trigger) -> dict[str, object]:
         case Interval(period=period, anchor=anchor):
             seconds = period.total_seconds() if period.microseconds else period // timedelta(seconds=1)
             return {"kind": "interval", "seconds": seconds, "anchor": anchor.isoformat()}
-        case Cron(expression=expression, zone=zone):
-            return {"kind": "cron", "expression": expression, "zone": zone}
+        case Cron(expression=expression, zone=zone, gap=gap, overlap=overlap):
+            policy = {"gap": gap} if gap != "run_after" else {}
+            policy |= {"overlap": overlap} if overlap != "first" else {}
+            return {"kind": "cron", "expression": expression, "zone": zone, **policy}
         case Broken(stored=stored):
             return dict(stored)
 
@@ -45,7 +47,10 @@ def from_stored(value: dict[str, object]) -> Trigger:
 
 
 def from_json(value: dict[str, object]) -> Trigger:
-    """Return the trigger that a JSON object describes; a cron without a zone is in UTC."""
+    """Return the trigger that a JSON object describes; a cron without a zone is in UTC.
+
+    A cron's `gap` and `overlap` are written only where they aren't the usual ones.
+    """
     kind = value.get("kind")
     if not isinstance(kind, str) or kind not in _KEYS:
         raise BadTrigger(f"Unknown trigger kind: {kind!r}", f'Use "once", "interval" or "cron": {_EXAMPLES["cron"]}')
@@ -56,7 +61,24 @@ def from_json(value: dict[str, object]) -> Trigger:
         return Once(_moment(value, kind, "at"))
     if kind == "interval":
         return Interval(_period(value), _moment(value, kind, "anchor"))
-    return Cron(_text(value, kind, "expression"), _text(value, kind, "zone") if "zone" in value else "UTC")
+    zone = _text(value, kind, "zone") if "zone" in value else "UTC"
+    return Cron(_text(value, kind, "expression"), zone, _gap(value), _overlap(value))
+
+
+def _gap(value: dict[str, object]) -> Gap:
+    match _text(value, "cron", "gap") if "gap" in value else "run_after":
+        case "run_after" | "skip" as gap:
+            return gap
+        case strange:
+            raise BadTrigger(f'Bad "gap" of a cron trigger: {strange!r}', 'Use "run_after" or "skip".')
+
+
+def _overlap(value: dict[str, object]) -> Overlap:
+    match _text(value, "cron", "overlap") if "overlap" in value else "first":
+        case "first" | "both" as overlap:
+            return overlap
+        case strange:
+            raise BadTrigger(f'Bad "overlap" of a cron trigger: {strange!r}', 'Use "first" or "both".')
 
 
 def _text(value: dict[str, object], kind: str, key: str) -> str:

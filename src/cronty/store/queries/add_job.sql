@@ -3,13 +3,13 @@
 with job as (
   insert into cronty.jobs (owner_id, name, task, arguments, trigger, zone, policy, tags, max_runs, ends_at, idempotency_key,
     created_at, updated_at)
-  select o.id, $2, $3, $4::jsonb, $5::jsonb, $18, $6::jsonb, $7, $8, $9, $10, $11, $11
+  select o.id, $2, $3, $4::jsonb, $5::jsonb, $20, $6::jsonb, $7, $8, $9, $10, $11, $11
   from cronty.owners o where o.name = $1
   on conflict (owner_id, idempotency_key) where idempotency_key is not null and deleted_at is null do nothing
   returning id, owner_id
 ), due as (
-  insert into cronty.due (job_id, owner_id, next_at, delay, serial, period, expression, zone)
-  select id, owner_id, $12::timestamptz + make_interval(secs => $13::int), $13::int, $14, $15, $16, $17 from job
+  insert into cronty.due (job_id, owner_id, next_at, delay, serial, period, expression, zone, dst_gap, dst_overlap)
+  select id, owner_id, $12::timestamptz + make_interval(secs => $13::int), $13::int, $14, $15, $16, $17, $18, $19 from job
 )
 select id, case when $12::timestamptz < $11::timestamptz + interval '30 seconds'
     then pg_notify('cronty', 'due ' || extract(epoch from $12::timestamptz)) end

@@ -1,4 +1,5 @@
--- Which version of the zone database a next slot was computed with, and how far the newest has been applied to all.
+-- Which version of the zone database a next slot was computed with, and how far the newest has been applied to all;
+-- what a job wants on the days on which clocks change.
 
 create table cronty.tzdata (
   id smallint generated always as identity primary key,
@@ -9,6 +10,9 @@ create table cronty.tzdata (
 );
 
 alter table cronty.due add column tzdata smallint;
+
+-- Null means the default: run after a gap, and in an overlap the first time only.
+alter table cronty.due add column dst_gap text, add column dst_overlap text;
 
 -- What changed without anybody asking, or because somebody did; only ever added to.
 create table cronty.audit (
