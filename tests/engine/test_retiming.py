@@ -131,3 +131,13 @@ async def test_the_chain_of_slots_survives_a_move(
     await Retiming(ZoneStore(database)).step()
     assert await sql.fetchval("select count(*) from cronty.audit where job_id = $1", job.id) == 1
     assert await sql.fetch("select * from cronty.slots_unaccounted where why like 'its%'") == []
+
+
+async def test_a_one_off_said_as_a_local_time_moves_and_one_said_as_an_instant_stays(
+    door: Scheduler, hands: Hands, url: str, sql: asyncpg.Connection, tmp_path: Path
+) -> None:
+    await add(door, "once", {"run_at": "2027-05-03T09:00:00"}, timezone="Europe/Berlin")
+    await add(door, "once", {"run_at": "2027-05-03T09:00:00+02:00"}, timezone="Europe/Berlin")
+    apply(url, new_version(tmp_path))
+    moved = await sql.fetch("select next_at at time zone 'UTC' from cronty.due order by job_id")
+    assert [row[0].hour for row in moved] == [6, 7]

@@ -47,7 +47,8 @@ async def test_a_one_off_fires_at_its_time(door: Scheduler) -> None:
 
 async def test_a_time_without_an_offset_is_a_local_time_of_the_zone_given(door: Scheduler) -> None:
     job = await add(door, "once", {"run_at": "2027-03-01T10:00:00"}, timezone="America/New_York")
-    assert job.trigger == Once(datetime(2027, 3, 1, 15, 0, tzinfo=UTC))
+    assert job.trigger == Once.at_local(datetime.fromisoformat("2027-03-01T10:00"), "America/New_York")
+    assert job.next_slot == datetime(2027, 3, 1, 15, 0, tzinfo=UTC)
 
 
 async def test_a_cron_fires_in_its_zone(door: Scheduler) -> None:

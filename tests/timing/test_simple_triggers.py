@@ -111,3 +111,25 @@ def test_bad_json_is_refused_with_an_example(json: dict[str, object], text: str)
     with pytest.raises(BadTrigger) as refused:
         from_json(json)
     assert str(refused.value).startswith(text)
+
+
+@pytest.mark.parametrize(
+    ("local", "zone_name", "utc"),
+    [
+        ("2027-03-28T01:30", "Europe/Berlin", "2027-03-28T00:30"),
+        ("2027-03-28T02:30", "Europe/Berlin", "2027-03-28T01:00"),  # jumped over: the jump
+        ("2027-10-31T02:30", "Europe/Berlin", "2027-10-31T00:30"),  # comes twice: the first
+        ("2027-03-14T02:00", "America/New_York", "2027-03-14T07:00"),
+        ("2026-10-04T02:15", "Australia/Lord_Howe", "2026-10-03T15:30"),
+    ],
+)
+def test_a_local_time_is_kept_and_read_back_as_one(local: str, zone_name: str, utc: str) -> None:
+    once = Once.at_local(datetime.fromisoformat(local), zone_name)
+    assert once.at == datetime.fromisoformat(utc).replace(tzinfo=UTC)
+    assert from_json(to_json(once)) == once
+
+
+def test_a_local_time_follows_the_zone_database_and_not_the_instant_it_once_was() -> None:
+    nine = datetime.fromisoformat("2027-05-03T09:00")
+    stored = to_json(Once.at_local(nine, "Europe/Berlin")) | {"at": "1999-01-01T00:00:00+00:00"}
+    assert from_json(stored).after(datetime(2027, 1, 1, tzinfo=UTC)) == datetime(2027, 5, 3, 7, tzinfo=UTC)

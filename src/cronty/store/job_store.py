@@ -13,7 +13,7 @@ from cronty.jobs.job import Job
 from cronty.jobs.policy import load_policy, spread_delay
 from cronty.jobs.run import Run
 from cronty.store.database import Connection, Database, Row, columns, query
-from cronty.timing import Cron, Interval, Trigger, from_stored, to_json
+from cronty.timing import Cron, Interval, Once, Trigger, from_stored, to_json
 from cronty.timing.past import Past
 
 
@@ -253,6 +253,8 @@ def _typed(trigger: Trigger) -> tuple[int | None, str | None, str | None, str | 
             return None, expression, zone, *odd
         case Interval(period, _):
             return round(period.total_seconds() * 1_000_000), None, None, None, None
+        case Once(zone=zone):
+            return None, None, zone, None, None
         case _:
             return None, None, None, None, None
 

@@ -1,19 +1,36 @@
 """A trigger with a single slot."""
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from typing import Final, Self
+from zoneinfo import ZoneInfo
 
 from cronty.timing.errors import BadTrigger
+from cronty.timing.zones import zone
+
+_SECOND: Final = timedelta(seconds=1)
 
 
 @dataclass(frozen=True, slots=True)
 class Once:
-    """Fires one time, at `at`."""
+    """Fires one time, at `at`.
+
+    If it was said as a local time, `local` (without an offset) and `zone` keep it so: another version of the zone
+    database may put it at another instant. Make such a one with `at_local`.
+    """
 
     at: datetime
+    local: datetime | None = None
+    zone: str | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "at", as_utc(self.at))
+
+    @classmethod
+    def at_local(cls, local: datetime, zone_name: str) -> Self:
+        """At a time on the clocks of a zone: the first if it comes twice, the end of the gap if it is jumped over."""
+        place = zone(zone_name)
+        return cls(instant_of(local, place), local, place.key)
 
     def after(self, moment: datetime) -> datetime | None:
         """Return the first slot strictly later than `moment`."""
@@ -26,6 +43,22 @@ class Once:
     def count(self, since: datetime, until: datetime) -> int:
         """Return the number of slots from `since` through `until`."""
         return int(since <= self.at <= until)
+
+
+def instant_of(local: datetime, place: ZoneInfo) -> datetime:
+    """Return when the clocks of `place` show `local`, which has no offset; when they jump over it, the jump."""
+    late = as_utc(local.replace(tzinfo=place, fold=0))
+    if late.astimezone(place).replace(tzinfo=None) == local:
+        return late
+    early = as_utc(local.replace(tzinfo=place, fold=1))
+    before = early.astimezone(place).utcoffset()
+    while late - early > _SECOND:
+        middle = early + (late - early) // 2
+        if middle.astimezone(place).utcoffset() == before:
+            early = middle
+        else:
+            late = middle
+    return late.replace(microsecond=0)
 
 
 def as_utc(moment: datetime) -> datetime:

@@ -7,7 +7,7 @@ from typing import Final
 from cronty.timing.cron import Cron
 from cronty.timing.errors import BadTrigger
 from cronty.timing.interval import Interval
-from cronty.timing.once import Once
+from cronty.timing.once import Once, instant_of
 from cronty.timing.trigger import Trigger
 from cronty.timing.zones import zone
 
@@ -37,7 +37,8 @@ def read_trigger(trigger_type: str, config: Mapping[str, object], zone_name: str
             f"Invalid trigger_config for {trigger_type!r}: {what}", f"Give it as {_EXAMPLES[trigger_type]}."
         )
     if trigger_type == "once":
-        return Once(read_moment(config["run_at"], zone_name))
+        moment = _moment(config["run_at"])
+        return Once(moment) if moment.utcoffset() is not None else Once.at_local(moment, zone_name)
     if trigger_type == "interval":
         return Interval(_period(config), now)
     expression = config["expression"]
@@ -54,13 +55,18 @@ def read_trigger(trigger_type: str, config: Mapping[str, object], zone_name: str
 
 def read_moment(value: object, zone_name: str) -> datetime:
     """An instant from ISO 8601; without an offset it is a local time of `zone_name`, the first if it comes twice."""
+    moment = _moment(value)
+    return moment if moment.utcoffset() is not None else instant_of(moment, zone(zone_name))
+
+
+def _moment(value: object) -> datetime:
     try:
         moment = datetime.fromisoformat(value) if isinstance(value, str) else value
     except ValueError:
         moment = None
     if not isinstance(moment, datetime):
         raise BadTrigger(f"Invalid time: {value!r}", "Give it in ISO 8601, as in 2027-01-31T09:00:00+01:00.")
-    return moment if moment.utcoffset() is not None else moment.replace(tzinfo=zone(zone_name))
+    return moment
 
 
 def _period(config: Mapping[str, object]) -> timedelta:

@@ -16,7 +16,7 @@ _EXAMPLES = {
     "cron": '{"kind": "cron", "expression": "30 9 * * MON-FRI", "zone": "Europe/Berlin"}',
 }
 _KEYS = {
-    "once": frozenset({"kind", "at"}),
+    "once": frozenset({"kind", "at", "local", "zone"}),
     "interval": frozenset({"kind", "seconds", "anchor"}),
     "cron": frozenset({"kind", "expression", "zone", "gap", "overlap"}),
 }
@@ -25,8 +25,9 @@ _KEYS = {
 def to_json(trigger: Trigger) -> dict[str, object]:
     """Return the trigger as a JSON object that `from_json` reads back to an equal one."""
     match trigger:
-        case Once(at=at):
-            return {"kind": "once", "at": at.isoformat()}
+        case Once(at=at, local=local, zone=zone):
+            said = {"local": local.isoformat(), "zone": zone} if local is not None else {}
+            return {"kind": "once", "at": at.isoformat(), **said}
         case Interval(period=period, anchor=anchor):
             seconds = period.total_seconds() if period.microseconds else period // timedelta(seconds=1)
             return {"kind": "interval", "seconds": seconds, "anchor": anchor.isoformat()}
@@ -58,6 +59,8 @@ def from_json(value: dict[str, object]) -> Trigger:
         strange = ", ".join(sorted(str(key) for key in value.keys() - _KEYS[kind]))
         raise BadTrigger(f"Unknown key for a {kind} trigger: {strange}", f"Example: {_EXAMPLES[kind]}")
     if kind == "once":
+        if "local" in value:
+            return Once.at_local(_moment(value, kind, "local").replace(tzinfo=None), _text(value, kind, "zone"))
         return Once(_moment(value, kind, "at"))
     if kind == "interval":
         return Interval(_period(value), _moment(value, kind, "anchor"))

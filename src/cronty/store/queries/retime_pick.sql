@@ -3,7 +3,7 @@
 select d.job_id, d.owner_id, d.delay, d.expression, d.zone, j.trigger::text, j.ends_at, d.last_slot,
   greatest(d.last_slot, j.updated_at) as computed_after,
   coalesce(d.next_at - make_interval(secs => d.delay), d.held_slot) as slot,
-  d.expression is not null and j.state in ('active', 'paused') and d.tzdata is distinct from $3
+  d.zone is not null and j.state in ('active', 'paused') and d.tzdata is distinct from $3
     and coalesce(d.next_at, d.held_slot) is not null as doubtful
 from (select * from cronty.due where job_id > $1 order by job_id limit $2 for update) d
 join cronty.jobs j on j.id = d.job_id
