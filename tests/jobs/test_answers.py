@@ -94,9 +94,9 @@ def test_a_cron_answers_in_its_own_zone_and_says_which() -> None:
 @pytest.mark.parametrize(
     ("trigger", "words"),
     [
-        (BERLIN, "cron 0 * * * * (Europe/Berlin)"),
-        (Interval(timedelta(minutes=90), NEXT), "every 1 hour 30 minutes"),
-        (Once(NEXT), "once at 2026-02-05T15:00:00+00:00"),
+        (BERLIN, "Every hour on the hour, Berlin time"),
+        (Interval(timedelta(minutes=90), NEXT), "Every 1 hour 30 minutes"),
+        (Once(NEXT), "On Thursday 5 February 2026 at 15:00, UTC"),
     ],
 )
 def test_a_rule_is_told_in_a_few_words(trigger: Trigger, words: str) -> None:

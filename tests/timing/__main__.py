@@ -3,7 +3,7 @@
 A case is one expression under one policy in one zone, over a day of real minutes around a change of that
 zone's offset, or over a day without any. All of its slots are compared, as are counting, looking back, looking
 from the middle, and what a moved slot says about itself. Every distinct change from 2024 through 2029 comes
-first, then the same changes in the other zones that make them. No case comes twice.
+first, then the same changes in the other zones that make them, old names included. No window has a case twice.
 """
 
 import argparse

@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from cronty.app import Cronty
+from cronty.cli.next import next_slots
 from cronty.settings import Settings
 from cronty.store.database import StoreUnavailable
 from cronty.store.health import Health, look
@@ -24,6 +25,7 @@ from cronty.timing import tzdata_version
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Durable schedules on PostgreSQL.")
 out = Console(soft_wrap=True)
+app.command("next")(next_slots)
 
 
 @app.callback()

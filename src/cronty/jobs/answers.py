@@ -1,7 +1,7 @@
 """Jobs and runs in the words of the third seed: the exact fields it promises, and added ones after them."""
 
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from itertools import islice
 
 import orjson
@@ -9,7 +9,8 @@ import orjson
 from cronty.jobs.ids import job_id_text
 from cronty.jobs.job import Job
 from cronty.jobs.run import Run
-from cronty.timing import Broken, Cron, Interval, Once, zone
+from cronty.timing import zone
+from cronty.timing.describe import describe
 
 
 def moment_text(moment: datetime | None, zone_name: str = "UTC") -> str | None:
@@ -29,33 +30,6 @@ def upcoming(job: Job, count: int) -> list[datetime]:
     return list(islice(slots(), count if job.remaining is None else min(count, job.remaining)))
 
 
-def rule_text(job: Job) -> str:
-    """The trigger in a few words."""
-    match job.trigger:
-        case Cron(expression, zone_name):
-            return f"cron {expression} ({zone_name})"
-        case Interval(period, _):
-            return f"every {duration_text(period)}"
-        case Once(at):
-            return f"once at {moment_text(at, job.zone)}"
-        case Broken(reason=reason):
-            return f"can't be read any more: {reason}"
-
-
-def duration_text(duration: timedelta) -> str:
-    """A duration in words: `1 hour 30 minutes`, and just `hour` for one of a kind."""
-    seconds = duration.total_seconds()
-    parts: list[str] = []
-    for unit, size in (("day", 86400), ("hour", 3600), ("minute", 60)):
-        count, seconds = divmod(seconds, size)
-        if count:
-            parts.append(f"{count:.0f} {unit}{'s' if count > 1 else ''}")
-    if seconds:
-        parts.append(f"{seconds:g} second{'s' if seconds != 1 else ''}")
-    text = " ".join(parts)
-    return text.removeprefix("1 ") if len(parts) == 1 else text
-
-
 def scheduled_answer(job: Job) -> dict[str, object]:
     """What `schedule_job` answers."""
     zone_name = job.zone
@@ -64,7 +38,7 @@ def scheduled_answer(job: Job) -> dict[str, object]:
         "name": job.name,
         "next_run": moment_text(job.next_slot, zone_name),
         "status": job.status,
-        "schedule": rule_text(job),
+        "schedule": describe(job.trigger, job.zone),
         "timezone": zone_name,
         "next_runs": [
             {"local": moment_text(slot, zone_name), "utc": moment_text(slot.astimezone(UTC))}
@@ -105,7 +79,7 @@ def status_answer(job: Job, runs: Sequence[Run]) -> dict[str, object]:
         "max_runs": job.max_runs,
         "error": job.reason if job.state == "set_aside" else job.last_error,
         "paused": job.state == "paused",
-        "schedule": rule_text(job),
+        "schedule": describe(job.trigger, job.zone),
         "timezone": zone_name,
         "task": job.action.task,
         "tags": list(job.tags),

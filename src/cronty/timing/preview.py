@@ -1,0 +1,60 @@
+"""The slots to come, on the clocks of a zone, with a note wherever clocks change."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from cronty.timing.cron import Cron, nominal
+from cronty.timing.trigger import Trigger
+from cronty.timing.zones import zone
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """One moment, as local time and in UTC, and what is odd about it."""
+
+    local: datetime
+    utc: datetime
+    note: str | None = None
+
+
+def preview(trigger: Trigger, after: datetime, count: int, zone_name: str) -> list[Slot]:
+    """Return the next `count` slots strictly later than `after`, fewer if there aren't so many."""
+    zoneinfo = zone(zone_name)
+    slots: list[Slot] = []
+    moment = trigger.after(after)
+    while moment is not None and len(slots) < count:
+        local = moment.astimezone(zoneinfo)
+        before = slots[-1] if slots else None
+        slots.append(Slot(local, moment, _note(trigger, moment, local, before)))
+        moment = trigger.after(moment)
+    return slots
+
+
+def _note(trigger: Trigger, moment: datetime, local: datetime, before: Slot | None) -> str | None:
+    if isinstance(trigger, Cron) and (named := nominal(trigger, moment)) is not None:
+        there = moment.astimezone(zone(trigger.zone))
+        return f"clocks go forward that night: moved from {named:%H:%M} to {there:%H:%M}"
+    if local.replace(fold=0).utcoffset() != local.replace(fold=1).utcoffset():
+        return f"clocks go back: {'second' if local.fold else 'first'} pass of {local:%H:%M}"
+    return None if before is None else _shift(before, local)
+
+
+def _shift(before: Slot, local: datetime) -> str | None:
+    """Say how a changed offset shows between two slots."""
+    now, then = local.utcoffset(), before.local.utcoffset()
+    if now is None or then is None or now == then:
+        return None
+    forward = now > then
+    amount = _amount(abs(now - then))
+    if local.time() == before.local.time():
+        return f"{amount} {'earlier' if forward else 'later'} in UTC than the one before"
+    if local.astimezone(UTC).time() == before.utc.time():
+        return f"{amount} {'later' if forward else 'earlier'} on the clock than the one before"
+    return f"clocks went {'forward' if forward else 'back'} {amount}"
+
+
+def _amount(change: timedelta) -> str:
+    if change == timedelta(hours=1):
+        return "an hour"
+    minutes = change // timedelta(minutes=1)
+    return f"{minutes // 60} hours" if minutes % 60 == 0 else f"{minutes} minutes"

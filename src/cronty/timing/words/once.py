@@ -1,0 +1,227 @@
+"""What a sentence about one moment may mean."""
+
+from datetime import UTC, date, datetime, timedelta
+from itertools import product
+
+from cronty.timing.errors import BadTrigger
+from cronty.timing.once import Once, as_utc
+from cronty.timing.words.clocks import choices, spell
+from cronty.timing.words.dates import is_date
+from cronty.timing.words.localtime import Instant, instant, too_far
+from cronty.timing.words.meaning import Meaning, Scene
+from cronty.timing.words.places import place
+from cronty.timing.words.said import Amount, CalendarDate, Clock, Said
+from cronty.timing.words.vocabulary import MONTH_NAMES, WEEKDAY_NAMES, listed
+
+_DAY = timedelta(days=1)
+_SAY_TIME = 'Say at what time, as in "tomorrow at 9:00" or "on 3 May at 17:30".'
+
+
+def after_delay(said: Said, scene: Scene) -> list[Meaning]:
+    """`in 2h30m`; days are kept both ways, by the calendar and by the stopwatch, where that differs."""
+    delay = said.delay
+    assert delay is not None
+    if said.clocks:
+        return on_days([_day_after(delay, said, scene)], said, scene)
+    if said.names_day and (said.weekdays or said.date or said.relative is not None or said.again):
+        raise BadTrigger(f'Can\'t read "{said.text}": a delay and a day', "Give one of the two.")
+    try:
+        by_stopwatch = None if delay.months else scene.now + delay.elapsed
+        by_calendar = by_stopwatch
+        if delay.months or delay.days:
+            local = scene.local - timedelta(microseconds=scene.local.microsecond)
+            start = instant(_add(delay, scene), local - local.replace(hour=0, minute=0, second=0), scene.zone).at
+            by_calendar = start + timedelta(microseconds=scene.now.microsecond) + delay.rest
+    except OverflowError:
+        raise too_far() from None
+    found = dict.fromkeys(_whole(each) for each in (by_calendar, by_stopwatch) if each is not None)
+    if any(each <= scene.now for each in found):
+        raise BadTrigger(f'Can\'t schedule "{said.text}": no time at all', 'Say how long, as in "in 5 minutes".')
+    return [Meaning(Once(each)) for each in found]
+
+
+def _whole(moment: datetime) -> datetime:
+    """Rounded up to the second: never early, and it can be said."""
+    return moment + timedelta(microseconds=-moment.microsecond % 1_000_000)
+
+
+def _day_after(delay: Amount, said: Said, scene: Scene) -> date:
+    if delay.rest or (said.names_day and (said.weekdays or said.date or said.relative is not None or said.again)):
+        raise BadTrigger(
+            f'Can\'t read "{said.text}": a delay and a time of day', 'Give one of the two, or "in 2 days at 9:00".'
+        )
+    return _add(delay, scene)
+
+
+def _add(delay: Amount, scene: Scene) -> date:
+    """Today plus months and days of the calendar."""
+    today = scene.today
+    year, month = divmod(today.year * 12 + today.month - 1 + delay.months, 12)
+    if year > 9998:
+        raise too_far()
+    if not is_date(today.day, month + 1, year):
+        name = f"{MONTH_NAMES[month]} {year}"
+        raise BadTrigger(f"{name} has no day {today.day}", f'Name the date, as in "28 {name} at 9:00".')
+    try:
+        return date(year, month + 1, today.day) + timedelta(days=delay.days)
+    except OverflowError:
+        raise too_far() from None
+
+
+def at_time(said: Said, scene: Scene) -> list[Meaning]:
+    """`at 17:00` without a day: the next time clocks show it."""
+    if said.text.isdigit():
+        raise BadTrigger(f'"{said.text}" is only a number', f'Say "at {said.text}:00" or "in {said.text} minutes".')
+    found: list[Meaning] = []
+    for since_midnight in choices(_only_clock(said), said.part, names_day=False):
+        for days in (0, 1):
+            moment = instant(scene.today + days * _DAY, since_midnight % _DAY, scene.zone)
+            if moment.at > scene.now:
+                found.append(_meaning(moment, scene.today + days * _DAY, since_midnight % _DAY, scene))
+                break
+    return found
+
+
+def on_date(said: Said, scene: Scene) -> list[Meaning]:
+    """`on 3 May at 9:00`; without a year the next such day."""
+    assert said.date is not None
+    return on_days(_dates(said.date, said, scene), said, scene)
+
+
+def on_relative_day(said: Said, scene: Scene) -> list[Meaning]:
+    """`tomorrow at 9:00`."""
+    assert said.relative is not None
+    if said.weekdays and scene.today + said.relative * _DAY not in _weekday_dates(said, scene):
+        raise BadTrigger(f'Can\'t read "{said.text}": the two days differ', "Name one day.")
+    return on_days([scene.today + said.relative * _DAY], said, scene)
+
+
+def on_weekday(said: Said, scene: Scene) -> list[Meaning]:
+    """`on Friday at 9:00`, `next Friday at 9:00`."""
+    if len(said.weekdays) > 1:
+        names = listed([WEEKDAY_NAMES[day] for day in said.weekdays])
+        raise BadTrigger(
+            f'Can\'t keep "{said.text}" in one schedule',
+            f'Say "every {names}" if it is weekly, or make a job for each day.',
+        )
+    return on_days(_weekday_dates(said, scene), said, scene)
+
+
+def on_days(days: list[date], said: Said, scene: Scene) -> list[Meaning]:
+    """Each of the days at each of the times that may be meant, unless it has passed."""
+    times = choices(_only_clock(said), said.part, names_day=True)
+    found: list[Meaning] = []
+    for day, since_midnight in product(days, times):
+        moment = instant(day, since_midnight, scene.zone, second_pass=said.second_pass)
+        if said.second_pass and not moment.twice:
+            raise BadTrigger(f"{spell(since_midnight)} comes only once on {date_text(day)}", 'Leave out "second pass".')
+        if moment.at > scene.now:
+            found.append(_meaning(moment, day, since_midnight, scene))
+    if not found:
+        raise _passed(days[0], times[0], scene)
+    return found
+
+
+def date_text(day: date) -> str:
+    """`Sunday 31 January 2027`."""
+    return f"{WEEKDAY_NAMES[day.weekday()]} {day.day} {MONTH_NAMES[day.month - 1]} {day.year}"
+
+
+def _only_clock(said: Said) -> Clock:
+    if not said.clocks:
+        raise BadTrigger(f'"{said.text}" says no time of day', _SAY_TIME)
+    if len(said.clocks) > 1:
+        raise BadTrigger(
+            f'"{said.text}" names several times for one day',
+            'Make a job for each, or say "every day at 9:00 and 17:00".',
+        )
+    return said.clocks[0]
+
+
+def _meaning(moment: Instant, day: date, since_midnight: timedelta, scene: Scene) -> Meaning:
+    day += since_midnight // _DAY * _DAY
+    said = spell(since_midnight)
+    if moment.gap:
+        shown = spell(_clock_shown(moment.at, scene))
+        note = f"{said} doesn't exist on {date_text(day)}, {place(scene.zone)}: clocks go forward; moved to {shown}"
+        return Meaning(Once(moment.at), note)
+    if moment.twice:
+        return Meaning(
+            Once(moment.at), f"{said} comes twice on {date_text(day)}, {place(scene.zone)}: the first is meant"
+        )
+    return Meaning(Once(moment.at))
+
+
+def _clock_shown(at: datetime, scene: Scene) -> timedelta:
+    local = at.astimezone(scene.zoneinfo).replace(tzinfo=UTC)
+    return local - local.replace(hour=0, minute=0, second=0, microsecond=0)
+
+
+def _dates(said_date: CalendarDate, said: Said, scene: Scene) -> list[date]:
+    found: list[date] = []
+    for day, month in said_date.choices:
+        years = [said_date.year] if said_date.year else range(scene.today.year, scene.today.year + 9)
+        for year in years:
+            if is_date(day, month, year) and (said_date.year or date(year, month, day) >= scene.today):
+                found.append(date(year, month, day))
+                break
+    if said.weekdays:
+        matching = [day for day in found if day.weekday() in said.weekdays]
+        if not matching:
+            named = WEEKDAY_NAMES[said.weekdays[0]]
+            raise BadTrigger(
+                f"{date_text(found[0])} is not a {named}", "Correct one of the two, or leave out the name."
+            )
+        return matching
+    return found
+
+
+def _weekday_dates(said: Said, scene: Scene) -> list[date]:
+    """Return the days a name may mean; weeks begin on Monday for some and on Sunday for others."""
+    (weekday,) = said.weekdays[:1]
+    today = scene.today
+    coming = today + (weekday - today.weekday()) % 7 * _DAY
+    monday = today - today.weekday() * _DAY
+    sunday = today - (today.weekday() + 1) % 7 * _DAY
+    in_week = [monday + weekday * _DAY, sunday + (weekday + 1) % 7 * _DAY]
+    match said.which:
+        case "this":
+            return [coming]
+        case "this week":
+            return sorted(set(in_week))
+        case "next":
+            strictly_later = coming if coming > today else coming + 7 * _DAY
+            return sorted({strictly_later, *(day + 7 * _DAY for day in in_week)})
+        case "next week":
+            return sorted({day + 7 * _DAY for day in in_week})
+        case "":
+            return [coming, coming + 7 * _DAY] if coming == today else [coming]
+
+
+def _passed(day: date, since_midnight: timedelta, scene: Scene) -> BadTrigger:
+    said = spell(since_midnight)
+    now = f"{scene.local:%H:%M}" if day == scene.today else f"{date_text(scene.today)}"
+    hint = "Name a later time."
+    if day == scene.today:
+        later = since_midnight + timedelta(hours=12)
+        evening = later < _DAY and instant(day, later, scene.zone).at > scene.now
+        hint = f'Say "tomorrow at {said}"' + (f' or "today at {spell(later)}".' if evening else ".")
+    return BadTrigger(f"{date_text(day)} at {said} has passed: it is already {now}, {place(scene.zone)}", hint)
+
+
+def on_instant(moment: datetime, scene: Scene) -> list[Meaning]:
+    """`2027-01-31T09:00`; without an offset it is what clocks show."""
+    if moment.utcoffset() is not None:
+        found = Meaning(Once(moment))
+        if as_utc(moment) <= scene.now:
+            raise BadTrigger(
+                f"{moment.isoformat()} has passed: it is {scene.local.isoformat('T', 'seconds')}", "Name a later time."
+            )
+        return [found]
+    since_midnight = timedelta(
+        hours=moment.hour, minutes=moment.minute, seconds=moment.second, microseconds=moment.microsecond
+    )
+    there = instant(moment.date(), since_midnight, scene.zone)
+    if there.at <= scene.now:
+        raise _passed(moment.date(), since_midnight, scene)
+    return [_meaning(there, moment.date(), since_midnight, scene)]

@@ -1,0 +1,197 @@
+"""A trigger in words, and back again."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from cronsim import CronSim
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cronty.timing import BadTrigger, Broken, Cron, Interval, Once
+from cronty.timing.describe import describe
+from cronty.timing.grammar import normalize
+from cronty.timing.words.read import Ambiguous, Reading, read_words
+from tests.timing.phrases import AMBIGUOUS, PHRASES, PLACES, ZONED, now_in
+from tests.timing.strategies import CRONS, MOMENTS, ZONES
+
+HOURS = st.integers(1, 3653 * 24).map(lambda hours: timedelta(hours=hours))
+CRON_WORDS = [
+    ("30 8 * * MON-FRI", "At 08:30 on weekdays"),
+    ("0 9 * * *", "At 09:00 every day"),
+    ("@daily", "At 00:00 every day"),
+    ("@weekly", "At 00:00 on Sundays"),
+    ("@yearly", "At 00:00 on 1 January every year"),
+    ("@hourly", "Every hour on the hour"),
+    ("0 9,17 * * *", "At 09:00 and 17:00 every day"),
+    ("0,30 9,17 * * 1,4", "At 09:00, 09:30, 17:00 and 17:30 on Mondays and Thursdays"),
+    ("* * * * *", "Every minute by the clock"),
+    ("*/15 * * * *", "Every 15 minutes by the clock"),
+    ("*/15 * * * 1-5", "Every 15 minutes on weekdays"),
+    ("*/15 9-16 * * 1-5", "Every 15 minutes from 09:00 through 16:45 on weekdays"),
+    ("*/15 9 * * *", "Every 15 minutes from 09:00 through 09:45"),
+    ("*/20 22-23,0-5 * * *", "Every 20 minutes from 22:00 through 05:40"),
+    ("0 9-17 * * *", "Every hour from 09:00 through 17:00"),
+    ("30 9-17/2 * * *", "Every 2 hours from 09:30 through 17:30"),
+    ("0 */6 * * *", "Every 6 hours from 00:00 through 18:00"),
+    ("15 * * * *", "Every hour at minute 15"),
+    ("5,35 * * * 0", "Every hour at minutes 5 and 35 on Sundays"),
+    ("5,35 */2 * * *", "Every 2 hours at minutes 5 and 35"),
+    ("0 17 L * *", "At 17:00 on the last day of the month"),
+    ("0 17 LW * *", "At 17:00 on the last weekday of the month"),
+    ("0 9 1,15,L * *", "At 09:00 on the 1st, 15th and last day of the month"),
+    ("0 9 1-7 * *", "At 09:00 on the 1st through 7th of the month"),
+    ("0 9 * * MON#1", "At 09:00 on the first Monday of the month"),
+    ("0 9 * * 1#1,1#3", "At 09:00 on the first and third Monday of the month"),
+    ("0 9 * * 1#1,5L", "At 09:00 on the first Monday and last Friday of the month"),
+    ("0 9 * 5 7#2", "At 09:00 on the second Sunday of every May"),
+    ("0 9 3 5 *", "At 09:00 on 3 May every year"),
+    ("0 8 1 1,7 *", "At 08:00 on the 1st of every January and July"),
+    ("0 8 * 6-8 2-4", "At 08:00 on Tuesdays through Thursdays in June through August"),
+    ("0 8 * 12 *", "At 08:00 every day in December"),
+    ("*/5 * * 12 *", "Every 5 minutes in December"),
+    ("0 9 1 * MON", "At 09:00 on the 1st of the month, or on Mondays"),
+    ("0 9 1 5 MON", "At 09:00 on the 1st of the month, or on Mondays, in May"),
+    ("0 9 13 * FRI#2", "At 09:00 on the 13th of the month, or on the second Friday of the month"),
+    ("0 9 1 * 0-6", "At 09:00 every day"),
+    ("0 9 */10 * MON", "At 09:00 on the 1st, 11th, 21st and 31st of the month if that is also a Monday"),
+    ("0 9 * * MON,FRI#1", "At 09:00 on a Monday or the first Friday of the month"),
+    ("*/7 * * * *", "In minutes 0, 7, 14, 21, 28, 35, 42, 49 and 56 of every hour every day"),
+    ("0 */5 * * *", "In minute 0 of hours 0, 5, 10, 15 and 20 every day"),
+    ("*/15 9,12 * * *", "In minutes 0, 15, 30 and 45 of hours 9 and 12 every day"),
+    ("0-29 9-17 * * *", "In minutes 0 through 29 of hours 9 through 17 every day"),
+]
+
+
+@pytest.mark.parametrize(("expression", "words"), CRON_WORDS)
+def test_a_cron_in_words(expression: str, words: str) -> None:
+    assert describe(Cron(expression, "Europe/Berlin")) == f"{words}, Berlin time"
+
+
+def test_what_is_unusual_when_clocks_change_is_said() -> None:
+    skips = Cron("30 2 * * *", "Europe/Berlin", gap="skip")
+    assert describe(skips) == "At 02:30 every day, Berlin time; left out if the clocks jump over it"
+    doubled = Cron("30 2 * * *", "Europe/Berlin", overlap="both")
+    assert describe(doubled) == "At 02:30 every day, Berlin time; both times if the clocks show it twice"
+    assert describe(Cron("*/5 * * * *", gap="skip")) == "Every 5 minutes by the clock, UTC"
+    for cron in (skips, doubled):
+        with pytest.raises(BadTrigger):
+            read_words(describe(cron), now_in("Europe/Berlin"), "UTC")
+
+
+@pytest.mark.parametrize(
+    ("zone_name", "place"),
+    [
+        ("UTC", "UTC"),
+        ("Europe/Berlin", "Berlin time"),
+        ("America/New_York", "New York time"),
+        ("America/Argentina/Buenos_Aires", "Buenos Aires time"),
+        ("America/Port-au-Prince", "Port-au-Prince time"),
+        ("Asia/Calcutta", "Kolkata time"),
+    ],
+)
+def test_a_zone_is_said_as_people_say_it(zone_name: str, place: str) -> None:
+    assert describe(Cron("0 9 * * *", zone_name)) == f"At 09:00 every day, {place}"
+    assert describe(Once(datetime(2027, 1, 31, 8, tzinfo=UTC)), zone_name).endswith(f", {place}")
+
+
+@pytest.mark.parametrize(
+    ("period", "words"),
+    [
+        (timedelta(seconds=1), "Every second"),
+        (timedelta(minutes=15), "Every 15 minutes"),
+        (timedelta(hours=1), "Every hour"),
+        (timedelta(minutes=90), "Every 1 hour 30 minutes"),
+        (timedelta(hours=24), "Every 24 hours"),
+        (timedelta(days=14), "Every 14 days (336 hours)"),
+        (timedelta(days=1, hours=2, seconds=3), "Every 1 day 2 hours 3 seconds"),
+        (timedelta(seconds=1.5), "Every 1.5 seconds"),
+    ],
+)
+def test_a_period_in_words(period: timedelta, words: str) -> None:
+    assert describe(Interval(period, datetime(2027, 1, 1, tzinfo=UTC))) == words
+
+
+def test_a_moment_in_words() -> None:
+    nine = Once(datetime(2027, 1, 31, 8, tzinfo=UTC))
+    assert describe(nine, "Europe/Berlin") == "On Sunday 31 January 2027 at 09:00, Berlin time"
+    assert describe(nine) == "On Sunday 31 January 2027 at 08:00, UTC"
+    assert describe(Once(datetime(2027, 1, 31, 8, 0, 5, tzinfo=UTC))) == "On Sunday 31 January 2027 at 08:00:05, UTC"
+    again = Once(datetime(2027, 10, 31, 1, 30, tzinfo=UTC))
+    assert describe(again, "Europe/Berlin") == "On Sunday 31 October 2027 at 02:30 (second pass), Berlin time"
+
+
+def test_what_is_broken_says_why() -> None:
+    assert describe(Broken({}, "Unknown time zone: Mars")) == "Can't be read any more: Unknown time zone: Mars"
+
+
+@pytest.mark.parametrize("zone_name", PLACES)
+def test_whatever_the_grammar_reads_is_said_so_that_it_reads_the_same(zone_name: str) -> None:
+    now = now_in(zone_name)
+    texts = [row[0] for row in (*PHRASES, *ZONED, *AMBIGUOUS)]
+    for text in texts:
+        found = read_words(text, now, zone_name)
+        for reading in found.readings if isinstance(found, Ambiguous) else (found,):
+            again = read_words(reading.words, now, "Asia/Tokyo")
+            assert isinstance(again, Reading), (text, reading.words)
+            if isinstance(reading.trigger, Cron) and ("*" in text or "@" in text or text == "0 9 1 1 1"):
+                assert same_rule(reading.trigger, again.trigger), (text, reading.words)
+            else:
+                assert again.trigger == reading.trigger, (text, reading.words)
+
+
+@settings(max_examples=300, deadline=None)
+@given(MOMENTS, st.timedeltas(timedelta(seconds=1), timedelta(days=4000)), st.sampled_from(ZONES))
+def test_a_moment_to_come_reads_back(now: datetime, ahead: timedelta, zone_name: str) -> None:
+    once = Once(now + ahead)
+    found = read_words(describe(once, zone_name), now, "Asia/Tokyo")
+    assert isinstance(found, Reading)
+    assert (found.trigger, found.zone) == (once, zone_name)
+
+
+@settings(max_examples=300, deadline=None)
+@given(MOMENTS, st.one_of(st.timedeltas(timedelta(seconds=1), timedelta(days=3653)), HOURS))
+def test_a_period_reads_back_at_its_anchor(now: datetime, period: timedelta) -> None:
+    interval = Interval(period, now)
+    found = read_words(describe(interval), now, "Europe/Berlin")
+    assert isinstance(found, Reading)
+    assert found.trigger == interval
+
+
+@settings(max_examples=1500, deadline=None)
+@given(CRONS)
+def test_no_cron_is_said_in_words_that_read_as_something_else(cron: Cron) -> None:
+    words = describe(cron)
+    try:
+        found = read_words(words, datetime(2027, 3, 10, tzinfo=UTC), "Asia/Tokyo")
+    except BadTrigger:
+        return
+    assert isinstance(found, Reading), words
+    assert same_rule(cron, found.trigger), words
+
+
+def same_rule(one: object, other: object) -> bool:
+    """Whether two crons have the same slots for ever: the same values, and the same rule when clocks change."""
+    assert isinstance(one, Cron)
+    assert isinstance(other, Cron)
+    return one.zone == other.zone and rule(one) == rule(other)
+
+
+def rule(cron: Cron) -> tuple[object, ...]:
+    text = normalize(cron.expression)
+    fields = CronSim(text, datetime(2024, 1, 1, tzinfo=UTC))
+    minute, hour, _, _, _ = text.split()
+    days: object = (frozenset(fields.days), frozenset(weekday(each) for each in fields.weekdays), fields.day_and)
+    every_day, every_weekday = (
+        len(fields.days) == 31,
+        len({weekday(each) for each in fields.weekdays} & set(range(7))) == 7,
+    )
+    if (every_day and every_weekday) or ((every_day or every_weekday) and not fields.day_and):
+        days = "every day"
+    elif every_day or every_weekday:
+        days = days[:2]
+    fixed = not minute.startswith("*") and not hour.startswith("*")
+    return frozenset(fields.minutes), frozenset(fields.hours), days, frozenset(fields.months), fixed
+
+
+def weekday(each: int | tuple[int, int]) -> int | tuple[int, int]:
+    return each % 7 if isinstance(each, int) else (each[0] % 7, each[1])

@@ -1,0 +1,222 @@
+"""What people say, and how it is read."""
+
+import re
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from cronty.timing import BadTrigger, Cron, Interval, Once
+from cronty.timing.words.read import Ambiguous, Reading, read_words
+from tests.timing.phrases import (
+    AMBIGUOUS,
+    AMBIGUOUS_SOMEWHERE,
+    PHRASES,
+    PLACES,
+    REFUSED,
+    ZONED,
+    now_in,
+    shown,
+)
+
+BERLIN = "Europe/Berlin"
+PAGE = Path(__file__).parents[2] / "docs/reference/words.md"
+
+
+def readings(text: str, zone_name: str, now: datetime | None = None) -> tuple[Reading, ...]:
+    found = read_words(text, now or now_in(zone_name), zone_name)
+    return found.readings if isinstance(found, Ambiguous) else (found,)
+
+
+def one(text: str, zone_name: str = BERLIN, now: datetime | None = None) -> Reading:
+    found = read_words(text, now or now_in(zone_name), zone_name)
+    assert isinstance(found, Reading), found
+    return found
+
+
+@pytest.mark.parametrize("zone_name", PLACES)
+@pytest.mark.parametrize(("text", "meaning"), PHRASES)
+def test_a_phrase_means_the_same_everywhere(text: str, meaning: str, zone_name: str) -> None:
+    found = one(text, zone_name)
+    assert (shown(found.trigger, zone_name), found.zone) == (meaning, zone_name)
+    assert found.next_at == found.trigger.after(now_in(zone_name))
+    assert found.next_at is not None
+
+
+@pytest.mark.parametrize("zone_name", PLACES)
+@pytest.mark.parametrize(("text", "meaning", "named"), ZONED)
+def test_a_zone_said_at_the_end_counts(text: str, meaning: str, named: str, zone_name: str) -> None:
+    found = one(text, zone_name)
+    assert (shown(found.trigger, named), found.zone) == (meaning, named)
+    if isinstance(found.trigger, Cron):
+        assert found.trigger.zone == named
+
+
+@pytest.mark.parametrize("zone_name", PLACES)
+@pytest.mark.parametrize(("text", "meanings"), AMBIGUOUS)
+def test_what_may_mean_several_things_is_not_guessed(text: str, meanings: list[str], zone_name: str) -> None:
+    found = readings(text, zone_name)
+    assert [shown(each.trigger, zone_name) for each in found] == meanings
+    assert len({each.words for each in found}) == len(found)
+    assert [each.next_at for each in found] == sorted(each.next_at for each in found if each.next_at)
+
+
+@pytest.mark.parametrize(("text", "zone_name", "meanings"), AMBIGUOUS_SOMEWHERE)
+def test_a_change_of_the_clocks_can_make_it_unclear(text: str, zone_name: str, meanings: list[str]) -> None:
+    assert [shown(each.trigger, zone_name) for each in readings(text, zone_name)] == meanings
+
+
+@pytest.mark.parametrize(("text", "message", "hint"), REFUSED)
+def test_what_cannot_be_kept_is_refused_with_a_way_out(text: str, message: str, hint: str) -> None:
+    with pytest.raises(BadTrigger) as refused:
+        read_words(text, now_in(BERLIN), BERLIN)
+    assert (refused.value.message, refused.value.hint) == (message, hint)
+
+
+def test_the_tables_are_as_large_as_promised() -> None:
+    assert len(PHRASES) >= 150
+    assert len(AMBIGUOUS) + len(REFUSED) >= 40
+
+
+def test_every_suggestion_in_a_hint_can_be_read() -> None:
+    suggestions = {each for _, _, hint in REFUSED for each in re.findall(r'"([^"]+)"', hint)}
+    unreadable = {each for each in suggestions if not is_readable(each)}
+    # Parts of a sentence, and zones.
+    assert unreadable == {
+        *("am", "pm", "and", "every", "0", "1st", "31st", "first", "fourth", "last", "on the 1st"),
+        *(
+            "last day of the month",
+            "last weekday of the month",
+            "last Friday of the month",
+            "first Monday of the month",
+        ),
+        *("on the 1st, or on Mondays", "every Monday and Thursday", "on Friday"),
+        "2027-01-31",
+        *("UTC", "Europe/Berlin", "Europe/Dublin", "Europe/London", "America/New_York", "*/15"),
+    }
+
+
+def is_readable(text: str) -> bool:
+    try:
+        read_words(text, now_in(BERLIN), BERLIN)
+    except BadTrigger:
+        return False
+    return True
+
+
+def test_every_day_at_nine_is_never_every_24_hours() -> None:
+    assert isinstance(one("every day at 9").trigger, Cron)
+    assert isinstance(one("every 24 hours").trigger, Interval)
+    with pytest.raises(BadTrigger, match='For 24 hours from now on say "every 24 hours"'):
+        read_words("every day", now_in(BERLIN), BERLIN)
+
+
+def test_a_period_in_days_says_that_it_moves_where_clocks_change() -> None:
+    moves = "it counts elapsed hours: after the clocks change it comes an hour earlier or later on the clock"
+    assert one("every 2 days", BERLIN).note == moves
+    assert one("every 2 days", "Asia/Kolkata").note is None
+    assert one("every 48 hours", BERLIN).note is None
+
+
+@pytest.mark.parametrize(
+    ("text", "note"),
+    [
+        ("on the 31st of every month at 9", "months without a 31st are left out"),
+        ("on the 1st and 30th at 9", "months without a 30th are left out"),
+        ("every 29 February at 9", "only in leap years"),
+        ("fifth Monday of the month at 9", "months without a fifth one are left out"),
+        ("on the 31st of every January and July at 9", None),
+        ("on the 28th of every month at 9", None),
+        ("last day of the month at 9", None),
+    ],
+)
+def test_a_day_that_some_months_lack_is_noted(text: str, note: str | None) -> None:
+    assert one(text).note == note
+
+
+def test_a_time_in_a_gap_moves_to_the_end_of_the_gap_and_says_so() -> None:
+    found = one("28 March at 02:30")
+    assert found.trigger == Once(datetime(2027, 3, 28, 1, 0, tzinfo=UTC))
+    assert found.words == "On Sunday 28 March 2027 at 03:00, Berlin time"
+    assert found.note == ("02:30 doesn't exist on Sunday 28 March 2027, Berlin time: clocks go forward; moved to 03:00")
+
+
+def test_a_time_that_comes_twice_is_the_first_and_says_so() -> None:
+    found = one("31 October at 02:30")
+    assert found.trigger == Once(datetime(2027, 10, 31, 0, 30, tzinfo=UTC))
+    assert found.note == "02:30 comes twice on Sunday 31 October 2027, Berlin time: the first is meant"
+    second = one("31 October at 02:30 (second pass)")
+    assert second.trigger == Once(datetime(2027, 10, 31, 1, 30, tzinfo=UTC))
+    assert second.words == "On Sunday 31 October 2027 at 02:30 (second pass), Berlin time"
+    with pytest.raises(BadTrigger, match="02:30 comes only once on Monday 1 November 2027"):
+        read_words("1 November at 02:30 (second pass)", now_in(BERLIN), BERLIN)
+
+
+def test_a_day_that_was_skipped_altogether_moves_to_the_next() -> None:
+    before = datetime(2011, 12, 28, tzinfo=UTC)
+    found = one("2011-12-30 09:00", "Pacific/Apia", before)
+    assert found.trigger == Once(datetime(2011, 12, 30, 10, 0, tzinfo=UTC))
+    assert found.words == "On Saturday 31 December 2011 at 00:00, Apia time"
+
+
+def test_a_friday_said_on_a_friday_is_today_or_in_a_week() -> None:
+    friday = datetime(2027, 3, 12, 8, 0, tzinfo=UTC)
+    assert [shown(each.trigger, "UTC") for each in readings("Friday at 9", "UTC", friday)] == [
+        "once 2027-03-12 09:00",
+        "once 2027-03-19 09:00",
+    ]
+    assert shown(one("Friday at 7", "UTC", friday).trigger, "UTC") == "once 2027-03-19 07:00"
+    assert shown(one("this Friday at 9", "UTC", friday).trigger, "UTC") == "once 2027-03-12 09:00"
+    assert shown(one("next Friday at 9", "UTC", friday).trigger, "UTC") == "once 2027-03-19 09:00"
+
+
+def test_next_monday_said_on_a_sunday_depends_on_when_the_week_begins() -> None:
+    sunday = datetime(2027, 3, 14, 8, 0, tzinfo=UTC)
+    assert [shown(each.trigger, "UTC") for each in readings("next Monday at 9", "UTC", sunday)] == [
+        "once 2027-03-15 09:00",
+        "once 2027-03-22 09:00",
+    ]
+
+
+def test_today_at_eight_said_at_nine_is_refused_with_both_ways_out() -> None:
+    nine = datetime(2027, 3, 10, 9, 0, tzinfo=UTC)
+    with pytest.raises(BadTrigger) as refused:
+        read_words("today at 8", nine, "UTC")
+    assert refused.value.message == "Wednesday 10 March 2027 at 08:00 has passed: it is already 09:00, UTC"
+    assert refused.value.hint == 'Say "tomorrow at 08:00" or "today at 20:00".'
+
+
+def test_a_while_is_counted_from_now_and_never_ends_early() -> None:
+    now = datetime(2027, 3, 10, 20, 0, 0, 250_000, tzinfo=UTC)
+    assert one("in 1 minute", "UTC", now).trigger == Once(datetime(2027, 3, 10, 20, 1, 1, tzinfo=UTC))
+    period = one("every minute", "UTC", now)
+    assert period.trigger == Interval(timedelta(minutes=1), now)
+    assert period.next_at == now + timedelta(minutes=1)
+
+
+def test_a_month_without_that_day_is_refused() -> None:
+    with pytest.raises(BadTrigger, match="February 2027 has no day 31"):
+        read_words("in 1 month", datetime(2027, 1, 31, tzinfo=UTC), "UTC")
+
+
+def test_a_time_without_an_offset_is_nobodys_now() -> None:
+    with pytest.raises(BadTrigger, match="Time without offset"):
+        read_words("tomorrow at 9", datetime(2027, 1, 1), "UTC")  # noqa: DTZ001
+
+
+def examples_of_the_page() -> list[tuple[str, str]]:
+    rows = re.findall(r"^\| `([^`]+)` \| (.+?) \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    return [(text, words) for text, words in rows]
+
+
+def test_the_page_has_examples() -> None:
+    assert len(examples_of_the_page()) >= 40
+
+
+@pytest.mark.parametrize(("text", "words"), examples_of_the_page())
+def test_every_example_of_the_page_is_true(text: str, words: str) -> None:
+    try:
+        said = "; or: ".join(each.words for each in readings(text, BERLIN))
+    except BadTrigger as bad:
+        said = f"refused: {bad.message}"
+    assert said == words
