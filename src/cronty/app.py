@@ -182,6 +182,7 @@ class Cronty:
         policy: Mapping[str, object] | None = None,
         idempotency_key: str | None = None,
         tags: Sequence[str] = (),
+        starts_at: datetime | str | None = None,
         ends_at: datetime | str | None = None,
     ) -> Answer:
         """Make a job from a registered task and a trigger: `once`, `interval` or `cron`."""
@@ -190,12 +191,13 @@ class Cronty:
             Action(task, tuple(args or ()), dict(kwargs or {})),
             trigger_type,
             trigger_config,
-            timezone,
-            policy or {},
-            max_runs,
-            tags,
-            ends_at,
-            idempotency_key,
+            timezone=timezone,
+            policy=policy or {},
+            max_runs=max_runs,
+            tags=tags,
+            starts_at=starts_at,
+            ends_at=ends_at,
+            idempotency_key=idempotency_key,
         )
         result = await self.scheduler.schedule(self.owner, request)
         return _error(result) if isinstance(result, Err) else scheduled_answer(result.value)

@@ -3,7 +3,7 @@
 import base64
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Final, cast
 
 import orjson
@@ -27,7 +27,7 @@ MAX_TAGS: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class JobRequest:
-    """What someone asks for. `policy` holds only what differs from the default."""
+    """What someone asks for. `policy` holds only what differs from the default; no slot comes before `starts_at`."""
 
     name: str
     action: Action
@@ -37,6 +37,7 @@ class JobRequest:
     policy: Mapping[str, object] = field(default_factory=dict[str, object])
     max_runs: int | None = None
     tags: Sequence[str] = ()
+    starts_at: datetime | str | None = None
     ends_at: datetime | str | None = None
     idempotency_key: str | None = None
 
@@ -96,13 +97,15 @@ class Scheduler:
         try:
             zone_name = zone(request.timezone or await self._store.owner_zone(owner) or self._default_zone).key
             policy = make_policy({**default_policy(request.action), **request.policy})
-            trigger = read_trigger(request.trigger_type, request.trigger_config, zone_name, now)
+            starts_at = now if request.starts_at is None else max(now, read_moment(request.starts_at, zone_name))
+            trigger = read_trigger(request.trigger_type, request.trigger_config, zone_name, starts_at)
             ends_at = None if request.ends_at is None else read_moment(request.ends_at, zone_name)
         except (BadTrigger, BadPolicy) as bad:
             return _refusal(bad)
-        first = _next_slot(trigger, now, ends_at)
+        before = now if starts_at == now else starts_at - timedelta(microseconds=1)  # the start may be a slot itself
+        first = _next_slot(trigger, before, ends_at)
         if first is None:
-            return _never(trigger, now, ends_at)
+            return _never(trigger, before, ends_at)
         new = NewJob(
             owner=owner,
             name=request.name,

@@ -13,7 +13,7 @@ from cronty.jobs.result import Err, Ok
 from cronty.scheduler import JobRequest, Scheduler
 from cronty.store.database import Database
 from cronty.store.job_store import JobStore
-from cronty.timing import Cron, Interval, Once
+from cronty.timing import Cron, Interval, Once, tzdata_version
 from tests.conftest import START, HandClock, Hands, add
 
 pytestmark = pytest.mark.usefixtures("hands")  # whose tasks are known
@@ -292,3 +292,34 @@ async def test_tasks_are_listed_with_parameters_and_doc(door: Scheduler) -> None
     assert [(task.name, task.doc) for task in tasks] == [("fail", ""), ("note", "Remember being called.")]
     assert tasks[1].parameters["more_positional"] is True
     assert tasks[1].seen_at == START
+
+
+# -- a beginning ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("trigger_type", "config", "first"),
+    [
+        ("interval", {"hours": 1}, START + timedelta(days=2)),
+        ("cron", {"expression": "0 * * * *"}, START + timedelta(days=2)),
+        ("cron", {"expression": "30 * * * *"}, START + timedelta(days=2, minutes=30)),
+    ],
+)
+async def test_no_slot_comes_before_the_beginning_and_the_beginning_may_be_one(
+    door: Scheduler, trigger_type: str, config: dict[str, object], first: datetime
+) -> None:
+    job = await add(door, trigger_type, config, starts_at=START + timedelta(days=2))
+    assert job.next_slot == first
+
+
+async def test_a_beginning_that_has_passed_changes_nothing(door: Scheduler) -> None:
+    job = await add(door, "interval", {"hours": 1}, starts_at=START - timedelta(days=2))
+    assert job.next_slot == START + timedelta(hours=1)
+
+
+async def test_a_slot_is_stored_with_the_version_it_was_computed_with(
+    door: Scheduler, hands: Hands, sql: Connection
+) -> None:
+    await add(door, "cron", {"expression": "@hourly"}, timezone="Europe/Berlin")
+    stored = "select t.name from cronty.due d join cronty.tzdata t on t.id = d.tzdata"
+    assert await sql.fetchval(stored) == tzdata_version()

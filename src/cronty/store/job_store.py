@@ -13,7 +13,7 @@ from cronty.jobs.job import Job
 from cronty.jobs.policy import load_policy, spread_delay
 from cronty.jobs.run import Run
 from cronty.store.database import Connection, Database, Row, columns, query
-from cronty.timing import Cron, Interval, Once, Trigger, from_stored, to_json
+from cronty.timing import Cron, Interval, Once, Trigger, from_stored, to_json, tzdata_version
 from cronty.timing.past import Past
 
 
@@ -104,6 +104,7 @@ class JobStore:
             new.serial,
             *_typed(new.trigger),
             new.zone,
+            tzdata_version(),
         )
         return None if row is None else cast("int", row["id"])
 
@@ -199,6 +200,7 @@ class LockedJob:
             job.policy.serial,
             *_typed(job.trigger),
             job.zone,
+            tzdata_version(),
         )
 
     async def close_slots(self, passed: Past, state: str, reason: str) -> None:

@@ -8,8 +8,8 @@ with job as (
   on conflict (owner_id, idempotency_key) where idempotency_key is not null and deleted_at is null do nothing
   returning id, owner_id
 ), due as (
-  insert into cronty.due (job_id, owner_id, next_at, delay, serial, period, expression, zone, dst_gap, dst_overlap)
-  select id, owner_id, $12::timestamptz + make_interval(secs => $13::int), $13::int, $14, $15, $16, $17, $18, $19 from job
+  insert into cronty.due (job_id, owner_id, next_at, delay, serial, period, expression, zone, dst_gap, dst_overlap, tzdata)
+  select id, owner_id, $12::timestamptz + make_interval(secs => $13::int), $13::int, $14, $15, $16, $17, $18, $19, (select t.id from cronty.tzdata t where t.name = $21) from job
 )
 select id, case when $12::timestamptz < $11::timestamptz + interval '30 seconds'
     then pg_notify('cronty', 'due ' || extract(epoch from $12::timestamptz)) end

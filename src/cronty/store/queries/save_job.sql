@@ -10,7 +10,8 @@ with job as (
 )
 update cronty.due d
 set next_at = $17::timestamptz + make_interval(secs => $16::int), delay = $16::int, held_slot = $18, last_slot = $19, serial = $20,
-  period = $21, expression = $22, zone = $23, dst_gap = $24, dst_overlap = $25
+  period = $21, expression = $22, zone = $23, dst_gap = $24, dst_overlap = $25,
+  tzdata = (select t.id from cronty.tzdata t where t.name = $27)
 from job
 where d.job_id = job.id
 returning case when $17::timestamptz < $14::timestamptz + interval '30 seconds'
