@@ -276,7 +276,7 @@ class Cronty:
         result = await self.scheduler.list_runs(self.owner, job_id, limit, state=state)
         if isinstance(result, Err) or isinstance(shown, Err):
             return _error(result if isinstance(result, Err) else shown)  # pyright: ignore[reportArgumentType]
-        return {"runs": [run_answer(run, shown.value.zone) for run in result.value]}
+        return {"runs": [run_answer(run, shown.value.zone, shown.value.trigger) for run in result.value]}
 
     async def list_tasks(self) -> Answer:
         """What may be scheduled."""

@@ -166,3 +166,11 @@ def test_successes_are_what_is_left_of_the_executions() -> None:
     job = replace(JOB, run_count=10, failure_count=2, cancelled_count=1, in_flight=1)
     assert status_answer(job, [])["success_count"] == 6
     assert job.remaining == 14
+
+
+def test_a_slot_that_a_clock_change_has_moved_says_from_where() -> None:
+    """Clocks in Berlin go forward on 28 March 2027, from 02:00 to 03:00."""
+    moved = replace(RUN, scheduled_for=datetime(2027, 3, 28, 1, tzinfo=UTC))
+    cron = Cron("30 2 * * *", "Europe/Berlin")
+    assert run_answer(moved, "Europe/Berlin", cron)["moved_from"] == "02:30"
+    assert "moved_from" not in run_answer(RUN, "Europe/Berlin", cron)

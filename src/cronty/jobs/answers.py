@@ -9,7 +9,8 @@ import orjson
 from cronty.jobs.ids import job_id_text
 from cronty.jobs.job import Job
 from cronty.jobs.run import Run
-from cronty.timing import zone
+from cronty.timing import Cron, Trigger, zone
+from cronty.timing.cron import nominal
 from cronty.timing.describe import describe
 
 
@@ -86,12 +87,12 @@ def status_answer(job: Job, runs: Sequence[Run]) -> dict[str, object]:
         "success_count": job.success_count,
         "failure_count": job.failure_count,
         "version": job.version,
-        "runs": [run_answer(run, zone_name) for run in runs],
+        "runs": [run_answer(run, zone_name, job.trigger) for run in runs],
     }
 
 
-def run_answer(run: Run, zone_name: str = "UTC") -> dict[str, object]:
-    """One slot with its verdict and the reason for it."""
+def run_answer(run: Run, zone_name: str = "UTC", trigger: Trigger | None = None) -> dict[str, object]:
+    """One slot with its verdict and the reason for it; a slot that a clock change has moved says from where."""
     answer: dict[str, object] = {
         "run_id": run.run_id,
         "scheduled_for": moment_text(run.scheduled_for, zone_name),
@@ -107,4 +108,6 @@ def run_answer(run: Run, zone_name: str = "UTC") -> dict[str, object]:
         answer |= {"slots": run.slots, "through": moment_text(run.through, zone_name)}
     if run.manual:
         answer["manual"] = True
+    if isinstance(trigger, Cron) and (meant := nominal(trigger, run.scheduled_for)) is not None:
+        answer["moved_from"] = f"{meant:%H:%M}"
     return answer
