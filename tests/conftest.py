@@ -128,7 +128,7 @@ class Hands:
         """Fire all that is due, and let what this engine claimed end and be settled."""
         more = True
         while more:
-            more = await self.engine.firing.step(self.engine.worker) == 0
+            more = await self.engine.firing.step(self.engine.worker) < 0.1
             await self.finish()
 
     async def claim(self) -> None:

@@ -185,3 +185,19 @@ async def test_what_a_job_wants_when_clocks_change_holds_when_it_fires(
     assert [tuple(run) for run in runs] == [(1, datetime(2027, 3, 28, 1, tzinfo=UTC))]
     nexts = await sql.fetch("select next_at from cronty.due order by job_id")
     assert [row[0] for row in nexts] == [datetime(2027, 3, 29, 0, 30, tzinfo=UTC)] * 2
+
+
+async def test_a_job_that_another_process_locked_and_let_go_is_found_soon(
+    door: Scheduler, hands: Hands, clock: HandClock, calls: list[object], sql: Connection
+) -> None:
+    held = await add(door, args=("held",))
+    clock.advance(seconds=1)
+    await add(door, args=("free",))
+    clock.advance(minutes=1)
+    async with sql.transaction():
+        await sql.execute("select from cronty.due where job_id = $1 for update", held.id)
+        assert await hands.engine.firing.step(hands.engine.worker) < 1
+        await hands.finish()
+        assert calls == [("free",)]
+    await hands.fire()
+    assert calls == [("free",), ("held",)]

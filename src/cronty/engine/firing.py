@@ -18,7 +18,7 @@ from cronty.timing import CatchUp, Cron, Interval, Once, Plan, Trigger, plan
 from cronty.timing.cron import Gap, Overlap
 
 BATCH: Final = 500
-LOCKED_REST: Final = 0.005
+LOCKED_REST: Final = 0.02
 """What is due and can't be locked is being fired by somebody else; look again shortly."""
 
 SWEEP_EVERY: Final = 5.0
@@ -37,10 +37,6 @@ class LowWater:
         if monotonic() - self._swept > SWEEP_EVERY:
             self._swept = monotonic()
             return None
-        return self._mark
-
-    @property
-    def mark(self) -> datetime | None:
         return self._mark
 
     def found(self, latest: datetime) -> None:
@@ -133,10 +129,12 @@ class Firing:
         self._working.take(batch.attempts)
         if count == limit:
             return 0
-        seconds = await self._store.seconds_until_due(self.low.mark if count else low)
-        if seconds is None:
-            return float("inf")
-        return max(0.0 if count else LOCKED_REST, seconds)
+        seconds = await self._store.seconds_until_due(low)
+        if seconds is not None and seconds <= 0:
+            self.low.forget()  # locked by somebody who may yet let go of it
+            return LOCKED_REST
+        rest = float("inf") if seconds is None else seconds
+        return rest if low is None else min(rest, SWEEP_EVERY)  # below the mark something may have been let go of
 
     async def _write(self, due: DueJobs, batch: Batch, worker: int, now: datetime) -> None:
         if batch.fired.job_ids:
