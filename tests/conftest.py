@@ -3,7 +3,7 @@
 import asyncio
 import os
 import tempfile
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -147,9 +147,6 @@ class Hands:
     async def all(self) -> None:
         await self.fire()
         await self.claim()
-
-
-type MakeHands = Callable[..., "asyncio.Future[Hands]"]
 
 
 @asynccontextmanager
