@@ -9,6 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Self, overload
 
+from cronty.actions.prompt import prompt
 from cronty.actions.tasks import Registry
 from cronty.engine.engine import Engine, EngineOptions
 from cronty.jobs.action import Action
@@ -16,8 +17,10 @@ from cronty.jobs.answers import run_answer, scheduled_answer, status_answer, sum
 from cronty.jobs.job import Job
 from cronty.jobs.result import Err
 from cronty.scheduler import JobChanges, JobRequest, Scheduler
+from cronty.scheduler.inbox import Inbox
 from cronty.settings import Settings
 from cronty.store.database import Clock, Database
+from cronty.store.inbox_store import InboxStore
 from cronty.store.job_store import Filter, JobStore
 from cronty.store.local import start_local_server
 from cronty.store.migrate import SchemaOutdated, migrate, pending_migrations
@@ -47,11 +50,13 @@ class Cronty:
         self.settings = Settings(**{name: value for name, value in given.items() if value is not None})  # pyright: ignore[reportArgumentType]
         self.owner = owner
         self.registry = Registry()
+        self.registry.declare(prompt)
         self.run_jobs = run_jobs
         self.die_when_stuck = False
         self._clock = clock
         self._stack = AsyncExitStack()
         self._scheduler: Scheduler | None = None
+        self._inbox: Inbox | None = None
         self._engine: Engine | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
@@ -83,7 +88,7 @@ class Cronty:
         return self
 
     async def __aexit__(self, *_error: object) -> None:
-        self._scheduler = self._engine = None
+        self._scheduler = self._engine = self._inbox = None
         await self._stack.aclose()
 
     async def _open(self) -> None:
@@ -91,6 +96,7 @@ class Cronty:
         database = await Database(url, clock=self._clock).open()
         self._stack.push_async_callback(database.close)
         self._scheduler = Scheduler(JobStore(database), self.settings.zone)
+        self._inbox = Inbox(InboxStore(database))
         if self.run_jobs:
             hot = await Database(url, clock=self._clock, hot=True).open()
             self._stack.push_async_callback(hot.close)
@@ -165,6 +171,13 @@ class Cronty:
         if self._scheduler is None:
             raise RuntimeError("Cronty isn't open; use `async with cronty:` or cronty.start() first.")
         return self._scheduler
+
+    @property
+    def inbox(self) -> Inbox:
+        """The prompts that have fired, for any owner."""
+        if self._inbox is None:
+            raise RuntimeError("Cronty isn't open; use `async with cronty:` or cronty.start() first.")
+        return self._inbox
 
     # -- jobs, as the third seed says them ----------------------------------------------------------------------
 

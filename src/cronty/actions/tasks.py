@@ -70,28 +70,40 @@ class Task:
 
 @dataclass(slots=True)
 class Registry:
-    """The tasks this process can perform."""
+    """The tasks this process can perform, and those it only knows of."""
 
     tasks: dict[str, Task] = field(default_factory=dict[str, Task])
+    known: dict[str, Task] = field(default_factory=dict[str, Task])
 
     def add(self, function: Callable[..., object], name: str | None = None) -> Task:
+        """A function that this process performs."""
+        task = self._task(function, name)
+        self.tasks[task.name] = task
+        return task
+
+    def declare(self, function: Callable[..., object]) -> None:
+        """Something that may be scheduled, and that no worker performs."""
+        task = self._task(function, None)
+        self.known[task.name] = task
+
+    def _task(self, function: Callable[..., object], name: str | None) -> Task:
         name = name or getattr(function, "__name__", "")
         if not name or len(name) > 200:
             raise ValueError(f"A task needs a name of 1 to 200 characters, not {name!r}.")
-        if name in self.tasks and self.tasks[name].function is not function:
+        taken = self.tasks.get(name) or self.known.get(name)
+        if taken is not None and taken.function is not function:
             raise ValueError(f"There is a task {name!r} already; give this one another name: @cronty.task(name=…).")
-        task = Task(
+        return Task(
             name,
             function,
             inspect.iscoroutinefunction(function),
             inspect.getdoc(function) or "",
             describe_parameters(function),
         )
-        self.tasks[name] = task
-        return task
 
     def published(self) -> list[tuple[str, str, str]]:
-        return [(task.name, orjson.dumps(task.parameters).decode(), task.doc) for task in self.tasks.values()]
+        every = {**self.known, **self.tasks}
+        return [(task.name, orjson.dumps(task.parameters).decode(), task.doc) for task in every.values()]
 
 
 def describe_parameters(function: Callable[..., object]) -> dict[str, object]:

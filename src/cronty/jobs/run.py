@@ -1,5 +1,6 @@
 """The record of one slot: what became of it, and why."""
 
+import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final, Literal
@@ -9,7 +10,7 @@ LIVE: Final = frozenset({"waiting", "running"})
 EXECUTED: Final = frozenset({"waiting", "running", "done", "failed", "cancelled", "quarantined"})
 
 MOVES: Final[dict[RunState, frozenset[RunState]]] = {
-    "waiting": frozenset({"running", "cancelled"}),
+    "waiting": frozenset({"running", "cancelled", "done", "failed"}),
     "running": frozenset({"done", "failed", "cancelled", "waiting", "quarantined"}),
     "done": frozenset(),
     "failed": frozenset(),
@@ -19,7 +20,7 @@ MOVES: Final[dict[RunState, frozenset[RunState]]] = {
     "missed": frozenset(),
     "quarantined": frozenset(),
 }
-"""Which state may follow which. A verdict is final."""
+"""Which state may follow which. A verdict is final; a prompt waits until its agent gives it one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,3 +52,20 @@ _MICROSECOND: Final = timedelta(microseconds=1)
 def run_id(job_id: int, scheduled_for: datetime) -> str:
     """The run's name outside: the same for every attempt, so it serves as an idempotency key."""
     return f"run_{job_id}_{(scheduled_for - _EPOCH) // _MICROSECOND}"
+
+
+_RECEIPT: Final = re.compile(r"run_([0-9]{1,19})_([0-9]{1,17})(?:#([0-9]{1,9}))?")
+
+
+def receipt(job_id: int, scheduled_for: datetime, attempt: int) -> str:
+    """The run's name with the attempt it was read in: good for settling it only as long as nobody read it again."""
+    return f"{run_id(job_id, scheduled_for)}#{attempt}"
+
+
+def read_receipt(text: str) -> tuple[int, datetime, int | None] | None:
+    """The run that a run id or a receipt names, and the attempt if it names one; None if it is neither."""
+    found = _RECEIPT.fullmatch(text.strip())
+    if found is None or int(found[1]) >= 2**63:
+        return None
+    attempt = int(found[3]) if found[3] else None
+    return int(found[1]), _EPOCH + timedelta(microseconds=int(found[2])), attempt

@@ -47,6 +47,7 @@ class Filter:
     task: str | None = None
     since: datetime | None = None
     until: datetime | None = None
+    topic: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +132,7 @@ class JobStore:
             wanted.until,
             limit,
             *place,
+            wanted.topic,
         )
         return [_job(row) for row in rows if row["id"] is not None], cast("int", rows[0]["total"])
 

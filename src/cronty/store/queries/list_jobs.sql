@@ -1,5 +1,6 @@
 -- One page of an owner's jobs and the number of all that match, those that will fire first, in that order.
--- $2 status, $3 name, $4 tag, $5 task, $6 and $7 fire time, inclusive, $8 how many, $9 to $11 the last row before the page.
+-- $2 status, $3 name, $4 tag, $5 task, $6 and $7 fire time, inclusive, $8 how many, $9 to $11 the last row before the page,
+-- $12 the topic of a notification.
 with flying as materialized (
   select job_id, count(*) as runs
   from (
@@ -20,6 +21,7 @@ with flying as materialized (
     and ($3::text is null or position(lower($3) in lower(name)) > 0)
     and ($4::text is null or $4 = any(tags))
     and ($5::text is null or $5 = task)
+    and ($12::text is null or $12 = arguments -> 'kwargs' ->> 'topic')
     and ($6::timestamptz is null or fire_at >= $6)
     and ($7::timestamptz is null or fire_at <= $7)
 )

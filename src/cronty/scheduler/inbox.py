@@ -1,0 +1,93 @@
+"""What an agent may ask of its inbox: the prompts that have fired for it."""
+
+import asyncio
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from time import monotonic
+from typing import Final
+
+import orjson
+
+from cronty.jobs.ids import job_id_text
+from cronty.jobs.outcome import Done, Failed, Snoozed
+from cronty.jobs.result import Err, Ok, Result
+from cronty.jobs.run import read_receipt, receipt
+from cronty.scheduler.requests import InboxItem
+from cronty.store.database import Row
+from cronty.store.inbox_store import InboxStore, Verdict, prompt_of
+
+LEASE: Final = timedelta(minutes=10)
+"""How long a prompt belongs to the agent that read it, before it is shown again."""
+
+LONGEST_WAIT: Final = timedelta(seconds=20)
+MOST_READ: Final = 100
+_LOOK_AGAIN: Final = 0.5
+
+
+class Inbox:
+    """A prompt is its job's run: it waits here from its slot until an agent says what became of it."""
+
+    def __init__(self, store: InboxStore) -> None:
+        self._store = store
+
+    async def read(
+        self, owner: str, agent: str | None = None, limit: int = 10, wait: timedelta = timedelta(0)
+    ) -> Result[list[InboxItem]]:
+        """The oldest prompts that nobody holds; waits for one if there is none. `agent` None reads everybody's."""
+        if not 1 <= limit <= MOST_READ:
+            return Err("bad_limit", f"Invalid limit: {limit}", f"Use a number from 1 to {MOST_READ}.")
+        if not timedelta(0) <= wait <= LONGEST_WAIT:
+            seconds = wait.total_seconds()
+            return Err("bad_wait", f"Invalid wait: {seconds:g} s", f"Use 0 to {LONGEST_WAIT.seconds} seconds.")
+        give_up = monotonic() + wait.total_seconds()
+        while True:
+            rows = await self._store.read(owner, agent, limit, LEASE.total_seconds())
+            rest = give_up - monotonic()
+            if rows or rest <= 0:
+                return Ok([_item(row) for row in rows])
+            await asyncio.sleep(min(_LOOK_AGAIN, rest))
+
+    async def settle(
+        self, owner: str, receipts: Sequence[str], outcome: Done | Failed | Snoozed
+    ) -> Result[dict[str, bool]]:
+        """Say what became of prompts; for each receipt whether that was accepted."""
+        if not receipts:
+            return Err("bad_receipt", "No receipt was given.", "Pass the receipts that read_inbox gave.")
+        named = {text: read_receipt(text) for text in receipts}
+        verdicts = {found[:2]: _verdict(found, outcome) for found in named.values() if found is not None}
+        accepted = await self._store.settle(owner, list(verdicts.values())) if verdicts else set[object]()
+        return Ok({text: found is not None and found[:2] in accepted for text, found in named.items()})
+
+
+def _verdict(run: tuple[int, datetime, int | None], outcome: Done | Failed | Snoozed) -> Verdict:
+    match outcome:
+        case Done(result):
+            return Verdict(*run, "done", None, result, None)
+        case Failed(error):
+            return Verdict(*run, "failed", None, None, error)
+        case Snoozed(wait):
+            return Verdict(*run, "waiting", wait.total_seconds(), None, None)
+
+
+def _item(row: Row) -> InboxItem:
+    prompt, data, agent = prompt_of(row)
+    return InboxItem(
+        receipt=receipt(row["job_id"], row["scheduled_for"], row["attempt"]),
+        job_id=job_id_text(row["job_id"], row["created_at"]),
+        name=row["name"],
+        prompt=prompt,
+        data=data,
+        agent=agent,
+        scheduled_for=row["scheduled_for"],
+        late=row["read_at"] - row["scheduled_for"],
+        attempt=row["attempt"],
+        asked_for=row["manual"],
+        zone=row["zone"],
+        made_at=row["created_at"],
+        lease_until=row["lease_until"],
+    )
+
+
+def result_json(text: str | None) -> str | None:
+    """What an agent reports, as a run keeps it."""
+    return None if text is None else orjson.dumps({"report": text[:10_000]}).decode()

@@ -1,0 +1,79 @@
+"""What callers hand to the door, and what they get back."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from cronty.jobs.action import Action
+from cronty.jobs.job import Job
+from cronty.timing.preview import Slot
+
+
+@dataclass(frozen=True, slots=True)
+class JobRequest:
+    """What someone asks for. `policy` holds only what differs from the default; no slot comes before `starts_at`."""
+
+    name: str
+    action: Action
+    trigger_type: str
+    trigger_config: Mapping[str, object]
+    timezone: str | None = None
+    policy: Mapping[str, object] = field(default_factory=dict[str, object])
+    max_runs: int | None = None
+    tags: Sequence[str] = ()
+    starts_at: datetime | str | None = None
+    ends_at: datetime | str | None = None
+    idempotency_key: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JobChanges:
+    """What to change; None leaves it as it is. `trigger_type` and `trigger_config` come together."""
+
+    name: str | None = None
+    action: Action | None = None
+    trigger_type: str | None = None
+    trigger_config: Mapping[str, object] | None = None
+    timezone: str | None = None
+    policy: Mapping[str, object] | None = None
+    max_runs: int | None = None
+    tags: Sequence[str] | None = None
+    ends_at: datetime | str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JobPage:
+    """`cursor` continues after the last job of this page; None if there are no more."""
+
+    jobs: list[Job]
+    total: int
+    cursor: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """A rule before anybody has made a job of it: in words, and its next slots."""
+
+    words: str
+    zone: str
+    slots: list[Slot]
+    note: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class InboxItem:
+    """A prompt that has fired, as its agent gets it; `receipt` settles it until somebody else has read it."""
+
+    receipt: str
+    job_id: str
+    name: str
+    prompt: str
+    data: object
+    agent: str | None
+    scheduled_for: datetime
+    late: timedelta
+    attempt: int
+    asked_for: bool
+    zone: str
+    made_at: datetime
+    lease_until: datetime

@@ -1,0 +1,48 @@
+"""Prompts that have fired and wait for an agent to read and settle them."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+import orjson
+
+from cronty.store.database import Database, Row, columns, query
+
+
+class Verdict(NamedTuple):
+    """What an agent says of a prompt. `attempt` None: whichever it is now; `wait` set: show it again by then."""
+
+    job_id: int
+    slot: datetime
+    attempt: int | None
+    state: str
+    wait: float | None
+    result: str | None
+    error: str | None
+
+
+class InboxStore:
+    """A prompt that was read comes back when its lease has passed, until somebody settles it."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def read(self, owner: str, agent: str | None, limit: int, lease: float) -> list[Row]:
+        rows = await self._database.fetch("read_inbox", self._database.moment(), owner, agent, limit, lease)
+        return sorted(rows, key=lambda row: (row["scheduled_for"], row["job_id"]))
+
+    async def settle(self, owner: str, verdicts: Sequence[Verdict]) -> set[tuple[int, datetime]]:
+        """The runs whose verdict was accepted; the others are settled already, or somebody else's by now."""
+        async with self._database.transaction() as connection:
+            moment = self._database.moment()
+            rows = await connection.fetch(query("settle_inbox"), moment, owner, *columns(verdicts, 7))
+            over = [(row["job_id"], row["scheduled_for"]) for row in rows if row["over"]]
+            if over:
+                await connection.fetch(query("release_behind"), moment, *columns(over, 2))
+            return {(row["job_id"], row["scheduled_for"]) for row in rows}
+
+
+def prompt_of(row: Row) -> tuple[str, object, str | None]:
+    """The instruction, the data that goes with it, and the agent it is meant for."""
+    kwargs = orjson.loads(row["arguments"])["kwargs"]
+    return str(kwargs.get("prompt", "")), kwargs.get("data"), kwargs.get("agent")

@@ -1,0 +1,27 @@
+-- Hand the oldest waiting prompts of an owner to an agent; they are shown again when the lease has passed.
+-- $1 now, $2 owner, $3 which agent asks (null: any), $4 how many, $5 lease in seconds.
+with clock as (
+  select coalesce($1::timestamptz, statement_timestamp()) as now
+), picked as (
+  select q.job_id, q.scheduled_for
+  from cronty.queue q
+  join cronty.jobs j on j.id = q.job_id
+  where q.task = 'prompt' and q.owner_id = (select id from cronty.owners where name = $2)
+    and q.due_at <= (select now from clock)
+    and ($3::text is null or coalesce(j.arguments -> 'kwargs' ->> 'agent', $3) = $3)
+  order by q.due_at, q.job_id
+  limit $4
+  for update of q skip locked
+), held as (
+  update cronty.queue q
+  set due_at = c.now + $5::float8 * interval '1 second'
+  from picked p, clock c
+  where q.job_id = p.job_id and q.scheduled_for = p.scheduled_for
+)
+update cronty.runs r
+set attempt = r.attempt + 1, started_at = c.now
+from picked p
+join cronty.jobs j on j.id = p.job_id, clock c
+where r.job_id = p.job_id and r.scheduled_for = p.scheduled_for
+returning r.job_id, r.scheduled_for, r.attempt, r.manual, j.name, j.zone, j.created_at, j.arguments::text,
+  c.now as read_at, c.now + $5::float8 * interval '1 second' as lease_until

@@ -1,0 +1,47 @@
+-- Settle prompts as their agent says, fenced by the attempt if one is named. $1 now, $2 owner, $3 runs' jobs, $4 slots,
+-- $5 attempts (null: any), $6 state, $7 seconds until it is shown again (null: it is over), $8 result, $9 error.
+with given as (
+  select * from unnest($3::bigint[], $4::timestamptz[], $5::int[], $6::text[], $7::float8[], $8::text[], $9::text[])
+    u(job_id, slot, attempt, state, wait, result, error)
+), clock as (
+  select coalesce($1::timestamptz, statement_timestamp()) as now
+), picked as (
+  select q.job_id, q.scheduled_for, r.attempt, g.state, g.wait, g.result, g.error, r.started_at
+  from given g
+  join cronty.queue q on q.job_id = g.job_id and q.scheduled_for = g.slot
+  join cronty.runs r on r.job_id = g.job_id and r.scheduled_for = g.slot
+  where q.task = 'prompt' and q.owner_id = (select id from cronty.owners where name = $2) and q.due_at is not null
+    and r.attempt = coalesce(g.attempt, r.attempt)
+  for update of q, r
+), over as (
+  delete from cronty.queue q using picked p
+  where q.job_id = p.job_id and q.scheduled_for = p.scheduled_for and p.wait is null
+), put_off as (
+  update cronty.queue q
+  set due_at = c.now + p.wait * interval '1 second'
+  from picked p, clock c
+  where q.job_id = p.job_id and q.scheduled_for = p.scheduled_for and p.wait is not null
+), noted as (
+  insert into cronty.attempts (job_id, scheduled_for, attempt, started_at, ended_at, outcome)
+  select p.job_id, p.scheduled_for, p.attempt, p.started_at, c.now, 'snoozed'
+  from picked p, clock c
+  where p.wait is not null and p.attempt > 0
+  on conflict do nothing
+), settled as (
+  update cronty.runs r
+  set state = p.state::cronty.run_state, result = p.result::jsonb, error = p.error, finished_at = c.now,
+    failures = r.failures + case when p.state = 'failed' then 1 else 0 end
+  from picked p, clock c
+  where r.job_id = p.job_id and r.scheduled_for = p.scheduled_for and p.wait is null
+), failing as (
+  update cronty.jobs j
+  set failure_count = j.failure_count + f.failures, failures_in_row = case when f.failures > 0 then j.failures_in_row + f.failures else 0 end,
+    last_error = f.error
+  from (
+    select job_id, count(*) filter (where state = 'failed') as failures, min(error) filter (where state = 'failed') as error
+    from picked where wait is null
+    group by job_id
+  ) f
+  where j.id = f.job_id and (f.failures > 0 or j.failures_in_row > 0)
+)
+select job_id, scheduled_for, wait is null as over from picked

@@ -1,0 +1,203 @@
+"""Prompts wait in the inbox until an agent says what became of them."""
+
+import asyncio
+from datetime import timedelta
+
+import asyncpg
+import pytest
+
+from cronty.jobs.action import Action
+from cronty.jobs.job import Job
+from cronty.jobs.outcome import Done, Failed, Snoozed
+from cronty.jobs.result import Err, Ok
+from cronty.jobs.run import read_receipt, receipt
+from cronty.scheduler import InboxItem, JobRequest, Scheduler
+from cronty.scheduler.inbox import Inbox, result_json
+from cronty.store.database import Database
+from cronty.store.inbox_store import InboxStore
+from tests.conftest import START, HandClock, Hands, look
+
+MINUTE = timedelta(minutes=1)
+
+
+@pytest.fixture
+def inbox(database: Database) -> Inbox:
+    return Inbox(InboxStore(database))
+
+
+async def remind(
+    door: Scheduler, prompt: str = "Stand up", *, owner: str = "ann", agent: str | None = None, **rest: object
+) -> Job:
+    kwargs = {"prompt": prompt, "data": {"room": 3}} | ({"agent": agent} if agent else {})
+    result = await door.schedule(
+        owner,
+        JobRequest(prompt, Action("prompt", (), kwargs), "interval", {"minutes": 1}, **rest),  # pyright: ignore[reportArgumentType]
+    )
+    assert isinstance(result, Ok), result
+    return result.value
+
+
+async def read(inbox: Inbox, owner: str = "ann", agent: str | None = None) -> list[InboxItem]:
+    result = await inbox.read(owner, agent)
+    assert isinstance(result, Ok), result
+    return result.value
+
+
+async def test_a_fired_prompt_waits_and_is_done_when_its_agent_says_so(
+    door: Scheduler, inbox: Inbox, hands: Hands, clock: HandClock, sql: asyncpg.Connection
+) -> None:
+    job = await remind(door, max_runs=1)
+    assert await read(inbox) == []
+    clock.advance(minutes=1, seconds=5)
+    await hands.all()
+    assert (await look(door, job)).status == "running"
+    [item] = await read(inbox)
+    assert (item.prompt, item.data, item.agent) == ("Stand up", {"room": 3}, None)
+    assert (item.scheduled_for, item.late, item.attempt) == (START + MINUTE, timedelta(seconds=5), 1)
+    assert await inbox.settle("ann", [item.receipt], Done(result_json("stood"))) == Ok({item.receipt: True})
+    done = await look(door, job)
+    assert (done.status, done.success_count) == ("completed", 1)
+    assert await sql.fetchval("select result ->> 'report' from cronty.runs") == "stood"
+    assert await inbox.settle("ann", [item.receipt], Done()) == Ok({item.receipt: False}), "once is enough"
+    assert await sql.fetch("select * from cronty.slots_unaccounted") == []
+
+
+async def test_what_an_agent_read_and_forgot_is_shown_again_and_its_receipt_no_longer_counts(
+    door: Scheduler, inbox: Inbox, hands: Hands, clock: HandClock
+) -> None:
+    await remind(door)
+    clock.advance(minutes=1)
+    await hands.all()
+    [first] = await read(inbox)
+    assert await read(inbox) == [], "it is leased"
+    clock.advance(minutes=10)
+    [second] = await read(inbox)
+    assert second.attempt == 2
+    assert await inbox.settle("ann", [first.receipt], Done()) == Ok({first.receipt: False})
+    assert await inbox.settle("ann", [second.receipt], Done()) == Ok({second.receipt: True})
+
+
+async def test_a_failure_counts_against_the_job_and_a_success_clears_it(
+    door: Scheduler, inbox: Inbox, hands: Hands, clock: HandClock
+) -> None:
+    job = await remind(door)
+    clock.advance(minutes=1)
+    await hands.all()
+    await inbox.settle("ann", [(await read(inbox))[0].receipt], Failed("no such room"))
+    failed = await look(door, job)
+    assert (failed.failures_in_row, failed.failure_count, failed.last_error) == (1, 1, "no such room")
+    clock.advance(minutes=1)
+    await hands.all()
+    await inbox.settle("ann", [(await read(inbox))[0].receipt], Done())
+    assert (await look(door, job)).failures_in_row == 0
+
+
+async def test_a_snoozed_prompt_comes_back_when_it_said(
+    door: Scheduler, inbox: Inbox, hands: Hands, clock: HandClock, sql: asyncpg.Connection
+) -> None:
+    await remind(door)
+    clock.advance(minutes=1)
+    await hands.all()
+    [item] = await read(inbox)
+    await inbox.settle("ann", [item.receipt], Snoozed(timedelta(hours=1)))
+    clock.advance(minutes=59)
+    assert await read(inbox) == []
+    clock.advance(minutes=1)
+    assert [again.attempt for again in await read(inbox)] == [2]
+    assert await sql.fetchval("select outcome from cronty.attempts") == "snoozed"
+
+
+async def test_an_unread_prompt_holds_the_next_one_up_and_that_slot_says_why(
+    door: Scheduler, inbox: Inbox, hands: Hands, clock: HandClock
+) -> None:
+    job = await remind(door)
+    for _ in range(3):
+        clock.advance(minutes=1)
+        await hands.all()
+    assert len(await read(inbox)) == 1
+    runs = await door.list_runs("ann", job.id)
+    assert isinstance(runs, Ok)
+    assert [run.state for run in runs.value] == ["skipped", "skipped", "waiting"]
+
+
+async def test_prompts_that_queue_come_one_after_the_other(
+    door: Scheduler, inbox: Inbox, hands: Hands, clock: HandClock
+) -> None:
+    await remind(door, policy={"overlap": "queue"})
+    for _ in range(2):
+        clock.advance(minutes=1)
+        await hands.all()
+    [first] = await read(inbox)
+    await inbox.settle("ann", [first.receipt], Done())
+    [second] = await read(inbox)
+    assert second.scheduled_for == first.scheduled_for + MINUTE
+
+
+async def test_each_agent_reads_its_own_and_what_is_for_anyone(
+    door: Scheduler, inbox: Inbox, hands: Hands, clock: HandClock
+) -> None:
+    for prompt, agent in (("for anyone", None), ("for claude", "claude"), ("for codex", "codex")):
+        await remind(door, prompt, agent=agent)
+    clock.advance(minutes=1)
+    await hands.all()
+    assert [item.prompt for item in await read(inbox, agent="claude")] == ["for anyone", "for claude"]
+    assert [item.prompt for item in await read(inbox)] == ["for codex"]
+
+
+async def test_nobody_reads_or_settles_what_is_somebody_elses(
+    door: Scheduler, inbox: Inbox, hands: Hands, clock: HandClock
+) -> None:
+    await remind(door)
+    await remind(door, owner="bob")
+    clock.advance(minutes=1)
+    await hands.all()
+    assert await read(inbox, owner="eve") == []
+    [item] = await read(inbox, owner="bob")
+    assert await inbox.settle("ann", [item.receipt], Done()) == Ok({item.receipt: False})
+
+
+async def test_a_cancelled_job_takes_its_prompt_out_of_the_inbox(
+    door: Scheduler, inbox: Inbox, hands: Hands, clock: HandClock
+) -> None:
+    job = await remind(door)
+    clock.advance(minutes=1)
+    await hands.all()
+    await door.cancel("ann", job.id)
+    assert await read(inbox) == []
+
+
+async def test_two_agents_that_read_at_once_never_get_the_same_prompt(
+    door: Scheduler, inbox: Inbox, hands: Hands, clock: HandClock
+) -> None:
+    for number in range(20):
+        await remind(door, f"number {number}")
+    clock.advance(minutes=1)
+    await hands.all()
+    results = await asyncio.gather(*(inbox.read("ann", None, 5) for _ in range(8)))
+    seen = [item.receipt for result in results if isinstance(result, Ok) for item in result.value]
+    assert len(seen) == len(set(seen)) == 20
+
+
+async def test_waiting_for_a_prompt_ends_when_one_comes(
+    door: Scheduler, inbox: Inbox, hands: Hands, clock: HandClock
+) -> None:
+    await remind(door)
+    waiting = asyncio.create_task(inbox.read("ann", wait=timedelta(seconds=20)))
+    await asyncio.sleep(0)
+    clock.advance(minutes=1)
+    await hands.all()
+    result = await asyncio.wait_for(waiting, 10)
+    assert isinstance(result, Ok)
+    assert len(result.value) == 1
+
+
+@pytest.mark.parametrize(("limit", "wait"), [(0, 0), (101, 0), (1, 21), (1, -1)])
+async def test_what_cannot_be_asked_is_refused(inbox: Inbox, limit: int, wait: int) -> None:
+    assert isinstance(await inbox.read("ann", None, limit, timedelta(seconds=wait)), Err)
+
+
+def test_a_receipt_says_which_run_and_which_reading() -> None:
+    assert read_receipt(receipt(7, START, 3)) == (7, START, 3)
+    assert read_receipt(receipt(7, START, 3).split("#")[0]) == (7, START, None)
+    for odd in ("", "run_7", "run_x_1#1", "job_7_1", "run_99999999999999999999_1", "run_1_1#"):
+        assert read_receipt(odd) is None
