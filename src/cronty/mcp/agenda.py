@@ -1,0 +1,176 @@
+"""The agenda dialect (second seed): prompts that an agent leaves for itself or for another."""
+
+from typing import Annotated, Final
+
+from mcp.types import CallToolResult
+from pydantic import Field
+
+from cronty.jobs.answers import moment_text
+from cronty.jobs.job import STATUSES, Job
+from cronty.jobs.result import Err
+from cronty.mcp.answers import answer, local_text, sentence
+from cronty.mcp.desk import Desk
+from cronty.mcp.moments import read_span
+from cronty.mcp.shapes import AgendaChange, AgendaList
+from cronty.mcp.tool import Spec
+from cronty.scheduler.agenda import NOT_PENDING, When
+from cronty.timing import Once
+from cronty.timing.describe import describe
+
+ACCEPTED: Final = (
+    'Accepted are ISO 8601 ("2027-01-31T09:00:00+01:00", or without an offset in timezone), times in words '
+    '("tomorrow at 9:00", "in 2h30m", "next Friday 17:00"), and rules ("every weekday at 8:30").'
+)
+TaskNumber = Annotated[int, Field(description="The task's number, as schedule or schedule_list gave it.")]
+At = Annotated[str, Field(description='When: ISO 8601 or words, e.g. "tomorrow at 9:00", "every weekday at 8:30".')]
+
+
+class AgendaTools:
+    """Texts for the model, the same rows beside them."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    def specs(self) -> list[Spec]:
+        return [
+            Spec(self.schedule, "Put a prompt on the agenda", "agenda"),
+            Spec(self.schedule_list, "List the agenda", "agenda", read_only=True),
+            Spec(self.schedule_edit, "Change an agenda item", "agenda", destructive=True, idempotent=True),
+            Spec(self.schedule_cancel, "Cancel an agenda item", "agenda", destructive=True, idempotent=True),
+        ]
+
+    async def schedule(
+        self,
+        at: At,
+        prompt: Annotated[str, Field(description="What the agent is to do then, complete in itself.")],
+        agent: Annotated[
+            str | None, Field(description="Which agent it is for. Default: whichever reads the inbox first.")
+        ] = None,
+        timezone: Annotated[
+            str | None, Field(description="IANA time zone of at. Default: the owner's, else UTC.")
+        ] = None,
+        every: Annotated[str | None, Field(description='Repeat from at on, e.g. "2h", "1 day".')] = None,
+        cron: Annotated[str | None, Field(description="Repeat by cron from at on, e.g. 0 9 * * 1-5.")] = None,
+    ) -> Annotated[CallToolResult, AgendaChange]:
+        """Schedule a prompt for an agent (yourself or another): it lands in the inbox at that time and waits there
+        until it is read with read_inbox. Use it to act later. For a reminder to a person's phone use
+        schedule_notification. Example: {"at": "every weekday at 8:00", "prompt": "Look at my pull requests."}"""
+        if every is not None and cron is not None:
+            return _error("Give every or cron, not both.")
+        when, starts_at = _when(at, every, cron)
+        desk = self._desk
+        result = await desk.ask(
+            desk.agenda.add(desk.owner, prompt, when, agent=agent, timezone=timezone, starts_at=starts_at)
+        )
+        if isinstance(result, Err):
+            return _unread(at, result)
+        job = result.value
+        return answer({"task": _row(job)}, f'Scheduled task #{job.id} for {_time(job)}: "{_cut(_prompt(job), 80)}"')
+
+    async def schedule_list(
+        self,
+        status: Annotated[str, Field(description="pending, running, completed, failed or cancelled.")] = "pending",
+        from_: Annotated[str | None, Field(description="Only from this time or date on.")] = None,
+        to: Annotated[str | None, Field(description="Only up to and including this time or date.")] = None,
+    ) -> Annotated[CallToolResult, AgendaList]:
+        """List the agenda (scheduled prompts) by status and date range, soonest first.
+        Example: {"from": "2027-01-31", "to": "2027-02-06"}"""
+        desk = self._desk
+        if status not in STATUSES:
+            return _error(f'unknown status "{status}". Use one of: {", ".join(STATUSES)}.')
+        span = await desk.ask(read_span(desk, from_, to))
+        if isinstance(span, Err):
+            return _error(sentence(span))
+        result = await desk.ask(desk.agenda.list(desk.owner, status, span.value.since, span.value.until))
+        if isinstance(result, Err):
+            return _error(sentence(result))
+        jobs = result.value
+        rows = {"tasks": [_row(job) for job in jobs[:_MOST]], "count": len(jobs)}
+        if not jobs:
+            return answer(rows, "No scheduled tasks found matching filters.")
+        lines = [f"#{job.id}  {_time(job)}  [{job.status}]  {_cut(_prompt(job), 60)}" for job in jobs[:_MOST]]
+        if len(jobs) > _MOST:
+            lines.append(f"… and {len(jobs) - _MOST} more: narrow it down with from and to.")
+        return answer(rows, "\n".join(lines))
+
+    async def schedule_edit(
+        self,
+        id: TaskNumber,
+        at: Annotated[str | None, Field(description="A new time, as in schedule.")] = None,
+        prompt: Annotated[str | None, Field(description="A new prompt.")] = None,
+    ) -> Annotated[CallToolResult, AgendaChange]:
+        """Change the time or the prompt of a pending agenda item; give at least one.
+        Example: {"id": 12, "at": "tomorrow at 10:00"}"""
+        if at is None and prompt is None:
+            return _error("nothing to change: give at, prompt, or both.")
+        desk = self._desk
+        shown = await desk.ask(desk.door.show(desk.owner, id))
+        repeats = not isinstance(shown, Err) and not isinstance(shown.value.trigger, Once)
+        if at is not None and repeats and not at.strip().lower().startswith("every"):
+            return _error(f"task #{id} repeats: say a rule (every weekday at 9:00), or schedule a new task.")
+        result = await desk.ask(desk.agenda.edit(desk.owner, id, prompt, None if at is None else _when(at)[0]))
+        if result is NOT_PENDING:
+            return _error(f"Task #{id} not found or not editable (only pending tasks can be edited).", plain=True)
+        if isinstance(result, Err):
+            return _unread(at or "", result)
+        job = result.value
+        return answer({"task": _row(job)}, f'Updated task #{id}: {_time(job)}: "{_cut(_prompt(job), 80)}"')
+
+    async def schedule_cancel(self, id: TaskNumber) -> Annotated[CallToolResult, AgendaChange]:
+        """Cancel a pending agenda item (scheduled prompt) by its number. Example: {"id": 12}"""
+        result = await self._desk.ask(self._desk.agenda.cancel(self._desk.owner, id))
+        if result is NOT_PENDING:
+            return _error(f"Task #{id} not found or not editable (only pending tasks can be cancelled).", plain=True)
+        if isinstance(result, Err):
+            return _error(sentence(result))
+        return answer({"task": _row(result.value)}, f"Cancelled task #{id}.")
+
+
+_MOST: Final = 100
+
+
+def _when(at: str, every: str | None = None, cron: str | None = None) -> tuple[When, str | None]:
+    """A trigger, and where it starts if `at` is only its start."""
+    if cron is not None:
+        return ("cron", {"expression": cron}), at
+    if every is not None:
+        text = every.strip()
+        return ("words", {"text": text if text.lower().startswith("every") else f"every {text}"}), at
+    return ("words", {"text": at}), None
+
+
+def _prompt(job: Job) -> str:
+    return str(job.action.kwargs.get("prompt", ""))
+
+
+def _cut(text: str, length: int) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= length else line[: length - 1] + "…"
+
+
+def _time(job: Job) -> str:
+    return local_text(job.fire_at, job.zone) if job.fire_at else "no time"
+
+
+def _row(job: Job) -> dict[str, object]:
+    return {
+        "id": job.id,
+        "at": moment_text(job.fire_at, job.zone),
+        "status": job.status,
+        "prompt": _prompt(job),
+        "agent": job.action.kwargs.get("agent"),
+        "schedule": describe(job.trigger, job.zone),
+        "timezone": job.zone,
+    }
+
+
+def _error(text: str, *, plain: bool = False) -> CallToolResult:
+    said = text if plain else f"Error: {text}"
+    return answer({"error": said}, said)
+
+
+def _unread(at: str, err: Err) -> CallToolResult:
+    """A time that can't be read is said in the seed's words; anything else speaks for itself."""
+    if err.code == "bad_trigger" and err.message.startswith("Can't read"):
+        return _error(f'could not parse "{at}" as a date/time. {ACCEPTED}')
+    return _error(sentence(err))

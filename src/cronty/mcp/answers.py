@@ -1,0 +1,42 @@
+"""How tools answer: data that stands alone, as text and as structured content; errors as sentences."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import NoReturn
+
+import orjson
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp.types import CallToolResult, TextContent
+
+from cronty.jobs.result import Err
+from cronty.timing import zone
+
+type Answer = Mapping[str, object]
+
+
+def answer(data: Answer, text: str | None = None) -> CallToolResult:
+    """The same facts twice: clients differ in which one the model gets to see."""
+    said = text if text is not None else orjson.dumps(data).decode()
+    return CallToolResult(content=[TextContent(type="text", text=said)], structured_content=dict(data))
+
+
+def sentence(err: Err) -> str:
+    """What was wrong and what to do next."""
+    return f"{err.message.rstrip('.')}. {err.hint}" if err.hint else err.message
+
+
+def as_error(err: Err) -> CallToolResult:
+    """An expected outcome in the manner of the third seed: an ordinary result with the key `error`."""
+    return answer({"error": err.message, "hint": err.hint} if err.hint else {"error": err.message})
+
+
+def refuse(message: str) -> NoReturn:
+    """A tool error, for the model to read and mend."""
+    raise ToolError(message)
+
+
+def local_text(moment: datetime, zone_name: str) -> str:
+    """A moment as people say it, with the zone it is said in: `Mon 16 Nov 2026 09:00, Europe/Berlin`."""
+    local = moment.astimezone(zone(zone_name))
+    clock = f"{local:%H:%M:%S}" if local.second else f"{local:%H:%M}"
+    return f"{local:%a} {local.day} {local:%b %Y} {clock}, {zone_name}"

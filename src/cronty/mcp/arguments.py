@@ -1,0 +1,137 @@
+"""From what models send to what a tool takes: certain meanings are accepted, anything else gets a short sentence.
+
+Models quote numbers, write lists and objects as JSON text, send null for what they leave out and mistype names.
+Each parameter is held against the tool's own input schema, so that this is said once, for all tools.
+"""
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from typing import Any, Final, cast
+
+import orjson
+
+type Schema = Mapping[str, Any]
+
+_TRUE: Final = frozenset({"true", "yes", "on", "1"})
+_FALSE: Final = frozenset({"false", "no", "off", "0"})
+_KINDS: Final = {
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "true or false",
+    "array": "a list",
+    "object": "an object",
+    "string": "a text",
+}
+
+
+class BadArguments(ValueError):
+    """What can't be understood, as a sentence for the model."""
+
+
+def fit(schema: Schema, arguments: Mapping[str, object]) -> dict[str, object]:
+    """The arguments as the schema has them; what is null counts as left out."""
+    properties = cast("Mapping[str, Schema]", schema.get("properties", {}))
+    fitted: dict[str, object] = {}
+    for name, value in arguments.items():
+        if name not in properties:
+            raise BadArguments(_unknown(name, list(properties)))
+        if value is not None:
+            fitted[name] = _value(name, properties[name], value)
+    for name in cast("list[str]", schema.get("required", [])):
+        if name not in fitted:
+            raise BadArguments(f"{name} is required: {_first_sentence(properties[name])}")
+    return fitted
+
+
+def _unknown(name: str, known: list[str]) -> str:
+    near = get_close_matches(name, known, 1)
+    meant = f" Did you mean {near[0]}?" if near else ""
+    return f"Unknown parameter: {name}.{meant} Known are: {', '.join(known) or 'none'}."
+
+
+def _first_sentence(schema: Schema) -> str:
+    text = str(schema.get("description", "it has no default"))
+    end = text.find(". ")
+    return text if end < 0 else text[: end + 1]
+
+
+def _value(name: str, schema: Schema, value: object) -> object:
+    kind = schema.get("type")
+    if not isinstance(kind, str):
+        return value
+    fitted = _as_kind(kind, schema, value)
+    if fitted is None:
+        raise BadArguments(f"{name} must be {_KINDS[kind]}, not {_shown(value)}. It is: {_first_sentence(schema)}")
+    choices = cast("list[str]", schema.get("enum", []))
+    if choices and fitted not in choices:
+        same = [choice for choice in choices if isinstance(fitted, str) and choice == fitted.strip().lower()]
+        if not same:
+            raise BadArguments(f"{name} is {_shown(value)}; use one of: {', '.join(map(str, choices))}.")
+        fitted = same[0]
+    return fitted
+
+
+def _as_kind(kind: str, schema: Schema, value: object) -> object | None:
+    """The value as this kind, or None if that isn't certain."""
+    match kind:
+        case "integer" | "number":
+            return _number(kind, value)
+        case "boolean":
+            return _truth(value)
+        case "array":
+            return _list(schema, value)
+        case "object":
+            found = _parsed(value)
+            return cast("object", found) if isinstance(found, dict) else None
+        case _:
+            if isinstance(value, bool) or not isinstance(value, str | int | float):
+                return None
+            return str(value)
+
+
+def _number(kind: str, value: object) -> int | float | None:
+    if isinstance(value, str):
+        try:
+            value = float(value) if any(mark in value for mark in ".eE") else int(value)
+        except ValueError:
+            return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or value != value or abs(value) > 2**53:
+        return None
+    if kind == "integer":
+        return int(value) if value == int(value) else None
+    return value
+
+
+def _truth(value: object) -> bool | None:
+    if isinstance(value, bool):
+        return value
+    text = str(value).strip().lower() if isinstance(value, str | int) else ""
+    return True if text in _TRUE else False if text in _FALSE else None
+
+
+def _list(schema: Schema, value: object) -> list[object] | None:
+    found = _parsed(value)
+    if isinstance(found, list):
+        return cast("list[object]", found)
+    items = cast("Schema", schema.get("items", {}))
+    if not isinstance(found, str) or items.get("type") != "string":
+        return None
+    return [part.strip() for part in found.split(",") if part.strip()]
+
+
+def _parsed(value: object) -> object:
+    """JSON that came as text; anything else as it is."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return orjson.loads(value)
+    except orjson.JSONDecodeError:
+        return value
+
+
+def _shown(value: object) -> str:
+    try:
+        text = orjson.dumps(value).decode()
+    except TypeError:
+        text = repr(value)
+    return text if len(text) <= 80 else text[:79] + "…"

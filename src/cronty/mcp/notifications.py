@@ -1,0 +1,309 @@
+"""The notifications dialect (first seed): reminders to a phone."""
+
+import re
+from datetime import datetime
+from typing import Annotated, Any, Final
+
+from mcp.types import CallToolResult
+from pydantic import Field
+
+from cronty.jobs.action import Action
+from cronty.jobs.answers import moment_text
+from cronty.jobs.ids import schedule_id_text
+from cronty.jobs.job import Job
+from cronty.jobs.result import Err
+from cronty.mcp.answers import answer, local_text, refuse, sentence
+from cronty.mcp.desk import Desk
+from cronty.mcp.shapes import Acted, Notifications, Notified, Pushed
+from cronty.mcp.tool import Spec
+from cronty.scheduler import JobRequest
+from cronty.scheduler.agenda import title as title_of
+from cronty.store.job_store import Filter
+from cronty.timing import BadTrigger, Cron, zone
+from cronty.timing.describe import describe
+
+MOST_SHOWN: Final = 100
+
+_DELAY: Final = re.compile(r"(?:\d+d)?(?:\d+h)?(?:\d+m)?(?:\d+s)?", re.ASCII)
+_TOPIC: Final = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+_CLOCK: Final = re.compile(r"\d{1,2}:\d{2}(?::\d{2})?", re.ASCII)
+_MODES: Final = (
+    'Give exactly one of: datetime ("2027-01-31T09:00:00+01:00"), time with timezone ("09:00", "Europe/Berlin"), '
+    'or delay ("2h30m").'
+)
+
+ScheduleId = Annotated[
+    str, Field(description="The schedule's id, as it was given on creation or by list_scheduled_notifications.")
+]
+Message = Annotated[str, Field(description="What the notification says.")]
+Topic = Annotated[
+    str,
+    Field(description="The ntfy topic it goes to: lowercase letters and digits with single dashes, e.g. ann-phone."),
+]
+
+
+class NotificationTools:
+    """Jobs whose action is `notify`, in the shapes of the first seed."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    def specs(self) -> list[Spec]:
+        return [
+            Spec(self.schedule_notification, "Remind once", "notifications"),
+            Spec(self.schedule_cron_notification, "Remind again and again", "notifications"),
+            Spec(self.list_scheduled_notifications, "List reminders", "notifications", read_only=True),
+            Spec(self.pause_schedule, "Pause a schedule", "notifications", idempotent=True),
+            Spec(self.resume_schedule, "Resume a schedule", "notifications", idempotent=True),
+            Spec(self.delete_schedule, "Delete a schedule", "notifications", destructive=True, idempotent=True),
+            Spec(self.send_push_notification, "Notify now", "notifications", open_world=True),
+        ]
+
+    async def schedule_notification(
+        self,
+        message: Message,
+        notification_topic: Topic,
+        datetime: Annotated[
+            str | None, Field(description="The moment, ISO 8601 with an offset: 2027-01-31T09:00:00+01:00.")
+        ] = None,
+        time: Annotated[str | None, Field(description="Time of day HH:MM; needs timezone.")] = None,
+        date: Annotated[
+            str | None, Field(description="Date YYYY-MM-DD for time. Default: today in that timezone.")
+        ] = None,
+        timezone: Annotated[str | None, Field(description="IANA time zone of time, e.g. Europe/Berlin.")] = None,
+        delay: Annotated[str | None, Field(description="How long from now, e.g. 1d2h30m5s, 2h, 45m.")] = None,
+    ) -> Annotated[CallToolResult, Notified]:
+        """Schedule a one-off reminder: a push notification to a phone at one moment. Use it for "remind me tomorrow
+        at 9". For a recurring reminder use schedule_cron_notification, to send now send_push_notification.
+        Say when in exactly one way: datetime, time with timezone, or delay.
+        Example: {"message": "Call mum", "notification_topic": "ann-phone", "time": "18:00",
+        "timezone": "Europe/Berlin"}"""
+        run_at = await self._moment(datetime, time, date, timezone, delay)
+        job = await self._schedule(message, notification_topic, "once", {"run_at": run_at}, timezone, None)
+        when = job.next_slot or job.fire_at
+        assert when is not None
+        number = schedule_id_text(job.id)
+        facts = {"success": True, "message_id": number, "schedule_id": number}
+        facts |= {"delay": delay.strip()} if delay is not None else {}
+        facts |= {"scheduled_time": moment_text(when, job.zone)}
+        return answer({**facts, "confirmation": f"Notification scheduled for {local_text(when, job.zone)}."})
+
+    async def schedule_cron_notification(
+        self,
+        message: Message,
+        notification_topic: Topic,
+        cron: Annotated[
+            str, Field(description="Five fields: minute hour day-of-month month day-of-week, e.g. 0 9 * * 1-5.")
+        ],
+        timezone: Annotated[str, Field(description="IANA time zone the cron is meant in, e.g. Europe/Berlin.")],
+        label: Annotated[str | None, Field(description="A name to find it by. Default: the message.")] = None,
+    ) -> Annotated[CallToolResult, Notified]:
+        """Schedule a recurring reminder: a push notification to a phone on a cron schedule in a time zone, right
+        across clock changes. Unsure about the cron? preview_schedule shows what it means.
+        Example: {"message": "Stand-up", "notification_topic": "ann-phone", "cron": "30 8 * * 1-5",
+        "timezone": "Europe/Berlin"}"""
+        expression = _without_zone(cron, timezone)
+        job = await self._schedule(
+            message, notification_topic, "cron", {"expression": expression}, timezone, label or None
+        )
+        words = describe(job.trigger, job.zone)
+        first = f" First: {local_text(job.next_slot, job.zone)}." if job.next_slot else ""
+        return answer(
+            {
+                "success": True,
+                "schedule_id": schedule_id_text(job.id),
+                "cron": f"CRON_TZ={job.zone} {expression}",
+                "schedule": words,
+                "confirmation": f"Notification scheduled: {words}.{first}",
+            }
+        )
+
+    async def list_scheduled_notifications(
+        self, notification_topic: Annotated[str | None, Field(description="Only this topic. Default: all.")] = None
+    ) -> Annotated[CallToolResult, Notifications]:
+        """List the reminders (push notifications) that are still to come, one-off and recurring, with their ids."""
+        found: list[Job] = []
+        for status in ("pending", "running"):
+            wanted = Filter(status, task="notify", topic=notification_topic)
+            result = await self._desk.ask(self._desk.door.list_jobs(self._desk.owner, wanted, 1000))
+            if isinstance(result, Err):
+                refuse(sentence(result))
+            found += [job for job in result.value.jobs if job.next_slot is not None or job.state == "paused"]
+        facts: dict[str, object] = {
+            "schedules": [shown_notification(job) for job in found[:MOST_SHOWN]],
+            "count": len(found),
+        }
+        if len(found) > MOST_SHOWN:
+            facts["note"] = f"The next {MOST_SHOWN} are shown; name a notification_topic to see fewer."
+        return answer(facts)
+
+    async def pause_schedule(self, schedule_id: ScheduleId) -> Annotated[CallToolResult, Acted]:
+        """Pause a schedule (reminder, prompt or job): nothing fires until resume_schedule. Repeatable."""
+        result = await self._desk.ask(self._desk.door.pause(self._desk.owner, schedule_id))
+        if isinstance(result, Err):
+            return _failed(schedule_id, result)
+        confirmation = f"Schedule {schedule_id} paused; resume_schedule lets it go on."
+        return answer({"success": True, "schedule_id": schedule_id, "paused": True, "confirmation": confirmation})
+
+    async def resume_schedule(self, schedule_id: ScheduleId) -> Annotated[CallToolResult, Acted]:
+        """Resume a paused schedule with its next future time; what came up meanwhile is skipped. Repeatable."""
+        result = await self._desk.ask(self._desk.door.resume(self._desk.owner, schedule_id))
+        if isinstance(result, Err):
+            return _failed(schedule_id, result)
+        job = result.value
+        coming = f"next: {local_text(job.next_slot, job.zone)}" if job.next_slot else "nothing is left of it"
+        confirmation = f"Schedule {schedule_id} resumed; {coming}."
+        return answer({"success": True, "schedule_id": schedule_id, "paused": False, "confirmation": confirmation})
+
+    async def delete_schedule(
+        self,
+        schedule_id: Annotated[
+            str,
+            Field(description="The schedule ID to delete. This ID is returned when creating a schedule."),
+        ],
+    ) -> Annotated[CallToolResult, Acted]:
+        """Delete a schedule (reminder, prompt or job) for good by its ID: it stops firing and can't be recovered;
+        the history of its runs is kept. To stop it for a while use pause_schedule. Only ask the user for the ID
+        if neither the conversation nor list_scheduled_notifications has it. Example: {"schedule_id": "scd_abc123"}"""
+        result = await self._desk.ask(self._desk.door.delete(self._desk.owner, schedule_id))
+        if isinstance(result, Err):
+            return _failed(schedule_id, result)
+        confirmation = f"Schedule {schedule_id} deleted successfully"
+        return answer({"success": True, "schedule_id": schedule_id, "confirmation": confirmation})
+
+    async def send_push_notification(
+        self,
+        message: Message,
+        notification_topic: Topic,
+        title: Annotated[str | None, Field(description="A headline.")] = None,
+        priority: Annotated[int | None, Field(description="1 (silent) to 5 (urgent). Default 3.")] = None,
+        tags: Annotated[list[str] | None, Field(description="Labels or emoji short codes, e.g. warning.")] = None,
+        markdown: Annotated[bool, Field(description="Whether the message is Markdown.")] = False,
+        click: Annotated[str | None, Field(description="A link to open when it is tapped.")] = None,
+        icon: Annotated[str | None, Field(description="Link to a picture shown beside it.")] = None,
+        attach: Annotated[str | None, Field(description="Link to a file to attach.")] = None,
+        filename: Annotated[str | None, Field(description="The attachment's name.")] = None,
+        actions: Annotated[
+            list[dict[str, Any]] | None, Field(description="Up to three buttons, as ntfy describes them.")
+        ] = None,
+    ) -> Annotated[CallToolResult, Pushed]:
+        """Send a push notification to a phone right now. For later use schedule_notification.
+        Example: {"message": "Build is green", "notification_topic": "ann-phone", "priority": 4}"""
+        _check_topic(notification_topic)
+        fields = {"title": title, "priority": priority, "tags": tags, "markdown": markdown, "click": click}
+        fields |= {"icon": icon, "attach": attach, "filename": filename, "actions": actions}
+        given = {name: value for name, value in fields.items() if value}
+        facts = await self._desk.backend.push(message=message, topic=notification_topic, **given)
+        confirmation = f"Notification sent to {notification_topic}."
+        return answer({"success": True, "id": str(facts.get("id", "")), "confirmation": confirmation})
+
+    async def _moment(
+        self, moment: str | None, clock: str | None, date: str | None, timezone: str | None, delay: str | None
+    ) -> str:
+        """The one moment that was said, as the door reads it."""
+        said = [name for name, value in (("datetime", moment), ("time", clock), ("delay", delay)) if value is not None]
+        if len(said) != 1:
+            refuse(f"{'Nothing says when' if not said else 'Said more than once: ' + ' and '.join(said)}. {_MODES}")
+        if delay is not None:
+            if not delay.strip() or not _DELAY.fullmatch(delay.strip().lower()):
+                refuse(f'Invalid delay: "{delay}". Use days, hours, minutes, seconds in that order, as in 1d2h30m5s.')
+            return f"in {delay.strip().lower()}"
+        if clock is not None:
+            return await self._local(clock, date, timezone)
+        assert moment is not None
+        _check_offset(moment)
+        return moment
+
+    async def _local(self, clock: str, date: str | None, timezone: str | None) -> str:
+        """A local time without its offset: the zone goes along separately."""
+        if timezone is None:
+            refuse(f'time "{clock}" needs a timezone, as in "timezone": "Europe/Berlin".')
+        if not _CLOCK.fullmatch(clock.strip()):
+            refuse(f'Invalid time: "{clock}". Use HH:MM on a 24-hour clock, as in 09:00.')
+        now, _ = await self._desk.door.clock(self._desk.owner)
+        try:
+            today = now.astimezone(zone(timezone)).date().isoformat()
+        except BadTrigger as bad:
+            refuse(str(bad))
+        text = f"{date.strip() if date else today}T{clock.strip().zfill(5)}"
+        try:
+            datetime.fromisoformat(text)
+        except ValueError:
+            refuse(f'Invalid date or time: "{date or today} {clock}". Use YYYY-MM-DD and HH:MM.')
+        return text
+
+    async def _schedule(
+        self,
+        message: str,
+        topic: str,
+        kind: str,
+        config: dict[str, object],
+        timezone: str | None,
+        label: str | None,
+    ) -> Job:
+        _check_topic(topic)
+        if not message.strip():
+            refuse("The message is empty. Say what the notification is to say.")
+        action = Action("notify", (), {"message": message, "topic": topic})
+        request = JobRequest(label or title_of(message), action, kind, config, timezone=timezone)
+        result = await self._desk.ask(self._desk.door.schedule(self._desk.owner, request))
+        if isinstance(result, Err):
+            refuse(sentence(result))
+        return result.value
+
+
+def _check_topic(topic: str) -> None:
+    if not _TOPIC.fullmatch(topic) or len(topic) > 64:
+        refuse(
+            f'Invalid notification_topic: "{topic[:80]}". Use up to 64 lowercase letters and digits with single '
+            "dashes, as in ann-phone."
+        )
+
+
+def _check_offset(moment: str) -> None:
+    try:
+        naive = datetime.fromisoformat(moment.strip()).utcoffset() is None
+    except ValueError:
+        return  # not ISO 8601: words, or nothing at all; the door says which
+    if naive:
+        refuse(
+            f'datetime "{moment}" has no offset, so it could be any of 38 moments. Add one, as in '
+            f'"{moment.strip()}+01:00", or give time, date and timezone instead.'
+        )
+
+
+def _without_zone(cron: str, timezone: str) -> str:
+    """The five fields; a `CRON_TZ=` before them has to agree with the zone."""
+    head, _, rest = cron.strip().partition(" ")
+    name, _, value = head.partition("=")
+    if name not in ("CRON_TZ", "TZ"):
+        return cron.strip()
+    if value != timezone:
+        refuse(f'The cron says {value} and timezone says {timezone}. Give "{rest.strip()}" and one timezone.')
+    return rest.strip()
+
+
+def _failed(schedule_id: str, err: Err) -> CallToolResult:
+    """An expected failure in the first seed's manner: an ordinary result."""
+    if err.code == "not_found":
+        text = f"Schedule not found: {schedule_id}. It may have already been deleted or the ID is incorrect."
+    else:
+        text = sentence(err)
+    return answer({"success": False, "schedule_id": schedule_id, "error": text})
+
+
+def shown_notification(job: Job) -> dict[str, object]:
+    kwargs = job.action.kwargs
+    return {
+        "schedule_id": schedule_id_text(job.id),
+        "type": job.trigger_type,
+        "cron_expression": job.trigger.expression if isinstance(job.trigger, Cron) else None,
+        "schedule": describe(job.trigger, job.zone),
+        "timezone": job.zone,
+        "notification_topic": kwargs.get("topic"),
+        "label": job.name,
+        "paused": job.state == "paused",
+        "next_occurrence": moment_text(job.next_slot, job.zone),
+        "last_occurrence": moment_text(job.last_run, job.zone),
+        "notification_body": kwargs.get("message"),
+    }

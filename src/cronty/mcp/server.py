@@ -1,0 +1,92 @@
+"""The MCP server: which tools there are, and the one place where their arguments and faults are handled."""
+
+import logging
+from collections.abc import Iterable, Sequence
+from importlib.metadata import version
+from typing import Any, Final, get_args
+
+from mcp.server import MCPServer
+from mcp.server.caching import CacheHint
+from mcp.server.mcpserver import Context
+from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
+from mcp.types import CallToolResult, InputRequiredResult, TextContent
+
+from cronty.mcp.agenda import AgendaTools
+from cronty.mcp.answers import sentence
+from cronty.mcp.arguments import BadArguments, fit
+from cronty.mcp.clock import ClockTools
+from cronty.mcp.desk import AWAY, Desk
+from cronty.mcp.inbox import InboxTools
+from cronty.mcp.jobs import JobTools
+from cronty.mcp.notifications import NotificationTools
+from cronty.mcp.prompts import add_prompts
+from cronty.mcp.resources import add_resources
+from cronty.mcp.tool import RENAMED, Group, Spec, make_tool
+from cronty.mcp.watch import Watch
+from cronty.store.database import StoreUnavailable
+
+GROUPS: Final[tuple[Group, ...]] = get_args(Group.__value__)
+INSTRUCTIONS: Final = (
+    "Cronty schedules things for later and keeps doing so when every client is closed. Reminders to a phone: "
+    "schedule_notification (once), schedule_cron_notification (recurring). Prompts for an agent: schedule; they "
+    "arrive in read_inbox. Registered tasks and webhooks: schedule_job. Times may be said in words "
+    '("every weekday at 8:30"); preview_schedule shows what they mean. Call read_inbox when a conversation begins.'
+)
+_IN_PYTHON: Final = {outside: inside for inside, outside in RENAMED.items()}
+
+log = logging.getLogger("cronty.mcp")
+
+
+class CrontyServer(MCPServer[Any]):
+    """One server object for stdio and HTTP, for both eras of the protocol."""
+
+    def __init__(self, desk: Desk, groups: Sequence[Group] = GROUPS) -> None:
+        self._desk = desk
+        self._specs = {spec.name: spec for spec in all_specs(desk) if spec.group in {*groups, "time"}}
+        tools = [make_tool(spec) for spec in self._specs.values()]
+        self._schemas = {tool.name: tool.parameters for tool in tools}
+        watch = Watch(desk)
+        super().__init__(
+            "cronty",
+            title="Cronty",
+            version=version("cronty"),
+            instructions=INSTRUCTIONS,
+            tools=tools,
+            subscriptions=watch,
+            middleware=[watch.middleware],
+            cache_hints={"tools/list": CacheHint(ttl_ms=300_000, scope="public")},
+            log_level="WARNING",
+        )
+        add_resources(self, desk)
+        add_prompts(self)
+
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
+    ) -> CallToolResult | InputRequiredResult:
+        spec = self._specs.get(name)
+        if spec is None:
+            return tool_error(f"Unknown tool: {name}. There are: {', '.join(self._specs)}.")
+        try:
+            given = arguments if spec.tidy is None else spec.tidy(arguments)
+            fitted = fit(self._schemas[name], given)
+            await self._desk.ready()
+            return await super().call_tool(name, {_IN_PYTHON.get(key, key): fitted[key] for key in fitted}, context)
+        except BadArguments as bad:
+            return tool_error(str(bad))
+        except UnexpectedToolError as fault:
+            if isinstance(fault.__cause__, StoreUnavailable):
+                return tool_error(sentence(AWAY))
+            log.exception("tool %s failed", name)
+            return tool_error(f"{name} failed because of a fault in Cronty; nothing is known about its effect.")
+        except ToolError as refused:
+            return tool_error(str(refused.__cause__ or refused))
+
+
+def tool_error(text: str) -> CallToolResult:
+    return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
+
+
+def all_specs(desk: Desk) -> Iterable[Spec]:
+    """Every tool, always in this order."""
+    for dialect in (JobTools, NotificationTools, AgendaTools, InboxTools, ClockTools):
+        yield from dialect(desk).specs()

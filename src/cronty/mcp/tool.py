@@ -1,0 +1,80 @@
+"""A tool as the SDK wants it, from a function: slim schemas, all four hints, forgiving arguments."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal, cast
+
+from mcp.server.mcpserver.tools import Tool
+from mcp.types import ToolAnnotations
+
+type Group = Literal["jobs", "notifications", "agenda", "inbox", "time"]
+type Tidy = Callable[[Mapping[str, object]], dict[str, object]]
+
+RENAMED: Final = {"from_": "from"}
+"""Parameters whose name is a word of Python's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """A tool in a line; its description is the function's docstring, its parameters are the function's."""
+
+    function: Callable[..., Any]
+    title: str
+    group: Group
+    read_only: bool = False
+    destructive: bool = False
+    idempotent: bool = False
+    open_world: bool = False
+    tidy: Tidy | None = None
+
+    @property
+    def name(self) -> str:
+        return self.function.__name__
+
+
+def make_tool(spec: Spec) -> Tool:
+    hints = ToolAnnotations(
+        read_only_hint=spec.read_only,
+        destructive_hint=spec.destructive,
+        idempotent_hint=spec.idempotent or spec.read_only,
+        open_world_hint=spec.open_world,
+    )
+    described = " ".join(line.strip() for line in (spec.function.__doc__ or "").strip().splitlines())
+    tool = Tool.from_function(spec.function, title=spec.title, description=described, annotations=hints)
+    tool.parameters = _input_schema(tool.parameters)
+    if tool.fn_metadata.output_schema is not None:
+        tool.fn_metadata.output_schema = cast("dict[str, Any]", _slim(tool.fn_metadata.output_schema))
+    return tool
+
+
+def _input_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
+    slim = cast("dict[str, Any]", _slim(schema))
+    properties = slim.get("properties", {})
+    slim["properties"] = {RENAMED.get(name, name): value for name, value in properties.items()}
+    slim["additionalProperties"] = False
+    return slim
+
+
+def _slim(node: object) -> object:
+    """A schema without what only costs tokens: titles, null as a choice, null as the default."""
+    if isinstance(node, list):
+        return [_slim(item) for item in cast("list[object]", node)]
+    if not isinstance(node, dict):
+        return node
+    schema = cast("dict[str, Any]", node)
+    slim = {
+        key: _each(value) if key in ("properties", "$defs") else _slim(value)
+        for key, value in schema.items()
+        if key not in ("title", "additionalProperties") and not (key == "default" and value is None)
+    }
+    choices = cast("Sequence[object]", slim.get("anyOf", ()))
+    rest = [choice for choice in choices if choice != {"type": "null"}]
+    if len(choices) == 2 and len(rest) == 1 and isinstance(rest[0], dict) and "description" in slim:
+        slim.pop("anyOf")
+        slim = {**cast("dict[str, Any]", rest[0]), **slim}
+    return slim
+
+
+def _each(properties: Mapping[str, object]) -> dict[str, object]:
+    """Names of properties are not keywords: a property may well be called `title`."""
+    return {name: _slim(value) for name, value in properties.items()}

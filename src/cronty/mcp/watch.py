@@ -1,0 +1,97 @@
+"""Change notices: who watches `job://…` or `schedules://…` hears when it has changed, in any process.
+
+Nothing is pushed by the engine, whose path stays as short as it is: what somebody watches is looked at once a
+second, and nothing is looked at while nobody watches.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from typing import Any, Final, cast
+
+from mcp.server.context import ServerRequestContext
+from mcp.server.mcpserver.exceptions import ResourceError
+from mcp.server.subscriptions import ResourceUpdated, ServerEvent
+
+from cronty.mcp.desk import Desk
+from cronty.mcp.resources import read_job, read_topic
+
+LOOK_EVERY: Final = 1.0
+
+type Listener = Callable[[ServerEvent], None]
+
+
+class Watch:
+    """A subscription bus that keeps owners apart: a notice reaches only those on whose behalf it was seen."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._listeners: dict[object, tuple[str, Listener]] = {}
+        self._watched: Counter[tuple[str, str]] = Counter()
+        self._seen: dict[tuple[str, str], str] = {}
+        self._looking: asyncio.Task[None] | None = None
+
+    async def publish(self, event: ServerEvent) -> None:
+        self._tell(self._desk.owner, event)
+
+    def subscribe(self, listener: Listener) -> Callable[[], None]:
+        token = object()
+        self._listeners[token] = (self._desk.owner, listener)
+
+        def unsubscribe() -> None:
+            self._listeners.pop(token, None)
+
+        return unsubscribe
+
+    async def middleware(self, ctx: ServerRequestContext[Any, Any], call_next: Callable[..., Awaitable[Any]]) -> Any:
+        """Notes what a listening client watches, for as long as it listens."""
+        if ctx.method != "subscriptions/listen":
+            return await call_next(ctx)
+        await self._desk.ready()
+        owner = self._desk.owner
+        uris = {(owner, uri) for uri in _uris(ctx.params or {})}
+        for key in uris:
+            if key not in self._watched:
+                self._seen[key] = await self._look(*key)
+        self._watched.update(uris)
+        if self._looking is None or self._looking.done():
+            self._looking = asyncio.create_task(self._keep_looking())
+        try:
+            return await call_next(ctx)
+        finally:
+            self._watched.subtract(uris)
+            self._watched += Counter()  # drops what nobody watches any more
+
+    def _tell(self, owner: str, event: ServerEvent) -> None:
+        for listening, listener in list(self._listeners.values()):
+            if listening == owner:
+                listener(event)
+
+    async def _keep_looking(self) -> None:
+        while self._watched:
+            await asyncio.sleep(LOOK_EVERY)
+            for key in list(self._watched):
+                owner, uri = key
+                now = await self._look(owner, uri)
+                if now and now != self._seen.get(key):
+                    self._seen[key] = now
+                    self._tell(owner, ResourceUpdated(uri=uri))
+        self._seen.clear()
+
+    async def _look(self, owner: str, uri: str) -> str:
+        """The resource as its owner would read it; empty while it can't be read."""
+        desk = Desk(self._desk.backend, lambda: owner)
+        kind, _, name = uri.partition("://")
+        with suppress(ResourceError):
+            if kind == "job":
+                return await read_job(desk, name)
+            if kind == "schedules":
+                return await read_topic(desk, name)
+        return "" if kind != "job" else "gone"
+
+
+def _uris(params: Mapping[str, Any]) -> list[str]:
+    notifications = cast("Mapping[str, Any]", params.get("notifications") or {})
+    found = cast("list[object]", notifications.get("resourceSubscriptions") or [])
+    return [str(uri) for uri in found][:100]

@@ -1,0 +1,93 @@
+"""The agenda of the second seed: prompts for an agent, listed by time, changed only while they are pending."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import datetime
+
+from cronty.jobs.action import Action
+from cronty.jobs.job import Job
+from cronty.jobs.result import Err, Ok, Result
+from cronty.scheduler.door import Scheduler
+from cronty.scheduler.requests import JobChanges, JobRequest
+from cronty.store.job_store import Filter
+
+type When = tuple[str, Mapping[str, object]]
+"""A trigger type and its configuration."""
+
+_GONE = frozenset({"not_found", "not_editable", "version_conflict"})
+NOT_PENDING = Err("not_pending", "It isn't there, or it is no longer pending.")
+
+
+class Agenda:
+    """A view of the door: jobs whose action is a prompt."""
+
+    def __init__(self, door: Scheduler) -> None:
+        self._door = door
+
+    async def add(
+        self,
+        owner: str,
+        prompt: str,
+        when: When,
+        *,
+        agent: str | None = None,
+        timezone: str | None = None,
+        starts_at: str | None = None,
+    ) -> Result[Job]:
+        """Put a prompt on the agenda; `agent` None means that it is for whichever reads it first."""
+        if not prompt.strip():
+            return _EMPTY
+        kwargs = {"prompt": prompt} if agent is None else {"prompt": prompt, "agent": agent}
+        request = JobRequest(title(prompt), Action("prompt", (), kwargs), *when, timezone=timezone, starts_at=starts_at)
+        return await self._door.schedule(owner, request)
+
+    async def list(
+        self, owner: str, status: str = "pending", since: datetime | None = None, until: datetime | None = None
+    ) -> Result[list[Job]]:
+        """All items of a status and range, ordered by fire time."""
+        found: list[Job] = []
+        cursor: str | None = None
+        while True:
+            wanted = Filter(status, task="prompt", since=since, until=until)
+            result = await self._door.list_jobs(owner, wanted, 1000, cursor)
+            if isinstance(result, Err):
+                return result
+            found += result.value.jobs
+            cursor = result.value.cursor
+            if cursor is None:
+                return Ok(found)
+
+    async def edit(self, owner: str, number: int, prompt: str | None, when: When | None) -> Result[Job]:
+        """Change what is said, or when; `NOT_PENDING` if there is nothing to edit."""
+        if prompt is not None and not prompt.strip():
+            return _EMPTY
+
+        def change(job: Job) -> Awaitable[Result[Job]]:
+            changes = JobChanges(
+                action=None if prompt is None else Action("prompt", (), {**job.action.kwargs, "prompt": prompt}),
+                name=None if prompt is None else title(prompt),
+                trigger_type=None if when is None else when[0],
+                trigger_config=None if when is None else when[1],
+            )
+            return self._door.edit(owner, number, changes, job.version)
+
+        return await self._while_pending(owner, number, change)
+
+    async def cancel(self, owner: str, number: int) -> Result[Job]:
+        return await self._while_pending(owner, number, lambda _job: self._door.cancel(owner, number))
+
+    async def _while_pending(
+        self, owner: str, number: int, act: Callable[[Job], Awaitable[Result[Job]]]
+    ) -> Result[Job]:
+        shown = await self._door.show(owner, number)
+        if isinstance(shown, Err) or shown.value.status != "pending" or shown.value.action.kind != "prompt":
+            return NOT_PENDING
+        result = await act(shown.value)
+        return NOT_PENDING if isinstance(result, Err) and result.code in _GONE else result
+
+
+_EMPTY = Err("bad_prompt", "The prompt is empty.", "Say what the agent is to do.")
+
+
+def title(prompt: str) -> str:
+    """A prompt's name in lists: its first 80 characters, on one line."""
+    return " ".join(prompt.split())[:80] or "prompt"

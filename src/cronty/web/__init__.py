@@ -1,0 +1,1 @@
+"""Cronty over HTTP, for people and their machines."""
