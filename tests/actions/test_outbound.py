@@ -289,4 +289,4 @@ def test_retry_after_is_seconds_or_a_date_and_at_most_an_hour(header: str, secon
 
 def test_other_peoples_words_lose_what_cannot_be_seen() -> None:
     assert untrusted_text("a\x1b[31m\r\nb\u202ec\u200bd" + "x" * 500, 12) == "a [31m b c d"
-    assert untrusted_text(b"one\ntwo\xff\x07", 100, lines=True) == "one\ntwo\ufffd "
+    assert untrusted_text("one\ntwo\ufffd\x07", 100, lines=True) == "one\ntwo\ufffd "

@@ -181,7 +181,12 @@ class Outbound:
         self, target: Target, address: Address, connect_limit: float | None, method: str,
         headers: Mapping[str, str], body: bytes,
     ) -> Answer:  # fmt: skip
-        ours = {"host": target.url.netloc.decode(), "connection": "close", "accept-encoding": "identity"}
+        ours = {
+            "host": target.url.netloc.decode(),
+            "connection": "close",
+            "accept-encoding": "identity",
+            "user-agent": "cronty",
+        }
         request = httpx2.Request(
             method,
             target.url.copy_with(host=str(address)),
@@ -237,9 +242,8 @@ def retry_after(header: str, now: datetime) -> timedelta:
     return min(max(wait, timedelta(0)), LONGEST_RETRY_AFTER)
 
 
-def untrusted_text(raw: bytes | str, most: int, *, lines: bool = False) -> str:
+def untrusted_text(text: str, most: int, *, lines: bool = False) -> str:
     """Somebody else's words, fit to be shown: capped, without control or invisible characters."""
-    text = raw.decode(errors="replace") if isinstance(raw, bytes) else raw
     kept = "".join(one if one.isprintable() or (lines and one in "\n\t") else " " for one in text[: 4 * most])
     return (kept if lines else " ".join(kept.split()))[:most]
 
