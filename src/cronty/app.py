@@ -9,8 +9,11 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Self, overload
 
+from cronty.actions.notify import Notify
+from cronty.actions.outbound import Outbound
 from cronty.actions.prompt import prompt
 from cronty.actions.tasks import Registry
+from cronty.actions.webhook import Webhook
 from cronty.engine.engine import Engine, EngineOptions
 from cronty.jobs.action import Action
 from cronty.jobs.answers import run_answer, scheduled_answer, status_answer, summary_answer
@@ -51,7 +54,7 @@ class Cronty:
         self.settings = Settings(**{name: value for name, value in given.items() if value is not None})  # pyright: ignore[reportArgumentType]
         self.owner = owner
         self.registry = Registry()
-        self.registry.declare(prompt)
+        self._outbound, self._notify = self._register_built_in()
         self.run_jobs = run_jobs
         self.die_when_stuck = False
         self._clock = clock
@@ -62,6 +65,17 @@ class Cronty:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._ending: asyncio.Event | None = None
+
+    def _register_built_in(self) -> tuple[Outbound, Notify]:
+        """What may be scheduled with nothing registered: declarative actions, never code."""
+        settings = self.settings
+        outbound = Outbound(_listed(settings.allowed_hosts))
+        token = settings.ntfy_token.get_secret_value() if settings.ntfy_token else None
+        notify = Notify(outbound, settings.ntfy_url, token)
+        self.registry.add(notify.notify, "notify")
+        self.registry.add(Webhook(outbound, _listed(settings.webhook_secrets)).webhook, "webhook")
+        self.registry.declare(prompt)
+        return outbound, notify
 
     # -- tasks --------------------------------------------------------------------------------------------------
 
@@ -93,6 +107,7 @@ class Cronty:
         await self._stack.aclose()
 
     async def _open(self) -> None:
+        self._stack.push_async_callback(self._outbound.aclose)
         url = await self.open_database()
         database = await Database(url, clock=self._clock).open()
         self._stack.push_async_callback(database.close)
@@ -182,7 +197,7 @@ class Cronty:
 
     async def push(self, **fields: Any) -> dict[str, object]:
         """Send a notification at once; the fields are those of the task `notify`."""
-        raise NotImplementedError
+        return await self._notify.notify(**fields)
 
     # -- jobs, as the third seed says them ----------------------------------------------------------------------
 
@@ -335,6 +350,10 @@ class Cronty:
     @property
     def _agenda(self) -> Agenda:
         return Agenda(self.scheduler)
+
+
+def _listed(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
 
 
 def _or_raise[T](result: Result[T]) -> T:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from platformdirs import user_data_path
-from pydantic import Field
+from pydantic import Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 
@@ -27,3 +27,11 @@ class Settings(BaseSettings):
     drain: float = Field(30.0, ge=0, description="Seconds a stopping worker gives its runs to finish.")
     keep_days: float = Field(90.0, ge=1, description="Days of run history to keep.")
     log_level: str = Field("INFO", description="How much to log, on standard error.")
+    ntfy_url: str = Field("https://ntfy.sh", description="The ntfy server that delivers push notifications.")
+    ntfy_token: SecretStr | None = Field(None, description="An access token for that server.")
+    webhook_secrets: str = Field(
+        "", description="What webhooks are signed with (`whsec_…`), two with a comma while receivers change over."
+    )
+    allowed_hosts: str = Field(
+        "", description="Private hosts that may be called (`host` or `host:port`, comma-separated), by plain http too."
+    )

@@ -16,6 +16,7 @@ luck = st.floats(0, 1)
 outcomes = st.sampled_from(
     [
         *(Done(), Done("1"), Failed("no luck"), Failed("never", permanent=True)),
+        Failed("busy", wait=timedelta(hours=1)),
         *(Snoozed(timedelta(hours=1)), Cancelled(), Interrupted()),
     ]
 )
@@ -36,6 +37,17 @@ def test_the_last_failure_ends_the_run() -> None:
 
 def test_a_single_attempt_is_not_repeated() -> None:
     assert after_attempt(Failed("no luck"), 0, Policy(), 0.5) == Settlement("failed", error="no luck")
+
+
+def test_a_failure_that_names_a_wait_is_not_tried_again_before_it() -> None:
+    minute = timedelta(minutes=1)
+    assert after_attempt(Failed("busy", wait=minute), 0, THREE, 0.0).wait == minute
+    assert after_attempt(Failed("busy", wait=minute), 0, THREE, 1.0).wait == minute * 1.2
+    assert after_attempt(Failed("busy", wait=minute), 2, THREE, 0.5) == Settlement("failed", error="busy")
+
+
+def test_a_wait_shorter_than_the_pause_changes_nothing() -> None:
+    assert after_attempt(Failed("busy", wait=timedelta(seconds=1)), 1, THREE, 0.5).wait == timedelta(seconds=10)
 
 
 def test_a_permanent_failure_ends_the_run_at_once() -> None:

@@ -26,6 +26,14 @@ class PermanentError(Exception):
     """Raised by a task to say that trying again can't help."""
 
 
+class RetryAfter(Exception):
+    """Raised by a task that failed, counted as such, and must not be tried again before `wait` has passed."""
+
+    def __init__(self, message: str, wait: timedelta) -> None:
+        super().__init__(message)
+        self.wait = wait
+
+
 class Snooze(Exception):
     """Raised by a task to be tried again after `wait`, without counting as a failure."""
 
@@ -91,7 +99,8 @@ class Registry:
         if not name or len(name) > 200:
             raise ValueError(f"A task needs a name of 1 to 200 characters, not {name!r}.")
         taken = self.tasks.get(name) or self.known.get(name)
-        if taken is not None and taken.function is not function:
+        # By equality, because every look at a bound method makes a new object.
+        if taken is not None and taken.function != function:
             raise ValueError(f"There is a task {name!r} already; give this one another name: @cronty.task(name=…).")
         return Task(
             name,
@@ -109,7 +118,7 @@ class Registry:
 def describe_parameters(function: Callable[..., object]) -> dict[str, object]:
     """A JSON Schema of the keyword form, plus `positional`: the names in the order arguments fill them."""
     try:
-        hints = get_type_hints(function)
+        hints = get_type_hints(function, include_extras=True)
     except Exception:  # a hint that can't be resolved only costs its check
         hints = {}
     properties: dict[str, object] = {}
@@ -187,12 +196,17 @@ def _result(value: object) -> str | None:
 
 def _outcome_of(raised: BaseException, task: Task, run: CurrentRun) -> Outcome:
     if isinstance(raised, Snooze):
-        return Snoozed(min(max(raised.wait, timedelta(0)), LONGEST_SNOOZE))
+        return Snoozed(_bounded(raised.wait))
     try:
         log.warning("task %s failed in %s, attempt %d", task.name, run.run_id, run.attempt, exc_info=raised)
     except BaseException:  # an exception whose own text raises must not take us down
         log.warning("task %s failed in %s with a %s", task.name, run.run_id, type(raised).__name__)
-    return Failed(describe_error(raised), permanent=isinstance(raised, PermanentError))
+    wait = _bounded(raised.wait) if isinstance(raised, RetryAfter) else timedelta(0)
+    return Failed(describe_error(raised), isinstance(raised, PermanentError), wait)
+
+
+def _bounded(wait: timedelta) -> timedelta:
+    return min(max(wait, timedelta(0)), LONGEST_SNOOZE)
 
 
 def describe_error(raised: BaseException) -> str:

@@ -13,10 +13,11 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """`permanent` means that trying again can't help."""
+    """`permanent` means that trying again can't help; `wait` is the least time before it may."""
 
     error: str
     permanent: bool = False
+    wait: timedelta = timedelta(0)
 
 
 @dataclass(frozen=True, slots=True)

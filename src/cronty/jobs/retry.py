@@ -28,10 +28,12 @@ def after_attempt(outcome: Outcome, failures: int, policy: Policy, luck: float) 
     match outcome:
         case Done(result):
             return Settlement("done", result=result)
-        case Failed(error, permanent):
+        case Failed(error, permanent, least):
             if permanent or failures + 1 >= policy.attempts:
                 return Settlement("failed", error=error)
-            return Settlement("waiting", wait=pause_before_retry(failures, policy, luck), error=error)
+            # Jitter only lengthens a wait that was asked for: a crowd told "in a minute" must not return as one.
+            pause = max(pause_before_retry(failures, policy, luck), least * (1 + policy.jitter * luck))
+            return Settlement("waiting", wait=pause, error=error)
         case Snoozed(wait):
             return Settlement("waiting", wait=wait)
         case Cancelled(reason):

@@ -7,6 +7,8 @@ from typing import Annotated, Any, Final
 from mcp.types import CallToolResult
 from pydantic import Field
 
+from cronty.actions.notify import check_notification
+from cronty.actions.tasks import PermanentError, RetryAfter
 from cronty.jobs.action import Action
 from cronty.jobs.answers import moment_text
 from cronty.jobs.ids import schedule_id_text
@@ -25,7 +27,6 @@ from cronty.timing.describe import describe
 MOST_SHOWN: Final = 100
 
 _DELAY: Final = re.compile(r"(?:\d+d)?(?:\d+h)?(?:\d+m)?(?:\d+s)?", re.ASCII)
-_TOPIC: Final = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _CLOCK: Final = re.compile(r"\d{1,2}:\d{2}(?::\d{2})?", re.ASCII)
 _MODES: Final = (
     'Give exactly one of: datetime ("2027-01-31T09:00:00+01:00"), time with timezone ("09:00", "Europe/Berlin"), '
@@ -189,11 +190,13 @@ class NotificationTools:
     ) -> Annotated[CallToolResult, Pushed]:
         """Send a push notification to a phone right now. For later use schedule_notification.
         Example: {"message": "Build is green", "notification_topic": "ann-phone", "priority": 4}"""
-        _check_topic(notification_topic)
         fields = {"title": title, "priority": priority, "tags": tags, "markdown": markdown, "click": click}
         fields |= {"icon": icon, "attach": attach, "filename": filename, "actions": actions}
-        given = {name: value for name, value in fields.items() if value}
-        facts = await self._desk.backend.push(message=message, topic=notification_topic, **given)
+        given = {name: value for name, value in fields.items() if value is not None}
+        try:
+            facts = await self._desk.backend.push(message=message, topic=notification_topic, **given)
+        except (PermanentError, RetryAfter) as failed:
+            refuse(_in_our_words(f"Not sent: {failed}"))
         confirmation = f"Notification sent to {notification_topic}."
         return answer({"success": True, "id": str(facts.get("id", "")), "confirmation": confirmation})
 
@@ -241,9 +244,8 @@ class NotificationTools:
         timezone: str | None,
         label: str | None,
     ) -> Job:
-        _check_topic(topic)
-        if not message.strip():
-            refuse("The message is empty. Say what the notification is to say.")
+        if flaw := check_notification(message, topic):
+            refuse(_in_our_words(flaw))
         action = Action("notify", (), {"message": message, "topic": topic})
         request = JobRequest(label or title_of(message), action, kind, config, timezone=timezone)
         result = await self._desk.ask(self._desk.door.schedule(self._desk.owner, request))
@@ -252,12 +254,9 @@ class NotificationTools:
         return result.value
 
 
-def _check_topic(topic: str) -> None:
-    if not _TOPIC.fullmatch(topic) or len(topic) > 64:
-        refuse(
-            f'Invalid notification_topic: "{topic[:80]}". Use up to 64 lowercase letters and digits with single '
-            "dashes, as in ann-phone."
-        )
+def _in_our_words(flaw: str) -> str:
+    """A parameter by the name it has here."""
+    return flaw.replace("topic must be", "notification_topic must be")
 
 
 def _check_offset(moment: str) -> None:

@@ -1,0 +1,232 @@
+"""Push notifications through ntfy: what one may hold, and publishing it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from re import compile as pattern
+from typing import Annotated, Final, cast
+from urllib.parse import urlsplit
+
+import orjson
+from pydantic import Field
+
+from cronty.actions.outbound import Answer, CallRejected, Outbound, require_success, untrusted_text
+from cronty.actions.tasks import PermanentError, current_run
+
+MAX_MESSAGE_BYTES: Final = 4096
+MAX_TITLE: Final = 250
+MAX_TOPIC: Final = 64
+MAX_TAGS: Final = 20
+MAX_URL: Final = 2048
+MAX_BUTTONS: Final = 3
+MAX_SAID: Final = 200
+
+_TOPIC: Final = pattern(r"[a-z0-9]+(-[a-z0-9]+)*")
+_MESSAGE_ID: Final = pattern(r"[A-Za-z0-9_-]{1,64}")
+_WEB: Final = frozenset({"http", "https"})
+_CLICK: Final = _WEB | {"mailto", "geo", "tel", "ntfy"}
+_BUTTONS: Final[Mapping[str, frozenset[str]]] = {
+    "view": frozenset({"url"}),
+    "http": frozenset({"url", "method", "headers", "body"}),
+    "broadcast": frozenset({"intent", "extras"}),
+}
+_EVERY_BUTTON: Final = frozenset({"action", "label", "clear"})
+
+# The parameters of `notify`, as agents read them.
+Message = Annotated[str, Field(description="The text; at most 4096 bytes.")]
+Topic = Annotated[str, Field(description="Who gets it: lower-case letters and digits with single dashes, at most 64.")]
+Title = Annotated[str | None, Field(description="A line above the message.")]
+Priority = Annotated[Annotated[int, Field(ge=1, le=5)] | None, Field(description="1 silent, 3 usual, 5 urgent.")]
+Tags = Annotated[list[str] | None, Field(description="Labels; emoji names such as 'warning' show as emoji.")]
+Markdown = Annotated[bool, Field(description="Whether the message is Markdown.")]
+Click = Annotated[str | None, Field(description="The URL that a tap opens.")]
+Icon = Annotated[str | None, Field(description="URL of a PNG or JPEG shown beside it.")]
+Attach = Annotated[str | None, Field(description="URL of a file to attach.")]
+Filename = Annotated[str | None, Field(description="What the attached file is called.")]
+Buttons = Annotated[
+    list[dict[str, object]] | None,
+    Field(description="Up to 3 buttons, such as {'action': 'view', 'label': 'Open', 'url': 'https://example.com'}."),
+]
+
+
+class Notify:
+    """`base_url` is the ntfy server; a private one must also be among the guard's allowed hosts."""
+
+    def __init__(self, outbound: Outbound, base_url: str = "https://ntfy.sh", token: str | None = None) -> None:
+        self._outbound = outbound
+        self._url = base_url.rstrip("/") + "/"
+        self._token = token
+
+    async def notify(
+        self,
+        message: Message,
+        topic: Topic,
+        title: Title = None,
+        priority: Priority = None,
+        tags: Tags = None,
+        markdown: Markdown = False,
+        click: Click = None,
+        icon: Icon = None,
+        attach: Attach = None,
+        filename: Filename = None,
+        actions: Buttons = None,
+    ) -> dict[str, object]:
+        """Send a push notification to everybody who listens to an ntfy topic.
+
+        Use it to reach a person: a reminder, an alert, a result. Returns what ntfy says of it: id, topic, time.
+        If ntfy is busy or unreachable it is tried again; apps that know sequence ids show it once.
+
+        Example: notify(message="Backup finished", topic="ann-backups", title="Backups", tags=["tada"])
+        """
+        fields: dict[str, object] = {
+            "topic": topic, "message": message, "title": title, "priority": priority, "tags": tags,
+            "markdown": markdown, "click": click, "icon": icon, "attach": attach, "filename": filename,
+            "actions": actions,
+        }  # fmt: skip
+        if flaw := check_notification(**fields):
+            raise PermanentError(flaw)
+        body = orjson.dumps({name: value for name, value in fields.items() if value is not None and value is not False})
+        answer = await self._outbound.send("POST", self._url, headers=self._headers(), body=body)
+        host = urlsplit(self._url).hostname or self._url
+        require_success(answer, host, self._said(answer))
+        return _facts(answer, topic, host)
+
+    def _headers(self) -> dict[str, str]:
+        headers = {"content-type": "application/json"}
+        if self._token:
+            headers["authorization"] = f"Bearer {self._token}"
+        with suppress(LookupError):  # when somebody tries it out, outside of a run
+            # The same for every attempt: whoever got the first one after all replaces it by the second.
+            headers["x-sequence-id"] = current_run().run_id
+        return headers
+
+    def _said(self, answer: Answer) -> str:
+        said = _read(answer).get("error")
+        text = said if isinstance(said, str) else ""
+        return untrusted_text(text.replace(self._token, "[token]") if self._token else text, MAX_SAID)
+
+
+def check_notification(
+    message: object, topic: object, title: object = None, priority: object = None, tags: object = None,
+    markdown: object = False, click: object = None, icon: object = None, attach: object = None,
+    filename: object = None, actions: object = None,
+) -> str | None:  # fmt: skip
+    """None if ntfy would take it; else a sentence with the value and what is accepted. Sends nothing."""
+
+    def flaws() -> Iterator[str | None]:
+        yield _flaw_of_message(message)
+        yield _flaw_of_topic(topic)
+        yield _flaw_of_line("title", title, MAX_TITLE)
+        if priority is not None and (type(priority) is not int or not 1 <= priority <= 5):
+            yield f"priority must be a whole number from 1 to 5, not {_shown(priority)}."
+        yield _flaw_of_tags(tags)
+        if not isinstance(markdown, bool):
+            yield f"markdown must be true or false, not {_shown(markdown)}."
+        yield _flaw_of_url("click", click, _CLICK)
+        yield _flaw_of_url("icon", icon, _WEB)
+        yield _flaw_of_url("attach", attach, _WEB)
+        yield _flaw_of_line("filename", filename, 255)
+        if filename is not None and attach is None:
+            yield f"filename {_shown(filename)} names an attachment: give its URL in attach as well."
+        yield _flaw_of_buttons(actions)
+
+    return next((flaw for flaw in flaws() if flaw), None)
+
+
+def _flaw_of_message(message: object) -> str | None:
+    if not isinstance(message, str) or not message.strip():
+        return f"message must be a text, not {_shown(message)}."
+    if (size := len(message.encode(errors="replace"))) > MAX_MESSAGE_BYTES:
+        return f"message has {size} bytes, and ntfy shows at most {MAX_MESSAGE_BYTES}; shorten it, or attach a URL."
+    return None
+
+
+def _flaw_of_topic(topic: object) -> str | None:
+    if isinstance(topic, str) and len(topic) <= MAX_TOPIC and _TOPIC.fullmatch(topic):
+        return None
+    rule = f"1 to {MAX_TOPIC} lower-case letters and digits with single dashes between them, such as 'ann-alerts'"
+    return f"topic must be {rule}, not {_shown(topic)}."
+
+
+def _flaw_of_line(name: str, value: object, most: int) -> str | None:
+    if value is None or (isinstance(value, str) and 0 < len(value) <= most and value.isprintable()):
+        return None
+    return f"{name} must be one line of 1 to {most} characters, not {_shown(value)}."
+
+
+def _flaw_of_tags(tags: object) -> str | None:
+    if tags is None:
+        return None
+    labels = _as_list(tags)
+    if labels is None or len(labels) > MAX_TAGS:
+        return f"tags must be a list of at most {MAX_TAGS} labels, not {_shown(tags)}."
+    for tag in labels:
+        if not isinstance(tag, str) or not 0 < len(tag) <= 64 or not tag.isprintable() or "," in tag:
+            return f"A tag must be 1 to 64 characters without commas, not {_shown(tag)}."
+    return None
+
+
+def _flaw_of_url(name: str, value: object, schemes: frozenset[str]) -> str | None:
+    if value is None:
+        return None
+    if isinstance(value, str) and len(value) <= MAX_URL and value.isprintable() and " " not in value:
+        scheme, _, rest = value.partition(":")
+        if scheme.lower() in schemes and rest and (scheme.lower() not in _WEB or len(rest) > 2):
+            return None
+    return f"{name} must be a URL that begins with {', '.join(sorted(schemes))}, not {_shown(value)}."
+
+
+def _flaw_of_buttons(buttons: object) -> str | None:
+    if buttons is None:
+        return None
+    given = _as_list(buttons)
+    if given is None:
+        return f"actions must be a list of buttons, not {_shown(buttons)}."
+    if len(given) > MAX_BUTTONS:
+        return f"actions holds {len(given)} buttons, and a notification has room for {MAX_BUTTONS}."
+    return next((flaw for one in given if (flaw := _flaw_of_button(one))), None)
+
+
+def _flaw_of_button(button: object) -> str | None:
+    if not isinstance(button, Mapping):
+        return f"A button must be an object with action and label, not {_shown(button)}."
+    given = cast("Mapping[str, object]", button)
+    known = _BUTTONS.get(str(given.get("action")))
+    if known is None:
+        return f"A button's action must be one of {', '.join(_BUTTONS)}, not {_shown(given.get('action'))}."
+    if unknown := sorted(set(given) - known - _EVERY_BUTTON):
+        accepted = ", ".join(sorted(known | _EVERY_BUTTON))
+        return f"A button with action {given['action']!r} has no {unknown[0]!r}; it takes {accepted}."
+    if given.get("label") is None:
+        return f"A button needs a label: {_shown(given)}."
+    if "url" in known and given.get("url") is None:
+        return f"A button with action {given['action']!r} needs a url: {_shown(given)}."
+    schemes = _CLICK if given["action"] == "view" else _WEB
+    return _flaw_of_line("A button's label", given["label"], 100) or _flaw_of_url(
+        "A button's url", given.get("url"), schemes
+    )
+
+
+def _as_list(value: object) -> Sequence[object] | None:
+    return cast("Sequence[object]", value) if isinstance(value, list | tuple) else None
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 100 else f"{text[:100]}…"
+
+
+def _read(answer: Answer) -> Mapping[str, object]:
+    try:
+        read: object = orjson.loads(answer.body)
+    except orjson.JSONDecodeError:
+        return {}
+    return cast("Mapping[str, object]", read) if isinstance(read, dict) else {}
+
+
+def _facts(answer: Answer, topic: str, host: str) -> dict[str, object]:
+    """What we keep of ntfy's answer, each part only if it looks like what it should be."""
+    read = _read(answer)
+    message_id, time = read.get("id"), read.get("time")
+    if not isinstance(message_id, str) or not _MESSAGE_ID.fullmatch(message_id):
+        raise CallRejected(f"{host!r} answered {answer.status}, but not as ntfy does. Check the address of the server.")
+    return {"id": message_id, "topic": topic, "time": time if type(time) is int else None}

@@ -1,0 +1,328 @@
+"""The guard: every connection we make to the outside goes through here.
+
+An owner names an address and we connect to it from inside our network, so the address is hostile until proven
+otherwise. A name is resolved once; every answer must pass the table; the connection goes to an address that passed,
+while Host, SNI and the certificate check keep the name. What is asked again could be answered differently, so
+nothing is: no redirect is followed, no proxy or cookie comes into it, and no connection is used twice, because
+a pool would know it by its address and two names may share one.
+"""
+
+import asyncio
+import socket
+import ssl
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
+from re import compile as pattern
+from typing import Final, Literal
+
+import httpx2
+
+from cronty.actions.addresses import OPERATORS_OWN, Address, as_address, flaw_of_name, kind_of
+from cronty.actions.tasks import PermanentError, RetryAfter
+
+TIME_LIMIT: Final = 10.0
+READ_LIMIT: Final = 64 * 1024
+MAX_URL: Final = 2048
+LONGEST_RETRY_AFTER: Final = timedelta(hours=1)
+
+_USUAL_PORTS: Final = frozenset({80, 443})
+_ADDRESSES_TRIED: Final = 4
+_CONNECT_LIMIT: Final = 3.0  # for an address that has others behind it
+_URL: Final = pattern(r"([Hh][Tt][Tt][Pp][Ss]?)://([^/?#@]+)([/?#].*)?")
+_ALLOWED: Final = pattern(r"(\[[^\[\]/?#@]+\]|[^:\[\]/?#@]+)(?::([0-9]{1,5}))?")
+
+type Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
+Category = Literal["timeout", "tls", "refused", "dns", "reset", "protocol", "unreachable", "http_429", "http_5xx"]
+
+_SENTENCES: Final[Mapping[Category, str]] = {
+    "timeout": "there was no complete answer in time",
+    "tls": "no trusted TLS connection; its certificate must be valid for this name",
+    "refused": "it refused the connection",
+    "dns": "its name could not be resolved",
+    "reset": "it broke the connection off",
+    "protocol": "it closed the connection without a proper HTTP answer",
+    "unreachable": "there is no way to reach it",
+}
+
+
+class CallRefused(PermanentError):
+    """Ours to refuse: nothing was sent, and trying again can't help."""
+
+    def __init__(self, host: str, reason: str) -> None:
+        super().__init__(f"We don't call {_shown(host)!r}: {reason}.")
+
+
+class CallRejected(PermanentError):
+    """The other side has said no, and trying again can't help."""
+
+
+class CallFailed(RetryAfter):
+    """It may go better another time; `category` says what went wrong, never in the other side's words."""
+
+    def __init__(self, message: str, category: Category, wait: timedelta = timedelta(0)) -> None:
+        super().__init__(message, wait)
+        self.category: Category = category
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came back; all of it is untrusted. `truncated` if there was more than we read."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+    truncated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where a URL leads, spelled in the one way we compare; `allowed` if an operator named it."""
+
+    url: httpx2.URL
+    host: str
+    port: int
+    allowed: bool
+
+
+class Outbound:
+    """One per process. `allowed_hosts` ("host" or "host:port") may be private, and may be called by plain http."""
+
+    def __init__(
+        self, allowed_hosts: Sequence[str] = (), *, time_limit: float = TIME_LIMIT, read_limit: int = READ_LIMIT,
+        resolver: Resolver | None = None, tls: ssl.SSLContext | None = None,
+    ) -> None:  # fmt: skip
+        if isinstance(allowed_hosts, str):  # it would be taken for a sequence of one-letter hosts
+            raise TypeError(f"allowed_hosts is a list of hosts, not {allowed_hosts!r}.")
+        self._allowed = frozenset(_read_allowed(entry) for entry in allowed_hosts)
+        self._time_limit = time_limit
+        self._read_limit = read_limit
+        self._resolve = resolver or self._ask_system
+        self._tls = tls
+        self._opened: tuple[httpx2.AsyncHTTPTransport, ThreadPoolExecutor] | None = None
+
+    def check(self, url: str) -> None:
+        """Raise `CallRefused` for what is refused whatever its name resolves to; sends nothing."""
+        target = self._target(url)
+        if (address := as_address(target.host)) is not None:
+            _require_open(target, [address])
+
+    async def send(
+        self, method: str, url: str, *, headers: Mapping[str, str] | None = None, body: bytes = b""
+    ) -> Answer:
+        """Any status is an answer. Raises `CallRefused`, or `CallFailed` if there was none."""
+        target = self._target(url)
+        try:
+            async with asyncio.timeout(self._time_limit):
+                addresses = await self._addresses(target)
+                return await self._exchange(target, addresses, method, headers or {}, body)
+        except (OSError, httpx2.TransportError) as error:
+            category = _category(error)
+            raise CallFailed(f"Calling {_shown(target.host)!r} failed: {_SENTENCES[category]}.", category) from error
+
+    async def aclose(self) -> None:
+        """Let go of what calls have needed; another call takes it up again."""
+        if self._opened is not None:
+            (transport, threads), self._opened = self._opened, None
+            await transport.aclose()
+            threads.shutdown(wait=False, cancel_futures=True)
+
+    def _open(self) -> tuple[httpx2.AsyncHTTPTransport, ThreadPoolExecutor]:
+        """Made with the first call: most processes never make one, and reading the certificates takes time."""
+        if self._opened is None:
+            transport = httpx2.AsyncHTTPTransport(
+                verify=True if self._tls is None else self._tls,
+                trust_env=False,
+                limits=httpx2.Limits(max_connections=None, max_keepalive_connections=0),
+            )
+            # Threads of its own: a name that takes long to resolve holds up other calls, but nobody else's work.
+            self._opened = transport, ThreadPoolExecutor(16, "cronty-dns")
+        return self._opened
+
+    # -- where to -----------------------------------------------------------------------------------------------
+
+    def _target(self, url: str) -> Target:
+        if len(url) > MAX_URL:
+            raise CallRefused(url, f"the URL has {len(url)} characters, and at most {MAX_URL} are read")
+        if not url.isprintable() or " " in url or "\\" in url or not (found := _URL.fullmatch(url)):
+            raise CallRefused(url, "it isn't a plain URL such as https://example.com/path, without user or password")
+        parsed, host = _read_host(url, found[2])
+        port = {"https": 443, "http": 80}[parsed.scheme] if parsed.port is None else parsed.port
+        allowed = (host, port) in self._allowed or ((host, None) in self._allowed and port in _USUAL_PORTS)
+        if not allowed and parsed.scheme != "https":
+            raise CallRefused(host, "only https is allowed")
+        if not allowed and port not in _USUAL_PORTS:
+            raise CallRefused(host, f"port {port} isn't allowed, only 443 and 80")
+        return Target(parsed, host, port, allowed)
+
+    async def _addresses(self, target: Target) -> Sequence[Address]:
+        """Every address of the host, if all of them are open to us."""
+        if (literal := as_address(target.host)) is not None:
+            found = [literal]
+        else:
+            answers = await self._resolve(target.host, target.port)
+            found = [address for answer in dict.fromkeys(answers) if (address := as_address(answer)) is not None]
+            if not found or len(found) < len(set(answers)):
+                raise socket.gaierror(socket.EAI_NONAME, "no address")
+        _require_open(target, found)
+        return found
+
+    async def _ask_system(self, host: str, port: int) -> Sequence[str]:
+        loop = asyncio.get_running_loop()
+        answers = await loop.run_in_executor(self._open()[1], _getaddrinfo, host, port)
+        return [str(address[0]) for *_, address in answers]
+
+    # -- there and back -----------------------------------------------------------------------------------------
+
+    async def _exchange(
+        self, target: Target, addresses: Sequence[Address], method: str, headers: Mapping[str, str], body: bytes
+    ) -> Answer:
+        *others, last = addresses[:_ADDRESSES_TRIED]
+        for address in others:
+            try:
+                return await self._exchange_with(target, address, _CONNECT_LIMIT, method, headers, body)
+            except (httpx2.ConnectError, httpx2.ConnectTimeout):  # nothing was sent yet
+                continue
+        return await self._exchange_with(target, last, None, method, headers, body)
+
+    async def _exchange_with(
+        self, target: Target, address: Address, connect_limit: float | None, method: str,
+        headers: Mapping[str, str], body: bytes,
+    ) -> Answer:  # fmt: skip
+        ours = {
+            "host": target.url.netloc.decode(),
+            "connection": "close",
+            "accept-encoding": "identity",
+            "user-agent": "cronty",
+        }
+        request = httpx2.Request(
+            method,
+            target.url.copy_with(host=str(address)),
+            headers={**{name.lower(): value for name, value in headers.items()}, **ours},
+            content=body,
+            extensions={"sni_hostname": target.host, "timeout": {"connect": connect_limit}},
+        )
+        response = await self._open()[0].handle_async_request(request)
+        try:
+            kept, truncated = await self._read(response)
+        finally:
+            await response.aclose()
+        return Answer(response.status_code, response.headers, kept, truncated)
+
+    async def _read(self, response: httpx2.Response) -> tuple[bytes, bool]:
+        """Raw, because a small answer may unpack into a huge one."""
+        kept = bytearray()
+        async for part in response.aiter_raw():
+            kept += part
+            if len(kept) > self._read_limit:
+                return bytes(kept[: self._read_limit]), True
+        return bytes(kept), False
+
+
+def require_success(answer: Answer, host: str, said: str = "") -> None:
+    """Return for 2xx; else raise what the status means: try again later, or never."""
+    if 200 <= answer.status < 300:
+        return
+    words = f"{_shown(host)!r} answered {answer.status}"
+    if said:
+        words += f"; the server said: {said!r}"
+    if answer.status == 429 or answer.status >= 500:
+        wait = retry_after(answer.headers.get("retry-after", ""), datetime.now(UTC))
+        raise CallFailed(f"{words}.", "http_429" if answer.status == 429 else "http_5xx", wait)
+    if answer.status == 410:
+        raise CallRejected(f"{words}. Gone: the receiver asked not to be called again.")
+    if answer.status < 400:
+        raise CallRejected(f"{words}. Redirects are not followed: name the URL it ends at.")
+    raise CallRejected(f"{words}. Trying again can't help.")
+
+
+def retry_after(header: str, now: datetime) -> timedelta:
+    """How long a server asks us to wait, in seconds or as a date; nothing if it makes no sense, at most an hour."""
+    text = header.strip()
+    try:
+        if text.isascii() and text.isdigit():
+            wait = timedelta(seconds=int(text[:9]))
+        else:
+            until = parsedate_to_datetime(text)
+            wait = until.replace(tzinfo=until.tzinfo or UTC) - now
+    except (ValueError, OverflowError):
+        return timedelta(0)
+    return min(max(wait, timedelta(0)), LONGEST_RETRY_AFTER)
+
+
+def untrusted_text(text: str, most: int, *, lines: bool = False) -> str:
+    """Somebody else's words, fit to be shown: capped, without control or invisible characters."""
+    kept = "".join(one if one.isprintable() or (lines and one in "\n\t") else " " for one in text[: 4 * most])
+    return (kept if lines else " ".join(kept.split()))[:most]
+
+
+def _read_host(url: str, shown: str) -> tuple[httpx2.URL, str]:
+    try:
+        parsed = httpx2.URL(url)
+    except httpx2.InvalidURL:
+        raise CallRefused(shown, "it isn't a host we can read") from None
+    host = parsed.raw_host.decode("ascii").lower()
+    if (address := as_address(host)) is not None:
+        return parsed, str(address)
+    if flaw := flaw_of_name(host):
+        raise CallRefused(shown, flaw)
+    return parsed, host
+
+
+def _read_allowed(entry: str) -> tuple[str, int | None]:
+    found = _ALLOWED.fullmatch(entry.strip())
+    try:
+        if not found:
+            raise CallRefused(entry, "it isn't a host")
+        _, host = _read_host(f"http://{found[1]}/", found[1])
+    except CallRefused as refused:
+        raise ValueError(
+            f"Can't allow {entry!r}: use a host or host:port, such as 'ntfy.internal:8080' or '[fd12::1]'."
+        ) from refused
+    return host, int(found[2]) if found[2] else None
+
+
+def _require_open(target: Target, addresses: Sequence[Address]) -> None:
+    """One bad answer among good ones is enough: which of them would be used is somebody else's choice."""
+    for address in addresses:
+        kind = kind_of(address)
+        if kind is not None and not (target.allowed and kind in OPERATORS_OWN):
+            raise CallRefused(
+                target.host, f"it has a {kind} address" if kind != "embedded IPv4" else "it hides an IPv4 address"
+            )
+
+
+def _getaddrinfo(host: str, port: int) -> list[tuple[object, object, object, str, tuple[str | int | bytes, ...]]]:
+    try:
+        return [*socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
+    except UnicodeError:  # how Python says that a label can't be asked for
+        raise socket.gaierror(socket.EAI_NONAME, "no such name") from None
+
+
+def _category(error: BaseException) -> Category:
+    """By type alone: texts come from the other side, or change with versions."""
+    chain = list(_chain(error))
+    kinds: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], Category], ...] = (
+        (ssl.SSLError, "tls"),
+        (socket.gaierror, "dns"),
+        ((TimeoutError, httpx2.TimeoutException), "timeout"),
+        (ConnectionRefusedError, "refused"),
+        ((ConnectionError, httpx2.ReadError, httpx2.WriteError), "reset"),
+        (httpx2.ProtocolError, "protocol"),
+    )
+    for kind, category in kinds:
+        if any(isinstance(one, kind) for one in chain):
+            return category
+    return "unreachable"
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def _shown(host: str) -> str:
+    return untrusted_text(host, 100)

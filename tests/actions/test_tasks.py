@@ -1,0 +1,70 @@
+"""What a task may be, and what becomes of what it raises."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Annotated
+
+import pytest
+from pydantic import Field
+
+from cronty.actions.tasks import CurrentRun, PermanentError, Registry, RetryAfter, Snooze, current_run, outcome_of_async
+from cronty.jobs.outcome import Done, Failed, Outcome, Snoozed
+
+RUN = CurrentRun(7, datetime(2027, 3, 1, 8, tzinfo=UTC), 1)
+
+
+class Greeter:
+    """A task may be a method of something that was given its means."""
+
+    def __init__(self, raised: Exception | None = None) -> None:
+        self.raised = raised
+
+    async def greet(self, name: Annotated[str, Field(description="Whom to greet.")]) -> str:
+        """Say hello."""
+        if self.raised:
+            raise self.raised
+        return f"{name} in {current_run().run_id}"
+
+
+async def outcome_of(greeter: Greeter) -> Outcome:
+    task = Registry().add(greeter.greet, "greet")
+    return await outcome_of_async(task, RUN, '{"args": [], "kwargs": {"name": "Ann"}}')
+
+
+async def test_a_bound_method_is_a_task_that_knows_its_run() -> None:
+    assert await outcome_of(Greeter()) == Done(f'"Ann in {RUN.run_id}"')
+
+
+def test_a_bound_method_describes_its_parameters_without_self() -> None:
+    task = Registry().add(Greeter().greet, "greet")
+    assert task.is_async
+    assert task.doc == "Say hello."
+    assert task.parameters == {
+        "type": "object",
+        "properties": {"name": {"type": "string", "description": "Whom to greet."}},
+        "additionalProperties": False,
+        "required": ["name"],
+        "positional": ["name"],
+    }
+
+
+def test_the_same_method_may_be_added_twice_but_not_somebody_elses_under_its_name() -> None:
+    registry, greeter = Registry(), Greeter()
+    registry.add(greeter.greet, "greet")
+    registry.add(greeter.greet, "greet")
+    with pytest.raises(ValueError, match="There is a task 'greet' already"):
+        registry.add(Greeter().greet, "greet")
+
+
+@pytest.mark.parametrize(
+    ("raised", "outcome"),
+    [
+        (ValueError("no luck"), Failed("ValueError: no luck")),
+        (PermanentError("never"), Failed("PermanentError: never", permanent=True)),
+        (Snooze(timedelta(minutes=1)), Snoozed(timedelta(minutes=1))),
+        (RetryAfter("busy", timedelta(minutes=1)), Failed("RetryAfter: busy", wait=timedelta(minutes=1))),
+        (RetryAfter("busy", timedelta(minutes=-1)), Failed("RetryAfter: busy")),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+async def test_what_a_task_raises_becomes_an_outcome(raised: Exception, outcome: Outcome) -> None:
+    assert await outcome_of(Greeter(raised)) == outcome

@@ -1,0 +1,251 @@
+"""Signed webhooks, to servers on loopback, and to the receivers we show people."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from types import ModuleType
+from typing import Any
+
+import pytest
+from pydantic_ai.models.test import TestModel
+from standardwebhooks import Webhook as Verifier
+from standardwebhooks import WebhookVerificationError
+
+from cronty.actions.outbound import Outbound
+from cronty.actions.tasks import CurrentRun, Registry, outcome_of_async
+from cronty.actions.webhook import Webhook, check_headers
+from cronty.jobs.action import Action
+from cronty.jobs.arguments import check_arguments
+from cronty.jobs.outcome import Done, Failed, Outcome
+from examples import webhook_pydantic_ai, webhook_starlette
+from tests.actions.servers import answer, plain, serving
+from tests.conftest import HandClock
+
+RUN = CurrentRun(7, datetime(2027, 3, 1, 8, tzinfo=UTC), 2)
+OLD = "whsec_" + "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+NEW = "whsec_" + "C2FVsBQIhrscChlQIMV+b5sSYspob7oD"
+
+
+async def perform(url: str, allowed: str, secrets: tuple[str, ...] = (), **arguments: object) -> Outcome:
+    """The way the engine does it: a registered task, JSON arguments, an outcome."""
+    outbound = Outbound([allowed])
+    task = Registry().add(Webhook(outbound, secrets).webhook, "webhook")
+    given = {"url": url, **arguments}
+    try:
+        assert check_arguments(Action("webhook", (), given), task.parameters) is None
+        return await outcome_of_async(task, RUN, json.dumps({"args": [], "kwargs": given}))
+    finally:
+        await outbound.aclose()
+
+
+def failure(outcome: Outcome) -> Failed:
+    assert isinstance(outcome, Failed)
+    return outcome
+
+
+async def test_the_body_says_which_run_it_is_and_brings_the_payload() -> None:
+    async with plain(answer(202, b"thanks")) as server:
+        outcome = await perform(
+            server.url + "/hook?x=1", server.allowed, body={"prompt": "hi"}, headers={"X-Team": "a b"}
+        )
+    assert outcome == Done('{"status":202,"response":"thanks","truncated":false}')
+    sent = server.received[0]
+    body = json.loads(sent.body)
+    assert sent.line == "POST /hook?x=1 HTTP/1.1"
+    assert (sent.headers["content-type"], sent.headers["x-team"]) == ("application/json", "a b")
+    assert body["type"] == "schedule.fired"
+    assert abs(datetime.now(UTC) - datetime.fromisoformat(body["timestamp"])) < timedelta(minutes=1)
+    assert body["data"] == {
+        "run_id": RUN.run_id,
+        "job_id": 7,
+        "scheduled_for": "2027-03-01T08:00:00Z",
+        "attempt": 2,
+        "payload": {"prompt": "hi"},
+    }
+
+
+@pytest.mark.parametrize("payload", [None, "text", [1, 2], {}])
+async def test_any_json_may_be_the_payload(payload: object) -> None:
+    async with plain(answer(200)) as server:
+        await perform(server.url, server.allowed, body=payload, method="PUT")
+    assert server.received[0].line == "PUT / HTTP/1.1"
+    assert json.loads(server.received[0].body)["data"]["payload"] == payload
+
+
+async def test_without_secrets_it_is_not_signed_but_still_says_its_id() -> None:
+    async with plain(answer(200)) as server:
+        await perform(server.url, server.allowed)
+    assert server.received[0].headers["webhook-id"] == RUN.run_id
+    assert "webhook-signature" not in server.received[0].headers
+
+
+async def test_while_secrets_change_over_receivers_of_either_one_can_verify() -> None:
+    async with plain(answer(200)) as server:
+        await perform(server.url, server.allowed, (NEW, OLD))
+    sent = server.received[0]
+    assert len(sent.headers["webhook-signature"].split(" ")) == 2
+    for secret in (OLD, NEW):
+        assert Verifier(secret).verify(sent.body, sent.headers)["data"]["job_id"] == 7
+    with pytest.raises(WebhookVerificationError):
+        Verifier("whsec_" + "A" * 32).verify(sent.body, sent.headers)
+    with pytest.raises(WebhookVerificationError):
+        Verifier(OLD).verify(sent.body + b" ", sent.headers)
+
+
+async def test_each_attempt_has_the_same_id_and_a_moment_of_its_own() -> None:
+    clock = HandClock()
+    async with plain(answer(503), answer(200)) as server:
+        outbound = Outbound([server.allowed])
+        task = Registry().add(Webhook(outbound, [OLD], clock=clock).webhook, "webhook")
+        for _ in range(2):
+            await outcome_of_async(task, RUN, json.dumps({"args": [server.url], "kwargs": {}}))
+            clock.advance(seconds=5)
+        await outbound.aclose()
+    first, second = (one.headers for one in server.received)
+    assert first["webhook-id"] == second["webhook-id"] == RUN.run_id
+    assert int(second["webhook-timestamp"]) - int(first["webhook-timestamp"]) == 5
+    assert first["webhook-signature"] != second["webhook-signature"]
+
+
+@pytest.mark.parametrize("secret", ["", "whsec_", "whsec_short", "whsec_" + "?" * 32, "whsec_" + "A" * 100, "ä" * 32])
+def test_a_secret_that_is_none_is_refused_at_the_start_and_not_shown(secret: str) -> None:
+    with pytest.raises(ValueError, match="Webhook secret number 2 must be 'whsec_'") as refused:
+        Webhook(Outbound(), [OLD, secret])
+    assert not secret or len(secret) < 7 or secret not in str(refused.value)
+
+
+# -- answers ----------------------------------------------------------------------------------------------------
+
+
+async def test_of_a_long_answer_the_beginning_is_kept_and_made_harmless() -> None:
+    async with plain(answer(200, b"line one\nline\x1b two\0" + OLD.encode() + b"x" * 100_000)) as server:
+        outcome = await perform(server.url, server.allowed, (OLD,))
+    assert isinstance(outcome, Done)
+    kept = json.loads(outcome.result or "")
+    assert kept["truncated"] is True
+    assert kept["response"].startswith("line one\nline  two [secret]xxx")
+    assert len(kept["response"]) == 2048
+
+
+async def test_gone_means_never_again() -> None:
+    async with plain(answer(410)) as server:
+        failed = failure(await perform(server.url, server.allowed))
+    assert failed.permanent
+    assert failed.error.endswith("answered 410. Gone: the receiver asked not to be called again.")
+
+
+@pytest.mark.parametrize("status", [400, 401, 404, 413, 302])
+async def test_a_refusal_is_final(status: int) -> None:
+    async with plain(answer(status, b"no\nway", location="http://127.0.0.1:1/")) as server:
+        failed = failure(await perform(server.url, server.allowed))
+    assert failed.permanent
+    assert f"answered {status}; the server said: 'no way'." in failed.error
+    assert len(server.received) == 1
+
+
+@pytest.mark.parametrize(("status", "header", "wait"), [(429, "60", 60), (503, "99999", 3600), (502, "", 0)])
+async def test_a_busy_receiver_is_called_again_no_earlier_than_it_wants(status: int, header: str, wait: int) -> None:
+    async with plain(answer(status, retry_after=header)) as server:
+        failed = failure(await perform(server.url, server.allowed))
+    assert (failed.permanent, failed.wait) == (False, timedelta(seconds=wait))
+
+
+async def test_a_receiver_that_names_a_date_is_called_again_after_it() -> None:
+    later = (datetime.now(UTC) + timedelta(minutes=5)).strftime("%a, %d %b %Y %H:%M:%S GMT")
+    async with plain(answer(503, retry_after=later)) as server:
+        failed = failure(await perform(server.url, server.allowed))
+    assert timedelta(minutes=4) < failed.wait <= timedelta(minutes=5)
+
+
+async def test_a_receiver_that_is_away_is_tried_again() -> None:
+    async with plain(answer(200)) as server:
+        pass
+    failed = failure(await perform(server.url, server.allowed))
+    assert not failed.permanent
+
+
+async def test_a_forbidden_target_is_never_tried_again() -> None:
+    failed = failure(await perform("https://169.254.169.254/latest/", "ntfy.internal"))
+    assert failed.permanent
+    assert "metadata" in failed.error
+
+
+# -- what may be asked for --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Host": "internal"}, {"content-length": "5"}, {"Transfer-Encoding": "chunked"}, {"Connection": "close"},
+        {"Upgrade": "h2c"}, {"TE": "trailers"}, {"Webhook-Id": "x"}, {"webhook-signature": "x"}, {"Proxy-X": "y"},
+        {"Authorization": "Bearer x"}, {"Cookie": "a=b"}, {"Content-Type": "text/plain"}, {"Expect": "100-continue"},
+        {"X-A": "a\r\nHost: b"}, {"X-A\r\nHost": "b"}, {"X A": "b"}, {"": "b"}, {"X-A": ""}, {"X-A": " b"},
+        {"X-A": "ä"}, {"X-A": "b" * 4097}, {"X-A": 7}, {f"X-{n}": "b" for n in range(21)},
+    ],
+)  # fmt: skip
+def test_headers_that_are_ours_or_break_lines_are_refused(headers: dict[str, object]) -> None:
+    flaw = check_headers(headers)
+    assert flaw is not None
+    assert flaw.isprintable()
+
+
+async def test_it_can_be_checked_before_it_is_scheduled() -> None:
+    outbound = Outbound()
+    webhook = Webhook(outbound)
+    assert webhook.check("https://example.com/hook", {"X-Team": "a"}, "PUT") is None
+    assert webhook.check("https://example.com/", {"Host": "x"}) == "Header 'Host' is ours to set; leave it out."
+    assert webhook.check("https://example.com/", None, "DELETE") == "method must be POST or PUT, not 'DELETE'."
+    assert webhook.check("http://example.com/") == "We don't call 'example.com': only https is allowed."
+    await outbound.aclose()
+
+
+# -- the receivers we show people -------------------------------------------------------------------------------
+
+
+async def until(condition: Callable[[], object]) -> None:
+    async with asyncio.timeout(10):
+        while not condition():
+            await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize("example", [webhook_starlette, webhook_pydantic_ai], ids=lambda module: module.__name__)
+@pytest.mark.parametrize("secrets", [(), (NEW,)], ids=["unsigned", "wrongly signed"])
+async def test_a_receiver_refuses_what_its_secret_did_not_sign(
+    example: ModuleType, secrets: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WEBHOOK_SECRET", OLD)
+    async with serving(example.app) as port:
+        failed = failure(await perform(f"http://127.0.0.1:{port}/", f"127.0.0.1:{port}", secrets))
+    assert failed.permanent
+    assert "answered 401" in failed.error
+
+
+async def test_the_starlette_receiver_works_once_per_run_however_often_it_is_called(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    done: list[Any] = []
+
+    async def work(event: dict[str, object]) -> None:
+        done.append(event["data"])
+
+    monkeypatch.setenv("WEBHOOK_SECRET", OLD)
+    monkeypatch.setattr(webhook_starlette, "work", work)
+    monkeypatch.setattr(webhook_starlette, "seen", set[str]())
+    async with serving(webhook_starlette.app) as port:
+        for _ in range(2):
+            outcome = await perform(f"http://127.0.0.1:{port}/", f"127.0.0.1:{port}", (OLD, NEW), body={"a": 1})
+            assert outcome == Done('{"status":202,"response":"","truncated":false}')
+        await until(lambda: done)
+    assert [one["payload"] for one in done] == [{"a": 1}]
+
+
+async def test_the_agent_is_woken_with_the_prompt(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WEBHOOK_SECRET", NEW)
+    monkeypatch.setattr(webhook_pydantic_ai, "answers", answers := dict[str, str | None]())
+    model = TestModel(custom_output_text="good morning")
+    with webhook_pydantic_ai.agent.override(model=model):
+        async with serving(webhook_pydantic_ai.app) as port:
+            await perform(f"http://127.0.0.1:{port}/", f"127.0.0.1:{port}", (OLD, NEW), body={"prompt": "wake up"})
+            await until(lambda: answers.get(RUN.run_id))
+    assert answers == {RUN.run_id: "good morning"}
