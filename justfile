@@ -27,6 +27,10 @@ test *args:
 photograph:
     python -m cronty.store.photograph
 
+# Rewrite docs/reference/tools.md from the tools themselves.
+reference:
+    python -m tests.house.tools_page
+
 # Lock the dependencies by hash; `just lock --upgrade` takes newer versions. Needs uv on the PATH.
 lock *args:
     {{ compile }} {{ args }} -o requirements/runtime.txt pyproject.toml
