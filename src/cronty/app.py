@@ -16,18 +16,20 @@ from cronty.actions.tasks import Registry
 from cronty.actions.webhook import Webhook
 from cronty.engine.engine import Engine, EngineOptions
 from cronty.jobs.action import Action
-from cronty.jobs.answers import run_answer, scheduled_answer, status_answer, summary_answer
+from cronty.jobs.answers import failed_answer, run_answer, scheduled_answer, status_answer, summary_answer
 from cronty.jobs.job import Job
 from cronty.jobs.result import Err, Result
 from cronty.scheduler import JobChanges, JobRequest, Scheduler
 from cronty.scheduler.agenda import NOT_PENDING, Agenda
 from cronty.scheduler.inbox import Inbox
+from cronty.scheduler.runs import Runs
 from cronty.settings import Settings
 from cronty.store.database import Clock, Database
 from cronty.store.inbox_store import InboxStore
 from cronty.store.job_store import Filter, JobStore
 from cronty.store.local import start_local_server
 from cronty.store.migrate import SchemaOutdated, migrate, pending_migrations
+from cronty.store.run_store import RunStore
 
 type Answer = dict[str, object]
 
@@ -61,6 +63,7 @@ class Cronty:
         self._stack = AsyncExitStack()
         self._scheduler: Scheduler | None = None
         self._inbox: Inbox | None = None
+        self._runs: Runs | None = None
         self._engine: Engine | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
@@ -103,7 +106,7 @@ class Cronty:
         return self
 
     async def __aexit__(self, *_error: object) -> None:
-        self._scheduler = self._engine = self._inbox = None
+        self._scheduler = self._engine = self._inbox = self._runs = None
         await self._stack.aclose()
 
     async def _open(self) -> None:
@@ -113,6 +116,7 @@ class Cronty:
         self._stack.push_async_callback(database.close)
         self._scheduler = Scheduler(JobStore(database), self.settings.zone)
         self._inbox = Inbox(InboxStore(database))
+        self._runs = Runs(RunStore(database), self._scheduler)
         if self.run_jobs:
             hot = await Database(url, clock=self._clock, hot=True).open()
             self._stack.push_async_callback(hot.close)
@@ -194,6 +198,13 @@ class Cronty:
         if self._inbox is None:
             raise RuntimeError("Cronty isn't open; use `async with cronty:` or cronty.start() first.")
         return self._inbox
+
+    @property
+    def runs(self) -> Runs:
+        """Single runs, for any owner: one in full, what failed, and trying that again."""
+        if self._runs is None:
+            raise RuntimeError("Cronty isn't open; use `async with cronty:` or cronty.start() first.")
+        return self._runs
 
     async def push(self, **fields: Any) -> dict[str, object]:
         """Send a notification at once; the fields are those of the task `notify`."""
@@ -310,6 +321,19 @@ class Cronty:
         if isinstance(result, Err) or isinstance(shown, Err):
             return _error(result if isinstance(result, Err) else shown)  # pyright: ignore[reportArgumentType]
         return {"runs": [run_answer(run, shown.value.zone, shown.value.trigger) for run in result.value]}
+
+    async def list_failed_runs(self, *, limit: int = 20, before: datetime | None = None) -> Answer:
+        """What failed for good over all jobs, the latest first."""
+        result = await self.runs.failed(self.owner, limit, before)
+        return _error(result) if isinstance(result, Err) else {"runs": [failed_answer(one) for one in result.value]}
+
+    async def redrive_runs(self, run_ids: Sequence[str]) -> Answer:
+        """Try failed runs again, each under its own id; which of them will be."""
+        result = await self.runs.redrive(self.owner, run_ids)
+        if isinstance(result, Err):
+            return _error(result)
+        again = [run for run, accepted in result.value.items() if accepted]
+        return {"redriven": again, "refused": [run for run in result.value if run not in again]}
 
     async def list_tasks(self) -> Answer:
         """What may be scheduled."""

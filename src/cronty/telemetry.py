@@ -59,5 +59,9 @@ def job_set_aside(job_id: int, reason: str) -> None:
     log.error("job %d set aside: %s", job_id, reason)
 
 
+def job_paused(job_id: int, reason: str) -> None:
+    log.warning("job %d paused: %s", job_id, reason)
+
+
 def released_stuck(count: int) -> None:
     log.warning("%d run(s) waited behind runs that were over", count)

@@ -126,7 +126,7 @@ def test_a_bad_way_of_catching_up_is_told_the_good_ones() -> None:
 def test_a_field_that_does_not_exist_is_told_which_do() -> None:
     with pytest.raises(BadPolicy) as refused:
         make_policy({"retries": 3})
-    assert str(refused.value).startswith("Unknown policy field: 'retries'. Known are: attempts, backoff, ")
+    assert str(refused.value).startswith("Unknown policy field: 'retries'. Known are: alert, alert_after, attempts, ")
 
 
 @given(st.text(max_size=20), st.text(max_size=20), st.floats(0, DECADE))

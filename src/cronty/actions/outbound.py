@@ -21,7 +21,7 @@ from typing import Final, Literal
 import httpx2
 
 from cronty.actions.addresses import OPERATORS_OWN, Address, as_address, flaw_of_name, kind_of
-from cronty.actions.tasks import PermanentError, RetryAfter
+from cronty.actions.tasks import PermanentError, RetryAfter, TargetGone
 
 TIME_LIMIT: Final = 10.0
 READ_LIMIT: Final = 64 * 1024
@@ -232,7 +232,7 @@ def require_success(answer: Answer, host: str, said: str = "") -> None:
         wait = retry_after(answer.headers.get("retry-after", ""), datetime.now(UTC))
         raise CallFailed(f"{words}.", "http_429" if answer.status == 429 else "http_5xx", wait)
     if answer.status == 410:
-        raise CallRejected(f"{words}. Gone: the receiver asked not to be called again.")
+        raise TargetGone(f"{words}. Gone: the receiver asked not to be called again.")
     if answer.status < 400:
         raise CallRejected(f"{words}. Redirects are not followed: name the URL it ends at.")
     raise CallRejected(f"{words}. Trying again can't help.")

@@ -34,6 +34,10 @@ class RetryAfter(Exception):
         self.wait = wait
 
 
+class TargetGone(PermanentError):
+    """What a task calls is there no more: its job is paused, so that nobody is called in vain."""
+
+
 class Snooze(Exception):
     """Raised by a task to be tried again after `wait`, without counting as a failure."""
 
@@ -202,7 +206,8 @@ def _outcome_of(raised: BaseException, task: Task, run: CurrentRun) -> Outcome:
     except BaseException:  # an exception whose own text raises must not take us down
         log.warning("task %s failed in %s with a %s", task.name, run.run_id, type(raised).__name__)
     wait = _bounded(raised.wait) if isinstance(raised, RetryAfter) else timedelta(0)
-    return Failed(describe_error(raised), isinstance(raised, PermanentError), wait)
+    gone = "what it calls is gone" if isinstance(raised, TargetGone) else None
+    return Failed(describe_error(raised), isinstance(raised, PermanentError), wait, gone)
 
 
 def _bounded(wait: timedelta) -> timedelta:

@@ -23,6 +23,7 @@ class Attempt:
     failing: bool
     failures: int = 0
     crashes: int = 0
+    from_queue: bool = False
     started: float = 0.0
     ended: float = 0.0
     outcome: Outcome | None = None

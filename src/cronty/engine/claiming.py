@@ -74,4 +74,5 @@ class Claiming:
             row["failing"],
             row["failures"],
             row["crashes"],
+            from_queue=True,
         )

@@ -1,5 +1,6 @@
 """Takes back what workers that are gone had claimed, and frees what waits for nothing."""
 
+from collections.abc import Sequence
 from time import monotonic
 from typing import Final
 
@@ -9,6 +10,12 @@ from cronty.store.engine_store import EngineStore
 
 SWEEP_EVERY: Final = 60.0
 """How often to look for runs whose worker isn't listed at all, as after a crash between expiring and rescuing."""
+
+
+async def hold_failing(store: EngineStore, jobs: Sequence[tuple[int, str | None]]) -> None:
+    """The breaker: pause jobs that fail too often, or that have a reason of their own not to go on."""
+    for job_id, reason in await store.pause_failing(jobs):
+        telemetry.job_paused(job_id, reason)
 
 
 class Rescuing:
@@ -27,6 +34,8 @@ class Rescuing:
             if rescued.runs or rescued.quarantined:
                 telemetry.rescued(expired, rescued.runs, rescued.quarantined)
                 await self._store.notify("queue")
+            if rescued.failed:
+                await hold_failing(self._store, [(job_id, None) for job_id in rescued.failed])
         if released := await self._store.release_stuck():
             telemetry.released_stuck(released)
             await self._store.notify("queue")

@@ -8,6 +8,7 @@ from typing import Final
 
 from cronty import telemetry
 from cronty.engine.attempt import Attempt
+from cronty.engine.rescuing import hold_failing
 from cronty.engine.working import Working
 from cronty.jobs.outcome import Done, Failed, Interrupted, Snoozed
 from cronty.jobs.retry import after_attempt
@@ -77,12 +78,17 @@ class Settling:
         accepted = 0
         if successes:
             accepted += await self._store.settle_done(worker, successes)
+        failed: list[int] = []
         if others:
-            accepted += await self._store.settle_rest(worker, others)
+            settled, failed = await self._store.settle_rest(worker, others)
+            accepted += settled
         if accepted < len(attempts):
             late = [(one.job_id, one.slot, one.number, _reported(one)) for one in attempts]
             if count := await self._store.mark_superseded(worker, late):
                 telemetry.superseded(count)
+        if failed:
+            reasons = {one.job_id: one.outcome.gone for one in attempts if isinstance(one.outcome, Failed)}
+            await hold_failing(self._store, [(job_id, reasons.get(job_id)) for job_id in failed])
         await self._after(attempts, others)
 
     async def _after(self, attempts: Sequence[Attempt], others: Sequence[Other]) -> None:
@@ -94,7 +100,7 @@ class Settling:
             (one.job_id, one.slot)
             for one in attempts
             if one.policy.overlap in ("queue", "cancel_previous")
-            or (one.policy.catch_up == "all" and one.policy.serial)
+            or (one.policy.serial and (one.policy.catch_up == "all" or one.from_queue))
         ]
         if queueing and await self._store.release_behind(queueing):
             await self._store.notify("queue")

@@ -8,7 +8,7 @@ import orjson
 
 from cronty.jobs.ids import job_id_text
 from cronty.jobs.job import Job
-from cronty.jobs.run import Run
+from cronty.jobs.run import AttemptRecord, FailedRun, Run
 from cronty.timing import Cron, Trigger, zone
 from cronty.timing.cron import nominal
 from cronty.timing.describe import describe
@@ -80,6 +80,7 @@ def status_answer(job: Job, runs: Sequence[Run]) -> dict[str, object]:
         "max_runs": job.max_runs,
         "error": job.reason if job.state == "set_aside" else job.last_error,
         "paused": job.state == "paused",
+        "paused_because": job.reason if job.state == "paused" else None,
         "schedule": describe(job.trigger, job.zone),
         "timezone": zone_name,
         "task": job.action.task,
@@ -88,6 +89,23 @@ def status_answer(job: Job, runs: Sequence[Run]) -> dict[str, object]:
         "failure_count": job.failure_count,
         "version": job.version,
         "runs": [run_answer(run, zone_name, job.trigger) for run in runs],
+    }
+
+
+def failed_answer(failed: FailedRun) -> dict[str, object]:
+    """A failed run among those of other jobs: it names its job."""
+    facts: dict[str, object] = {"job_id": job_id_text(failed.run.job_id, failed.created_at), "name": failed.name}
+    return facts | run_answer(failed.run, failed.zone)
+
+
+def attempt_answer(attempt: AttemptRecord, zone_name: str) -> dict[str, object]:
+    """An attempt before a run's last."""
+    return {
+        "attempt": attempt.attempt,
+        "started_at": moment_text(attempt.started_at, zone_name),
+        "ended_at": moment_text(attempt.ended_at, zone_name),
+        "outcome": attempt.outcome,
+        "error": attempt.error,
     }
 
 
@@ -104,6 +122,8 @@ def run_answer(run: Run, zone_name: str = "UTC", trigger: Trigger | None = None)
         "error": run.error,
         "result": None if run.result is None else orjson.loads(run.result),
     }
+    if run.next_attempt_at is not None:
+        answer["next_attempt_at"] = moment_text(run.next_attempt_at.replace(microsecond=0), zone_name)
     if run.slots > 1:
         answer |= {"slots": run.slots, "through": moment_text(run.through, zone_name)}
     if run.manual:

@@ -13,11 +13,15 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """`permanent` means that trying again can't help; `wait` is the least time before it may."""
+    """`permanent` means that trying again can't help; `wait` is the least time before it may.
+
+    `gone` says why the job itself should not go on, if what it calls is there no more.
+    """
 
     error: str
     permanent: bool = False
     wait: timedelta = timedelta(0)
+    gone: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """How a job behaves around its runs: retries, time limit, overlap, catching up, spread."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from datetime import timedelta
@@ -37,6 +38,9 @@ class Policy:
     catch_up_window: float = 86400.0
     catch_up_limit: int = 100
     spread: float = 0.0
+    pause_after: int = 10
+    alert: str = ""
+    alert_after: int = 5
 
     @property
     def serial(self) -> bool:
@@ -55,6 +59,8 @@ class Policy:
 _PLAIN: Final = Policy()
 _LONGEST: Final = 10 * 366 * 86400
 _RATIOS: Final = {"jitter": (0, 1), "backoff_factor": (1, 1000)}
+_COUNTS: Final = frozenset({"attempts", "catch_up_limit", "pause_after", "alert_after"})
+_TARGET: Final = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _POSITIVE: Final = frozenset({"backoff", "backoff_max", "timeout", "catch_up_window"})
 
 
@@ -81,11 +87,15 @@ def _check(name: str, value: object) -> None:
     elif name == "catch_up":
         if value not in CATCH_UPS:
             raise BadPolicy(f"Unknown catch_up policy: {value!r}. Use one of: {', '.join(CATCH_UPS)}.")
+    elif name == "alert":
+        if not isinstance(value, str) or not (value == "" or _TARGET.fullmatch(value)):
+            raise BadPolicy(f"Policy field 'alert' must be a notification topic such as ann-phone, not {value!r}.")
     elif isinstance(value, bool) or not isinstance(value, int | float):
         raise BadPolicy(f"Policy field {name!r} must be a number, not {value!r}.")
-    elif name in ("attempts", "catch_up_limit"):
-        if not isinstance(value, int) or not 1 <= value <= 1000:
-            raise BadPolicy(f"Policy field {name!r} must be a whole number from 1 to 1000, not {value!r}.")
+    elif name in _COUNTS:
+        low = 0 if name == "pause_after" else 1
+        if not isinstance(value, int) or not low <= value <= 1000:
+            raise BadPolicy(f"Policy field {name!r} must be a whole number from {low} to 1000, not {value!r}.")
     elif name in _RATIOS:
         low, high = _RATIOS[name]
         if not low <= value <= high:

@@ -20,7 +20,8 @@ MOVES: Final[dict[RunState, frozenset[RunState]]] = {
     "missed": frozenset(),
     "quarantined": frozenset(),
 }
-"""Which state may follow which. A verdict is final; a prompt waits until its agent gives it one."""
+"""Which state may follow which. A prompt waits until its agent gives it a verdict. A verdict is final, unless somebody
+asks for a failed or quarantined run to be tried again: then it goes back to waiting, with its id and its attempts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +40,33 @@ class Run:
     reason: str | None
     error: str | None
     result: str | None
+    next_attempt_at: datetime | None = None
 
     @property
     def run_id(self) -> str:
         return run_id(self.job_id, self.scheduled_for)
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptRecord:
+    """An attempt that wasn't its run's last."""
+
+    attempt: int
+    started_at: datetime | None
+    ended_at: datetime
+    outcome: str
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class FailedRun:
+    """A run that failed, and whose job it was."""
+
+    run: Run
+    name: str
+    zone: str
+    task: str
+    created_at: datetime
 
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)

@@ -8,6 +8,7 @@ from cronty.jobs.result import Err, Result
 from cronty.scheduler import Scheduler
 from cronty.scheduler.agenda import Agenda
 from cronty.scheduler.inbox import Inbox
+from cronty.scheduler.runs import Runs
 from cronty.store.database import StoreUnavailable
 
 
@@ -18,6 +19,8 @@ class Backend(Protocol):
     def scheduler(self) -> Scheduler: ...
     @property
     def inbox(self) -> Inbox: ...
+    @property
+    def runs(self) -> Runs: ...
     async def push(self, **fields: Any) -> dict[str, object]:
         """Deliver a notification at once."""
         ...
@@ -51,6 +54,10 @@ class Desk:
     @property
     def agenda(self) -> Agenda:
         return Agenda(self.door)
+
+    @property
+    def runs(self) -> Runs:
+        return self.backend.runs
 
     async def ask[T](self, call: Awaitable[Result[T]]) -> Result[T]:
         """The door's answer; a database that is away is an answer too, in words for whoever waits for it."""

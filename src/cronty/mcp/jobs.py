@@ -6,12 +6,12 @@ from mcp.types import CallToolResult
 from pydantic import Field
 
 from cronty.jobs.action import Action
-from cronty.jobs.answers import run_answer, scheduled_answer, status_answer, summary_answer
+from cronty.jobs.answers import failed_answer, run_answer, scheduled_answer, status_answer, summary_answer
 from cronty.jobs.result import Err
 from cronty.mcp.answers import answer, as_error
 from cronty.mcp.desk import Desk
 from cronty.mcp.moments import read_span
-from cronty.mcp.shapes import Cancelled, JobList, JobStatus, Runs, Scheduled, Started, Tasks
+from cronty.mcp.shapes import Cancelled, JobList, JobStatus, Redriven, Runs, Scheduled, Started, Tasks
 from cronty.mcp.tool import Spec
 from cronty.mcp.when import tidy
 from cronty.scheduler import JobChanges, JobRequest
@@ -57,6 +57,7 @@ class JobTools:
             Spec(self.edit_job, "Change a job", "jobs", destructive=True, idempotent=True, tidy=tidy),
             Spec(self.run_job_now, "Run a job now", "jobs", open_world=True),
             Spec(self.list_runs, "Why did it run, or not", "jobs", read_only=True),
+            Spec(self.redrive_runs, "Try failed runs again", "jobs", open_world=True),
             Spec(self.list_tasks, "What can be scheduled", "jobs", read_only=True),
         ]
 
@@ -208,16 +209,23 @@ class JobTools:
 
     async def list_runs(
         self,
-        job_id: JobId,
+        job_id: Annotated[
+            str | None, Field(description="The job's id. Left out: what failed lately, over all jobs.")
+        ] = None,
         limit: Annotated[int, Field(description="How many, newest first, up to 1000.")] = 20,
         verdict: Annotated[
             str | None,
             Field(description="waiting, running, done, failed, cancelled, skipped, coalesced, missed or quarantined."),
         ] = None,
     ) -> Annotated[CallToolResult, Runs]:
-        """The history of a job: every planned moment with its verdict and the reason. Answers "why did it not run?".
-        Example: {"job_id": "job_1_1738764000", "limit": 5}"""
+        """The history of a job: every planned moment with its verdict and the reason, and when a waiting one is tried
+        next. Answers "why did it not run?". Example: {"job_id": "job_1_1738764000", "limit": 5}"""
         desk = self._desk
+        if job_id is None:
+            failed = await desk.ask(desk.runs.failed(desk.owner, limit))
+            if isinstance(failed, Err):
+                return as_error(failed)
+            return answer({"runs": [failed_answer(one) for one in failed.value]})
         shown = await desk.ask(desk.door.show(desk.owner, job_id))
         if isinstance(shown, Err):
             return as_error(shown)
@@ -226,6 +234,22 @@ class JobTools:
             return as_error(result)
         runs = [run_answer(run, shown.value.zone, shown.value.trigger) for run in result.value]
         return answer({"job_id": job_id, "runs": runs})
+
+    async def redrive_runs(
+        self,
+        run_ids: Annotated[list[str], Field(description="Failed runs, as list_runs names them.")],
+    ) -> Annotated[CallToolResult, Redriven]:
+        """Try failed runs again, now, each under its own id and with a new round of attempts. Use it after the cause
+        is mended. Example: {"run_ids": ["run_12_1789462800000000"]}"""
+        desk = self._desk
+        result = await desk.ask(desk.runs.redrive(desk.owner, run_ids))
+        if isinstance(result, Err):
+            return as_error(result)
+        refused = [run for run, accepted in result.value.items() if not accepted]
+        facts: dict[str, object] = {"redriven": [run for run in result.value if run not in refused]}
+        if refused:
+            facts |= {"refused": refused, "hint": "Only failed or quarantined runs of a live job can be tried again."}
+        return answer(facts)
 
     async def list_tasks(self) -> Annotated[CallToolResult, Tasks]:
         """What schedule_job can run: the names of the registered tasks, their parameters and what they do."""

@@ -27,7 +27,17 @@ class Scheduled(Failure, total=False):
     version: int
 
 
+class AttemptShape(TypedDict):
+    attempt: int
+    started_at: str | None
+    ended_at: str
+    outcome: str
+    error: str | None
+
+
 class RunShape(TypedDict, total=False):
+    job_id: str
+    name: str
     run_id: str
     scheduled_for: str
     verdict: str
@@ -41,6 +51,8 @@ class RunShape(TypedDict, total=False):
     through: str | None
     manual: bool
     moved_from: str
+    next_attempt_at: str
+    attempts: list[AttemptShape]
 
 
 class JobSummary(TypedDict):
@@ -79,6 +91,7 @@ class JobStatus(Failure, total=False):
     max_runs: int | None
     error: str | None  # pyright: ignore[reportIncompatibleVariableOverride] -- null while the job is well
     paused: bool
+    paused_because: str | None
     schedule: str
     timezone: str
     task: str
@@ -104,6 +117,11 @@ class Started(Failure, total=False):
 class Runs(Failure, total=False):
     job_id: str
     runs: list[RunShape]
+
+
+class Redriven(Failure, total=False):
+    redriven: list[str]
+    refused: list[str]
 
 
 class TaskShape(TypedDict):

@@ -226,7 +226,15 @@ class Scheduler:
                 upcoming = held if held and held > locked.now else upcoming_slot(job, locked.now)
                 resumed = await close_passed(
                     locked,
-                    replace(job, state="active", next_slot=upcoming, held_slot=None),
+                    replace(
+                        job,
+                        state="active",
+                        reason=None,
+                        # Paused for its failures, it starts with a clean slate, or the first one would end it again.
+                        failures_in_row=0 if job.reason else job.failures_in_row,
+                        next_slot=upcoming,
+                        held_slot=None,
+                    ),
                     "skipped",
                     "the job was paused",
                 )

@@ -55,8 +55,11 @@ class Other(NamedTuple):
 
 
 class Rescued(NamedTuple):
+    """`failed` are the jobs of the quarantined runs."""
+
     runs: int
     quarantined: int
+    failed: list[int]
 
 
 class DueJobs:
@@ -150,11 +153,16 @@ class EngineStore:
         """How many were accepted; fewer than given means that some came too late."""
         return await self._database.change("settle_done", self._database.moment(), worker, *columns(successes, 6))
 
-    async def settle_rest(self, worker: int, others: Sequence[Other]) -> int:
-        return cast(
-            "int",
-            await self._database.value("settle_rest", self._database.moment(), worker, *columns(others, 10)),
-        )
+    async def settle_rest(self, worker: int, others: Sequence[Other]) -> tuple[int, list[int]]:
+        """How many were accepted, and the jobs of which a run has failed for good."""
+        row = await self._database.one("settle_rest", self._database.moment(), worker, *columns(others, 10))
+        assert row is not None
+        return row["accepted"], row["failed"]
+
+    async def pause_failing(self, jobs: Sequence[tuple[int, str | None]]) -> list[tuple[int, str]]:
+        """Hold those that fail too often, and those with a reason of their own; which ones, and why."""
+        rows = await self._database.fetch("pause_failing", self._database.moment(), *columns(jobs, 2))
+        return [(row["id"], row["reason"]) for row in rows]
 
     async def mark_superseded(self, worker: int, late: Sequence[tuple[int, datetime, int, str]]) -> int:
         return len(await self._database.fetch("mark_superseded", self._database.moment(), worker, *columns(late, 4)))
@@ -196,7 +204,7 @@ class EngineStore:
     async def rescue(self, max_crashes: int) -> Rescued:
         row = await self._database.one("rescue", self._database.moment(), max_crashes)
         assert row is not None
-        return Rescued(row["rescued"], row["quarantined"])
+        return Rescued(row["rescued"], row["quarantined"], row["failed"])
 
     async def expire_workers(self, lease: float) -> int:
         return cast("int", await self._database.value("expire_workers", self._database.moment(), lease))

@@ -39,7 +39,10 @@ class InboxStore:
             over = [(row["job_id"], row["scheduled_for"]) for row in rows if row["over"]]
             if over:
                 await connection.fetch(query("release_behind"), moment, *columns(over, 2))
-            return {(row["job_id"], row["scheduled_for"]) for row in rows}
+        failed = [(one.job_id, None) for one in verdicts if one.state == "failed"]
+        if failed:  # after the commit: a job's place in time is locked before its runs, never after
+            await self._database.fetch("pause_failing", self._database.moment(), *columns(failed, 2))
+        return {(row["job_id"], row["scheduled_for"]) for row in rows}
 
 
 def prompt_of(row: Row) -> tuple[str, object, str | None]:

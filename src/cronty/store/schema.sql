@@ -1,6 +1,7 @@
 function drop_run_partitions(horizon timestamp with time zone) returns integer
 function job_status(state cronty.job_state, in_flight boolean, has_next boolean, failing boolean) returns text
 function make_run_partition(monday timestamp with time zone) returns boolean
+function raise_alert() returns trigger
 index attempts_pkey on attempts USING btree (job_id, scheduled_for, attempt)
 index attempts_slot on attempts USING btree (scheduled_for)
 index audit_of_job on audit USING btree (job_id, id)
@@ -17,6 +18,8 @@ index queue_behind on queue USING btree (job_id, behind) WHERE (due_at IS NULL)
 index queue_due on queue USING btree (task, crashes, due_at) WHERE (due_at IS NOT NULL)
 index queue_inbox on queue USING btree (owner_id, due_at) WHERE (task = 'prompt'::text)
 index queue_pkey on queue USING btree (job_id, scheduled_for)
+index runs_dead on runs USING btree (owner_id, finished_at) WHERE (state = ANY (ARRAY['failed'::cronty.run_state, 'quarantined'::cronty.run_state]))
+index runs_elsewhen_owner_id_finished_at_idx on runs_elsewhen USING btree (owner_id, finished_at) WHERE (state = ANY (ARRAY['failed'::cronty.run_state, 'quarantined'::cronty.run_state]))
 index runs_elsewhen_owner_id_job_id_idx on runs_elsewhen USING btree (owner_id, job_id) WHERE (state = 'running'::cronty.run_state)
 index runs_elsewhen_pkey on runs_elsewhen USING btree (job_id, scheduled_for)
 index runs_pkey on runs USING btree (job_id, scheduled_for)

@@ -32,6 +32,8 @@ with clock as (
     group by job_id
   ) l
   where j.id = l.job_id
+  returning j.id, l.quarantined
 )
 select (select count(*) from lost where state = 'waiting') as rescued,
-  (select count(*) from lost where state = 'quarantined') as quarantined
+  (select count(*) from lost where state = 'quarantined') as quarantined,
+  array(select id from failing where quarantined > 0) as failed

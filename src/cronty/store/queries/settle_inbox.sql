@@ -42,6 +42,6 @@ with given as (
     from picked where wait is null
     group by job_id
   ) f
-  where j.id = f.job_id and (f.failures > 0 or j.failures_in_row > 0)
+  where j.id = f.job_id and (f.failures > 0 or j.last_error is not null)
 )
 select job_id, scheduled_for, wait is null as over from picked

@@ -38,5 +38,6 @@ with given as (
     group by job_id
   ) f
   where j.id = f.job_id
+  returning j.id, f.failures
 )
-select count(*) from settled
+select (select count(*) from settled) as accepted, array(select id from failing where failures > 0) as failed

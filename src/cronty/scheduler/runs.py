@@ -1,0 +1,60 @@
+"""What may be asked about single runs: one in full, what failed, and trying that again."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from cronty.jobs.job import Job
+from cronty.jobs.result import Err, Ok, Result
+from cronty.jobs.run import AttemptRecord, FailedRun, Run, read_receipt
+from cronty.scheduler.door import MOST_LISTED, Scheduler
+from cronty.store.run_store import RunStore
+
+_INSTANT: Final = timedelta(microseconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class RunDetail:
+    """A run, its job, and the attempts before its last."""
+
+    run: Run
+    job: Job
+    attempts: list[AttemptRecord]
+
+
+class Runs:
+    """Beside the door, because it speaks of runs and not of jobs."""
+
+    def __init__(self, store: RunStore, door: Scheduler) -> None:
+        self._store = store
+        self._door = door
+
+    async def show(self, owner: str, run_id: str) -> Result[RunDetail]:
+        found = read_receipt(run_id)
+        job = await self._door.show(owner, found[0] if found else 0)
+        if found is None or isinstance(job, Err):
+            return _no_run(run_id)
+        runs = await self._door.list_runs(owner, found[0], limit=1, before=found[1] + _INSTANT)
+        if isinstance(runs, Err) or not runs.value or runs.value[0].scheduled_for != found[1]:
+            return _no_run(run_id)
+        return Ok(RunDetail(runs.value[0], job.value, await self._store.attempts(runs.value[0])))
+
+    async def failed(self, owner: str, limit: int = 20, before: datetime | None = None) -> Result[list[FailedRun]]:
+        """What failed for good over all jobs, the latest first."""
+        if not 1 <= limit <= MOST_LISTED:
+            return Err("bad_limit", f"Invalid limit: {limit}", f"Use a number from 1 to {MOST_LISTED}.")
+        return Ok(await self._store.failed(owner, limit, before))
+
+    async def redrive(self, owner: str, run_ids: Sequence[str]) -> Result[dict[str, bool]]:
+        """Try failed runs again, each with its own id and a higher attempt; for each whether it will be."""
+        if not run_ids or len(run_ids) > MOST_LISTED:
+            return Err("bad_runs", f"{len(run_ids)} runs were named.", f"Name 1 to {MOST_LISTED} of them.")
+        named = {text: read_receipt(text) for text in run_ids}
+        wanted = sorted({found[:2] for found in named.values() if found is not None})
+        again = await self._store.redrive(owner, wanted) if wanted else set[object]()
+        return Ok({text: found is not None and found[:2] in again for text, found in named.items()})
+
+
+def _no_run(run_id: str) -> Err:
+    return Err("not_found", f"Run not found: {run_id}", "list_runs shows the runs of a job.")

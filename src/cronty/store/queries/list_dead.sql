@@ -1,0 +1,9 @@
+-- An owner's failed runs over all jobs, the latest first. $1 owner, $2 how many, $3 only those that ended before this.
+select r.job_id, r.scheduled_for, r.state::text, r.attempt, r.slots, r.through, r.manual, r.started_at, r.finished_at, r.reason,
+  r.error, r.result::text, null::timestamptz as next_attempt_at, j.name, j.zone, j.created_at, j.task
+from cronty.runs r
+join cronty.jobs j on j.id = r.job_id
+where r.owner_id = (select id from cronty.owners where name = $1) and r.state in ('failed', 'quarantined')
+  and r.finished_at < coalesce($3::timestamptz, 'infinity') and j.deleted_at is null
+order by r.finished_at desc
+limit $2

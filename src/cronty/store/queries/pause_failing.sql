@@ -1,0 +1,17 @@
+-- Hold jobs that keep failing, or whose target asked not to be called again. $1 now, $2 jobs, $3 why; without a why a job
+-- is held only if it has failed too often in a row. The due row first, as everybody locks it.
+with held as (
+  update cronty.due d
+  set held_slot = d.next_at - make_interval(secs => d.delay), next_at = null
+  from unnest($2::bigint[], $3::text[]) u(job_id, why)
+  join cronty.jobs j on j.id = u.job_id
+  where d.job_id = u.job_id and d.next_at is not null and j.state = 'active'
+    and (u.why is not null or j.failures_in_row >= nullif(coalesce((j.policy ->> 'pause_after')::int, 10), 0))
+  returning d.job_id, u.why
+)
+update cronty.jobs j
+set state = 'paused', version = j.version + 1, updated_at = coalesce($1::timestamptz, statement_timestamp()),
+  reason = coalesce(h.why, 'it failed ' || j.failures_in_row || ' times in a row')
+from held h
+where j.id = h.job_id and j.state = 'active'
+returning j.id, j.reason

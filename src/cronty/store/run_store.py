@@ -1,0 +1,50 @@
+"""Single runs: one in full, those that failed, and giving those another round."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from itertools import groupby
+
+from cronty.jobs.run import AttemptRecord, FailedRun, Run
+from cronty.store.database import Database, Row, columns, query
+
+
+class RunStore:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def attempts(self, run: Run) -> list[AttemptRecord]:
+        rows = await self._database.fetch("list_attempts", run.job_id, run.scheduled_for)
+        return [AttemptRecord(**dict(row)) for row in rows]
+
+    async def failed(self, owner: str, limit: int, before: datetime | None) -> list[FailedRun]:
+        rows = await self._database.fetch("list_dead", owner, limit, before)
+        return [_failed(row) for row in rows]
+
+    async def redrive(self, owner: str, runs: Sequence[tuple[int, datetime]]) -> set[tuple[int, datetime]]:
+        """Which of them are tried again; those of a job that runs one at a time, one after the other."""
+        async with self._database.transaction() as connection:
+            rows = await connection.fetch(query("redrive"), owner, *columns(runs, 2))
+            if rows:
+                now = self._database.moment() or await connection.fetchval("select statement_timestamp()")
+                waiting = [place for _, of_job in groupby(rows, lambda row: row["job_id"]) for place in _places(of_job)]
+                for place in waiting:  # one by one: each may wait behind the one before it
+                    await connection.execute(query("insert_queue"), *columns([place], 5), now)
+                await connection.fetchval(query("notify"), "queue")
+            return {(row["job_id"], row["scheduled_for"]) for row in rows}
+
+
+def _places(rows: Iterable[Row]) -> Iterator[tuple[int, datetime, datetime | None, int, str]]:
+    """Where the runs of one job wait: if it goes one by one, behind what is in flight, each behind the one before."""
+    of_job = list(rows)
+    serial, ahead = of_job[0]["last_run"] is not None, of_job[0]["last_run"]
+    if ahead in {row["scheduled_for"] for row in of_job}:
+        ahead = None  # it is one of them
+    for row in of_job:
+        yield row["job_id"], row["scheduled_for"], ahead, row["owner_id"], row["task"]
+        ahead = row["scheduled_for"] if serial else None
+
+
+def _failed(row: Row) -> FailedRun:
+    fields = dict(row)
+    facts = {name: fields.pop(name) for name in ("name", "zone", "task", "created_at")}
+    return FailedRun(Run(**fields), **facts)
