@@ -196,6 +196,30 @@ PHRASES = [
     ("weekends at 10:30", "cron 30 10 * * SAT,SUN"),
     ("every day in December at 9", "cron 0 9 * DEC *"),
     ("every weekday in June through August at 8", "cron 0 8 * JUN-AUG MON-FRI"),
+    # Every so many weeks: the first coming day is in the first of them. This week leaves 0 over when divided by 2.
+    ("every 2 weeks on Monday at 10", "cron 0 10 * * MON%2+1"),
+    ("every two weeks on Mondays at 10:00", "cron 0 10 * * MON%2+1"),
+    ("Mondays at 10 every 2 weeks", "cron 0 10 * * MON%2+1"),
+    ("every other Friday at 17:00", "cron 0 17 * * FRI%2"),
+    ("on every other Friday at 17:00", "cron 0 17 * * FRI%2"),
+    ("every other week on Friday at 17:00", "cron 0 17 * * FRI%2"),
+    ("biweekly on Tuesday at 9", "cron 0 9 * * TUE%2+1"),
+    ("fortnightly on Monday at 9", "cron 0 9 * * MON%2+1"),
+    ("every fortnight on Thursday at noon", "cron 0 12 * * THU%2"),
+    ("every 3 weeks on Monday and Thursday at 8:30", "cron 30 8 * * MON,THU%3+2"),
+    ("every other Monday and Thursday at 9", "cron 0 9 * * MON,THU%2"),
+    ("every 2 weeks on Wednesday at 19:00", "cron 0 19 * * WED%2+1"),
+    ("every 2 weeks on Wednesday at 21:00", "cron 0 21 * * WED%2"),
+    ("every 2 weeks on weekdays at 9", "cron 0 9 * * MON-FRI%2"),
+    ("every other weekend at 10", "cron 0 10 * * SAT,SUN%2"),
+    ("every 2 weeks on Monday through Sunday at 9", "cron 0 9 * * *%2"),
+    ("every 2 weeks on Friday night at 1", "cron 0 1 * * SAT%2"),
+    ("every 6th Friday at 10", "cron 0 10 * * FRI%6+2"),
+    ("every 52 weeks on Monday at 9", "cron 0 9 * * MON%52+21"),
+    ("every 2 weeks on Monday at 10, counting from 5 January 2026", "cron 0 10 * * MON%2+1"),
+    ("every 2 weeks on Monday at 10, counting from 2026-01-18", "cron 0 10 * * MON%2"),
+    ("every 15 minutes between 9 and 17 every 2 weeks on Monday", "cron */15 9-16 * * MON%2+1"),
+    ("every hour on Mondays every 2 weeks", "cron 0 * * * MON%2+1"),
     # Days of the month and of the year.
     ("last day of the month at 17:00", "cron 0 17 L * *"),
     ("on the last day of every month at 5pm", "cron 0 17 L * *"),
@@ -205,6 +229,7 @@ PHRASES = [
     ("last Friday of the month at 16:00", "cron 0 16 * * FRIL"),
     ("first and third Monday of the month at 9", "cron 0 9 * * MON#1,MON#3"),
     ("every first Monday at 9", "cron 0 9 * * MON#1"),
+    ("every second Monday of the month at 9", "cron 0 9 * * MON#2"),
     ("on the 1st and 15th at 8", "cron 0 8 1,15 * *"),
     ("on the 1st of the month at 8", "cron 0 8 1 * *"),
     ("first day of the month at 8", "cron 0 8 1 * *"),
@@ -245,6 +270,7 @@ PHRASES = [
     ("*/15 9-16 * * 1-5", "cron */15 9-16 * * 1-5"),
     ("0 9 1 1 1", "cron 0 9 1 1 1"),
     ("cron: 0 9 * * *", "cron 0 9 * * *"),
+    ("0 10 * * MON%2", "cron 0 10 * * MON%2"),
     ("@daily", "cron @daily"),
 ]
 
@@ -290,6 +316,11 @@ AMBIGUOUS = [
     ("every day at 12", ["cron 0 0 * * *", "cron 0 12 * * *"]),
     ("every Friday at 5:30", ["cron 30 5 * * FRI", "cron 30 17 * * FRI"]),
     ("every Monday at midnight", ["cron 0 0 * * MON", "cron 0 0 * * TUE"]),
+    ("every second Tuesday at 9", ["cron 0 9 * * TUE%2+1", "cron 0 9 * * TUE#2"]),
+    ("every 3rd Friday at 10", ["cron 0 10 * * FRI%3+2", "cron 0 10 * * FRI#3"]),
+    ("biweekly on Monday and Friday at 9", ["cron 0 9 * * MON,FRI%2", "cron 0 9 * * MON,FRI"]),
+    ("every 2 weeks on Friday at 5", ["cron 0 5 * * FRI%2", "cron 0 17 * * FRI%2"]),
+    ("every 2 weeks on Sunday at midnight", ["cron 0 0 * * SUN%2", "cron 0 0 * * MON%2+1"]),
     ("every hour between 9 and 17", ["cron 0 9-16 * * *", "cron 0 9-17 * * *"]),
     ("every 2 hours from 9 to 17", ["cron 0 9-15/2 * * *", "cron 0 9-17/2 * * *"]),
     ("every 15 minutes between 2 and 4", ["cron */15 2-3 * * *", "cron */15 14-15 * * *"]),
@@ -401,27 +432,60 @@ REFUSED = [
     ("tomorrow at 13pm", "13 pm is not a time of day", 'Say "5pm" or "17:00".'),
     ("15:00 in the morning", "15:00 is not in the morning", 'Say "9am", "5pm" or "17:00".'),
     (
-        "every 2 weeks on Monday at 10",
-        "Can't keep \"every 2 weeks on Monday at 10\" exactly: every 2 weeks on a certain day isn't possible yet",
-        'The nearest are "every Monday at 10:00", "first and third Monday of the month at 10:00", and '
-        '"every 14 days", which counts hours from now and so moves when the clocks change.',
+        "every 2 weeks at 9",
+        '"every 2 weeks at 9" says no day',
+        'Say on which day, as in "every 2 weeks on Monday at 9:00".',
+    ),
+    (
+        "every 3 weeks on Monday",
+        '"every 3 weeks on Monday" says no time of day',
+        'Say at what time, as in "every 3 weeks on Monday at 9:00".',
+    ),
+    (
+        "biweekly",
+        '"biweekly" may be every 2 weeks, or twice a week',
+        'Say "every 2 weeks on Monday at 9:00", or "every Monday and Thursday at 9:00".',
+    ),
+    (
+        "bimonthly",
+        'Can\'t read "bimonthly"',
+        'It may be twice a month or every two months: say "on the 1st and 15th of every month at 9:00".',
+    ),
+    (
+        "every 2 weeks on the 1st at 9",
+        'Can\'t keep "every 2 weeks on the 1st at 9" in one schedule: weeks go with days of the week only',
+        'Leave the others out, as in "every 2 weeks on Monday and Thursday at 9:00".',
+    ),
+    (
+        "every other Monday and every Thursday at 9",
+        'Can\'t read "every other Monday and every Thursday at 9": two different rhythms',
+        "Make a job for each.",
+    ),
+    (
+        "every 53 weeks on Monday at 9",
+        'Can\'t keep "every 53 weeks on Monday at 9": more than 52 weeks',
+        'Use 2 to 52, as in "every 52 weeks on Monday and Thursday at 9:00".',
+    ),
+    (
+        "every 2 weeks on Friday and Sunday at midnight",
+        'Can\'t tell which night is meant by "every 2 weeks on Friday and Sunday at midnight"',
+        'Say "at 00:00" for the beginning of the day, or "at 23:59" for its end.',
+    ),
+    (
+        "every 2 weeks on Monday at 9, counting from 5 January",
+        'Can\'t read the date after "counting from" in "every 2 weeks on Monday at 9, counting from 5 January"',
+        'Give it with its year, as in "every 2 weeks on Monday at 9:00, counting from 5 January 2026".',
+    ),
+    (
+        "every day at 9 counting from 5 January 2026",
+        'Can\'t read "counting from" in "every day at 9 counting from 5 January 2026"',
+        'It says which weeks are meant, as in "every 2 weeks on Monday at 9:00, counting from 5 January 2026".',
     ),
     (
         "every 2 days at 9",
         "Can't keep \"every 2 days at 9\" exactly: every 2 days at a certain time isn't possible yet",
         'The nearest are "every day at 09:00", "every Monday, Wednesday and Friday at 09:00", and "every 2 '
         'days", which counts hours from now and so moves when the clocks change.',
-    ),
-    (
-        "every other Monday at 9",
-        "Can't keep \"every other Monday at 9\" exactly: every 2 weeks on a certain day isn't possible yet",
-        'The nearest are "every Monday at 9:00" and "first and third Monday of the month at 9:00".',
-    ),
-    (
-        "every second Tuesday at 9",
-        '"every second Tuesday at 9" may be every 2 weeks, or once a month',
-        'Say "2nd Tuesday of the month at 9:00". Every 2 weeks can\'t be kept exactly yet; the nearest are '
-        '"every Tuesday at 9:00" and "first and third Tuesday of the month at 9:00".',
     ),
     (
         "every 3 months on the 1st at 9",
@@ -542,7 +606,8 @@ REFUSED = [
     (
         "every day at 9 starting tomorrow",
         'Can\'t read "starting" in "every day at 9 starting tomorrow"',
-        'A start can\'t be said in words; say "every day at 9:00" and give the start by itself.',
+        'A start can\'t be said in words; say "every day at 9:00" and give the start by itself. '
+        'For which weeks, say "every 2 weeks on Monday at 9:00, counting from 5 January 2026".',
     ),
     (
         "every 5",
@@ -584,11 +649,6 @@ REFUSED = [
     ("tomorrow at ٩", "Can't read '٩' in \"tomorrow at ٩\"", "Use plain letters and digits."),
     ("tomorrow at 9 😀", "Can't read '😀' in \"tomorrow at 9 😀\"", "Use plain letters and digits."),
     ("twice a day", 'Can\'t read "twice" in "twice a day"', 'Say when, as in "every day at 9:00 and 17:00".'),
-    (
-        "biweekly on Monday at 9",
-        'Can\'t read "biweekly" in "biweekly on Monday at 9"',
-        'It may be twice a week or every two weeks: say "every Monday and Thursday at 9:00", for example.',
-    ),
     ("5 times a day", 'Can\'t read "times" in "5 times a day"', 'Say when, as in "every day at 9:00 and 17:00".'),
     (
         "every day at 3, 4 and 5 and 6",
@@ -627,12 +687,6 @@ REFUSED = [
         "every weekday at 8:30 and every weekend at 10",
         'Can\'t read "every" in "every weekday at 8:30 and every weekend at 10"',
         'One schedule at a time: make a job for each "every".',
-    ),
-    (
-        "every 3rd Friday at 10",
-        '"every 3rd Friday at 10" may be every 3 weeks, or once a month',
-        'Say "3rd Friday of the month at 9:00". Every 3 weeks can\'t be kept exactly yet; the nearest are '
-        '"every Friday at 9:00" and "first and third Friday of the month at 9:00".',
     ),
     (
         "1 week from Friday at 9",

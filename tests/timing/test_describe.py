@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from cronty.timing import BadTrigger, Broken, Cron, Interval, Once
 from cronty.timing.describe import describe
 from cronty.timing.grammar import normalize
+from cronty.timing.weeks import split_weeks
 from cronty.timing.words.read import Ambiguous, Reading, read_words
 from tests.timing.phrases import AMBIGUOUS, PHRASES, PLACES, ZONED, now_in
 from tests.timing.strategies import CRONS, MOMENTS, ZONES
@@ -52,6 +53,13 @@ CRON_WORDS = [
     ("0 9 1 * MON", "At 09:00 on the 1st of the month, or on Mondays"),
     ("0 9 1 5 MON", "At 09:00 on the 1st of the month, or on Mondays, in May"),
     ("0 9 13 * FRI#2", "At 09:00 on the 13th of the month, or on the second Friday of the month"),
+    ("0 10 * * MON%2", "At 10:00 every 2 weeks on Monday, counting from 12 January 2026"),
+    ("0 10 * * 1%2+1", "At 10:00 every 2 weeks on Monday, counting from 5 January 2026"),
+    ("30 8 * * MON,THU%3+1", "At 08:30 every 3 weeks on Monday and Thursday, counting from 5 January 2026"),
+    ("0 9 * * 2-4%52", "At 09:00 every 52 weeks on Tuesday through Thursday, counting from 20 October 2026"),
+    ("0 9 * * 1-5%2", "At 09:00 every 2 weeks on weekdays, counting from 12 January 2026"),
+    ("0 9 * * *%2", "At 09:00 every 2 weeks on Monday through Sunday, counting from 12 January 2026"),
+    ("*/15 * * * MON%2", "Every 15 minutes on Monday every 2 weeks, counting from 12 January 2026"),
     ("0 9 1 * 0-6", "At 09:00 every day"),
     ("0 9 */10 * MON", "At 09:00 on the 1st, 11th, 21st and 31st of the month if that is also a Monday"),
     ("0 9 * * MON,FRI#1", "At 09:00 on a Monday or the first Friday of the month"),
@@ -177,7 +185,7 @@ def same_rule(one: object, other: object) -> bool:
 
 
 def rule(cron: Cron) -> tuple[object, ...]:
-    text = normalize(cron.expression)
+    text, weeks = split_weeks(normalize(cron.expression))
     fields = CronSim(text, datetime(2024, 1, 1, tzinfo=UTC))
     minute, hour, _, _, _ = text.split()
     days: object = (frozenset(fields.days), frozenset(weekday(each) for each in fields.weekdays), fields.day_and)
@@ -190,7 +198,7 @@ def rule(cron: Cron) -> tuple[object, ...]:
     elif every_day or every_weekday:
         days = days[:2]
     fixed = not minute.startswith("*") and not hour.startswith("*")
-    return frozenset(fields.minutes), frozenset(fields.hours), days, frozenset(fields.months), fixed
+    return frozenset(fields.minutes), frozenset(fields.hours), days, frozenset(fields.months), fixed, weeks
 
 
 def weekday(each: int | tuple[int, int]) -> int | tuple[int, int]:

@@ -134,6 +134,43 @@ def test_a_day_that_some_months_lack_is_noted(text: str, note: str | None) -> No
     assert one(text).note == note
 
 
+@pytest.mark.parametrize(
+    ("text", "note"),
+    [
+        (
+            "every 2 weeks on Monday at 10, counting from 5 April 2027",
+            "the date only says which weeks are meant: the first slot is before it",
+        ),
+        ("every 2 weeks on Monday at 10, counting from 5 January 2026", None),
+        ("every 2 weeks on Sunday and Monday at 9", "weeks run from Monday to Sunday"),
+        ("every 2 weeks on Saturday and Sunday at 9", None),
+    ],
+)
+def test_what_may_surprise_about_weeks_is_noted(text: str, note: str | None) -> None:
+    assert one(text).note == note
+
+
+def test_the_first_coming_day_is_in_the_first_week() -> None:
+    for day in range(14):
+        for hour in (9, 11):
+            now = datetime(2026, 12, 24 + day % 7, hour, tzinfo=UTC) + timedelta(days=day // 7 * 7)
+            for text, week_days in (
+                ("every 2 weeks on Monday at 10", {0}),
+                ("every 3 weeks on Monday, Wednesday and Sunday at 10", {0, 2, 6}),
+            ):
+                coming = now.replace(hour=10)
+                while coming <= now or coming.weekday() not in week_days:
+                    coming += timedelta(days=1)
+                assert one(text, "UTC", now).next_at == coming
+
+
+def test_the_week_is_that_of_the_time_that_was_meant_not_of_the_one_it_is_moved_to() -> None:
+    # In Algiers the clocks jumped from Sunday 25 April 1971, 23:00, to Monday.
+    found = one("every 2 weeks on Sunday at 23:30", "Africa/Algiers", datetime(1971, 4, 24, tzinfo=UTC))
+    assert found.next_at == datetime(1971, 4, 25, 23, tzinfo=UTC)
+    assert shown(found.trigger, "UTC") == "cron 30 23 * * SUN%2"
+
+
 def test_a_time_in_a_gap_moves_to_the_end_of_the_gap_and_says_so() -> None:
     found = one("28 March at 02:30")
     assert found.trigger == Once(datetime(2027, 3, 28, 1, 0, tzinfo=UTC))

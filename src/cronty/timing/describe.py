@@ -8,7 +8,7 @@ so is one with an unusual `gap` or `overlap`. Words over 128 characters are refu
 """
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Final
 
 from cronsim import CronSim
@@ -19,6 +19,7 @@ from cronty.timing.grammar import normalize
 from cronty.timing.interval import Interval
 from cronty.timing.once import Once
 from cronty.timing.trigger import Trigger
+from cronty.timing.weeks import Weeks, split_weeks
 from cronty.timing.words.places import place
 from cronty.timing.words.runs import runs
 from cronty.timing.words.vocabulary import MONTH_NAMES, ORDINAL_NAMES, WEEKDAY_NAMES, listed, ordinal
@@ -27,6 +28,8 @@ from cronty.timing.zones import zone
 _MOST_TIMES: Final = 12
 _UNITS: Final = (("day", 86_400), ("hour", 3600), ("minute", 60))
 _ANY_MOMENT: Final = datetime(2024, 1, 1, tzinfo=UTC)
+# Any date would do from which to count weeks; always the same one, so that nobody needs to know what time it is.
+_FIRST_WEEK: Final = date(2026, 1, 5)
 _WEEK: Final = ("Sunday", *WEEKDAY_NAMES)
 
 
@@ -90,10 +93,11 @@ class _Fields:
     months: list[int]
     weekdays: list[int]
     nths: list[tuple[int, int]]
+    weeks: Weeks | None
 
 
 def _fields(expression: str) -> _Fields:
-    text = normalize(expression)
+    text, weeks = split_weeks(normalize(expression))
     matcher = CronSim(text, _ANY_MOMENT)
     weekdays = {each % 7 for each in matcher.weekdays if isinstance(each, int)}
     nths = {(nth, day % 7) for day, nth in (each for each in matcher.weekdays if not isinstance(each, int))}
@@ -105,15 +109,18 @@ def _fields(expression: str) -> _Fields:
         months=sorted(matcher.months),
         weekdays=sorted((day - 1) % 7 for day in weekdays),
         nths=sorted(nths, key=lambda nth: (nth[0] if nth[0] > 0 else 9, (nth[1] - 1) % 7)),
+        weeks=weeks,
     )
 
 
 def _cron(expression: str) -> str:
     fields = _fields(expression)
-    days = _days(fields)
     every, often = _every(fields), True
     if every is None:
         every, often = _at(fields), False
+    if fields.weeks is not None:
+        return f"{every} {_in_weeks(fields, fields.weeks, often=often)}"
+    days = _days(fields)
     if not often:
         return f"{every} {days or 'every day'}" if not days.startswith("in ") else f"{every} every day {days}"
     if not days and every.endswith(("minute", "minutes")) and fields.hour == "*" and fields.minute.startswith("*"):
@@ -218,6 +225,24 @@ def _days(fields: _Fields) -> str:
     return f"{dates}, or {names or _any_weekday(fields)}{months}"
 
 
+def _in_weeks(fields: _Fields, weeks: Weeks, *, often: bool) -> str:
+    """Say `every 2 weeks on Monday`, and from when to count: the first such day of a fixed year."""
+    first = weeks.first_monday(_FIRST_WEEK) + timedelta(days=fields.weekdays[0])
+    named = "weekdays" if fields.weekdays == list(range(5)) else listed(_weekday_names(fields))
+    rhythm = f"every {weeks.every} weeks"
+    said = f"on {named} {rhythm}" if often else f"{rhythm} on {named}"
+    return f"{said}, counting from {first.day} {MONTH_NAMES[first.month - 1]} {first.year}"
+
+
+def _weekday_names(fields: _Fields, plural: str = "") -> list[str]:
+    return [
+        f"{WEEKDAY_NAMES[low]}{plural}"
+        if low == high
+        else f"{WEEKDAY_NAMES[low]}{plural} through {WEEKDAY_NAMES[high]}{plural}"
+        for low, high in runs(fields.weekdays)
+    ]
+
+
 def _in_months(fields: _Fields) -> str:
     return f"in {_months(fields)}" if len(fields.months) < 12 else ""
 
@@ -260,11 +285,7 @@ def _weekdays_alone(fields: _Fields) -> str:
 def _weekdays(fields: _Fields) -> str:
     if fields.weekdays == list(range(5)):
         return "on weekdays"
-    names = [
-        f"{WEEKDAY_NAMES[low]}s" if low == high else f"{WEEKDAY_NAMES[low]}s through {WEEKDAY_NAMES[high]}s"
-        for low, high in runs(fields.weekdays)
-    ]
-    return f"on {listed(names)}"
+    return f"on {listed(_weekday_names(fields, 's'))}"
 
 
 def _nths(fields: _Fields) -> str:

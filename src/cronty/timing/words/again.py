@@ -1,21 +1,22 @@
 """What a sentence about many moments may mean."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from datetime import timedelta
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
 from itertools import product
 from math import prod
 from typing import Final
 
-from cronty.timing.cron import Cron
+from cronty.timing.cron import Cron, nominal
 from cronty.timing.errors import BadTrigger
 from cronty.timing.interval import LONGEST, SHORTEST, Interval
 from cronty.timing.once import Once
+from cronty.timing.weeks import MOST_WEEKS, Weeks, week_of
 from cronty.timing.words.clocks import choices, settle, spell, windows
 from cronty.timing.words.dates import is_date
 from cronty.timing.words.meaning import Meaning, Scene
 from cronty.timing.words.runs import runs
-from cronty.timing.words.said import LAST, LAST_WEEKDAY, Amount, Said, Window
+from cronty.timing.words.said import LAST, LAST_WEEKDAY, Amount, CalendarDate, Said, Window
 from cronty.timing.words.vocabulary import MONTH_NAMES, WEEKDAY_NAMES, listed, ordinal
 
 _DAY: Final = timedelta(days=1)
@@ -28,21 +29,34 @@ _MOVES: Final = "it counts elapsed hours: after the clocks change it comes an ho
 
 @dataclass(frozen=True, slots=True)
 class _Days:
-    """The three day fields of a cron expression."""
+    """The three day fields of a cron expression; if it isn't every week, every how many, counting from when."""
 
     of_month: str = "*"
     months: str = "*"
     of_week: str = "*"
+    weeks: int = 1
+    counting_from: date | None = None
 
     def cron(self, minutes: str, hours: str, scene: Scene) -> Cron:
-        return Cron(f"{minutes} {hours} {self.of_month} {self.months} {self.of_week}", scene.zone)
+        cron = Cron(f"{minutes} {hours} {self.of_month} {self.months} {self.of_week}", scene.zone)
+        if self.weeks == 1:
+            return cron
+        week = week_of(self.counting_from or _first_day(cron, scene))
+        return Cron(f"{cron.expression}{Weeks(self.weeks, week % self.weeks)}", scene.zone)
+
+
+def _first_day(cron: Cron, scene: Scene) -> date:
+    """The day on which it comes next; not the one to which a change of the clocks moves it."""
+    slot = cron.after(scene.now)
+    assert slot is not None
+    return (nominal(cron, slot) or slot.astimezone(scene.zoneinfo)).date()
 
 
 def at_intervals(said: Said, scene: Scene) -> list[Meaning]:
     """`every 15 minutes`: elapsed time from now, or minutes of the clock if hours or days are named."""
-    every = said.every
-    assert every is not None
-    if every.months or ((every.days or every.elapsed >= _DAY) and _is_restricted(said)):
+    every = said.every or Amount(days=7 * said.weeks)
+    restricted = is_restricted(said) or (said.every is not None and said.weeks > 0)
+    if every.months or ((every.days or every.elapsed >= _DAY) and restricted):
         raise _not_yet(every, said)
     if said.clocks:
         raise BadTrigger(
@@ -51,18 +65,50 @@ def at_intervals(said: Said, scene: Scene) -> list[Meaning]:
         )
     if not SHORTEST <= every.elapsed <= LONGEST:
         raise BadTrigger(f'Can\'t repeat "{said.text}"', "A period is from 1 second to 10 years.")
-    if not _is_restricted(said):
+    if not restricted:
         note = _MOVES if every.days and _clocks_change(scene) else None
         return [Meaning(Interval(every.elapsed, scene.now), note)]
     days = _days(said)
     if every.elapsed % _HOUR:
-        return [Meaning(each) for each in _every_minutes(every.elapsed, said, days, scene)]
-    return [Meaning(each) for each in _every_hours(every.elapsed // _HOUR, said, days, scene)]
+        found = _every_minutes(every.elapsed, said, days, scene)
+    else:
+        found = _every_hours(every.elapsed // _HOUR, said, days, scene)
+    return [Meaning(each, _odd_weeks(each, said, scene)) for each in found]
 
 
-def _is_restricted(said: Said) -> bool:
+def is_restricted(said: Said) -> bool:
+    """Whether more was said than a length of time."""
     named = said.weekdays or said.month_days or said.nths or said.months or said.date or said.relative is not None
-    return bool(named or said.window or said.minutes or said.by_clock or said.rhythm or said.clocks)
+    often = said.window or said.minutes or said.by_clock or said.rhythm or said.clocks
+    return bool(named or often or said.counting_from)
+
+
+def without_doubt(said: Said) -> list[Said]:
+    """`every second Monday` and `biweekly`, each way it may be meant."""
+    weeks = replace(said, doubt="")
+    if said.doubt == "nth":
+        return [weeks, replace(weeks, weeks=0, weekdays=(), nths=tuple((said.weeks, day) for day in said.weekdays))]
+    if not said.weekdays:
+        raise BadTrigger(
+            f'"{said.text}" may be every 2 weeks, or twice a week',
+            'Say "every 2 weeks on Monday at 9:00", or "every Monday and Thursday at 9:00".',
+        )
+    return [weeks] if len(said.weekdays) == 1 else [weeks, replace(weeks, weeks=0)]
+
+
+def _odd_weeks(cron: Cron, said: Said, scene: Scene) -> str | None:
+    """Say what somebody may not expect of weeks."""
+    if said.counting_from is not None and _first_day(cron, scene) < _day(said.counting_from):
+        return "the date only says which weeks are meant: the first slot is before it"
+    if said.weeks and 6 in said.weekdays and len(said.weekdays) > 1 and set(said.weekdays) != {5, 6}:
+        return "weeks run from Monday to Sunday"
+    return None
+
+
+def _day(said: CalendarDate) -> date:
+    ((day, month),) = said.choices
+    assert said.year is not None
+    return date(said.year, month, day)
 
 
 def _clocks_change(scene: Scene) -> bool:
@@ -71,7 +117,6 @@ def _clocks_change(scene: Scene) -> bool:
 
 
 def _not_yet(every: Amount, said: Said) -> BadTrigger:
-    name = WEEKDAY_NAMES[said.weekdays[0]] if said.weekdays else "Monday"
     time = spell(choices(said.clocks[0], said.part, names_day=True)[0]) if said.clocks else "9:00"
     elapsed = f'"every {every.days} days", which counts hours from now and so moves when the clocks change'
     if every.months and every.months % 12 == 0:
@@ -80,11 +125,6 @@ def _not_yet(every: Amount, said: Said) -> BadTrigger:
         what = f"every {every.months} months"
         names = listed(list(MONTH_NAMES[:: every.months if 12 % every.months == 0 else 3]))
         hint = f'Name the months, as in "on the 1st of every {names} at {time}".'
-    elif every.days % 7 == 0 and every.days:
-        what = f"every {every.days // 7} weeks on a certain day"
-        hint = (
-            f'The nearest are "every {name} at {time}", "first and third {name} of the month at {time}", and {elapsed}.'
-        )
     else:
         what = f"every {every.days or every.elapsed / _DAY:g} days at a certain time"
         hint = f'The nearest are "every day at {time}", "every Monday, Wednesday and Friday at {time}", and {elapsed}.'
@@ -188,7 +228,8 @@ def at_times(said: Said, scene: Scene) -> list[Meaning]:
     refused: BadTrigger | None = None
     for times in product(*options):
         try:
-            found.append(Meaning(_at(times, days, said, scene), _left_out(said)))
+            cron = _at(times, days, said, scene)
+            found.append(Meaning(cron, _left_out(said) or _odd_weeks(cron, said, scene)))
         except BadTrigger as bad:
             refused = bad
     if refused is not None and (not found or any(each.midnight for each in said.clocks)):
@@ -209,6 +250,8 @@ def _left_out(said: Said) -> str | None:
 
 def _no_time(said: Said) -> BadTrigger:
     day = said.text[:1].lower() + said.text[1:]
+    if said.weeks and not said.weekdays:
+        return _no_day(said)
     if said.rhythm in ("week", "month", "year") and not (said.weekdays or said.month_days or said.nths or said.date):
         return _no_day(said)
     more = ' For 24 hours from now on say "every 24 hours".' if said.rhythm == "day" else ""
@@ -217,12 +260,13 @@ def _no_time(said: Said) -> BadTrigger:
 
 def _no_day(said: Said) -> BadTrigger:
     example = {
+        "": f'"every {said.weeks or 2} weeks on Monday at 9:00"' if said.weeks else "",
         "week": '"every Monday at 9:00"',
         "month": '"on the 1st of every month at 9:00" or "last day of the month at 17:00"',
         "year": '"every year on 3 May at 9:00"',
     }
     return BadTrigger(
-        f'"{said.text}" says no day', f"Say on which day, as in {example.get(said.rhythm, example['month'])}."
+        f'"{said.text}" says no day', f"Say on which day, as in {example[said.rhythm] or example['month']}."
     )
 
 
@@ -249,12 +293,14 @@ def _comma(values: Iterable[int]) -> str:
 
 def _day_later(days: _Days, said: Said, every_time: bool) -> _Days:
     """The night of Friday ends on Saturday; only days of the week can be moved that way."""
-    if not every_time or not said.weekdays or days.of_month != "*" or days.months != "*":
+    # The night of Sunday ends in another week, which is another rule if it isn't every week.
+    torn = said.weeks and 6 in said.weekdays and (len(said.weekdays) > 1 or said.counting_from)
+    if not every_time or not said.weekdays or days.of_month != "*" or days.months != "*" or torn:
         raise BadTrigger(
             f'Can\'t tell which night is meant by "{said.text}"',
             'Say "at 00:00" for the beginning of the day, or "at 23:59" for its end.',
         )
-    return _Days(of_week=_weekdays((day + 1) % 7 for day in said.weekdays))
+    return replace(days, of_week=_weekdays((day + 1) % 7 for day in said.weekdays))
 
 
 def once_or_again(said: Said, scene: Scene) -> list[Meaning]:
@@ -274,6 +320,8 @@ def _days(said: Said) -> _Days:
         raise BadTrigger(f'Can\'t read "{said.text}": one day, and again and again', "Leave out one of the two.")
     dated = said.month_days or said.date
     weekly = said.weekdays or said.nths
+    if said.weeks or said.counting_from:
+        return _in_weeks(said)
     if bool(said.weekdays) + bool(said.nths) + bool(said.month_days) + bool(said.date) > 1 and not said.either:
         raise BadTrigger(
             f'Can\'t keep "{said.text}" in one schedule: two kinds of day that would both have to match',
@@ -295,6 +343,31 @@ def _days(said: Said) -> _Days:
     if not said.again and said.months and not said.every and not said.rhythm and not dated and not weekly:
         raise _no_day(said)
     return _Days(_of_month(said.month_days), _months(said.months), _of_week(said))
+
+
+def _in_weeks(said: Said) -> _Days:
+    """Put days of every so many weeks into fields."""
+    example = f'"every {min(max(said.weeks, 2), MOST_WEEKS)} weeks on Monday and Thursday at 9:00"'
+    if not said.weeks:
+        raise BadTrigger(
+            f'Can\'t read "counting from" in "{said.text}"',
+            'It says which weeks are meant, as in "every 2 weeks on Monday at 9:00, counting from 5 January 2026".',
+        )
+    if said.each_day or said.rhythm:
+        raise BadTrigger(f'Can\'t read "{said.text}": two different rhythms', "Make a job for each.")
+    if said.month_days or said.nths or said.date or said.months or said.either:
+        raise BadTrigger(
+            f'Can\'t keep "{said.text}" in one schedule: weeks go with days of the week only',
+            f"Leave the others out, as in {example}.",
+        )
+    if not said.weekdays:
+        raise _no_day(said)
+    if said.weeks > MOST_WEEKS:
+        raise BadTrigger(
+            f'Can\'t keep "{said.text}": more than {MOST_WEEKS} weeks', f"Use 2 to {MOST_WEEKS}, as in {example}."
+        )
+    since = None if said.counting_from is None else _day(said.counting_from)
+    return _Days(of_week=_weekdays(said.weekdays), weeks=said.weeks, counting_from=since)
 
 
 def _of_month(days: tuple[int, ...]) -> str:

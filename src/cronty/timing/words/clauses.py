@@ -11,7 +11,7 @@ from typing import Final
 from cronty.timing.errors import BadTrigger
 from cronty.timing.words.amounts import amount
 from cronty.timing.words.clocks import clock_list, window
-from cronty.timing.words.dates import date_clause
+from cronty.timing.words.dates import calendar_date, date_clause
 from cronty.timing.words.days import (
     month_day_clause,
     month_list,
@@ -24,8 +24,7 @@ from cronty.timing.words.days import (
 from cronty.timing.words.places import zones_of
 from cronty.timing.words.said import LAST, Amount, Said
 from cronty.timing.words.tokens import EXAMPLES, Cursor, show, tokenise
-from cronty.timing.words.vocabulary import PARTS, UNITS, WEEKDAY_NAMES, WEEKDAYS, near
-from cronty.timing.words.vocabulary import ordinal as ordinal_text
+from cronty.timing.words.vocabulary import PARTS, UNITS, WEEKDAYS, near
 
 _ADVERBS: Final = {
     "hourly": "1 hour",
@@ -36,6 +35,7 @@ _ADVERBS: Final = {
     "yearly": "year",
     "annually": "year",
     "fortnightly": "2 weeks",
+    "biweekly": "2 weeks",
     "quarterly": "3 months",
 }
 _RHYTHMS: Final = {
@@ -45,7 +45,7 @@ _RHYTHMS: Final = {
     Amount(months=12): "year",
 }
 _UNCLEAR: Final = {
-    "biweekly": 'It may be twice a week or every two weeks: say "every Monday and Thursday at 9:00", for example.',
+    "bimonthly": 'It may be twice a month or every two months: say "on the 1st and 15th of every month at 9:00".',
     "now": 'A schedule is for later: say "in 1 minute", or run it now.',
     "every": 'One schedule at a time: make a job for each "every".',
     "next": 'Say which day, as in "next Monday at 9:00" or "on 3 May at 9:00".',
@@ -56,7 +56,10 @@ _UNCLEAR: Final = {
     "times": 'Say when, as in "every day at 9:00 and 17:00".',
     "once": 'Say when, as in "every day at 9:00" or "tomorrow at 9:00".',
     "except": "Leaving days out isn't possible; name the days that are meant.",
-    "starting": 'A start can\'t be said in words; say "every day at 9:00" and give the start by itself.',
+    "starting": (
+        'A start can\'t be said in words; say "every day at 9:00" and give the start by itself. '
+        'For which weeks, say "every 2 weeks on Monday at 9:00, counting from 5 January 2026".'
+    ),
     "to": 'Give only the time, as in "tomorrow at 9:00"; what is to be done is said elsewhere.',
     "until": 'An end can\'t be said in words; say "every day at 9:00" and give the end by itself.',
     "but": "Leaving days out isn't possible; name the days that are meant.",
@@ -133,38 +136,39 @@ def _every_nth(cursor: Cursor, said: Said) -> bool:
     start = cursor.at
     if cursor.word() == "second" and cursor.word(1) not in (*UNITS, *WEEKDAYS, "of"):
         return False
-    nth = 2 if cursor.take("other") else ordinal(cursor)
-    other = cursor.word(-1) == "other"
+    other = cursor.take("other")
+    nth = 2 if other else ordinal(cursor)
     unit, following = cursor.word(), cursor.word(1)
-    if nth is None or nth == LAST or (nth == 1 and not other):
+    if nth is None or nth == LAST or nth == 1 or following == "of":
         cursor.at = start
-        return False
-    if unit in WEEKDAYS and (other or following != "of"):
-        raise _every_other_weekday(said.text, WEEKDAY_NAMES[WEEKDAYS[unit]], nth, other=other)
-    if unit not in UNITS or following == "of" or cursor.word(-1) == unit:
+        said.again = said.again or unit in WEEKDAYS
+        return unit in WEEKDAYS and month_day_clause(cursor, said)
+    if unit in WEEKDAYS or (other and unit == "weekend"):
+        said.put("the rhythm", weeks=nth, doubt="" if other or nth > 5 else "nth")
+        said.again = True
+        return weekday_clause(cursor, said)
+    if unit not in UNITS or cursor.word(-1) == unit:
         cursor.at = start
         return False
     cursor.at += 1
-    said.put("the rhythm", every=_amount_of(nth, UNITS[unit]))
+    _put_period(said, _amount_of(nth, UNITS[unit]))
     return True
+
+
+def _put_period(said: Said, period: Amount) -> None:
+    """Whole weeks are kept apart: with a day of the week they are something else than elapsed time."""
+    weeks = period.days // 7
+    if weeks > 1 and period == Amount(days=7 * weeks):
+        said.put("the rhythm", weeks=weeks)
+        said.again = True
+    else:
+        said.put("the rhythm", every=period)
 
 
 def _amount_of(count: int, unit: str) -> Amount:
     found = amount(Cursor(tokenise(f"{count} {unit}"), ""))
     assert found is not None
     return found
-
-
-def _every_other_weekday(text: str, name: str, nth: int, *, other: bool) -> BadTrigger:
-    nearest = f'the nearest are "every {name} at 9:00" and "first and third {name} of the month at 9:00".'
-    if other:
-        message = f"Can't keep \"{show(text)}\" exactly: every 2 weeks on a certain day isn't possible yet"
-        return BadTrigger(message, nearest[0].upper() + nearest[1:])
-    return BadTrigger(
-        f'"{show(text)}" may be every {nth} weeks, or once a month',
-        f'Say "{ordinal_text(nth)} {name} of the month at 9:00". '
-        f"Every {nth} weeks can't be kept exactly yet; {nearest}",
-    )
 
 
 def _every_unit(cursor: Cursor, said: Said) -> bool:
@@ -176,7 +180,7 @@ def _every_unit(cursor: Cursor, said: Said) -> bool:
             said.put("the rhythm", rhythm=unit)
             said.again = True
         else:
-            said.put("the rhythm", every=_amount_of(1, unit))
+            _put_period(said, _amount_of(1, unit))
         return True
     found = amount(cursor)
     if found is None:
@@ -187,7 +191,7 @@ def _every_unit(cursor: Cursor, said: Said) -> bool:
         said.put("the rhythm", rhythm=rhythm)
         said.again = True
         return True
-    said.put("the rhythm", every=found)
+    _put_period(said, found)
     _same_amount(cursor, found)
     return True
 
@@ -209,7 +213,9 @@ def _adverb(cursor: Cursor, said: Said) -> bool:
     cursor.at += 1
     rhythm = _ADVERBS[word]
     if rhythm[0].isdigit():
-        said.put("the rhythm", every=amount(Cursor(tokenise(rhythm), "")))
+        count, unit = rhythm.split(" ")
+        _put_period(said, _amount_of(int(count), unit))
+        said.doubt = "twice" if word == "biweekly" else said.doubt
         return True
     said.put("the rhythm", rhythm=rhythm)
     said.again = True
@@ -306,6 +312,20 @@ def _clocks(cursor: Cursor, said: Said) -> bool:
     return bool(found)
 
 
+def _counting_from(cursor: Cursor, said: Said) -> bool:
+    """Take `counting from 5 January 2026`, which says which weeks are meant by `every 2 weeks`."""
+    if not cursor.take("counting", "from"):
+        return False
+    found = calendar_date(cursor)
+    if found is None or found.year is None or len(found.choices) > 1:
+        raise BadTrigger(
+            f'Can\'t read the date after "counting from" in "{show(cursor.text)}"',
+            'Give it with its year, as in "every 2 weeks on Monday at 9:00, counting from 5 January 2026".',
+        )
+    said.put("the first week", counting_from=found)
+    return True
+
+
 def _remark(cursor: Cursor, said: Said) -> bool:
     if cursor.take("by", "the", "clock"):
         said.by_clock = True
@@ -318,6 +338,7 @@ def _remark(cursor: Cursor, said: Said) -> bool:
 
 _CLAUSES: Final[tuple[Callable[[Cursor, Said], bool], ...]] = (
     _every,
+    _counting_from,
     _remark,
     _minute_of_hour,
     _window,

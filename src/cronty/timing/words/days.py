@@ -67,13 +67,13 @@ def weekday_clause(cursor: Cursor, said: Said) -> bool:
         cursor.take("the")
     which = _which(cursor)
     cursor.take("on")
-    days, again = weekday_list(cursor)
+    days, again, each_day = weekday_list(cursor)
     if not days or (which and (again or len(days) > 1)):
         cursor.at = start
         return False
     if len(days) > 1 and not again:
         again = said.again or bool(said.rhythm)
-    said.put("the day of the week", weekdays=days, which=which or _which(cursor, after=True))
+    said.put("the day of the week", weekdays=days, which=which or _which(cursor, after=True), each_day=each_day)
     said.again = said.again or again
     part_of_day(cursor, said)
     return True
@@ -94,18 +94,19 @@ def _which(cursor: Cursor, *, after: bool = False) -> str:
     return ""
 
 
-def weekday_list(cursor: Cursor) -> tuple[tuple[int, ...], bool]:
-    """Take names of days; the second answer is whether they are plainly meant week after week."""
+def weekday_list(cursor: Cursor) -> tuple[tuple[int, ...], bool, bool]:
+    """Take names of days; then: whether they are plainly meant week after week, and whether each has its "every"."""
     if cursor.take_any("weekdays", "weekday", "workdays", "workday") or _two_words(cursor):
-        return tuple(range(5)), True
+        return tuple(range(5)), True, False
     if cursor.take_any("weekends", "weekend"):
-        return (5, 6), True
+        return (5, 6), True, False
     days: list[int] = []
-    again = False
+    again = each_day = every = False
     end = cursor.at
     while (day := _weekday(cursor)) is not None:
         days.append(day)
         again = again or cursor.word(-1) in WEEKDAYS_PLURAL
+        each_day = each_day or every
         end = cursor.at
         if cursor.take_any(*_RANGE):
             final = _weekday(cursor)
@@ -118,9 +119,9 @@ def weekday_list(cursor: Cursor) -> tuple[tuple[int, ...], bool]:
         if not (cursor.take_any("and", "&") or comma):
             break
         cursor.take("on")
-        cursor.take_any("every", "each")
+        every = bool(cursor.take_any("every", "each"))
     cursor.at = end
-    return tuple(sorted(set(days))), again
+    return tuple(sorted(set(days))), again, each_day
 
 
 def _two_words(cursor: Cursor) -> bool:
