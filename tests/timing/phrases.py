@@ -237,6 +237,11 @@ PHRASES = [
     ("monthly on the 15th at 9", "cron 0 9 15 * *"),
     ("every month on the 15th at 9", "cron 0 9 15 * *"),
     ("on the 1st through 7th of the month at 9", "cron 0 9 1-7 * *"),
+    ("on the 1st through 31st of the month at 9", "cron 0 9 * * *"),
+    ("on the 1st through 31st, or on Mondays, at 9:00", "cron 0 9 * * *"),
+    ("on the 1st, or Monday through Sunday, at 9:00", "cron 0 9 * * *"),
+    ("at 9:00 on the 1st, or on Mondays, in May", "cron 0 9 1 MAY MON"),
+    ("on the 1st through 31st of every May at 9", "cron 0 9 * MAY *"),
     ("on the 1st and last day of the month at 9", "cron 0 9 1,L * *"),
     ("on the 1st of every January and July at 8", "cron 0 8 1 JAN,JUL *"),
     ("every year on 3 May at 9", "cron 0 9 3 MAY *"),
@@ -550,6 +555,12 @@ REFUSED = [
         "Friday the 13th at 9",
         'Can\'t keep "Friday the 13th at 9" in one schedule: two kinds of day that would both have to match',
         'Name one kind of day; "on the 1st, or on Mondays" is either of them.',
+    ),
+    (
+        "on the 1st of every May, or on Mondays, at 9:00",
+        'Can\'t keep "on the 1st of every May, or on Mondays, at 9:00" in one schedule: the month would hold for both '
+        "kinds of day",
+        "Make two jobs: one for the dates, one for the days of the week.",
     ),
     (
         "first weekday of the month at 9",

@@ -122,7 +122,9 @@ def test_a_period_in_days_says_that_it_moves_where_clocks_change() -> None:
     ("text", "note"),
     [
         ("on the 31st of every month at 9", "months without a 31st are left out"),
-        ("on the 1st and 30th at 9", "months without a 30th are left out"),
+        ("on the 1st and 30th at 9", "some months have no 30th"),
+        ("on the 1st through 31st of the month at 9", None),
+        ("on the 1st through 30th of the month at 9", "some months have no 30th"),
         ("every 29 February at 9", "only in leap years"),
         ("fifth Monday of the month at 9", "months without a fifth one are left out"),
         ("on the 31st of every January and July at 9", None),

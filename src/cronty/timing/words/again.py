@@ -243,8 +243,9 @@ def _left_out(said: Said) -> str | None:
         return "only in leap years" if said.date.choices[0] == (29, 2) else None
     day = max(said.month_days, default=0)
     months = said.months or range(1, 13)
-    if day > 28 and any(not is_date(day, month, _COMMON_YEAR) for month in months):
-        return f"months without a {ordinal(day)} are left out"
+    if day > 28 and _of_month(said.month_days) != "*" and any(not is_date(day, each, _COMMON_YEAR) for each in months):
+        only = len(said.month_days) == 1
+        return f"months without a {ordinal(day)} are left out" if only else f"some months have no {ordinal(day)}"
     return "months without a fifth one are left out" if any(nth == 5 for nth, _ in said.nths) else None
 
 
@@ -335,6 +336,13 @@ def _days(said: Said) -> _Days:
         raise _no_day(said)
     if (said.rhythm == "week" and not said.weekdays) or (said.rhythm == "day" and (dated or weekly)):
         raise BadTrigger(f'Can\'t read "{said.text}": two different rhythms', "Leave out one of the two.")
+    if said.either and (said.date or said.months_of_day):
+        raise BadTrigger(
+            f'Can\'t keep "{said.text}" in one schedule: the month would hold for both kinds of day',
+            "Make two jobs: one for the dates, one for the days of the week.",
+        )
+    if said.either and "*" in (_of_month(said.month_days), _of_week(said)):
+        return _Days(months=_months(said.months))
     if said.date:
         day, month = said.date.choices[0]
         if said.months:
@@ -371,6 +379,8 @@ def _in_weeks(said: Said) -> _Days:
 
 
 def _of_month(days: tuple[int, ...]) -> str:
+    if set(days) >= set(range(1, 32)):
+        return "*"
     numbers = [f"{low}" if low == high else f"{low}-{high}" for low, high in runs(day for day in days if day > 0)]
     return ",".join(numbers + ["L"] * (LAST in days) + ["LW"] * (LAST_WEEKDAY in days)) or "*"
 

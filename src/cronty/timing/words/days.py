@@ -276,7 +276,7 @@ def _of_months(cursor: Cursor, said: Said) -> None:
     if not months:
         cursor.at = start
         return
-    said.put("the month", months=months)
+    said.put("the month", months=months, months_of_day=True)
     said.again = said.again or again or len(months) > 1
 
 

@@ -84,6 +84,7 @@ class Said:
     month_days: tuple[int, ...] = ()
     nths: tuple[tuple[int, int], ...] = ()
     months: tuple[int, ...] = ()
+    months_of_day: bool = False
     minutes: tuple[int, ...] = ()
     rhythm: Literal["", "day", "week", "month", "year"] = ""
     again: bool = False
