@@ -29,6 +29,11 @@ def shown(trigger: Trigger, zone_name: str) -> str:
             raise AssertionError(trigger)
 
 
+def same(one: Trigger, other: Trigger) -> bool:
+    """Whether two triggers are equal, or the same moment: it may have been said as a local time or not."""
+    return one.at == other.at if isinstance(one, Once) and isinstance(other, Once) else one == other
+
+
 PHRASES = [
     # A while from now.
     ("in 2h30m", "once 2027-03-10 22:30"),

@@ -129,6 +129,12 @@ def test_a_local_time_is_kept_and_read_back_as_one(local: str, zone_name: str, u
     assert from_json(to_json(once)) == once
 
 
+@pytest.mark.parametrize("local", [datetime(1, 1, 1), datetime(9999, 12, 31)])  # noqa: DTZ001
+def test_a_local_time_at_the_ends_of_the_calendar_is_refused(local: datetime) -> None:
+    with pytest.raises(BadTrigger, match="Time out of range"):
+        Once.at_local(local, "Europe/Berlin")
+
+
 def test_a_local_time_follows_the_zone_database_and_not_the_instant_it_once_was() -> None:
     nine = datetime.fromisoformat("2027-05-03T09:00")
     stored = to_json(Once.at_local(nine, "Europe/Berlin")) | {"at": "1999-01-01T00:00:00+00:00"}

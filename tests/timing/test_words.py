@@ -173,16 +173,47 @@ def test_the_week_is_that_of_the_time_that_was_meant_not_of_the_one_it_is_moved_
     assert shown(found.trigger, "UTC") == "cron 30 23 * * SUN%2"
 
 
+@pytest.mark.parametrize(
+    ("text", "local"),
+    [
+        ("tomorrow at 9am", datetime(2027, 3, 11, 9)),  # noqa: DTZ001
+        ("at 17:00", datetime(2027, 3, 11, 17)),  # noqa: DTZ001
+        ("in 2 days at 9", datetime(2027, 3, 12, 9)),  # noqa: DTZ001
+        ("2027-12-31T09:00", datetime(2027, 12, 31, 9)),  # noqa: DTZ001
+        ("28 March at 02:30", datetime(2027, 3, 28, 2, 30)),  # noqa: DTZ001
+        ("31 October at 02:30", datetime(2027, 10, 31, 2, 30)),  # noqa: DTZ001
+    ],
+)
+def test_a_time_said_as_a_local_one_is_kept_as_one(text: str, local: datetime) -> None:
+    assert one(text).trigger == Once.at_local(local, BERLIN)
+    elsewhere = one(f"{text} New York time").trigger
+    assert isinstance(elsewhere, Once)
+    assert elsewhere.zone == "America/New_York"
+
+
+def test_the_next_of_many_is_kept_as_a_local_time_too() -> None:
+    once, again = readings("on the 28th at 02:30", BERLIN)
+    assert once.trigger == Once.at_local(datetime(2027, 3, 28, 2, 30), BERLIN)  # noqa: DTZ001
+    assert once.next_at == again.next_at == datetime(2027, 3, 28, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("text", ["in 2 hours", "PT2H", "in 2 days", "2027-03-12T20:00:00+01:00"])
+def test_a_time_that_is_not_said_as_a_local_one_is_an_instant(text: str) -> None:
+    found = one(text).trigger
+    assert isinstance(found, Once)
+    assert found.local is None
+
+
 def test_a_time_in_a_gap_moves_to_the_end_of_the_gap_and_says_so() -> None:
     found = one("28 March at 02:30")
-    assert found.trigger == Once(datetime(2027, 3, 28, 1, 0, tzinfo=UTC))
+    assert found.next_at == datetime(2027, 3, 28, 1, 0, tzinfo=UTC)
     assert found.words == "On Sunday 28 March 2027 at 03:00, Berlin time"
     assert found.note == ("02:30 doesn't exist on Sunday 28 March 2027, Berlin time: clocks go forward; moved to 03:00")
 
 
 def test_a_time_that_comes_twice_is_the_first_and_says_so() -> None:
     found = one("31 October at 02:30")
-    assert found.trigger == Once(datetime(2027, 10, 31, 0, 30, tzinfo=UTC))
+    assert found.next_at == datetime(2027, 10, 31, 0, 30, tzinfo=UTC)
     assert found.note == "02:30 comes twice on Sunday 31 October 2027, Berlin time: the first is meant"
     second = one("31 October at 02:30 (second pass)")
     assert second.trigger == Once(datetime(2027, 10, 31, 1, 30, tzinfo=UTC))
@@ -194,7 +225,7 @@ def test_a_time_that_comes_twice_is_the_first_and_says_so() -> None:
 def test_a_day_that_was_skipped_altogether_moves_to_the_next() -> None:
     before = datetime(2011, 12, 28, tzinfo=UTC)
     found = one("2011-12-30 09:00", "Pacific/Apia", before)
-    assert found.trigger == Once(datetime(2011, 12, 30, 10, 0, tzinfo=UTC))
+    assert found.next_at == datetime(2011, 12, 30, 10, 0, tzinfo=UTC)
     assert found.words == "On Saturday 31 December 2011 at 00:00, Apia time"
 
 

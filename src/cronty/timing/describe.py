@@ -1,10 +1,11 @@
 """A trigger in words.
 
 Whatever `read_words` can read from words is said back so that reading it again gives the same trigger: for a
-one-off that is yet to come always, for an interval if it is read at its anchor, for a cron expression in the
-spelling that `read_words` uses. A cron expression in another spelling (`0 9 * * 1-5`) is either said in words
-that read to the same slots, or in a plain sentence with the values of its fields that `read_words` refuses;
-so is one with an unusual `gap` or `overlap`. Words over 128 characters are refused too, never misread.
+one-off that is yet to come always (the same moment, now as a local time), for an interval if it is read at its
+anchor, for a cron expression in the spelling that `read_words` uses. A cron expression in another spelling
+(`0 9 * * 1-5`) is either said in words that read to the same slots, or in a plain sentence with the values of its
+fields that `read_words` refuses; so is one with an unusual `gap` or `overlap`. Words over 128 characters are
+refused too, never misread.
 """
 
 from dataclasses import dataclass

@@ -7,7 +7,8 @@ from typing import Final
 from cronty.timing.cron import Cron
 from cronty.timing.errors import BadTrigger
 from cronty.timing.interval import Interval
-from cronty.timing.once import Once, instant_of
+from cronty.timing.localtime import instant_of
+from cronty.timing.once import Once, as_utc
 from cronty.timing.trigger import Trigger
 from cronty.timing.zones import zone
 
@@ -56,7 +57,7 @@ def read_trigger(trigger_type: str, config: Mapping[str, object], zone_name: str
 def read_moment(value: object, zone_name: str) -> datetime:
     """An instant from ISO 8601; without an offset it is a local time of `zone_name`, the first if it comes twice."""
     moment = _moment(value)
-    return moment if moment.utcoffset() is not None else instant_of(moment, zone(zone_name))
+    return as_utc(moment) if moment.utcoffset() is not None else instant_of(moment, zone(zone_name).key).at
 
 
 def _moment(value: object) -> datetime:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from itertools import product
 from math import prod
 from typing import Final
@@ -18,6 +18,7 @@ from cronty.timing.words.meaning import Meaning, Scene
 from cronty.timing.words.runs import runs
 from cronty.timing.words.said import LAST, LAST_WEEKDAY, Amount, CalendarDate, Said, Window
 from cronty.timing.words.vocabulary import MONTH_NAMES, WEEKDAY_NAMES, listed, ordinal
+from cronty.timing.zones import zone
 
 _DAY: Final = timedelta(days=1)
 _HOUR: Final = timedelta(hours=1)
@@ -46,10 +47,15 @@ class _Days:
 
 
 def _first_day(cron: Cron, scene: Scene) -> date:
-    """The day on which it comes next; not the one to which a change of the clocks moves it."""
+    """The day on which it comes next."""
     slot = cron.after(scene.now)
     assert slot is not None
-    return (nominal(cron, slot) or slot.astimezone(scene.zoneinfo)).date()
+    return _meant(cron, slot).date()
+
+
+def _meant(cron: Cron, slot: datetime) -> datetime:
+    """What clocks were to show, without an offset: not where a change of the clocks moves it."""
+    return (nominal(cron, slot) or slot.astimezone(zone(cron.zone))).replace(tzinfo=None, fold=0)
 
 
 def at_intervals(said: Said, scene: Scene) -> list[Meaning]:
@@ -311,7 +317,8 @@ def once_or_again(said: Said, scene: Scene) -> list[Meaning]:
     for meaning in again:
         slot = meaning.trigger.after(scene.now)
         if slot is not None:
-            once.append(Meaning(Once(slot)))
+            assert isinstance(meaning.trigger, Cron)
+            once.append(Meaning(Once.at_local(_meant(meaning.trigger, slot), scene.zone)))
     return once + again
 
 
