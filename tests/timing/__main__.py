@@ -27,8 +27,8 @@ from zoneinfo import ZoneInfo
 
 from cronsim import CronSim
 
-from cronty.timing import BadTrigger, Cron, zone
-from cronty.timing.cron import Gap, Overlap, nominal
+from cronty.timing import BadTrigger, Cron, nominal, zone
+from cronty.timing.cron import Gap, Overlap
 from tests.timing.oracle import MINUTE, Walk, fires, read, transitions, walk
 
 type Change = tuple[datetime, timedelta, timedelta]

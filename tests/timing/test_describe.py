@@ -7,11 +7,9 @@ from cronsim import CronSim
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cronty.timing import BadTrigger, Broken, Cron, Interval, Once
-from cronty.timing.describe import describe
+from cronty.timing import Ambiguous, BadTrigger, Broken, Cron, Interval, Once, Reading, describe, read_words
 from cronty.timing.grammar import normalize
 from cronty.timing.weeks import split_weeks
-from cronty.timing.words.read import Ambiguous, Reading, read_words
 from tests.timing.phrases import AMBIGUOUS, PHRASES, PLACES, ZONED, now_in, same
 from tests.timing.strategies import CRONS, MOMENTS, ZONES
 

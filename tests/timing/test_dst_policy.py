@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cronty.timing import BadTrigger, Cron, from_json, from_stored, to_json, zone
-from cronty.timing.broken import Broken
-from cronty.timing.cron import Gap, Overlap, nominal
+from cronty.timing import BadTrigger, Broken, Cron, from_json, from_stored, nominal, to_json, zone
+from cronty.timing.cron import Gap, Overlap
 from tests.timing.strategies import EXPRESSIONS, NEAR_CHANGES, POLICIES, possible, thorough
 
 GAPS: tuple[Gap, ...] = ("run_after", "skip")

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cronty.timing import BadTrigger, Cron, Interval, Once
-from cronty.timing.words.read import Ambiguous, Reading, read_words
+from cronty.timing import Ambiguous, BadTrigger, Cron, Interval, Once, Reading, read_words
 from tests.timing.phrases import (
     AMBIGUOUS,
     AMBIGUOUS_SOMEWHERE,

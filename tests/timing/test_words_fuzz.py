@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from time import monotonic, process_time
 
-from cronty.timing import BadTrigger, Cron
-from cronty.timing.words.read import Ambiguous, Reading, read_words
+from cronty.timing import Ambiguous, BadTrigger, Cron, Reading, read_words
 from cronty.timing.words.vocabulary import MONTHS, NUMBERS, ORDINALS, PARTS, UNITS, WEEKDAYS, WEEKDAYS_PLURAL
 from tests.timing.phrases import AMBIGUOUS, PHRASES, REFUSED, ZONED, same
 from tests.timing.strategies import ZONES
