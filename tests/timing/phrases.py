@@ -189,6 +189,7 @@ PHRASES = [
     ("every working day at 7:45", "cron 45 7 * * MON-FRI"),
     ("Monday to Friday at 9", "cron 0 9 * * MON-FRI"),
     ("mon-fri at 9", "cron 0 9 * * MON-FRI"),
+    ("Sunday to Thursday at 9", "cron 0 9 * * MON,TUE,WED,THU,SUN"),
     ("from Monday through Thursday at 9", "cron 0 9 * * MON,TUE,WED,THU"),
     ("every Monday and Thursday at 10", "cron 0 10 * * MON,THU"),
     ("every Monday, Wednesday and Friday at 7:15", "cron 15 7 * * MON,WED,FRI"),
@@ -261,6 +262,8 @@ PHRASES = [
     ("hourly at :30", "cron 30 * * * *"),
     ("at 10 past every hour", "cron 10 * * * *"),
     ("every hour at minutes 5 and 35", "cron 5,35 * * * *"),
+    ("every hour at minutes 0 through 29", "cron 0-29 * * * *"),
+    ("every hour at minutes 5, 10 to 15 and 45", "cron 5,10-15,45 * * * *"),
     ("every other hour at minutes 5 and 35", "cron 5,35 */2 * * *"),
     ("every 15 minutes by the clock", "cron */15 * * * *"),
     ("every 15 minutes on weekdays", "cron */15 * * * MON-FRI"),
@@ -361,40 +364,44 @@ REFUSED = [
     ("soon", 'Can\'t read "soon"', 'Say when, as in "in 10 minutes".'),
     (
         "tomorrow",
-        '"tomorrow" says no time of day',
+        '"tomorrow" doesn\'t say at what time',
         'Say at what time, as in "tomorrow at 9:00" or "on 3 May at 17:30".',
     ),
     (
         "every day",
-        '"every day" says no time of day',
+        '"every day" doesn\'t say at what time',
         'Say at what time, as in "every day at 9:00". For 24 hours from now on say "every 24 hours".',
     ),
-    ("every Monday", '"every Monday" says no time of day', 'Say at what time, as in "every Monday at 9:00".'),
+    ("every Monday", '"every Monday" doesn\'t say at what time', 'Say at what time, as in "every Monday at 9:00".'),
     (
         "daily",
-        '"daily" says no time of day',
+        '"daily" doesn\'t say at what time',
         'Say at what time, as in "daily at 9:00". For 24 hours from now on say "every 24 hours".',
     ),
-    ("weekly", '"weekly" says no day', 'Say on which day, as in "every Monday at 9:00".'),
+    ("weekly", '"weekly" doesn\'t say on which day', 'Say on which day, as in "every Monday at 9:00".'),
     (
         "monthly at 9",
-        '"monthly at 9" says no day',
+        '"monthly at 9" doesn\'t say on which day',
         'Say on which day, as in "on the 1st of every month at 9:00" or "last day of the month at 17:00".',
     ),
     (
         "every month at 9",
-        '"every month at 9" says no day',
+        '"every month at 9" doesn\'t say on which day',
         'Say on which day, as in "on the 1st of every month at 9:00" or "last day of the month at 17:00".',
     ),
-    ("yearly at 9", '"yearly at 9" says no day', 'Say on which day, as in "every year on 3 May at 9:00".'),
+    (
+        "yearly at 9",
+        '"yearly at 9" doesn\'t say on which day',
+        'Say on which day, as in "every year on 3 May at 9:00".',
+    ),
     (
         "on 3 May",
-        '"on 3 May" says no time of day',
+        '"on 3 May" doesn\'t say at what time',
         'Say at what time, as in "tomorrow at 9:00" or "on 3 May at 17:30".',
     ),
     (
         "in the morning",
-        '"in the morning" says no time of day',
+        '"in the morning" doesn\'t say at what time',
         'Say at what time, as in "tomorrow at 9:00" or "on 3 May at 17:30".',
     ),
     (
@@ -443,12 +450,12 @@ REFUSED = [
     ("15:00 in the morning", "15:00 is not in the morning", 'Say "9am", "5pm" or "17:00".'),
     (
         "every 2 weeks at 9",
-        '"every 2 weeks at 9" says no day',
+        '"every 2 weeks at 9" doesn\'t say on which day',
         'Say on which day, as in "every 2 weeks on Monday at 9:00".',
     ),
     (
         "every 3 weeks on Monday",
-        '"every 3 weeks on Monday" says no time of day',
+        '"every 3 weeks on Monday" doesn\'t say at what time',
         'Say at what time, as in "every 3 weeks on Monday at 9:00".',
     ),
     (
@@ -505,12 +512,17 @@ REFUSED = [
     (
         "every 7 minutes on weekdays",
         "Can't keep \"every 7 minutes on weekdays\" by the clock: the minutes don't divide an hour evenly",
-        "Use 1, 2, 3, 4, 5, 6, 10, 12, 15, 20 or 30 minutes, or a period alone.",
+        "Use 1, 2, 3, 4, 5, 6, 10, 12, 15, 20 or 30 minutes, or leave out the days and hours.",
     ),
     (
         "every 5 hours on Mondays",
         "Can't keep \"every 5 hours on Mondays\" by the clock: the hours don't divide a day evenly",
-        "Use 1, 2, 3, 4, 6, 8 or 12 hours, or a period alone.",
+        "Use 1, 2, 3, 4, 6, 8 or 12 hours, or leave out the days.",
+    ),
+    (
+        "every 30 seconds on Mondays",
+        'Can\'t keep "every 30 seconds on Mondays" by the clock: it has no seconds',
+        "Use 1, 2, 3, 4, 5, 6, 10, 12, 15, 20 or 30 minutes, or leave out the days and hours.",
     ),
     (
         "every 15 minutes from 9:30 to 17:00",
@@ -607,7 +619,18 @@ REFUSED = [
     (
         "9am Europe/Berlin tomorrow",
         'Can\'t read "europe" in "9am Europe/Berlin tomorrow"',
-        'Name a time zone at the end, as in "tomorrow at 9:00 Europe/Berlin".',
+        'If it is a time zone, name it at the end, as in "tomorrow at 9:00 Berlin time".',
+    ),
+    (
+        "every Christmas at 9",
+        'Can\'t read "christmas" in "every Christmas at 9"',
+        'Holidays aren\'t known here; give the date, as in "on 25 December at 9:00".',
+    ),
+    ("wake up at 9", 'Can\'t read "wake" in "wake up at 9"', EXAMPLES),
+    (
+        "every hour at minutes 10 to 5",
+        'Can\'t read the minutes in "every hour at minutes 10 to 5"',
+        'Say it as in "every hour at minutes 0 through 29".',
     ),
     (
         "remind me to call mom tomorrow at 9",

@@ -60,11 +60,18 @@ CRON_WORDS = [
     ("*/15 * * * MON%2", "Every 15 minutes on Monday every 2 weeks, counting from 12 January 2026"),
     ("0 9 1 * 0-6", "At 09:00 every day"),
     ("0 9 */10 * MON", "At 09:00 on the 1st, 11th, 21st and 31st of the month if that is also a Monday"),
-    ("0 9 * * MON,FRI#1", "At 09:00 on a Monday or the first Friday of the month"),
-    ("*/7 * * * *", "In minutes 0, 7, 14, 21, 28, 35, 42, 49 and 56 of every hour every day"),
-    ("0 */5 * * *", "In minute 0 of hours 0, 5, 10, 15 and 20 every day"),
-    ("*/15 9,12 * * *", "In minutes 0, 15, 30 and 45 of hours 9 and 12 every day"),
-    ("0-29 9-17 * * *", "In minutes 0 through 29 of hours 9 through 17 every day"),
+    ("0 9 * * MON,FRI#1", "At 09:00 on Mondays and on the first Friday of the month"),
+    ("0 9 * * 0-4", "At 09:00 on Sundays through Thursdays"),
+    ("0 9 * * 0-5", "At 09:00 on Sundays through Fridays"),
+    ("0 9 * * SUN,MON", "At 09:00 on Sundays and Mondays"),
+    ("0 9 * * SAT,SUN,MON", "At 09:00 on Saturdays through Mondays"),
+    ("0 9 * * MON,WED,SUN", "At 09:00 on Wednesdays, Sundays and Mondays"),
+    ("0 9 * * 0-4%2", "At 09:00 every 2 weeks on Monday through Thursday and Sunday, counting from 12 January 2026"),
+    ("*/7 * * * *", "Every hour at minutes 0, 7, 14, 21, 28, 35, 42, 49 and 56"),
+    ("0-29 * * * *", "Every hour at minutes 0 through 29"),
+    ("0-59 * * * *", "Every minute by the clock"),
+    ("*/15 9,12 * * *", "Every 15 minutes from 09:00 through 09:45 and from 12:00 through 12:45"),
+    ("0-29 9-17 * * *", "At minutes 0 through 29 of the hours 9 through 17 every day"),
 ]
 
 
@@ -82,6 +89,13 @@ def test_what_is_unusual_when_clocks_change_is_said() -> None:
     for cron in (skips, doubled):
         with pytest.raises(BadTrigger):
             read_words(describe(cron), now_in("Europe/Berlin"), "UTC")
+
+
+def test_times_that_follow_real_minutes_are_not_said_like_fixed_ones() -> None:
+    assert describe(Cron("0 */5 * * *", "Europe/Berlin")) == (
+        "At 00:00, 05:00, 10:00, 15:00 and 20:00 every day, Berlin time; left out if the clocks jump over it; "
+        "both times if the clocks show it twice"
+    )
 
 
 @pytest.mark.parametrize(
@@ -106,7 +120,8 @@ def test_a_zone_is_said_as_people_say_it(zone_name: str, place: str) -> None:
         (timedelta(seconds=1), "Every second"),
         (timedelta(minutes=15), "Every 15 minutes"),
         (timedelta(hours=1), "Every hour"),
-        (timedelta(minutes=90), "Every 1 hour 30 minutes"),
+        (timedelta(minutes=90), "Every 90 minutes"),
+        (timedelta(minutes=150), "Every 2 hours 30 minutes"),
         (timedelta(hours=24), "Every 24 hours"),
         (timedelta(days=14), "Every 14 days (336 hours)"),
         (timedelta(days=1, hours=2, seconds=3), "Every 1 day 2 hours 3 seconds"),

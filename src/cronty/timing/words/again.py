@@ -140,9 +140,10 @@ def _not_yet(every: Amount, said: Said) -> BadTrigger:
 def _every_minutes(period: timedelta, said: Said, days: _Days, scene: Scene) -> list[Cron]:
     step = period // _MINUTE
     if said.minutes or period % _MINUTE or 60 % step:
+        why = "it has no seconds" if period % _MINUTE else "the minutes don't divide an hour evenly"
         raise BadTrigger(
-            f"Can't keep \"{said.text}\" by the clock: the minutes don't divide an hour evenly",
-            "Use 1, 2, 3, 4, 5, 6, 10, 12, 15, 20 or 30 minutes, or a period alone.",
+            f'Can\'t keep "{said.text}" by the clock: {why}',
+            "Use 1, 2, 3, 4, 5, 6, 10, 12, 15, 20 or 30 minutes, or leave out the days and hours.",
         )
     minutes = "*" if step == 1 else f"*/{step}"
     if said.window is None:
@@ -193,9 +194,9 @@ def _every_hours(step: int, said: Said, days: _Days, scene: Scene) -> list[Cron]
         if 24 % step:
             raise BadTrigger(
                 f"Can't keep \"{said.text}\" by the clock: the hours don't divide a day evenly",
-                "Use 1, 2, 3, 4, 6, 8 or 12 hours, or a period alone.",
+                "Use 1, 2, 3, 4, 6, 8 or 12 hours, or leave out the days.",
             )
-        minutes = ",".join(map(str, said.minutes or (0,)))
+        minutes = _ranges(said.minutes or (0,))
         return [days.cron(minutes, "*" if step == 1 else f"*/{step}", scene)]
     found: list[Cron] = []
     for start, end in windows(said.window):
@@ -262,7 +263,7 @@ def _no_time(said: Said) -> BadTrigger:
     if said.rhythm in ("week", "month", "year") and not (said.weekdays or said.month_days or said.nths or said.date):
         return _no_day(said)
     more = ' For 24 hours from now on say "every 24 hours".' if said.rhythm == "day" else ""
-    return BadTrigger(f'"{said.text}" says no time of day', f'Say at what time, as in "{day} at 9:00".{more}')
+    return BadTrigger(f'"{said.text}" doesn\'t say at what time', f'Say at what time, as in "{day} at 9:00".{more}')
 
 
 def _no_day(said: Said) -> BadTrigger:
@@ -273,7 +274,8 @@ def _no_day(said: Said) -> BadTrigger:
         "year": '"every year on 3 May at 9:00"',
     }
     return BadTrigger(
-        f'"{said.text}" says no day', f"Say on which day, as in {example[said.rhythm] or example['month']}."
+        f'"{said.text}" doesn\'t say on which day',
+        f"Say on which day, as in {example[said.rhythm] or example['month']}.",
     )
 
 
@@ -388,8 +390,12 @@ def _in_weeks(said: Said) -> _Days:
 def _of_month(days: tuple[int, ...]) -> str:
     if set(days) >= set(range(1, 32)):
         return "*"
-    numbers = [f"{low}" if low == high else f"{low}-{high}" for low, high in runs(day for day in days if day > 0)]
+    numbers = [_ranges(day for day in days if day > 0)] if max(days, default=0) > 0 else []
     return ",".join(numbers + ["L"] * (LAST in days) + ["LW"] * (LAST_WEEKDAY in days)) or "*"
+
+
+def _ranges(values: Iterable[int]) -> str:
+    return ",".join(str(low) if low == high else f"{low}-{high}" for low, high in runs(values))
 
 
 def _months(months: tuple[int, ...]) -> str:

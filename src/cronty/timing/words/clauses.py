@@ -44,6 +44,7 @@ _RHYTHMS: Final = {
     Amount(months=1): "month",
     Amount(months=12): "year",
 }
+_HOLIDAYS: Final = 'Holidays aren\'t known here; give the date, as in "on 25 December at 9:00".'
 _UNCLEAR: Final = {
     "bimonthly": 'It may be twice a month or every two months: say "on the 1st and 15th of every month at 9:00".',
     "now": 'A schedule is for later: say "in 1 minute", or run it now.',
@@ -65,7 +66,7 @@ _UNCLEAR: Final = {
     "but": "Leaving days out isn't possible; name the days that are meant.",
     "end": 'Say "last day of the month at 17:00", or a time of day.',
     "quarter": 'Name the months, as in "on the 1st of every January, April, July and October at 9:00".',
-    "holidays": "Holidays aren't known here; name the days that are meant.",
+    **dict.fromkeys(("holidays", "holiday", "christmas", "easter"), _HOLIDAYS),
 }
 
 
@@ -99,8 +100,8 @@ def _unreadable(cursor: Cursor) -> BadTrigger:
         return BadTrigger(message, _UNCLEAR[word])
     if token is not None and token.kind == "number" and len(token.text) > 2:
         return BadTrigger(message, 'Give a time as in "17:30", a date as in "2027-01-31", a number with its unit.')
-    if zones_of(word) or (following is not None and following.text == "/"):
-        return BadTrigger(message, 'Name a time zone at the end, as in "tomorrow at 9:00 Europe/Berlin".')
+    if (cursor.at > 0 and zones_of(word)) or (following is not None and following.text == "/"):
+        return BadTrigger(message, 'If it is a time zone, name it at the end, as in "tomorrow at 9:00 Berlin time".')
     meant = near(word)
     return BadTrigger(message, f'Did you mean "{meant}"? {EXAMPLES}' if meant and meant != word else EXAMPLES)
 
@@ -233,15 +234,7 @@ def _minute_of_hour(cursor: Cursor, said: Said) -> bool:
     cursor.take("at")
     found: list[int] = []
     if cursor.take_any("minute", "minutes"):
-        while digits := cursor.digits():
-            found.append(int(digits[:4]))
-            end = cursor.at
-            cursor.take(",")
-            cursor.take("and")
-            following = cursor.peek()
-            if following is None or following.kind != "number":
-                cursor.at = end
-                break
+        found = _minute_list(cursor)
     elif cursor.take(":"):
         found = [int(digits[:4]) for digits in [cursor.digits(glued=True)] if digits]
     else:
@@ -256,6 +249,27 @@ def _minute_of_hour(cursor: Cursor, said: Said) -> bool:
     said.put("the minute", minutes=tuple(sorted(set(found))))
     _of_every_hour(cursor, said)
     return True
+
+
+def _minute_list(cursor: Cursor) -> list[int]:
+    """Take `15`, `5 and 35`, `0 through 29`."""
+    found: list[int] = []
+    while digits := cursor.digits():
+        found.append(int(digits[:4]))
+        if cursor.take_any("through", "to", "-"):
+            final = int(cursor.digits()[:4] or 0)
+            if final <= found[-1]:
+                hint = 'Say it as in "every hour at minutes 0 through 29".'
+                raise BadTrigger(f'Can\'t read the minutes in "{show(cursor.text)}"', hint)
+            found.extend(range(found[-1] + 1, final + 1))
+        end = cursor.at
+        cursor.take(",")
+        cursor.take("and")
+        following = cursor.peek()
+        if following is None or following.kind != "number":
+            cursor.at = end
+            break
+    return found
 
 
 def _past_the_hour(cursor: Cursor) -> list[int]:

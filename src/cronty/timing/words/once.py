@@ -130,7 +130,7 @@ def date_text(day: date) -> str:
 
 def _only_clock(said: Said) -> Clock:
     if not said.clocks:
-        raise BadTrigger(f'"{said.text}" says no time of day', _SAY_TIME)
+        raise BadTrigger(f'"{said.text}" doesn\'t say at what time', _SAY_TIME)
     if len(said.clocks) > 1:
         raise BadTrigger(
             f'"{said.text}" names several times for one day',
