@@ -609,7 +609,7 @@ REFUSED = [
     (
         "every day at 9 Europe/Berln",
         "Unknown time zone: Europe/Berln",
-        'Did you mean "Europe/Berlin", "Europe/Dublin", "Europe/London"? ' + REGION,
+        'Did you mean "Europe/Berlin"? ' + REGION,
     ),
     (
         "every day at 9am EST",

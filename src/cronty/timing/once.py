@@ -1,11 +1,10 @@
 """A trigger with a single slot."""
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Self
 
-from cronty.timing.errors import BadTrigger
-from cronty.timing.localtime import instant_of
+from cronty.timing.localtime import as_utc, instant_of
 from cronty.timing.zones import zone
 
 
@@ -41,15 +40,3 @@ class Once:
     def count(self, since: datetime, until: datetime) -> int:
         """Return the number of slots from `since` through `until`."""
         return int(since <= self.at <= until)
-
-
-def as_utc(moment: datetime) -> datetime:
-    """Return the same instant in UTC; a time without an offset is refused: nobody knows when it is."""
-    if moment.tzinfo is UTC:
-        return moment
-    if moment.utcoffset() is None:
-        raise BadTrigger(f"Time without offset: {moment.isoformat()}", "Add one, as in 2027-01-31T09:00:00+01:00.")
-    try:
-        return moment.astimezone(UTC)
-    except OverflowError:
-        raise BadTrigger(f"Time out of range: {moment.isoformat()}", "Years run from 1 to 9999.") from None

@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 from cronty.timing.broken import Broken
 from cronty.timing.cron import Cron, Gap, Overlap
-from cronty.timing.errors import BadTrigger
+from cronty.timing.errors import BadTrigger, shown
 from cronty.timing.interval import Interval
 from cronty.timing.once import Once
 
@@ -54,9 +54,11 @@ def from_json(value: dict[str, object]) -> Trigger:
     """
     kind = value.get("kind")
     if not isinstance(kind, str) or kind not in _KEYS:
-        raise BadTrigger(f"Unknown trigger kind: {kind!r}", f'Use "once", "interval" or "cron": {_EXAMPLES["cron"]}')
+        raise BadTrigger(
+            f"Unknown trigger kind: {shown(kind)}", f'Use "once", "interval" or "cron": {_EXAMPLES["cron"]}'
+        )
     if not value.keys() <= _KEYS[kind]:
-        strange = ", ".join(sorted(str(key) for key in value.keys() - _KEYS[kind]))
+        strange = min(str(key) for key in value.keys() - _KEYS[kind])[:80]
         raise BadTrigger(f"Unknown key for a {kind} trigger: {strange}", f"Example: {_EXAMPLES[kind]}")
     if kind == "once":
         if "local" in value:
@@ -73,7 +75,7 @@ def _gap(value: dict[str, object]) -> Gap:
         case "run_after" | "skip" as gap:
             return gap
         case strange:
-            raise BadTrigger(f'Bad "gap" of a cron trigger: {strange!r}', 'Use "run_after" or "skip".')
+            raise BadTrigger(f'Bad "gap" of a cron trigger: {shown(strange)}', 'Use "run_after" or "skip".')
 
 
 def _overlap(value: dict[str, object]) -> Overlap:
@@ -81,13 +83,15 @@ def _overlap(value: dict[str, object]) -> Overlap:
         case "first" | "both" as overlap:
             return overlap
         case strange:
-            raise BadTrigger(f'Bad "overlap" of a cron trigger: {strange!r}', 'Use "first" or "both".')
+            raise BadTrigger(f'Bad "overlap" of a cron trigger: {shown(strange)}', 'Use "first" or "both".')
 
 
 def _text(value: dict[str, object], kind: str, key: str) -> str:
     found = value.get(key)
     if not isinstance(found, str):
-        raise BadTrigger(f'Bad "{key}" of a {kind} trigger: {found!r}', f"It must be text. Example: {_EXAMPLES[kind]}")
+        raise BadTrigger(
+            f'Bad "{key}" of a {kind} trigger: {shown(found)}', f"It must be text. Example: {_EXAMPLES[kind]}"
+        )
     return found
 
 
@@ -96,14 +100,16 @@ def _moment(value: dict[str, object], kind: str, key: str) -> datetime:
     try:
         return datetime.fromisoformat(text)
     except ValueError:
-        raise BadTrigger(f'Bad "{key}" of a {kind} trigger: {text!r}', f"Example: {_EXAMPLES[kind]}") from None
+        raise BadTrigger(f'Bad "{key}" of a {kind} trigger: {shown(text)}', f"Example: {_EXAMPLES[kind]}") from None
 
 
 def _period(value: dict[str, object]) -> timedelta:
     seconds = value.get("seconds")
     if isinstance(seconds, bool) or not isinstance(seconds, int | float):
-        raise BadTrigger(f'Bad "seconds" of an interval trigger: {seconds!r}', f"Example: {_EXAMPLES['interval']}")
+        raise BadTrigger(f'Bad "seconds" of an interval trigger: {shown(seconds)}', f"Example: {_EXAMPLES['interval']}")
     try:
         return timedelta(seconds=seconds)
     except (OverflowError, ValueError):
-        raise BadTrigger(f"Invalid interval: {seconds:g} seconds", "It must be from 1 second to 10 years.") from None
+        raise BadTrigger(
+            f"Invalid interval: {shown(seconds)} seconds", "It must be from 1 second to 10 years."
+        ) from None

@@ -9,6 +9,7 @@ from datetime import timedelta
 from typing import Final
 
 from cronty.timing.errors import BadTrigger
+from cronty.timing.near import near
 from cronty.timing.words.amounts import amount
 from cronty.timing.words.clocks import clock_list, window
 from cronty.timing.words.dates import calendar_date, date_clause
@@ -24,7 +25,7 @@ from cronty.timing.words.days import (
 from cronty.timing.words.places import zones_of
 from cronty.timing.words.said import LAST, Amount, Said
 from cronty.timing.words.tokens import EXAMPLES, Cursor, show, tokenise
-from cronty.timing.words.vocabulary import PARTS, UNITS, WEEKDAYS, near
+from cronty.timing.words.vocabulary import PARTS, SUGGESTED, UNITS, WEEKDAYS
 
 _ADVERBS: Final = {
     "hourly": "1 hour",
@@ -102,8 +103,8 @@ def _unreadable(cursor: Cursor) -> BadTrigger:
         return BadTrigger(message, 'Give a time as in "17:30", a date as in "2027-01-31", a number with its unit.')
     if (cursor.at > 0 and zones_of(word)) or (following is not None and following.text == "/"):
         return BadTrigger(message, 'If it is a time zone, name it at the end, as in "tomorrow at 9:00 Berlin time".')
-    meant = near(word)
-    return BadTrigger(message, f'Did you mean "{meant}"? {EXAMPLES}' if meant and meant != word else EXAMPLES)
+    meant = near(word, SUGGESTED) if len(word) > 2 else []
+    return BadTrigger(message, f'Did you mean "{meant[0]}"? {EXAMPLES}' if meant and meant != [word] else EXAMPLES)
 
 
 def _every(cursor: Cursor, said: Said) -> bool:

@@ -4,8 +4,8 @@ from datetime import date, datetime, time, timedelta
 from itertools import product
 
 from cronty.timing.errors import BadTrigger
-from cronty.timing.localtime import Instant, instant_of
-from cronty.timing.once import Once, as_utc
+from cronty.timing.localtime import Instant, as_utc, instant_of
+from cronty.timing.once import Once
 from cronty.timing.words.clocks import choices, spell
 from cronty.timing.words.dates import is_date
 from cronty.timing.words.meaning import Meaning, Scene

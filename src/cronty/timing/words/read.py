@@ -7,7 +7,7 @@ from typing import Final
 from cronty.timing.cron import Cron
 from cronty.timing.describe import describe
 from cronty.timing.errors import BadTrigger
-from cronty.timing.once import as_utc
+from cronty.timing.localtime import as_utc
 from cronty.timing.trigger import Trigger
 from cronty.timing.words.again import at_intervals, at_times, is_restricted, once_or_again, without_doubt
 from cronty.timing.words.clauses import parse
