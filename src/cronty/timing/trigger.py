@@ -1,6 +1,7 @@
 """Any trigger, and its form in JSON."""
 
 from datetime import datetime, timedelta
+from typing import cast
 
 from cronty.timing.broken import Broken
 from cronty.timing.cron import Cron, Gap, Overlap
@@ -67,23 +68,9 @@ def from_json(value: dict[str, object]) -> Trigger:
     if kind == "interval":
         return Interval(_period(value), _moment(value, kind, "anchor"))
     zone = _text(value, kind, "zone") if "zone" in value else "UTC"
-    return Cron(_text(value, kind, "expression"), zone, _gap(value), _overlap(value))
-
-
-def _gap(value: dict[str, object]) -> Gap:
-    match _text(value, "cron", "gap") if "gap" in value else "run_after":
-        case "run_after" | "skip" as gap:
-            return gap
-        case strange:
-            raise BadTrigger(f'Bad "gap" of a cron trigger: {shown(strange)}', 'Use "run_after" or "skip".')
-
-
-def _overlap(value: dict[str, object]) -> Overlap:
-    match _text(value, "cron", "overlap") if "overlap" in value else "first":
-        case "first" | "both" as overlap:
-            return overlap
-        case strange:
-            raise BadTrigger(f'Bad "overlap" of a cron trigger: {shown(strange)}', 'Use "first" or "both".')
+    gap = _text(value, kind, "gap") if "gap" in value else "run_after"
+    overlap = _text(value, kind, "overlap") if "overlap" in value else "first"
+    return Cron(_text(value, kind, "expression"), zone, cast("Gap", gap), cast("Overlap", overlap))
 
 
 def _text(value: dict[str, object], kind: str, key: str) -> str:

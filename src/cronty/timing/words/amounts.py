@@ -30,14 +30,18 @@ def amount(cursor: Cursor) -> Amount | None:
     while True:
         start = cursor.at
         if total is not None:
-            cursor.take(",")
-            cursor.take("and")
+            cursor.take_link()
         found = _quantity(cursor)
         if found is None or _RANKS.index(found[1]) <= rank:
             cursor.at = start
             return total
         rank = _RANKS.index(found[1])
         total = _plus(total or Amount(), *found)
+
+
+def amount_of(count: int, unit: str) -> Amount:
+    """Return so many of a unit."""
+    return _plus(Amount(), count, unit)
 
 
 def _quantity(cursor: Cursor) -> tuple[float, str] | None:

@@ -10,7 +10,7 @@ from typing import Final
 
 from cronty.timing.errors import BadTrigger
 from cronty.timing.near import near
-from cronty.timing.words.amounts import amount
+from cronty.timing.words.amounts import amount, amount_of
 from cronty.timing.words.clocks import clock_list, window
 from cronty.timing.words.dates import calendar_date, date_clause
 from cronty.timing.words.days import (
@@ -28,16 +28,16 @@ from cronty.timing.words.tokens import EXAMPLES, Cursor, show, tokenise
 from cronty.timing.words.vocabulary import PARTS, SUGGESTED, UNITS, WEEKDAYS
 
 _ADVERBS: Final = {
-    "hourly": "1 hour",
-    "daily": "day",
-    "nightly": "day",
-    "weekly": "week",
-    "monthly": "month",
-    "yearly": "year",
-    "annually": "year",
-    "fortnightly": "2 weeks",
-    "biweekly": "2 weeks",
-    "quarterly": "3 months",
+    "hourly": (1, "hour"),
+    "daily": (1, "day"),
+    "nightly": (1, "day"),
+    "weekly": (1, "week"),
+    "biweekly": (2, "week"),
+    "fortnightly": (2, "week"),
+    "monthly": (1, "month"),
+    "quarterly": (3, "month"),
+    "yearly": (1, "year"),
+    "annually": (1, "year"),
 }
 _RHYTHMS: Final = {
     Amount(days=1): "day",
@@ -153,8 +153,17 @@ def _every_nth(cursor: Cursor, said: Said) -> bool:
         cursor.at = start
         return False
     cursor.at += 1
-    _put_period(said, _amount_of(nth, UNITS[unit]))
+    _put_period(said, amount_of(nth, UNITS[unit]))
     return True
+
+
+def _put_each(said: Said, count: int, unit: str) -> None:
+    """`every day` is a rhythm of the calendar, `every hour` a length of time."""
+    if count == 1 and unit in _RHYTHMS.values():
+        said.put("the rhythm", rhythm=unit)
+        said.again = True
+    else:
+        _put_period(said, amount_of(count, unit))
 
 
 def _put_period(said: Said, period: Amount) -> None:
@@ -167,22 +176,12 @@ def _put_period(said: Said, period: Amount) -> None:
         said.put("the rhythm", every=period)
 
 
-def _amount_of(count: int, unit: str) -> Amount:
-    found = amount(Cursor(tokenise(f"{count} {unit}"), ""))
-    assert found is not None
-    return found
-
-
 def _every_unit(cursor: Cursor, said: Said) -> bool:
     """Take `every 15 minutes`, `every hour`, `every 2h30m`, `every day`, `every month`."""
     unit = UNITS.get(cursor.word(), "")
     if unit and len(cursor.word()) > 2:
         cursor.at += 1
-        if unit in ("day", "week", "month", "year"):
-            said.put("the rhythm", rhythm=unit)
-            said.again = True
-        else:
-            _put_period(said, _amount_of(1, unit))
+        _put_each(said, 1, unit)
         return True
     found = amount(cursor)
     if found is None:
@@ -210,17 +209,12 @@ def _same_amount(cursor: Cursor, said_before: Amount) -> None:
 
 def _adverb(cursor: Cursor, said: Said) -> bool:
     word = cursor.word()
-    if word not in _ADVERBS or word in _UNCLEAR:
+    if word not in _ADVERBS:
         return False
     cursor.at += 1
-    rhythm = _ADVERBS[word]
-    if rhythm[0].isdigit():
-        count, unit = rhythm.split(" ")
-        _put_period(said, _amount_of(int(count), unit))
-        said.doubt = "twice" if word == "biweekly" else said.doubt
-        return True
-    said.put("the rhythm", rhythm=rhythm)
-    said.again = True
+    _put_each(said, *_ADVERBS[word])
+    if word == "biweekly":
+        said.doubt = "twice"
     if word == "nightly":
         said.put("the part of the day", part="night")
     return True
@@ -264,8 +258,7 @@ def _minute_list(cursor: Cursor) -> list[int]:
                 raise BadTrigger(f'Can\'t read the minutes in "{show(cursor.text)}"', hint)
             found.extend(range(found[-1] + 1, final + 1))
         end = cursor.at
-        cursor.take(",")
-        cursor.take("and")
+        cursor.take_link()
         following = cursor.peek()
         if following is None or following.kind != "number":
             cursor.at = end

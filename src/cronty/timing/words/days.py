@@ -115,8 +115,7 @@ def weekday_list(cursor: Cursor) -> tuple[tuple[int, ...], bool, bool]:
             days.extend((day + step) % 7 for step in range(1, (final - day) % 7 + 1))
             again = True
             end = cursor.at
-        comma = cursor.take(",")
-        if not (cursor.take_any("and", "&") or comma):
+        if not cursor.take_link():
             break
         cursor.take("on")
         every = bool(cursor.take_any("every", "each"))
@@ -161,8 +160,7 @@ def month_day_clause(cursor: Cursor, said: Said) -> bool:
     end = cursor.at
     while _month_day(cursor, days, nths, again=said.again):
         end = cursor.at
-        comma = cursor.take(",")
-        if not (cursor.take_any("and", "&") or comma):
+        if not cursor.take_link():
             break
         cursor.take("on")
     cursor.at = end
@@ -224,8 +222,7 @@ def _shared_weekday(cursor: Cursor, nths: list[tuple[int, int]]) -> bool:
     found: list[int] = []
     while (nth := ordinal(cursor)) is not None:
         found.append(nth)
-        comma = cursor.take(",")
-        if not (cursor.take_any("and", "&") or comma):
+        if not cursor.take_link():
             break
     day = _weekday(cursor) if len(found) > 1 and max(found) <= 5 else None
     if day is None:
@@ -313,8 +310,7 @@ def month_list(cursor: Cursor) -> tuple[int, ...]:
             cursor.at += 1
             months.extend((month + step - 1) % 12 + 1 for step in range(1, (final - month) % 12 + 1))
             end = cursor.at
-        comma = cursor.take(",")
-        if not (cursor.take_any("and", "&") or comma):
+        if not cursor.take_link():
             break
     cursor.at = end
     return tuple(sorted(set(months)))
