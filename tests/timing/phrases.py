@@ -238,6 +238,7 @@ PHRASES = [
     ("on the 2nd Tuesday of every month at 10", "cron 0 10 * * TUE#2"),
     ("last Friday of the month at 16:00", "cron 0 16 * * FRIL"),
     ("first and third Monday of the month at 9", "cron 0 9 * * MON#1,MON#3"),
+    ("first and first Monday of the month at 9", "cron 0 9 * * MON#1"),
     ("every first Monday at 9", "cron 0 9 * * MON#1"),
     ("every second Monday of the month at 9", "cron 0 9 * * MON#2"),
     ("on the 1st and 15th at 8", "cron 0 8 1,15 * *"),

@@ -172,7 +172,7 @@ def month_day_clause(cursor: Cursor, said: Said) -> bool:
             f'Can\'t keep "{said.text}" in one schedule',
             "Make two jobs: one for the dates, one for the days of the week.",
         )
-    said.put("the day of the month", month_days=tuple(days), nths=tuple(nths))
+    said.put("the day of the month", month_days=tuple(days), nths=tuple(dict.fromkeys(nths)))
     said.again = said.again or len(days) + len(nths) > 1
     _of_months(cursor, said)
     return True
