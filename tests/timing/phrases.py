@@ -676,7 +676,10 @@ REFUSED = [
     ("every 5000 days", 'Can\'t repeat "every 5000 days"', "A period is from 1 second to 10 years."),
     ("in 99999999999 hours", "Can't use the number 99999999999", "It is too large for a time."),
     ("in 999999999 hours", "Can't schedule beyond the year 9999", "Name a nearer date."),
-    ("in 999999999 days", "Can't schedule beyond the year 9999", "Name a nearer date."),
+    ("in 9999999 days", "Can't schedule beyond the year 9999", "Name a nearer date."),
+    ("in 999999999 days", "Can't use the number 999999999", "It is too large for a time."),
+    ("every 999999999 weeks", "Can't use the number 999999999", "It is too large for a time."),
+    ("every 9999999 weeks", 'Can\'t repeat "every 9999999 weeks"', "A period is from 1 second to 10 years."),
     ("9999-12-31 at 9:00", "Time out of range: 9999-12-31T09:00:00", "Name a time from the year 2 to 9998."),
     (
         "every day every 2 weeks",

@@ -191,6 +191,23 @@ def test_no_cron_is_said_in_words_that_read_as_something_else(cron: Cron) -> Non
     assert same_rule(cron, found.trigger), words
 
 
+@settings(max_examples=300, deadline=None)
+@given(st.sets(st.integers(0, 6), min_size=1, max_size=7), st.integers(2, 52), st.integers(0, 51), st.integers(0, 23))
+def test_every_so_many_weeks_reads_back_as_the_same_expression(
+    weekdays: set[int], every: int, week: int, hour: int
+) -> None:
+    names = ",".join(
+        name for day, name in enumerate(["MON", "TUE", "WED", "THU", "FRI", "SAT", "SUN"]) if day in weekdays
+    )
+    text = {"MON,TUE,WED,THU,FRI": "MON-FRI", "MON,TUE,WED,THU,FRI,SAT,SUN": "*"}.get(names, names)
+    cron = Cron(f"0 {hour} * * {text}%{every}" + (f"+{week % every}" if week % every else ""), "UTC")
+    words = describe(cron)
+    if len(words) <= 128:
+        found = read_words(words, datetime(2027, 3, 10, tzinfo=UTC), "Asia/Tokyo")
+        assert isinstance(found, Reading)
+        assert found.trigger == cron, words
+
+
 def same_rule(one: object, other: object) -> bool:
     """Whether two crons have the same slots for ever: the same values, and the same rule when clocks change."""
     assert isinstance(one, Cron)
