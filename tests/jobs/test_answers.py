@@ -95,7 +95,7 @@ def test_a_cron_answers_in_its_own_zone_and_says_which() -> None:
     ("trigger", "words"),
     [
         (BERLIN, "Every hour on the hour, Berlin time"),
-        (Interval(timedelta(minutes=90), NEXT), "Every 1 hour 30 minutes"),
+        (Interval(timedelta(minutes=90), NEXT), "Every 90 minutes"),
         (Once(NEXT), "On Thursday 5 February 2026 at 15:00, UTC"),
     ],
 )

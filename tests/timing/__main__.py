@@ -27,14 +27,15 @@ from zoneinfo import ZoneInfo
 
 from cronsim import CronSim
 
-from cronty.timing import BadTrigger, Cron, zone
-from cronty.timing.cron import Gap, Overlap, nominal
+from cronty.timing import BadTrigger, Cron, nominal, zone
+from cronty.timing.cron import Gap, Overlap
 from tests.timing.oracle import MINUTE, Walk, fires, read, transitions, walk
 
 type Change = tuple[datetime, timedelta, timedelta]
 type Peer = Callable[[str, datetime], Iterator[datetime]]
 
 SINCE, UNTIL = datetime(2024, 1, 1, tzinfo=UTC), datetime(2030, 1, 1, tzinfo=UTC)
+WEEK_ZERO = datetime(1969, 12, 29)  # noqa: DTZ001
 TICK = timedelta(microseconds=1)
 DAY = timedelta(days=1)
 FEWEST_PER_WINDOW = 50
@@ -71,6 +72,7 @@ class Report:
 
     cases: int = 0
     slots: int = 0
+    in_weeks: int = 0
     changes: set[Change] = field(default_factory=set[Change])
     zones: set[str] = field(default_factory=set[str])
     differences: list[str] = field(default_factory=list[str])
@@ -139,8 +141,11 @@ def list_or_range(chance: random.Random, low: int, high: int) -> str:
 
 
 def days(chance: random.Random, near: datetime) -> str:
-    if chance.random() < 0.5:
+    kind = chance.random()
+    if kind < 0.5:
         return "* * *"
+    if kind > 0.9:
+        return f"* * {some_weeks(chance, near)}"
     month_day = chance.choice(
         ["*", "*", "*", "*/2", str(near.day), f"{near.day}-{near.day}", "L", "LW", "1-15", "16-31/3"]
     )
@@ -149,6 +154,14 @@ def days(chance: random.Random, near: datetime) -> str:
         ["*", "*", "*", "*/2", "0", "7", "SUN", "MON-FRI", "6-7", "1/2", "SUN#1", "0L", "7#4", "6#5,5L"]
     )
     return f"{month_day} {month} {weekday}"
+
+
+def some_weeks(chance: random.Random, near: datetime) -> str:
+    """Return a day-of-week with `%`; three in four include the week of that local time, or the one beside it."""
+    named = chance.choice(["*", "*/2", "0", "7", "SUN", "SAT,SUN", "MON-FRI", "MON,WED", "6-7", "SUN,MON", "1/2"])
+    every = chance.choice([2, 2, 2, 3, 4, chance.randint(2, 52)])
+    week = (near.replace(tzinfo=None) - WEEK_ZERO).days // 7 + chance.choice([0, 0, 1, chance.randrange(every)])
+    return f"{named}%{every}" + chance.choice([f"+{week % every}", f"+{week % every}", ""])
 
 
 def expression_near(chance: random.Random, wall: datetime) -> str:
@@ -227,6 +240,7 @@ def compare_window(window: Window, cases: int, chance: random.Random, report: Re
         expected = fires(cron.expression, walked, cron.gap, cron.overlap)
         kind = kind_of(cron, walked)
         report.slots += len(expected)
+        report.in_weeks += "%" in cron.expression
         report.kinds[kind] += 1
         if wrong := difference(cron, walked, expected, chance):
             report.differences.append(wrong)
@@ -328,6 +342,7 @@ def main() -> int:
         "transitions": len(report.changes),
         "zones": len(report.zones),
         "slots": report.slots,
+        "in_weeks": report.in_weeks,
         "kinds": report.kinds,
         "differences": len(report.differences),
         "seconds": round(monotonic() - begun, 1),

@@ -146,6 +146,9 @@ def read(expression: str) -> Reading:
 def is_day(days: tuple[str, str, str], day: date) -> bool:
     """Tell if the three day fields name this date."""
     day_text, month_text, weekday_text = days
+    weekday_text, _, weeks = weekday_text.partition("%")
+    if weeks and not is_in_week(weeks, day):
+        return False
     if day.month not in values(month_text, 1, 12):
         return False
     month_day, week_day = is_month_day(day_text, day), is_week_day(weekday_text, day)
@@ -201,6 +204,13 @@ def is_week_day(text: str, day: date) -> bool:
         if found:
             return True
     return False
+
+
+def is_in_week(text: str, day: date) -> bool:
+    """Tell if `2+1` keeps the week of this date: weeks begin on Monday, the one of 1970-01-01 is number 0."""
+    every, _, wanted = text.partition("+")
+    thursday = date.fromisocalendar(*day.isocalendar()[:2], 4)
+    return (thursday - date(1970, 1, 1)) % timedelta(weeks=int(every)) == timedelta(weeks=int(wanted or 0))
 
 
 def month_days(day: date) -> list[date]:

@@ -35,7 +35,10 @@ def field(low: int, high: int) -> st.SearchStrategy[str]:
 
 WEEKDAYS = st.one_of(field(0, 7), st.sampled_from(["MON-FRI", "SUN", "5L", "TUE#2", "1#5,0"]))
 MONTH_DAYS = st.one_of(field(1, 31), st.sampled_from(["L", "LW", "1,L"]))
+WEEKS = st.integers(2, 52).flatmap(lambda every: st.integers(0, every - 1).map(lambda week: f"%{every}+{week}"))
+IN_WEEKS = st.builds("{}{}".format, st.one_of(field(0, 7), st.sampled_from(["MON-FRI", "SUN", "MON,THU"])), WEEKS)
 EXPRESSIONS = st.one_of(
+    st.builds("{} {} * * {}".format, field(0, 59), field(0, 23), IN_WEEKS),
     st.builds("{} {} * * *".format, field(0, 59), field(0, 23)),
     st.builds("{} {} {} {} {}".format, field(0, 59), field(0, 23), MONTH_DAYS, field(1, 12), WEEKDAYS),
 )

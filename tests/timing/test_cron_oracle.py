@@ -1,11 +1,11 @@
 """Cron agrees with an independent minute-by-minute matcher, above all where clocks change."""
 
 import random
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 from cronty.timing import Cron, zone
-from tests.timing.__main__ import changes, compare, days, difference, list_or_range
-from tests.timing.oracle import fires, walk
+from tests.timing.__main__ import changes, compare, days, difference, list_or_range, some_weeks
+from tests.timing.oracle import fires, is_in_week, walk
 
 
 def test_cron_agrees_with_the_oracle_at_every_change_of_six_years_under_every_policy() -> None:
@@ -13,6 +13,7 @@ def test_cron_agrees_with_the_oracle_at_every_change_of_six_years_under_every_po
     assert report.differences == []
     assert report.cases == 25_000
     assert len(report.changes) == len(changes()) > 250
+    assert report.in_weeks > 2000
     assert min(report.kinds["fixed time in a gap"], report.kinds["fixed time in an overlap"]) > 500
 
 
@@ -24,6 +25,30 @@ def test_cron_agrees_with_the_oracle_where_nothing_changes() -> None:
         for _ in range(20):
             expression = f"{list_or_range(chance, 0, 59)} {list_or_range(chance, 0, 23)} {days(chance, start)}"
             assert difference(Cron(expression), walked, fires(expression, walked), chance) is None
+
+
+def test_cron_agrees_with_the_oracle_on_which_weeks_are_meant() -> None:
+    chance = random.Random(3)
+    for _ in range(5):
+        start = datetime(2024, 1, 1, tzinfo=UTC) + timedelta(days=chance.randint(0, 2000))
+        walked = walk(zone("Europe/Berlin"), start, start + timedelta(days=60))
+        for _ in range(20):
+            expression = (
+                f"{list_or_range(chance, 0, 59)} {list_or_range(chance, 0, 23)} * * {some_weeks(chance, start)}"
+            )
+            cron = Cron(expression, "Europe/Berlin")
+            assert difference(cron, walked, fires(expression, walked), chance) is None
+
+
+def test_the_oracle_knows_which_week_is_which() -> None:
+    assert is_in_week("2", date(1970, 1, 1))
+    assert is_in_week("2+1", date(1970, 1, 5))
+    assert not is_in_week("2", date(1970, 1, 11))
+    assert is_in_week("52+51", date(1969, 12, 28))
+    weeks = [day for day in (date(2026, 12, 20) + timedelta(days=each) for each in range(28)) if is_in_week("3", day)]
+    assert weeks == [date(2026, 12, 21) + timedelta(days=each) for each in range(7)] + [
+        date(2027, 1, 11) + timedelta(days=each) for each in range(6)
+    ]
 
 
 def test_the_oracle_knows_a_gap_and_an_overlap() -> None:

@@ -4,8 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from cronty.timing import Broken, Cron, Interval, Once, Trigger
-from cronty.timing.preview import Slot, preview
+from cronty.timing import Broken, Cron, Interval, Once, Slot, Trigger, preview
 
 BERLIN = "Europe/Berlin"
 

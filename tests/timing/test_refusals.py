@@ -11,6 +11,13 @@ from cronty.timing import BadTrigger, Cron
 EXAMPLE = 'Example: "30 9 * * MON-FRI" is 09:30 on weekdays (minute hour day-of-month month day-of-week).'
 
 
+def weeks_of(text: str) -> str:
+    return (
+        f'day-of-week: "{text}" must end in a number of weeks, %2 to %52, and may go on with which of them, '
+        '+0 to one less than that; try "MON%2" or "MON,WED%2+1".'
+    )
+
+
 @pytest.mark.parametrize(
     ("expression", "why"),
     [
@@ -47,6 +54,26 @@ EXAMPLE = 'Example: "30 9 * * MON-FRI" is 09:30 on weekdays (minute hour day-of-
             "Known nicknames are @hourly @daily @midnight @weekly @monthly @yearly @annually; "
             "for a fixed period use an interval.",
         ),
+        ("0 0 * * MON%", weeks_of("MON%")),
+        ("0 0 * * MON%1", weeks_of("MON%1")),
+        ("0 0 * * MON%53", weeks_of("MON%53")),
+        ("0 0 * * MON%2+2", weeks_of("MON%2+2")),
+        ("0 0 * * MON%2,WED", weeks_of("MON%2,WED")),
+        ("0 0 * * %2", 'day-of-week: "%2" has an empty item in its list; try "MON-FRI" or "1#2".'),
+        (
+            "0 0 * * MON#1%2",
+            'day-of-week: "MON#1%2" goes by months and by weeks; "MON#2" is the second Monday of the month, '
+            '"MON%2" every second Monday.',
+        ),
+        (
+            "0 9 1 * MON%2",
+            'day-of-week: "MON%2" goes by weeks, so day-of-month and month must be "*", as in "0 9 * * MON%2".',
+        ),
+        (
+            "0 9 * JAN MON%2",
+            'day-of-week: "MON%2" goes by weeks, so day-of-month and month must be "*", as in "0 9 * * MON%2".',
+        ),
+        ("0%2 9 * * *", 'minute: "0%2" has a "%", which belongs to day-of-week; "MON%2" is every second Monday.'),
         ("0 0 * L *", 'month: "L" is not in 1-12; try "1-6" or "JAN,JUL".'),
         ("0 0 L/2 * *", 'day-of-month: "L" is not in 1-31; try "1,15" or "L".'),
         ("٣ * * * *", "It contains '٣'; only plain ASCII digits and letters are allowed."),
@@ -85,7 +112,7 @@ def test_a_huge_expression_is_refused_without_repeating_it() -> None:
 
 
 @settings(max_examples=500, deadline=None)
-@given(st.text(st.sampled_from("0123456789*/-,#LW ?@" + string.ascii_uppercase), max_size=20))
+@given(st.text(st.sampled_from("0123456789*/-,#%+LW ?@" + string.ascii_uppercase), max_size=20))
 def test_any_text_is_a_cron_or_a_bad_trigger(text: str) -> None:
     for expression in (text, f"{text} * * * *", f"0 0 {text} * *", f"0 0 * * {text}"):
         answer = accepted_or_refused(expression)

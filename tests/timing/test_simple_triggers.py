@@ -95,6 +95,13 @@ def test_a_cron_without_zone_is_in_utc() -> None:
         ({"kind": "interval", "seconds": "60", "anchor": "2026-06-01T12:00Z"}, 'Bad "seconds"'),
         ({"kind": "interval", "seconds": True, "anchor": "2026-06-01T12:00Z"}, 'Bad "seconds"'),
         ({"kind": "interval", "seconds": 0, "anchor": "2026-06-01T12:00Z"}, "Invalid interval: 0 seconds"),
+        ({"kind": "interval", "seconds": 10**400, "anchor": "2026-06-01T12:00Z"}, "Invalid interval: 1000"),
+        (
+            {"kind": "interval", "seconds": 10**5000, "anchor": "2026-06-01T12:00Z"},
+            "Invalid interval: a number with thousands of digits seconds",
+        ),
+        ({"kind": "once", "at": "9999-12-31T23:59:59Z"}, "Time out of range: 9999-12-31T23:59:59+00:00. Name a time"),
+        ({"kind": "once", "at": "0001-01-01T00:00:00+14:00"}, "Time out of range: 0001-01-01T00:00:00+14:00. Name"),
         ({"kind": "interval", "seconds": 1e30, "anchor": "2026-06-01T12:00Z"}, "Invalid interval: 1e+30"),
         (
             {"kind": "interval", "seconds": float("nan"), "anchor": "2026-06-01T12:00Z"},
@@ -113,6 +120,18 @@ def test_bad_json_is_refused_with_an_example(json: dict[str, object], text: str)
     assert str(refused.value).startswith(text)
 
 
+def test_a_long_value_is_refused_without_repeating_it() -> None:
+    for json in (
+        {"kind": "x" * 10_000},
+        {"kind": "cron", "expression": "@daily", "gap": "x" * 10_000},
+        {"kind": "cron", "x" * 10_000: 1},
+        {"kind": "once", "at": "x" * 10_000},
+    ):
+        with pytest.raises(BadTrigger) as refused:
+            from_json(dict[str, object](json))
+        assert len(str(refused.value)) < 400
+
+
 @pytest.mark.parametrize(
     ("local", "zone_name", "utc"),
     [
@@ -127,6 +146,12 @@ def test_a_local_time_is_kept_and_read_back_as_one(local: str, zone_name: str, u
     once = Once.at_local(datetime.fromisoformat(local), zone_name)
     assert once.at == datetime.fromisoformat(utc).replace(tzinfo=UTC)
     assert from_json(to_json(once)) == once
+
+
+@pytest.mark.parametrize("local", [datetime(1, 1, 1), datetime(9999, 12, 31)])  # noqa: DTZ001
+def test_a_local_time_at_the_ends_of_the_calendar_is_refused(local: datetime) -> None:
+    with pytest.raises(BadTrigger, match="Time out of range"):
+        Once.at_local(local, "Europe/Berlin")
 
 
 def test_a_local_time_follows_the_zone_database_and_not_the_instant_it_once_was() -> None:

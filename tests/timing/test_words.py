@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cronty.timing import BadTrigger, Cron, Interval, Once
-from cronty.timing.words.read import Ambiguous, Reading, read_words
+from cronty.timing import Ambiguous, BadTrigger, Cron, Interval, Once, Reading, read_words
 from tests.timing.phrases import (
     AMBIGUOUS,
     AMBIGUOUS_SOMEWHERE,
@@ -92,7 +91,7 @@ def test_every_suggestion_in_a_hint_can_be_read() -> None:
         ),
         *("on the 1st, or on Mondays", "every Monday and Thursday", "on Friday"),
         "2027-01-31",
-        *("UTC", "Europe/Berlin", "Europe/Dublin", "Europe/London", "America/New_York", "*/15"),
+        *("UTC", "Europe/Berlin", "America/New_York", "*/15"),
     }
 
 
@@ -122,7 +121,9 @@ def test_a_period_in_days_says_that_it_moves_where_clocks_change() -> None:
     ("text", "note"),
     [
         ("on the 31st of every month at 9", "months without a 31st are left out"),
-        ("on the 1st and 30th at 9", "months without a 30th are left out"),
+        ("on the 1st and 30th at 9", "some months have no 30th"),
+        ("on the 1st through 31st of the month at 9", None),
+        ("on the 1st through 30th of the month at 9", "some months have no 30th"),
         ("every 29 February at 9", "only in leap years"),
         ("fifth Monday of the month at 9", "months without a fifth one are left out"),
         ("on the 31st of every January and July at 9", None),
@@ -134,16 +135,84 @@ def test_a_day_that_some_months_lack_is_noted(text: str, note: str | None) -> No
     assert one(text).note == note
 
 
+@pytest.mark.parametrize(
+    ("text", "note"),
+    [
+        (
+            "every 2 weeks on Monday at 10, counting from 5 April 2027",
+            "the date only says which weeks are meant: the first slot is before it",
+        ),
+        ("every 2 weeks on Monday at 10, counting from 5 January 2026", None),
+        ("every 2 weeks on Sunday and Monday at 9", "weeks run from Monday to Sunday"),
+        ("every 2 weeks on Saturday and Sunday at 9", None),
+    ],
+)
+def test_what_may_surprise_about_weeks_is_noted(text: str, note: str | None) -> None:
+    assert one(text).note == note
+
+
+def test_the_first_coming_day_is_in_the_first_week() -> None:
+    for day in range(14):
+        for hour in (9, 11):
+            now = datetime(2026, 12, 24 + day % 7, hour, tzinfo=UTC) + timedelta(days=day // 7 * 7)
+            for text, week_days in (
+                ("every 2 weeks on Monday at 10", {0}),
+                ("every 3 weeks on Monday, Wednesday and Sunday at 10", {0, 2, 6}),
+            ):
+                coming = now.replace(hour=10)
+                while coming <= now or coming.weekday() not in week_days:
+                    coming += timedelta(days=1)
+                assert one(text, "UTC", now).next_at == coming
+
+
+def test_the_week_is_that_of_the_time_that_was_meant_not_of_the_one_it_is_moved_to() -> None:
+    # In Algiers the clocks jumped from Sunday 25 April 1971, 23:00, to Monday.
+    found = one("every 2 weeks on Sunday at 23:30", "Africa/Algiers", datetime(1971, 4, 24, tzinfo=UTC))
+    assert found.next_at == datetime(1971, 4, 25, 23, tzinfo=UTC)
+    assert shown(found.trigger, "UTC") == "cron 30 23 * * SUN%2"
+
+
+@pytest.mark.parametrize(
+    ("text", "local"),
+    [
+        ("tomorrow at 9am", datetime(2027, 3, 11, 9)),  # noqa: DTZ001
+        ("at 17:00", datetime(2027, 3, 11, 17)),  # noqa: DTZ001
+        ("in 2 days at 9", datetime(2027, 3, 12, 9)),  # noqa: DTZ001
+        ("2027-12-31T09:00", datetime(2027, 12, 31, 9)),  # noqa: DTZ001
+        ("28 March at 02:30", datetime(2027, 3, 28, 2, 30)),  # noqa: DTZ001
+        ("31 October at 02:30", datetime(2027, 10, 31, 2, 30)),  # noqa: DTZ001
+    ],
+)
+def test_a_time_said_as_a_local_one_is_kept_as_one(text: str, local: datetime) -> None:
+    assert one(text).trigger == Once.at_local(local, BERLIN)
+    elsewhere = one(f"{text} New York time").trigger
+    assert isinstance(elsewhere, Once)
+    assert elsewhere.zone == "America/New_York"
+
+
+def test_the_next_of_many_is_kept_as_a_local_time_too() -> None:
+    once, again = readings("on the 28th at 02:30", BERLIN)
+    assert once.trigger == Once.at_local(datetime(2027, 3, 28, 2, 30), BERLIN)  # noqa: DTZ001
+    assert once.next_at == again.next_at == datetime(2027, 3, 28, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("text", ["in 2 hours", "PT2H", "in 2 days", "2027-03-12T20:00:00+01:00"])
+def test_a_time_that_is_not_said_as_a_local_one_is_an_instant(text: str) -> None:
+    found = one(text).trigger
+    assert isinstance(found, Once)
+    assert found.local is None
+
+
 def test_a_time_in_a_gap_moves_to_the_end_of_the_gap_and_says_so() -> None:
     found = one("28 March at 02:30")
-    assert found.trigger == Once(datetime(2027, 3, 28, 1, 0, tzinfo=UTC))
+    assert found.next_at == datetime(2027, 3, 28, 1, 0, tzinfo=UTC)
     assert found.words == "On Sunday 28 March 2027 at 03:00, Berlin time"
     assert found.note == ("02:30 doesn't exist on Sunday 28 March 2027, Berlin time: clocks go forward; moved to 03:00")
 
 
 def test_a_time_that_comes_twice_is_the_first_and_says_so() -> None:
     found = one("31 October at 02:30")
-    assert found.trigger == Once(datetime(2027, 10, 31, 0, 30, tzinfo=UTC))
+    assert found.next_at == datetime(2027, 10, 31, 0, 30, tzinfo=UTC)
     assert found.note == "02:30 comes twice on Sunday 31 October 2027, Berlin time: the first is meant"
     second = one("31 October at 02:30 (second pass)")
     assert second.trigger == Once(datetime(2027, 10, 31, 1, 30, tzinfo=UTC))
@@ -155,7 +224,7 @@ def test_a_time_that_comes_twice_is_the_first_and_says_so() -> None:
 def test_a_day_that_was_skipped_altogether_moves_to_the_next() -> None:
     before = datetime(2011, 12, 28, tzinfo=UTC)
     found = one("2011-12-30 09:00", "Pacific/Apia", before)
-    assert found.trigger == Once(datetime(2011, 12, 30, 10, 0, tzinfo=UTC))
+    assert found.next_at == datetime(2011, 12, 30, 10, 0, tzinfo=UTC)
     assert found.words == "On Saturday 31 December 2011 at 00:00, Apia time"
 
 

@@ -43,6 +43,8 @@ def test_an_old_name_becomes_the_name_in_use(name: str, key: str) -> None:
     ("name", "advice"),
     [
         ("Europe/Berln", 'Did you mean "Europe/Berlin"'),
+        ("Eurpoe/Berlin", 'Did you mean "Europe/Berlin"?'),
+        ("America/Londn", 'Did you mean "Europe/London"?'),
         ("europe/berlin", 'Did you mean "Europe/Berlin"?'),
         ("Berlin", 'Did you mean "Europe/Berlin"?'),
         ("New York", 'Did you mean "America/New_York"?'),

@@ -9,10 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from cronty.settings import Settings
-from cronty.timing.errors import BadTrigger
-from cronty.timing.preview import Slot, preview
-from cronty.timing.trigger import Cron, to_json
-from cronty.timing.words.read import Ambiguous, Reading, read_words
+from cronty.timing import Ambiguous, BadTrigger, Cron, Reading, Slot, preview, read_words, to_json
 
 _UNREADABLE = 2
 _UNCLEAR = 3

@@ -9,9 +9,7 @@ import orjson
 from cronty.jobs.ids import job_id_text
 from cronty.jobs.job import Job
 from cronty.jobs.run import AttemptRecord, FailedRun, Run
-from cronty.timing import Cron, Trigger, zone
-from cronty.timing.cron import nominal
-from cronty.timing.describe import describe
+from cronty.timing import Cron, Trigger, describe, nominal, zone
 
 
 def moment_text(moment: datetime | None, zone_name: str = "UTC") -> str | None:

@@ -12,6 +12,7 @@ import orjson
 
 from cronty.jobs.action import Action
 from cronty.timing import CatchUp, CatchUpMode
+from cronty.timing.errors import shown
 
 Overlap = Literal["skip", "queue", "allow", "cancel_previous"]
 
@@ -74,7 +75,7 @@ def make_policy(given: Mapping[str, object]) -> Policy:
     known = {one.name for one in fields(Policy)}
     unknown = sorted(set(given) - known)
     if unknown:
-        raise BadPolicy(f"Unknown policy field: {unknown[0]!r}. Known are: {', '.join(sorted(known))}.")
+        raise BadPolicy(f"Unknown policy field: {shown(unknown[0])}. Known are: {', '.join(sorted(known))}.")
     for name, value in given.items():
         _check(name, value)
     return Policy(**dict(given))  # pyright: ignore[reportArgumentType]
@@ -83,25 +84,25 @@ def make_policy(given: Mapping[str, object]) -> Policy:
 def _check(name: str, value: object) -> None:
     if name == "overlap":
         if value not in OVERLAPS:
-            raise BadPolicy(f"Unknown overlap policy: {value!r}. Use one of: {', '.join(OVERLAPS)}.")
+            raise BadPolicy(f"Unknown overlap policy: {shown(value)}. Use one of: {', '.join(OVERLAPS)}.")
     elif name == "catch_up":
         if value not in CATCH_UPS:
-            raise BadPolicy(f"Unknown catch_up policy: {value!r}. Use one of: {', '.join(CATCH_UPS)}.")
+            raise BadPolicy(f"Unknown catch_up policy: {shown(value)}. Use one of: {', '.join(CATCH_UPS)}.")
     elif name == "alert":
         if not isinstance(value, str) or not (value == "" or _TARGET.fullmatch(value)):
-            raise BadPolicy(f"Policy field 'alert' must be a notification topic such as ann-phone, not {value!r}.")
+            raise BadPolicy(f"Policy field 'alert' must be a notification topic such as ann-phone, not {shown(value)}.")
     elif isinstance(value, bool) or not isinstance(value, int | float):
-        raise BadPolicy(f"Policy field {name!r} must be a number, not {value!r}.")
+        raise BadPolicy(f"Policy field {name!r} must be a number, not {shown(value)}.")
     elif name in _COUNTS:
         low = 0 if name == "pause_after" else 1
         if not isinstance(value, int) or not low <= value <= 1000:
-            raise BadPolicy(f"Policy field {name!r} must be a whole number from {low} to 1000, not {value!r}.")
+            raise BadPolicy(f"Policy field {name!r} must be a whole number from {low} to 1000, not {shown(value)}.")
     elif name in _RATIOS:
         low, high = _RATIOS[name]
         if not low <= value <= high:
-            raise BadPolicy(f"Policy field {name!r} must be a number from {low} to {high}, not {value!r}.")
+            raise BadPolicy(f"Policy field {name!r} must be a number from {low} to {high}, not {shown(value)}.")
     elif not 0 <= value <= _LONGEST or (value == 0 and name in _POSITIVE):
-        raise BadPolicy(f"Policy field {name!r} must be a positive number of seconds, not {value!r}.")
+        raise BadPolicy(f"Policy field {name!r} must be a positive number of seconds, not {shown(value)}.")
 
 
 @lru_cache(maxsize=4096)

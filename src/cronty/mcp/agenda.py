@@ -14,8 +14,7 @@ from cronty.mcp.moments import read_span
 from cronty.mcp.shapes import AgendaChange, AgendaList
 from cronty.mcp.tool import Spec
 from cronty.scheduler.agenda import NOT_PENDING, When
-from cronty.timing import Once
-from cronty.timing.describe import describe
+from cronty.timing import Once, describe
 
 ACCEPTED: Final = (
     'Accepted are ISO 8601 ("2027-01-31T09:00:00+01:00", or without an offset in timezone), times in words '

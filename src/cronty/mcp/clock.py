@@ -12,8 +12,7 @@ from cronty.mcp.answers import answer, as_error, refuse
 from cronty.mcp.desk import Desk
 from cronty.mcp.shapes import CurrentTime, Previewed
 from cronty.mcp.tool import Spec
-from cronty.timing import BadTrigger, zone
-from cronty.timing.preview import Slot
+from cronty.timing import BadTrigger, Slot, zone
 
 
 class ClockTools:

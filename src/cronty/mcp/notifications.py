@@ -21,8 +21,7 @@ from cronty.mcp.tool import Spec
 from cronty.scheduler import JobRequest
 from cronty.scheduler.agenda import title as title_of
 from cronty.store.job_store import Filter
-from cronty.timing import BadTrigger, Cron, zone
-from cronty.timing.describe import describe
+from cronty.timing import BadTrigger, Cron, describe, zone
 
 MOST_SHOWN: Final = 100
 

@@ -28,9 +28,7 @@ from cronty.scheduler.decisions import (
 )
 from cronty.scheduler.requests import JobChanges, JobPage, JobRequest, Preview
 from cronty.store.job_store import Filter, JobStore, NewJob, TaskInfo
-from cronty.timing import BadTrigger, zone
-from cronty.timing.describe import describe
-from cronty.timing.preview import preview
+from cronty.timing import BadTrigger, describe, preview, zone
 from cronty.timing.rule import read_instant, read_rule
 
 MOST_LISTED: Final = 1000

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from cronty.jobs.action import Action
 from cronty.jobs.job import Job
-from cronty.timing.preview import Slot
+from cronty.timing import Slot
 
 
 @dataclass(frozen=True, slots=True)

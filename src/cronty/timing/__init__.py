@@ -1,15 +1,19 @@
 """When does it fire? Triggers, zones and the plan of due slots; pure, no clock."""
 
 from cronty.timing.broken import Broken
-from cronty.timing.cron import Cron
+from cronty.timing.cron import Cron, nominal
+from cronty.timing.describe import describe
 from cronty.timing.errors import BadTrigger
 from cronty.timing.interval import Interval
 from cronty.timing.once import Once
 from cronty.timing.plan import CatchUp, CatchUpMode, Due, Passed, Plan, plan
+from cronty.timing.preview import Slot, preview
 from cronty.timing.trigger import Trigger, from_json, from_stored, to_json
+from cronty.timing.words.read import Ambiguous, Reading, read_words
 from cronty.timing.zones import tzdata_version, zone
 
 __all__ = [
+    "Ambiguous",
     "BadTrigger",
     "Broken",
     "CatchUp",
@@ -20,10 +24,16 @@ __all__ = [
     "Once",
     "Passed",
     "Plan",
+    "Reading",
+    "Slot",
     "Trigger",
+    "describe",
     "from_json",
     "from_stored",
+    "nominal",
     "plan",
+    "preview",
+    "read_words",
     "to_json",
     "tzdata_version",
     "zone",

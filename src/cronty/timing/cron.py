@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Literal
 
-from cronty.timing.errors import BadTrigger
+from cronty.timing.errors import BadTrigger, shown
 from cronty.timing.offsets import DAY, EARLIEST, EPOCH, LATEST, Stretch, backward, forward
 from cronty.timing.wallclock import LONGEST_HOLE, Wallclock
 from cronty.timing.zones import zone
@@ -121,9 +121,9 @@ class Cron:
 
     def __post_init__(self) -> None:
         if self.gap not in ("run_after", "skip"):
-            raise BadTrigger(f"Unknown gap policy: {self.gap}", 'Use "run_after" or "skip".')
+            raise BadTrigger(f"Unknown gap policy: {shown(self.gap)}", 'Use "run_after" or "skip".')
         if self.overlap not in ("first", "both"):
-            raise BadTrigger(f"Unknown overlap policy: {self.overlap}", 'Use "first" or "both".')
+            raise BadTrigger(f"Unknown overlap policy: {shown(self.overlap)}", 'Use "first" or "both".')
         zone_name = zone(self.zone).key
         if zone_name != self.zone:
             object.__setattr__(self, "zone", zone_name)

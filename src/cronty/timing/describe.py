@@ -1,14 +1,15 @@
 """A trigger in words.
 
 Whatever `read_words` can read from words is said back so that reading it again gives the same trigger: for a
-one-off that is yet to come always, for an interval if it is read at its anchor, for a cron expression in the
-spelling that `read_words` uses. A cron expression in another spelling (`0 9 * * 1-5`) is either said in words
-that read to the same slots, or in a plain sentence with the values of its fields that `read_words` refuses;
-so is one with an unusual `gap` or `overlap`. Words over 128 characters are refused too, never misread.
+one-off that is yet to come always (the same moment, now as a local time), for an interval if it is read at its
+anchor, for a cron expression in the spelling that `read_words` uses. A cron expression in another spelling
+(`0 9 * * 1-5`) is either said in words that read to the same slots, or in a plain sentence with the values of its
+fields that `read_words` refuses; so is one with an unusual `gap` or `overlap`. Words over 128 characters are
+refused too, never misread.
 """
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Final
 
 from cronsim import CronSim
@@ -19,14 +20,18 @@ from cronty.timing.grammar import normalize
 from cronty.timing.interval import Interval
 from cronty.timing.once import Once
 from cronty.timing.trigger import Trigger
+from cronty.timing.weeks import Weeks, split_weeks
 from cronty.timing.words.places import place
 from cronty.timing.words.runs import runs
 from cronty.timing.words.vocabulary import MONTH_NAMES, ORDINAL_NAMES, WEEKDAY_NAMES, listed, ordinal
 from cronty.timing.zones import zone
 
 _MOST_TIMES: Final = 12
+_MOST_SPANS: Final = 3
 _UNITS: Final = (("day", 86_400), ("hour", 3600), ("minute", 60))
 _ANY_MOMENT: Final = datetime(2024, 1, 1, tzinfo=UTC)
+# Any date would do from which to count weeks; always the same one, so that nobody needs to know what time it is.
+_FIRST_WEEK: Final = date(2026, 1, 5)
 _WEEK: Final = ("Sunday", *WEEKDAY_NAMES)
 
 
@@ -38,7 +43,8 @@ def describe(trigger: Trigger, zone_name: str = "UTC") -> str:
         case Interval(period=period):
             return f"Every {_period(period)}"
         case Cron(expression=expression, zone=own_zone):
-            return f"{_cron(expression)}, {place(own_zone)}{_unusual(trigger)}"
+            fields = _fields(expression)
+            return f"{_cron(fields)}, {place(own_zone)}{_unusual(trigger, fields)}"
         case Broken(reason=reason):
             return f"Can't be read any more: {reason}"
 
@@ -65,6 +71,8 @@ def _period(period: timedelta) -> str:
     text = " ".join(parts)
     if period == timedelta(days=1):
         return "24 hours"
+    if timedelta(hours=1) < period < timedelta(hours=2) and not period % timedelta(minutes=1):
+        return f"{period // timedelta(minutes=1)} minutes"
     if not period % timedelta(days=1):
         # A day of the calendar may have 23 or 25 hours; these don't.
         return f"{text} ({period // timedelta(hours=1)} hours)"
@@ -90,10 +98,15 @@ class _Fields:
     months: list[int]
     weekdays: list[int]
     nths: list[tuple[int, int]]
+    weeks: Weeks | None
+
+    @property
+    def fixed(self) -> bool:
+        return not self.minute.startswith("*") and not self.hour.startswith("*")
 
 
 def _fields(expression: str) -> _Fields:
-    text = normalize(expression)
+    text, weeks = split_weeks(normalize(expression))
     matcher = CronSim(text, _ANY_MOMENT)
     weekdays = {each % 7 for each in matcher.weekdays if isinstance(each, int)}
     nths = {(nth, day % 7) for day, nth in (each for each in matcher.weekdays if not isinstance(each, int))}
@@ -105,48 +118,50 @@ def _fields(expression: str) -> _Fields:
         months=sorted(matcher.months),
         weekdays=sorted((day - 1) % 7 for day in weekdays),
         nths=sorted(nths, key=lambda nth: (nth[0] if nth[0] > 0 else 9, (nth[1] - 1) % 7)),
+        weeks=weeks,
     )
 
 
-def _cron(expression: str) -> str:
-    fields = _fields(expression)
-    days = _days(fields)
+def _cron(fields: _Fields) -> str:
     every, often = _every(fields), True
     if every is None:
         every, often = _at(fields), False
+    if fields.weeks is not None:
+        return f"{every} {_in_weeks(fields, fields.weeks, often=often)}"
+    days = _days(fields)
     if not often:
         return f"{every} {days or 'every day'}" if not days.startswith("in ") else f"{every} every day {days}"
-    if not days and every.endswith(("minute", "minutes")) and fields.hour == "*" and fields.minute.startswith("*"):
+    if not days and every.endswith(("minute", "minutes")) and fields.hour == "*":
         return f"{every} by the clock"
     return f"{every} {days}".rstrip()
 
 
-def _unusual(cron: Cron) -> str:
-    """Say what isn't usual when clocks change; only times that are fixed can differ."""
-    minute, hour, *_ = normalize(cron.expression).split()
-    if minute.startswith("*") or hour.startswith("*"):
+def _unusual(cron: Cron, fields: _Fields) -> str:
+    """Say what isn't usual when clocks change, also of what follows real minutes but is said as if it were fixed."""
+    looks_fixed = _every(fields) is None and _is_short(fields)
+    if not fields.fixed and not looks_fixed:
         return ""
-    gap = "; left out if the clocks jump over it" if cron.gap == "skip" else ""
-    return gap + ("; both times if the clocks show it twice" if cron.overlap == "both" else "")
+    gap = "; left out if the clocks jump over it" if cron.gap == "skip" or not fields.fixed else ""
+    both = cron.overlap == "both" or not fields.fixed
+    return gap + ("; both times if the clocks show it twice" if both else "")
 
 
 def _every(fields: _Fields) -> str | None:
     """Say a rhythm of the clock, if the fields have one that begins anew with every hour or day."""
-    step = _step(fields.minute, 60)
+    step = 1 if fields.hour == "*" and len(fields.minutes) == 60 else _step(fields.minute, 60)
     window = _hour_window(fields)
     if step is not None:
         every = "Every minute" if step == 1 else f"Every {step} minutes"
         if fields.hour == "*":
             return every
         if window is None or window[2] != 1:
-            return None
+            spans = [f"from {low:02}:00 through {high:02}:{60 - step:02}" for low, high in runs(fields.hours)]
+            return f"{every} {listed(spans)}" if len(spans) <= _MOST_SPANS else None
         return f"{every} from {window[0]:02}:00 through {window[1]:02}:{60 - step:02}"
     starred = _step(fields.hour, 24)
-    if not fields.minute.startswith("*") and (starred == 1 or (starred and len(fields.minutes) > 1)):
+    if starred == 1 or (starred and len(fields.minutes) > 1):
         every = "Every hour" if starred == 1 else f"Every {starred} hours"
-        numbers = listed([str(each) for each in fields.minutes])
-        at = f"at minute{'s' if len(fields.minutes) > 1 else ''} {numbers}"
-        return f"{every} {'on the hour' if fields.minutes == [0] else at}"
+        return f"{every} {'on the hour' if fields.minutes == [0] else f'at {_numbers("minute", fields.minutes)}'}"
     if window is None or not fields.minute.isdecimal() or window[0] == window[1]:
         return None
     first, final, hours = window
@@ -186,12 +201,14 @@ def _hour_window(fields: _Fields) -> tuple[int, int, int] | None:
 
 
 def _at(fields: _Fields) -> str:
-    fixed = not fields.minute.startswith("*") and not fields.hour.startswith("*")
-    if fixed and len(fields.minutes) * len(fields.hours) <= _MOST_TIMES:
+    if _is_short(fields):
         return f"At {listed([f'{hour:02}:{minute:02}' for hour in fields.hours for minute in fields.minutes])}"
-    minutes = _numbers("minute", fields.minutes)
-    hours = "every hour" if len(fields.hours) == 24 else _numbers("hour", fields.hours)
-    return f"In {minutes} of {hours}"
+    hours = f"{'the ' if len(fields.hours) > 1 else ''}{_numbers('hour', fields.hours)}"
+    return f"At {_numbers('minute', fields.minutes)} of {hours}"
+
+
+def _is_short(fields: _Fields) -> bool:
+    return len(fields.minutes) * len(fields.hours) <= _MOST_TIMES
 
 
 def _numbers(what: str, values: list[int]) -> str:
@@ -216,6 +233,22 @@ def _days(fields: _Fields) -> str:
     names = "" if fields.nths and fields.weekdays else _weekdays(fields) if fields.weekdays else _nths(fields)
     months = f", {_in_months(fields)}" if len(fields.months) < 12 else ""
     return f"{dates}, or {names or _any_weekday(fields)}{months}"
+
+
+def _in_weeks(fields: _Fields, weeks: Weeks, *, often: bool) -> str:
+    """Say `every 2 weeks on Monday`, and from when to count: the first such day of a fixed year."""
+    first = weeks.first_monday(_FIRST_WEEK) + timedelta(days=fields.weekdays[0])
+    named = "weekdays" if fields.weekdays == list(range(5)) else listed(_weekday_names(fields.weekdays))
+    rhythm = f"every {weeks.every} weeks"
+    said = f"on {named} {rhythm}" if often else f"{rhythm} on {named}"
+    return f"{said}, counting from {first.day} {MONTH_NAMES[first.month - 1]} {first.year}"
+
+
+def _weekday_names(weekdays: list[int], plural: str = "") -> list[str]:
+    names = [f"{each}{plural}" for each in WEEKDAY_NAMES]
+    return [
+        names[low % 7] if low == high else f"{names[low % 7]} through {names[high % 7]}" for low, high in runs(weekdays)
+    ]
 
 
 def _in_months(fields: _Fields) -> str:
@@ -251,7 +284,7 @@ def _ordinals(days: list[int]) -> str:
 
 def _weekdays_alone(fields: _Fields) -> str:
     if fields.nths and fields.weekdays:
-        return f"on {_any_weekday(fields)} {_in_months(fields)}".rstrip()
+        return f"{_weekdays(fields)} and {_nths(fields)} {_in_months(fields)}".rstrip()
     if fields.nths:
         return f"{_nths(fields).removesuffix(' of the month')} {_of_months(fields)}"
     return f"{_weekdays(fields)} {_in_months(fields)}".rstrip()
@@ -260,11 +293,10 @@ def _weekdays_alone(fields: _Fields) -> str:
 def _weekdays(fields: _Fields) -> str:
     if fields.weekdays == list(range(5)):
         return "on weekdays"
-    names = [
-        f"{WEEKDAY_NAMES[low]}s" if low == high else f"{WEEKDAY_NAMES[low]}s through {WEEKDAY_NAMES[high]}s"
-        for low, high in runs(fields.weekdays)
-    ]
-    return f"on {listed(names)}"
+    # A run of days may go on after Sunday: nobody begins "Sunday to Thursday" on Monday.
+    rest = next(day for day in range(8) if day not in fields.weekdays)
+    days = [day if day > rest else day + 7 for day in fields.weekdays] if {0, 6} <= set(fields.weekdays) else None
+    return f"on {listed(_weekday_names(days or fields.weekdays, 's'))}"
 
 
 def _nths(fields: _Fields) -> str:

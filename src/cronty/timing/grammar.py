@@ -5,11 +5,14 @@ plain ASCII, five fields, every refusal with the field, the value and a correct 
 that cronsim would misread rewritten (`20-20/13`, which it takes for `20/13`).
 """
 
+import re
 from dataclasses import dataclass
 
 from cronty.timing.errors import BadTrigger
+from cronty.timing.weeks import MOST_WEEKS, Weeks
 
 LONGEST = 256
+_WEEKS = re.compile(r"([0-9]{1,2})(?:\+([0-9]{1,2}))?")
 _EXAMPLE = 'Example: "30 9 * * MON-FRI" is 09:30 on weekdays (minute hour day-of-month month day-of-week).'
 _NICKNAMES = {
     "@HOURLY": "0 * * * *",
@@ -63,7 +66,7 @@ def refusal(expression: str, why: str) -> BadTrigger:
 
 
 def normalize(expression: str) -> str:
-    """Return the expression as five upper-case fields, ready for cronsim."""
+    """Return the expression as five upper-case fields, ready for cronsim but for the weeks at the end (`%2+1`)."""
     if len(expression) > LONGEST:
         raise refusal(expression, f"It has {len(expression)} characters; at most {LONGEST} are allowed.")
     if not expression.isascii():
@@ -79,7 +82,13 @@ def normalize(expression: str) -> str:
     if len(parts) != len(_FIELDS):
         raise refusal(expression, _miscounted(parts))
     try:
-        return " ".join(_field(field, part) for field, part in zip(_FIELDS, parts, strict=True))
+        fields = [_field(field, part) for field, part in zip(_FIELDS, parts, strict=True)]
+        if "%" in fields[-1] and fields[2:4] != ["*", "*"]:
+            raise _Wrong(
+                f'day-of-week: "{parts[-1]}" goes by weeks, so day-of-month and month must be "*", '
+                f'as in "{parts[0]} {parts[1]} * * {parts[-1]}".'
+            )
+        return " ".join(fields)
     except _Wrong as wrong:
         raise refusal(expression, str(wrong)) from None
 
@@ -93,7 +102,27 @@ def _miscounted(parts: list[str]) -> str:
 
 
 def _field(field: _Field, text: str) -> str:
-    return ",".join(_item(field, item, text) for item in text.split(","))
+    items, percent, weeks = text.partition("%")
+    found = ",".join(_item(field, item, text) for item in items.split(","))
+    return found + _weeks(field, text, weeks) if percent else found
+
+
+def _weeks(field: _Field, text: str, weeks: str) -> str:
+    if field is not _DAY_OF_WEEK:
+        raise _Wrong(f'{field.name}: "{text}" has a "%", which belongs to day-of-week; "MON%2" is every second Monday.')
+    if "#" in text or "L" in text:
+        raise _Wrong(
+            f'day-of-week: "{text}" goes by months and by weeks; "MON#2" is the second Monday of the month, '
+            '"MON%2" every second Monday.'
+        )
+    found = _WEEKS.fullmatch(weeks)
+    every, remainder = (int(found[1]), int(found[2] or 0)) if found else (0, 0)
+    if not 2 <= every <= MOST_WEEKS or remainder >= every:
+        raise _Wrong(
+            f'day-of-week: "{text}" must end in a number of weeks, %2 to %{MOST_WEEKS}, and may go on with which of '
+            'them, +0 to one less than that; try "MON%2" or "MON,WED%2+1".'
+        )
+    return str(Weeks(every, remainder))
 
 
 def _item(field: _Field, item: str, text: str) -> str:

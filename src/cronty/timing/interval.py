@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from cronty.timing.errors import BadTrigger
-from cronty.timing.once import as_utc
+from cronty.timing.localtime import as_utc
 
 SHORTEST = timedelta(seconds=1)
 LONGEST = timedelta(days=3653)

@@ -1,14 +1,11 @@
 """A trigger with a single slot."""
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from typing import Final, Self
-from zoneinfo import ZoneInfo
+from datetime import datetime
+from typing import Self
 
-from cronty.timing.errors import BadTrigger
+from cronty.timing.localtime import as_utc, instant_of
 from cronty.timing.zones import zone
-
-_SECOND: Final = timedelta(seconds=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +26,8 @@ class Once:
     @classmethod
     def at_local(cls, local: datetime, zone_name: str) -> Self:
         """At a time on the clocks of a zone: the first if it comes twice, the end of the gap if it is jumped over."""
-        place = zone(zone_name)
-        return cls(instant_of(local, place), local, place.key)
+        key = zone(zone_name).key
+        return cls(instant_of(local, key).at, local, key)
 
     def after(self, moment: datetime) -> datetime | None:
         """Return the first slot strictly later than `moment`."""
@@ -43,31 +40,3 @@ class Once:
     def count(self, since: datetime, until: datetime) -> int:
         """Return the number of slots from `since` through `until`."""
         return int(since <= self.at <= until)
-
-
-def instant_of(local: datetime, place: ZoneInfo) -> datetime:
-    """Return when the clocks of `place` show `local`, which has no offset; when they jump over it, the jump."""
-    late = as_utc(local.replace(tzinfo=place, fold=0))
-    if late.astimezone(place).replace(tzinfo=None) == local:
-        return late
-    early = as_utc(local.replace(tzinfo=place, fold=1))
-    before = early.astimezone(place).utcoffset()
-    while late - early > _SECOND:
-        middle = early + (late - early) // 2
-        if middle.astimezone(place).utcoffset() == before:
-            early = middle
-        else:
-            late = middle
-    return late.replace(microsecond=0)
-
-
-def as_utc(moment: datetime) -> datetime:
-    """Return the same instant in UTC; a time without an offset is refused: nobody knows when it is."""
-    if moment.tzinfo is UTC:
-        return moment
-    if moment.utcoffset() is None:
-        raise BadTrigger(f"Time without offset: {moment.isoformat()}", "Add one, as in 2027-01-31T09:00:00+01:00.")
-    try:
-        return moment.astimezone(UTC)
-    except OverflowError:
-        raise BadTrigger(f"Time out of range: {moment.isoformat()}", "Years run from 1 to 9999.") from None

@@ -5,9 +5,10 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from cronty.timing.cron import Cron
-from cronty.timing.errors import BadTrigger
+from cronty.timing.errors import BadTrigger, shown
 from cronty.timing.interval import Interval
-from cronty.timing.once import Once, instant_of
+from cronty.timing.localtime import as_utc, instant_of
+from cronty.timing.once import Once
 from cronty.timing.trigger import Trigger
 from cronty.timing.zones import zone
 
@@ -27,14 +28,16 @@ _EXAMPLES: Final = {
 def read_trigger(trigger_type: str, config: Mapping[str, object], zone_name: str, now: datetime) -> Trigger:
     """A trigger from its type and configuration; times without an offset are meant in `zone_name`."""
     if trigger_type not in _EXAMPLES:
-        raise BadTrigger(f"Unknown trigger type: {trigger_type!r}", 'Use "once", "interval" or "cron".')
+        raise BadTrigger(f"Unknown trigger type: {shown(trigger_type)}", 'Use "once", "interval" or "cron".')
     known = _KEYS[trigger_type]
     strange = sorted(set(config) - set(known))
     missing = trigger_type != "interval" and known[0] not in config
     if strange or not config or missing:
-        what = f"unknown key {strange[0]!r}" if strange else f"{known[0]!r} is missing" if missing else "it is empty"
+        what = (
+            f"unknown key {shown(strange[0])}" if strange else f"{known[0]!r} is missing" if missing else "it is empty"
+        )
         raise BadTrigger(
-            f"Invalid trigger_config for {trigger_type!r}: {what}", f"Give it as {_EXAMPLES[trigger_type]}."
+            f"Invalid trigger_config for {shown(trigger_type)}: {what}", f"Give it as {_EXAMPLES[trigger_type]}."
         )
     if trigger_type == "once":
         moment = _moment(config["run_at"])
@@ -43,11 +46,11 @@ def read_trigger(trigger_type: str, config: Mapping[str, object], zone_name: str
         return Interval(_period(config), now)
     expression = config["expression"]
     if not isinstance(expression, str):
-        raise BadTrigger(f"Invalid cron expression: {expression!r}", f"Give it as {_EXAMPLES['cron']}.")
+        raise BadTrigger(f"Invalid cron expression: {shown(expression)}", f"Give it as {_EXAMPLES['cron']}.")
     gap, overlap = config.get("dst_gap", "run_after"), config.get("dst_overlap", "first")
     if gap not in ("run_after", "skip") or overlap not in ("first", "both"):
         raise BadTrigger(
-            f"Invalid trigger_config for 'cron': dst_gap is {gap!r}, dst_overlap is {overlap!r}",
+            f"Invalid trigger_config for 'cron': dst_gap is {shown(gap)}, dst_overlap is {shown(overlap)}",
             'dst_gap is "run_after" or "skip", dst_overlap is "first" or "both".',
         )
     return Cron(expression, zone_name, gap, overlap)
@@ -56,7 +59,7 @@ def read_trigger(trigger_type: str, config: Mapping[str, object], zone_name: str
 def read_moment(value: object, zone_name: str) -> datetime:
     """An instant from ISO 8601; without an offset it is a local time of `zone_name`, the first if it comes twice."""
     moment = _moment(value)
-    return moment if moment.utcoffset() is not None else instant_of(moment, zone(zone_name))
+    return as_utc(moment) if moment.utcoffset() is not None else instant_of(moment, zone(zone_name).key).at
 
 
 def _moment(value: object) -> datetime:
@@ -65,7 +68,7 @@ def _moment(value: object) -> datetime:
     except ValueError:
         moment = None
     if not isinstance(moment, datetime):
-        raise BadTrigger(f"Invalid time: {value!r}", "Give it in ISO 8601, as in 2027-01-31T09:00:00+01:00.")
+        raise BadTrigger(f"Invalid time: {shown(value)}", "Give it in ISO 8601, as in 2027-01-31T09:00:00+01:00.")
     return moment
 
 
@@ -74,7 +77,9 @@ def _period(config: Mapping[str, object]) -> timedelta:
     for unit in _UNITS:
         amount = config.get(unit, 0)
         if isinstance(amount, bool) or not isinstance(amount, int | float) or not 0 <= amount < 1e9:
-            raise BadTrigger(f"Invalid interval: {unit} is {amount!r}", 'Numbers must be positive, as in {"hours": 1}.')
+            raise BadTrigger(
+                f"Invalid interval: {unit} is {shown(amount)}", 'Numbers must be positive, as in {"hours": 1}.'
+            )
         amounts[unit] = amount
     try:
         period = timedelta(**amounts)

@@ -1,10 +1,11 @@
 """Any trigger, and its form in JSON."""
 
 from datetime import datetime, timedelta
+from typing import cast
 
 from cronty.timing.broken import Broken
 from cronty.timing.cron import Cron, Gap, Overlap
-from cronty.timing.errors import BadTrigger
+from cronty.timing.errors import BadTrigger, shown
 from cronty.timing.interval import Interval
 from cronty.timing.once import Once
 
@@ -54,9 +55,11 @@ def from_json(value: dict[str, object]) -> Trigger:
     """
     kind = value.get("kind")
     if not isinstance(kind, str) or kind not in _KEYS:
-        raise BadTrigger(f"Unknown trigger kind: {kind!r}", f'Use "once", "interval" or "cron": {_EXAMPLES["cron"]}')
+        raise BadTrigger(
+            f"Unknown trigger kind: {shown(kind)}", f'Use "once", "interval" or "cron": {_EXAMPLES["cron"]}'
+        )
     if not value.keys() <= _KEYS[kind]:
-        strange = ", ".join(sorted(str(key) for key in value.keys() - _KEYS[kind]))
+        strange = min(str(key) for key in value.keys() - _KEYS[kind])[:80]
         raise BadTrigger(f"Unknown key for a {kind} trigger: {strange}", f"Example: {_EXAMPLES[kind]}")
     if kind == "once":
         if "local" in value:
@@ -65,29 +68,17 @@ def from_json(value: dict[str, object]) -> Trigger:
     if kind == "interval":
         return Interval(_period(value), _moment(value, kind, "anchor"))
     zone = _text(value, kind, "zone") if "zone" in value else "UTC"
-    return Cron(_text(value, kind, "expression"), zone, _gap(value), _overlap(value))
-
-
-def _gap(value: dict[str, object]) -> Gap:
-    match _text(value, "cron", "gap") if "gap" in value else "run_after":
-        case "run_after" | "skip" as gap:
-            return gap
-        case strange:
-            raise BadTrigger(f'Bad "gap" of a cron trigger: {strange!r}', 'Use "run_after" or "skip".')
-
-
-def _overlap(value: dict[str, object]) -> Overlap:
-    match _text(value, "cron", "overlap") if "overlap" in value else "first":
-        case "first" | "both" as overlap:
-            return overlap
-        case strange:
-            raise BadTrigger(f'Bad "overlap" of a cron trigger: {strange!r}', 'Use "first" or "both".')
+    gap = _text(value, kind, "gap") if "gap" in value else "run_after"
+    overlap = _text(value, kind, "overlap") if "overlap" in value else "first"
+    return Cron(_text(value, kind, "expression"), zone, cast("Gap", gap), cast("Overlap", overlap))
 
 
 def _text(value: dict[str, object], kind: str, key: str) -> str:
     found = value.get(key)
     if not isinstance(found, str):
-        raise BadTrigger(f'Bad "{key}" of a {kind} trigger: {found!r}', f"It must be text. Example: {_EXAMPLES[kind]}")
+        raise BadTrigger(
+            f'Bad "{key}" of a {kind} trigger: {shown(found)}', f"It must be text. Example: {_EXAMPLES[kind]}"
+        )
     return found
 
 
@@ -96,14 +87,16 @@ def _moment(value: dict[str, object], kind: str, key: str) -> datetime:
     try:
         return datetime.fromisoformat(text)
     except ValueError:
-        raise BadTrigger(f'Bad "{key}" of a {kind} trigger: {text!r}', f"Example: {_EXAMPLES[kind]}") from None
+        raise BadTrigger(f'Bad "{key}" of a {kind} trigger: {shown(text)}', f"Example: {_EXAMPLES[kind]}") from None
 
 
 def _period(value: dict[str, object]) -> timedelta:
     seconds = value.get("seconds")
     if isinstance(seconds, bool) or not isinstance(seconds, int | float):
-        raise BadTrigger(f'Bad "seconds" of an interval trigger: {seconds!r}', f"Example: {_EXAMPLES['interval']}")
+        raise BadTrigger(f'Bad "seconds" of an interval trigger: {shown(seconds)}', f"Example: {_EXAMPLES['interval']}")
     try:
         return timedelta(seconds=seconds)
     except (OverflowError, ValueError):
-        raise BadTrigger(f"Invalid interval: {seconds:g} seconds", "It must be from 1 second to 10 years.") from None
+        raise BadTrigger(
+            f"Invalid interval: {shown(seconds)} seconds", "It must be from 1 second to 10 years."
+        ) from None

@@ -5,11 +5,13 @@ open.
 """
 
 from bisect import bisect_left
+from collections.abc import Callable
 from datetime import UTC, date, datetime
 
 from cronsim import CronSim, CronSimError
 
 from cronty.timing.grammar import normalize, refusal
+from cronty.timing.weeks import Weeks, split_weeks
 
 _EPOCH_DAY = date(1970, 1, 1).toordinal()
 _DAY = 1440
@@ -22,23 +24,25 @@ LONGEST_HOLE = 3653
 class Wallclock:
     """The minutes that match one expression; one that can rest for over 10 years is refused."""
 
-    __slots__ = ("_every_day", "_hours", "_matcher", "_minutes", "_months", "_per_day", "fixed")
+    __slots__ = ("_every_day", "_hours", "_match_day", "_minutes", "_months", "_per_day", "fixed")
 
     def __init__(self, expression: str) -> None:
         text = normalize(expression)
+        plain, weeks = split_weeks(text)
         try:
-            self._matcher = CronSim(text, _ANY_MOMENT)
+            matcher = CronSim(plain, _ANY_MOMENT)
         except CronSimError:
             # The grammar lets through only one thing that cronsim refuses: a month without such a day.
             raise refusal(expression, _never(text)) from None
-        self._minutes = tuple(sorted(self._matcher.minutes))
-        self._hours = tuple(sorted(self._matcher.hours))
-        self._months = frozenset(self._matcher.months)
+        self._match_day = matcher.match_day if weeks is None else _within(weeks, matcher.match_day)
+        self._minutes = tuple(sorted(matcher.minutes))
+        self._hours = tuple(sorted(matcher.hours))
+        self._months = frozenset(matcher.months)
         self._per_day = len(self._minutes) * len(self._hours)
         minute, hour, *days = text.split()
         self.fixed = not minute.startswith("*") and not hour.startswith("*")
         self._every_day = days == ["*", "*", "*"]
-        if self._can_rest_too_long():
+        if weeks is None and self._can_rest_too_long():
             raise refusal(expression, _never(text))
 
     def first(self, low: int, high: int) -> int | None:
@@ -84,7 +88,7 @@ class Wallclock:
         if self._every_day:
             return True
         found = date.fromordinal(day + _EPOCH_DAY)
-        return found.month in self._months and self._matcher.match_day(found)
+        return found.month in self._months and self._match_day(found)
 
     def _next_day(self, day: int, final: int) -> int | None:
         while day <= final:
@@ -93,7 +97,7 @@ class Wallclock:
                 # The next month begins at most 31 days after the first of this one.
                 day += 32 - found.day
                 day -= date.fromordinal(day + _EPOCH_DAY).day - 1
-            elif self._matcher.match_day(found):
+            elif self._match_day(found):
                 return day
             else:
                 day += 1
@@ -104,7 +108,7 @@ class Wallclock:
             found = date.fromordinal(day + _EPOCH_DAY)
             if found.month not in self._months:
                 day -= found.day
-            elif self._matcher.match_day(found):
+            elif self._match_day(found):
                 return day
             else:
                 day -= 1
@@ -158,6 +162,13 @@ class Wallclock:
                 return True
             day = furthest
         return False
+
+
+def _within(weeks: Weeks, match_day: Callable[[date], bool]) -> Callable[[date], bool]:
+    def match(day: date) -> bool:
+        return weeks.include(day) and match_day(day)
+
+    return match
 
 
 def _never(text: str) -> str:

@@ -6,7 +6,6 @@ machine to machine, and two workers that disagree about an hour fire a job twice
 
 import re
 import zoneinfo
-from difflib import get_close_matches
 from functools import cache, lru_cache
 from importlib.resources import files
 from zoneinfo import ZoneInfo
@@ -14,6 +13,7 @@ from zoneinfo import ZoneInfo
 import tzdata
 
 from cronty.timing.errors import BadTrigger
+from cronty.timing.near import near
 
 zoneinfo.reset_tzpath(to=())
 ZoneInfo.clear_cache()
@@ -97,26 +97,19 @@ def _hint(name: str) -> str:
         return f'It is an abbreviation; did you mean "{meant}"? {_REGION}'
     if len(name) <= _TEXT_LIMIT and _FIXED.fullmatch(name.strip()):
         return f"It is a fixed offset, without daylight saving time. {_REGION}"
-    if near := _near(name[:_TEXT_LIMIT]):
-        choices = ", ".join(f'"{each}"' for each in near)
+    if meant := _near(name[:_TEXT_LIMIT]):
+        choices = ", ".join(f'"{each}"' for each in meant)
         return f"Did you mean {choices}? {_REGION}"
     return _REGION
 
 
 def _near(name: str) -> list[str]:
     wanted = re.sub(r"\s+", "_", name.strip().lower())
-    exact = [each for each in _listed() if wanted in (each.lower(), each.rpartition("/")[2].lower())]
+    city = wanted.rpartition("/")[2]
+    exact = [each for each in _listed() if wanted == each.lower()] or _cities().get(city, [])
     if exact:
         return _distinct(exact)
-    letters = frozenset(wanted)
-    # Comparing with every name takes 20 ms; what shares too few letters, or isn't nearly as long, can't be near.
-    likely = [
-        each
-        for each, its_letters in _spellings().items()
-        if 5 * abs(len(each) - len(wanted)) <= 3 * len(wanted) and 4 * len(letters & its_letters) >= 3 * len(letters)
-    ]
-    found = get_close_matches(wanted, likely, n=6, cutoff=0.75)
-    return _distinct([name for each in found for name in _spelled(each)])
+    return _distinct([name for each in near(city, _cities(), 3) for name in _cities()[each]])
 
 
 def zone_names() -> list[str]:
@@ -130,14 +123,12 @@ def _listed() -> list[str]:
 
 
 @cache
-def _spellings() -> dict[str, frozenset[str]]:
-    """Cities and whole names: "Berln" is far from "europe/berlin", and near to its last part."""
-    spellings = [each.rpartition("/")[2].lower() for each in _listed()] + [each.lower() for each in _listed()]
-    return {each: frozenset(each) for each in spellings}
-
-
-def _spelled(spelling: str) -> list[str]:
-    return [each for each in _listed() if spelling in (each.lower(), each.rpartition("/")[2].lower())][:1]
+def _cities() -> dict[str, list[str]]:
+    """Names by their last part: "Berln" is far from "europe/berlin", and near to that."""
+    found: dict[str, list[str]] = {}
+    for each in _listed():
+        found.setdefault(each.rpartition("/")[2].lower(), []).append(each)
+    return found
 
 
 def _distinct(names: list[str]) -> list[str]:

@@ -1,7 +1,7 @@
 """What a sentence about many moments may mean."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import replace
 from datetime import timedelta
 from itertools import product
 from math import prod
@@ -12,37 +12,23 @@ from cronty.timing.errors import BadTrigger
 from cronty.timing.interval import LONGEST, SHORTEST, Interval
 from cronty.timing.once import Once
 from cronty.timing.words.clocks import choices, settle, spell, windows
-from cronty.timing.words.dates import is_date
+from cronty.timing.words.fields import Days, a_day_later, days_of, left_out, meant, no_day, odd_weeks, ranges
 from cronty.timing.words.meaning import Meaning, Scene
-from cronty.timing.words.runs import runs
-from cronty.timing.words.said import LAST, LAST_WEEKDAY, Amount, Said, Window
-from cronty.timing.words.vocabulary import MONTH_NAMES, WEEKDAY_NAMES, listed, ordinal
+from cronty.timing.words.said import Amount, Said, Window
+from cronty.timing.words.vocabulary import MONTH_NAMES, listed
 
 _DAY: Final = timedelta(days=1)
 _HOUR: Final = timedelta(hours=1)
 _MINUTE: Final = timedelta(minutes=1)
 _MOST: Final = 8
-_COMMON_YEAR: Final = 2027
 _MOVES: Final = "it counts elapsed hours: after the clocks change it comes an hour earlier or later on the clock"
-
-
-@dataclass(frozen=True, slots=True)
-class _Days:
-    """The three day fields of a cron expression."""
-
-    of_month: str = "*"
-    months: str = "*"
-    of_week: str = "*"
-
-    def cron(self, minutes: str, hours: str, scene: Scene) -> Cron:
-        return Cron(f"{minutes} {hours} {self.of_month} {self.months} {self.of_week}", scene.zone)
 
 
 def at_intervals(said: Said, scene: Scene) -> list[Meaning]:
     """`every 15 minutes`: elapsed time from now, or minutes of the clock if hours or days are named."""
-    every = said.every
-    assert every is not None
-    if every.months or ((every.days or every.elapsed >= _DAY) and _is_restricted(said)):
+    every = said.every or Amount(days=7 * said.weeks)
+    restricted = is_restricted(said) or (said.every is not None and said.weeks > 0)
+    if every.months or ((every.days or every.elapsed >= _DAY) and restricted):
         raise _not_yet(every, said)
     if said.clocks:
         raise BadTrigger(
@@ -51,18 +37,35 @@ def at_intervals(said: Said, scene: Scene) -> list[Meaning]:
         )
     if not SHORTEST <= every.elapsed <= LONGEST:
         raise BadTrigger(f'Can\'t repeat "{said.text}"', "A period is from 1 second to 10 years.")
-    if not _is_restricted(said):
+    if not restricted:
         note = _MOVES if every.days and _clocks_change(scene) else None
         return [Meaning(Interval(every.elapsed, scene.now), note)]
-    days = _days(said)
+    days = days_of(said)
     if every.elapsed % _HOUR:
-        return [Meaning(each) for each in _every_minutes(every.elapsed, said, days, scene)]
-    return [Meaning(each) for each in _every_hours(every.elapsed // _HOUR, said, days, scene)]
+        found = _every_minutes(every.elapsed, said, days, scene)
+    else:
+        found = _every_hours(every.elapsed // _HOUR, said, days, scene)
+    return [Meaning(each, odd_weeks(each, said, scene)) for each in found]
 
 
-def _is_restricted(said: Said) -> bool:
+def is_restricted(said: Said) -> bool:
+    """Whether more was said than a length of time."""
     named = said.weekdays or said.month_days or said.nths or said.months or said.date or said.relative is not None
-    return bool(named or said.window or said.minutes or said.by_clock or said.rhythm or said.clocks)
+    often = said.window or said.minutes or said.by_clock or said.rhythm or said.clocks
+    return bool(named or often or said.counting_from)
+
+
+def without_doubt(said: Said) -> list[Said]:
+    """`every second Monday` and `biweekly`, each way it may be meant."""
+    weeks = replace(said, doubt="")
+    if said.doubt == "nth":
+        return [weeks, replace(weeks, weeks=0, weekdays=(), nths=tuple((said.weeks, day) for day in said.weekdays))]
+    if not said.weekdays:
+        raise BadTrigger(
+            f'"{said.text}" may be every 2 weeks, or twice a week',
+            'Say "every 2 weeks on Monday at 9:00", or "every Monday and Thursday at 9:00".',
+        )
+    return [weeks] if len(said.weekdays) == 1 else [weeks, replace(weeks, weeks=0)]
 
 
 def _clocks_change(scene: Scene) -> bool:
@@ -71,7 +74,6 @@ def _clocks_change(scene: Scene) -> bool:
 
 
 def _not_yet(every: Amount, said: Said) -> BadTrigger:
-    name = WEEKDAY_NAMES[said.weekdays[0]] if said.weekdays else "Monday"
     time = spell(choices(said.clocks[0], said.part, names_day=True)[0]) if said.clocks else "9:00"
     elapsed = f'"every {every.days} days", which counts hours from now and so moves when the clocks change'
     if every.months and every.months % 12 == 0:
@@ -80,23 +82,19 @@ def _not_yet(every: Amount, said: Said) -> BadTrigger:
         what = f"every {every.months} months"
         names = listed(list(MONTH_NAMES[:: every.months if 12 % every.months == 0 else 3]))
         hint = f'Name the months, as in "on the 1st of every {names} at {time}".'
-    elif every.days % 7 == 0 and every.days:
-        what = f"every {every.days // 7} weeks on a certain day"
-        hint = (
-            f'The nearest are "every {name} at {time}", "first and third {name} of the month at {time}", and {elapsed}.'
-        )
     else:
         what = f"every {every.days or every.elapsed / _DAY:g} days at a certain time"
         hint = f'The nearest are "every day at {time}", "every Monday, Wednesday and Friday at {time}", and {elapsed}.'
     return BadTrigger(f"Can't keep \"{said.text}\" exactly: {what} isn't possible yet", hint)
 
 
-def _every_minutes(period: timedelta, said: Said, days: _Days, scene: Scene) -> list[Cron]:
+def _every_minutes(period: timedelta, said: Said, days: Days, scene: Scene) -> list[Cron]:
     step = period // _MINUTE
     if said.minutes or period % _MINUTE or 60 % step:
+        why = "it has no seconds" if period % _MINUTE else "the minutes don't divide an hour evenly"
         raise BadTrigger(
-            f"Can't keep \"{said.text}\" by the clock: the minutes don't divide an hour evenly",
-            "Use 1, 2, 3, 4, 5, 6, 10, 12, 15, 20 or 30 minutes, or a period alone.",
+            f'Can\'t keep "{said.text}" by the clock: {why}',
+            "Use 1, 2, 3, 4, 5, 6, 10, 12, 15, 20 or 30 minutes, or leave out the days and hours.",
         )
     minutes = "*" if step == 1 else f"*/{step}"
     if said.window is None:
@@ -122,7 +120,7 @@ def _full_hours(start: timedelta, end: timedelta, period: timedelta, window: Win
     return start // _HOUR, past // _HOUR - 1
 
 
-def _hour_range(first: int, final: int, days: _Days, said: Said, step: int = 1) -> str:
+def _hour_range(first: int, final: int, days: Days, said: Said, step: int = 1) -> str:
     if first <= final:
         hours = range(first, final + 1, step)
         if hours[0] == 0 and hours[-1] + step > 23 and 24 % step == 0:
@@ -130,7 +128,7 @@ def _hour_range(first: int, final: int, days: _Days, said: Said, step: int = 1) 
         if len(hours) == 1:
             return str(first)
         return f"{first}-{hours[-1]}" + ("" if step == 1 else f"/{step}")
-    if days != _Days(months=days.months):
+    if days != Days(months=days.months):
         raise BadTrigger(
             f'Can\'t keep "{said.text}" in one schedule: the hours go on after midnight, into another day',
             "Make two jobs: one up to midnight, one from midnight on.",
@@ -142,14 +140,14 @@ def _hour_range(first: int, final: int, days: _Days, said: Said, step: int = 1) 
     return ",".join(str(hour) for hour in sorted(hour % 24 for hour in range(first, final + 25, step)))
 
 
-def _every_hours(step: int, said: Said, days: _Days, scene: Scene) -> list[Cron]:
+def _every_hours(step: int, said: Said, days: Days, scene: Scene) -> list[Cron]:
     if said.window is None:
         if 24 % step:
             raise BadTrigger(
                 f"Can't keep \"{said.text}\" by the clock: the hours don't divide a day evenly",
-                "Use 1, 2, 3, 4, 6, 8 or 12 hours, or a period alone.",
+                "Use 1, 2, 3, 4, 6, 8 or 12 hours, or leave out the days.",
             )
-        minutes = ",".join(map(str, said.minutes or (0,)))
+        minutes = ranges(said.minutes or (0,))
         return [days.cron(minutes, "*" if step == 1 else f"*/{step}", scene)]
     found: list[Cron] = []
     for start, end in windows(said.window):
@@ -180,7 +178,7 @@ def at_times(said: Said, scene: Scene) -> list[Meaning]:
         )
     if not said.clocks:
         raise _no_time(said)
-    days = _days(said)
+    days = days_of(said)
     options = [choices(each, said.part, names_day=True) for each in settle(said.clocks)]
     if prod(len(each) for each in options) > _MOST:
         raise BadTrigger(f'"{said.text}" leaves too many times open', 'Say "am" or "pm", or write "09:00" and "21:00".')
@@ -188,7 +186,8 @@ def at_times(said: Said, scene: Scene) -> list[Meaning]:
     refused: BadTrigger | None = None
     for times in product(*options):
         try:
-            found.append(Meaning(_at(times, days, said, scene), _left_out(said)))
+            cron = _at(times, days, said, scene)
+            found.append(Meaning(cron, left_out(said) or odd_weeks(cron, said, scene)))
         except BadTrigger as bad:
             refused = bad
     if refused is not None and (not found or any(each.midnight for each in said.clocks)):
@@ -196,40 +195,20 @@ def at_times(said: Said, scene: Scene) -> list[Meaning]:
     return found
 
 
-def _left_out(said: Said) -> str | None:
-    """Say so if some months have no such day."""
-    if said.date is not None:
-        return "only in leap years" if said.date.choices[0] == (29, 2) else None
-    day = max(said.month_days, default=0)
-    months = said.months or range(1, 13)
-    if day > 28 and any(not is_date(day, month, _COMMON_YEAR) for month in months):
-        return f"months without a {ordinal(day)} are left out"
-    return "months without a fifth one are left out" if any(nth == 5 for nth, _ in said.nths) else None
-
-
 def _no_time(said: Said) -> BadTrigger:
     day = said.text[:1].lower() + said.text[1:]
+    if said.weeks and not said.weekdays:
+        return no_day(said)
     if said.rhythm in ("week", "month", "year") and not (said.weekdays or said.month_days or said.nths or said.date):
-        return _no_day(said)
+        return no_day(said)
     more = ' For 24 hours from now on say "every 24 hours".' if said.rhythm == "day" else ""
-    return BadTrigger(f'"{said.text}" says no time of day', f'Say at what time, as in "{day} at 9:00".{more}')
+    return BadTrigger(f'"{said.text}" doesn\'t say at what time', f'Say at what time, as in "{day} at 9:00".{more}')
 
 
-def _no_day(said: Said) -> BadTrigger:
-    example = {
-        "week": '"every Monday at 9:00"',
-        "month": '"on the 1st of every month at 9:00" or "last day of the month at 17:00"',
-        "year": '"every year on 3 May at 9:00"',
-    }
-    return BadTrigger(
-        f'"{said.text}" says no day', f"Say on which day, as in {example.get(said.rhythm, example['month'])}."
-    )
-
-
-def _at(times: tuple[timedelta, ...], days: _Days, said: Said, scene: Scene) -> Cron:
+def _at(times: tuple[timedelta, ...], days: Days, said: Said, scene: Scene) -> Cron:
     tomorrow = [each >= _DAY for each in times]
-    if any(tomorrow) and days != _Days(months=days.months):
-        days = _day_later(days, said, all(tomorrow))
+    if any(tomorrow) and days != Days(months=days.months):
+        days = a_day_later(days, said, all(tomorrow))
     hours = sorted({each % _DAY // _HOUR for each in times})
     minutes = sorted({each % _HOUR for each in times})
     named = sorted({each % _DAY for each in times})
@@ -247,16 +226,6 @@ def _comma(values: Iterable[int]) -> str:
     return ",".join(map(str, values))
 
 
-def _day_later(days: _Days, said: Said, every_time: bool) -> _Days:
-    """The night of Friday ends on Saturday; only days of the week can be moved that way."""
-    if not every_time or not said.weekdays or days.of_month != "*" or days.months != "*":
-        raise BadTrigger(
-            f'Can\'t tell which night is meant by "{said.text}"',
-            'Say "at 00:00" for the beginning of the day, or "at 23:59" for its end.',
-        )
-    return _Days(of_week=_weekdays((day + 1) % 7 for day in said.weekdays))
-
-
 def once_or_again(said: Said, scene: Scene) -> list[Meaning]:
     """`on the 15th at 9:00`: the next one, or every one."""
     again = at_times(said, scene)
@@ -264,63 +233,6 @@ def once_or_again(said: Said, scene: Scene) -> list[Meaning]:
     for meaning in again:
         slot = meaning.trigger.after(scene.now)
         if slot is not None:
-            once.append(Meaning(Once(slot)))
+            assert isinstance(meaning.trigger, Cron)
+            once.append(Meaning(Once.at_local(meant(meaning.trigger, slot), scene.zone)))
     return once + again
-
-
-def _days(said: Said) -> _Days:
-    """Put the days that were said into fields; two kinds of day only with "or" between them."""
-    if said.relative is not None or said.which or (said.date and not said.date.comes_every_year):
-        raise BadTrigger(f'Can\'t read "{said.text}": one day, and again and again', "Leave out one of the two.")
-    dated = said.month_days or said.date
-    weekly = said.weekdays or said.nths
-    if bool(said.weekdays) + bool(said.nths) + bool(said.month_days) + bool(said.date) > 1 and not said.either:
-        raise BadTrigger(
-            f'Can\'t keep "{said.text}" in one schedule: two kinds of day that would both have to match',
-            'Name one kind of day; "on the 1st, or on Mondays" is either of them.',
-        )
-    if said.either and not (dated and weekly):
-        raise BadTrigger(f'Can\'t read "or" in "{said.text}"', 'Say "and" between times or days.')
-    if said.rhythm in ("week", "month", "year") and not dated and not weekly:
-        raise _no_day(said)
-    if said.rhythm == "year" and not said.date and not said.months:
-        raise _no_day(said)
-    if (said.rhythm == "week" and not said.weekdays) or (said.rhythm == "day" and (dated or weekly)):
-        raise BadTrigger(f'Can\'t read "{said.text}": two different rhythms', "Leave out one of the two.")
-    if said.date:
-        day, month = said.date.choices[0]
-        if said.months:
-            raise BadTrigger(f'Can\'t read "{said.text}": it names the month twice', "Name it once.")
-        return _Days(str(day), MONTH_NAMES[month - 1][:3].upper(), _of_week(said))
-    if not said.again and said.months and not said.every and not said.rhythm and not dated and not weekly:
-        raise _no_day(said)
-    return _Days(_of_month(said.month_days), _months(said.months), _of_week(said))
-
-
-def _of_month(days: tuple[int, ...]) -> str:
-    numbers = [f"{low}" if low == high else f"{low}-{high}" for low, high in runs(day for day in days if day > 0)]
-    return ",".join(numbers + ["L"] * (LAST in days) + ["LW"] * (LAST_WEEKDAY in days)) or "*"
-
-
-def _months(months: tuple[int, ...]) -> str:
-    names = [name[:3].upper() for name in MONTH_NAMES]
-    found = [names[low - 1] + (f"-{names[high - 1]}" if low != high else "") for low, high in runs(months)]
-    return ",".join(found) if 0 < len(months) < 12 else "*"
-
-
-def _of_week(said: Said) -> str:
-    names = [name[:3].upper() for name in WEEKDAY_NAMES]
-    nths = [f"{names[day]}{'L' if nth == LAST else f'#{nth}'}" for nth, day in sorted(said.nths, key=last_last)]
-    return ",".join(([_weekdays(said.weekdays)] if said.weekdays else []) + nths) or "*"
-
-
-def last_last(nth: tuple[int, int]) -> tuple[int, int]:
-    """The order in which `first Monday`, `third Monday`, `last Friday` are said."""
-    return (9, nth[1]) if nth[0] == LAST else nth
-
-
-def _weekdays(days: Iterable[int]) -> str:
-    found = sorted(set(days))
-    if found == list(range(5)):
-        return "MON-FRI"
-    return ",".join(WEEKDAY_NAMES[day][:3].upper() for day in found) if len(found) < 7 else "*"

@@ -10,6 +10,7 @@ from cronty.timing.words.vocabulary import NUMBERS, UNITS
 
 _RANKS: Final = ("year", "month", "fortnight", "week", "day", "hour", "minute", "second")
 _LARGEST: Final = 1_000_000_000
+_MOST_DAYS: Final = 10_000_000
 _SIZES: Final = {"hour": 3600, "minute": 60, "second": 1}
 _DAYS: Final = {"fortnight": 14, "week": 7, "day": 1}
 _MONTHS: Final = {"year": 12, "month": 1}
@@ -30,14 +31,18 @@ def amount(cursor: Cursor) -> Amount | None:
     while True:
         start = cursor.at
         if total is not None:
-            cursor.take(",")
-            cursor.take("and")
+            cursor.take_link()
         found = _quantity(cursor)
         if found is None or _RANKS.index(found[1]) <= rank:
             cursor.at = start
             return total
         rank = _RANKS.index(found[1])
         total = _plus(total or Amount(), *found)
+
+
+def amount_of(count: int, unit: str) -> Amount:
+    """Return so many of a unit."""
+    return _plus(Amount(), count, unit)
 
 
 def _quantity(cursor: Cursor) -> tuple[float, str] | None:
@@ -81,13 +86,19 @@ def _number(cursor: Cursor) -> float | None:
 def _sized(text: str) -> float:
     number = float(text) if "." in text else int(text)
     if number >= _LARGEST:
-        raise BadTrigger(f"Can't use the number {text[:20]}", "It is too large for a time.")
+        raise _too_large(text)
     return number
+
+
+def _too_large(text: str) -> BadTrigger:
+    return BadTrigger(f"Can't use the number {text[:20]}", "It is too large for a time.")
 
 
 def _plus(total: Amount, number: float, unit: str) -> Amount:
     if unit in _SIZES:
         return Amount(total.months, total.days, total.rest + timedelta(seconds=number * _SIZES[unit]))
+    if number > _MOST_DAYS:
+        raise _too_large(f"{number:.15g}")
     if unit in _DAYS:
         days = number * _DAYS[unit]
         if days != int(days):

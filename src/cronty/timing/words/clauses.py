@@ -9,9 +9,10 @@ from datetime import timedelta
 from typing import Final
 
 from cronty.timing.errors import BadTrigger
-from cronty.timing.words.amounts import amount
+from cronty.timing.near import near
+from cronty.timing.words.amounts import amount, amount_of
 from cronty.timing.words.clocks import clock_list, window
-from cronty.timing.words.dates import date_clause
+from cronty.timing.words.dates import calendar_date, date_clause
 from cronty.timing.words.days import (
     month_day_clause,
     month_list,
@@ -24,19 +25,19 @@ from cronty.timing.words.days import (
 from cronty.timing.words.places import zones_of
 from cronty.timing.words.said import LAST, Amount, Said
 from cronty.timing.words.tokens import EXAMPLES, Cursor, show, tokenise
-from cronty.timing.words.vocabulary import PARTS, UNITS, WEEKDAY_NAMES, WEEKDAYS, near
-from cronty.timing.words.vocabulary import ordinal as ordinal_text
+from cronty.timing.words.vocabulary import PARTS, SUGGESTED, UNITS, WEEKDAYS
 
 _ADVERBS: Final = {
-    "hourly": "1 hour",
-    "daily": "day",
-    "nightly": "day",
-    "weekly": "week",
-    "monthly": "month",
-    "yearly": "year",
-    "annually": "year",
-    "fortnightly": "2 weeks",
-    "quarterly": "3 months",
+    "hourly": (1, "hour"),
+    "daily": (1, "day"),
+    "nightly": (1, "day"),
+    "weekly": (1, "week"),
+    "biweekly": (2, "week"),
+    "fortnightly": (2, "week"),
+    "monthly": (1, "month"),
+    "quarterly": (3, "month"),
+    "yearly": (1, "year"),
+    "annually": (1, "year"),
 }
 _RHYTHMS: Final = {
     Amount(days=1): "day",
@@ -44,8 +45,9 @@ _RHYTHMS: Final = {
     Amount(months=1): "month",
     Amount(months=12): "year",
 }
+_HOLIDAYS: Final = 'Holidays aren\'t known here; give the date, as in "on 25 December at 9:00".'
 _UNCLEAR: Final = {
-    "biweekly": 'It may be twice a week or every two weeks: say "every Monday and Thursday at 9:00", for example.',
+    "bimonthly": 'It may be twice a month or every two months: say "on the 1st and 15th of every month at 9:00".',
     "now": 'A schedule is for later: say "in 1 minute", or run it now.',
     "every": 'One schedule at a time: make a job for each "every".',
     "next": 'Say which day, as in "next Monday at 9:00" or "on 3 May at 9:00".',
@@ -56,13 +58,16 @@ _UNCLEAR: Final = {
     "times": 'Say when, as in "every day at 9:00 and 17:00".',
     "once": 'Say when, as in "every day at 9:00" or "tomorrow at 9:00".',
     "except": "Leaving days out isn't possible; name the days that are meant.",
-    "starting": 'A start can\'t be said in words; say "every day at 9:00" and give the start by itself.',
+    "starting": (
+        'A start can\'t be said in words; say "every day at 9:00" and give the start by itself. '
+        'For which weeks, say "every 2 weeks on Monday at 9:00, counting from 5 January 2026".'
+    ),
     "to": 'Give only the time, as in "tomorrow at 9:00"; what is to be done is said elsewhere.',
     "until": 'An end can\'t be said in words; say "every day at 9:00" and give the end by itself.',
     "but": "Leaving days out isn't possible; name the days that are meant.",
     "end": 'Say "last day of the month at 17:00", or a time of day.',
     "quarter": 'Name the months, as in "on the 1st of every January, April, July and October at 9:00".',
-    "holidays": "Holidays aren't known here; name the days that are meant.",
+    **dict.fromkeys(("holidays", "holiday", "christmas", "easter"), _HOLIDAYS),
 }
 
 
@@ -96,10 +101,10 @@ def _unreadable(cursor: Cursor) -> BadTrigger:
         return BadTrigger(message, _UNCLEAR[word])
     if token is not None and token.kind == "number" and len(token.text) > 2:
         return BadTrigger(message, 'Give a time as in "17:30", a date as in "2027-01-31", a number with its unit.')
-    if zones_of(word) or (following is not None and following.text == "/"):
-        return BadTrigger(message, 'Name a time zone at the end, as in "tomorrow at 9:00 Europe/Berlin".')
-    meant = near(word)
-    return BadTrigger(message, f'Did you mean "{meant}"? {EXAMPLES}' if meant and meant != word else EXAMPLES)
+    if (cursor.at > 0 and zones_of(word)) or (following is not None and following.text == "/"):
+        return BadTrigger(message, 'If it is a time zone, name it at the end, as in "tomorrow at 9:00 Berlin time".')
+    meant = near(word, SUGGESTED) if len(word) > 2 else []
+    return BadTrigger(message, f'Did you mean "{meant[0]}"? {EXAMPLES}' if meant and meant != [word] else EXAMPLES)
 
 
 def _every(cursor: Cursor, said: Said) -> bool:
@@ -133,38 +138,42 @@ def _every_nth(cursor: Cursor, said: Said) -> bool:
     start = cursor.at
     if cursor.word() == "second" and cursor.word(1) not in (*UNITS, *WEEKDAYS, "of"):
         return False
-    nth = 2 if cursor.take("other") else ordinal(cursor)
-    other = cursor.word(-1) == "other"
+    other = cursor.take("other")
+    nth = 2 if other else ordinal(cursor)
     unit, following = cursor.word(), cursor.word(1)
-    if nth is None or nth == LAST or (nth == 1 and not other):
+    if nth is None or nth == LAST or nth == 1 or following == "of":
         cursor.at = start
-        return False
-    if unit in WEEKDAYS and (other or following != "of"):
-        raise _every_other_weekday(said.text, WEEKDAY_NAMES[WEEKDAYS[unit]], nth, other=other)
-    if unit not in UNITS or following == "of" or cursor.word(-1) == unit:
+        said.again = said.again or unit in WEEKDAYS
+        return unit in WEEKDAYS and month_day_clause(cursor, said)
+    if unit in WEEKDAYS or (other and unit == "weekend"):
+        said.put("the rhythm", weeks=nth, doubt="" if other or nth > 5 else "nth")
+        said.again = True
+        return weekday_clause(cursor, said)
+    if unit not in UNITS or cursor.word(-1) == unit:
         cursor.at = start
         return False
     cursor.at += 1
-    said.put("the rhythm", every=_amount_of(nth, UNITS[unit]))
+    _put_period(said, amount_of(nth, UNITS[unit]))
     return True
 
 
-def _amount_of(count: int, unit: str) -> Amount:
-    found = amount(Cursor(tokenise(f"{count} {unit}"), ""))
-    assert found is not None
-    return found
+def _put_each(said: Said, count: int, unit: str) -> None:
+    """`every day` is a rhythm of the calendar, `every hour` a length of time."""
+    if count == 1 and unit in _RHYTHMS.values():
+        said.put("the rhythm", rhythm=unit)
+        said.again = True
+    else:
+        _put_period(said, amount_of(count, unit))
 
 
-def _every_other_weekday(text: str, name: str, nth: int, *, other: bool) -> BadTrigger:
-    nearest = f'the nearest are "every {name} at 9:00" and "first and third {name} of the month at 9:00".'
-    if other:
-        message = f"Can't keep \"{show(text)}\" exactly: every 2 weeks on a certain day isn't possible yet"
-        return BadTrigger(message, nearest[0].upper() + nearest[1:])
-    return BadTrigger(
-        f'"{show(text)}" may be every {nth} weeks, or once a month',
-        f'Say "{ordinal_text(nth)} {name} of the month at 9:00". '
-        f"Every {nth} weeks can't be kept exactly yet; {nearest}",
-    )
+def _put_period(said: Said, period: Amount) -> None:
+    """Whole weeks are kept apart: with a day of the week they are something else than elapsed time."""
+    weeks = period.days // 7
+    if weeks > 1 and period == Amount(days=7 * weeks):
+        said.put("the rhythm", weeks=weeks)
+        said.again = True
+    else:
+        said.put("the rhythm", every=period)
 
 
 def _every_unit(cursor: Cursor, said: Said) -> bool:
@@ -172,11 +181,7 @@ def _every_unit(cursor: Cursor, said: Said) -> bool:
     unit = UNITS.get(cursor.word(), "")
     if unit and len(cursor.word()) > 2:
         cursor.at += 1
-        if unit in ("day", "week", "month", "year"):
-            said.put("the rhythm", rhythm=unit)
-            said.again = True
-        else:
-            said.put("the rhythm", every=_amount_of(1, unit))
+        _put_each(said, 1, unit)
         return True
     found = amount(cursor)
     if found is None:
@@ -187,7 +192,7 @@ def _every_unit(cursor: Cursor, said: Said) -> bool:
         said.put("the rhythm", rhythm=rhythm)
         said.again = True
         return True
-    said.put("the rhythm", every=found)
+    _put_period(said, found)
     _same_amount(cursor, found)
     return True
 
@@ -204,15 +209,12 @@ def _same_amount(cursor: Cursor, said_before: Amount) -> None:
 
 def _adverb(cursor: Cursor, said: Said) -> bool:
     word = cursor.word()
-    if word not in _ADVERBS or word in _UNCLEAR:
+    if word not in _ADVERBS:
         return False
     cursor.at += 1
-    rhythm = _ADVERBS[word]
-    if rhythm[0].isdigit():
-        said.put("the rhythm", every=amount(Cursor(tokenise(rhythm), "")))
-        return True
-    said.put("the rhythm", rhythm=rhythm)
-    said.again = True
+    _put_each(said, *_ADVERBS[word])
+    if word == "biweekly":
+        said.doubt = "twice"
     if word == "nightly":
         said.put("the part of the day", part="night")
     return True
@@ -227,15 +229,7 @@ def _minute_of_hour(cursor: Cursor, said: Said) -> bool:
     cursor.take("at")
     found: list[int] = []
     if cursor.take_any("minute", "minutes"):
-        while digits := cursor.digits():
-            found.append(int(digits[:4]))
-            end = cursor.at
-            cursor.take(",")
-            cursor.take("and")
-            following = cursor.peek()
-            if following is None or following.kind != "number":
-                cursor.at = end
-                break
+        found = _minute_list(cursor)
     elif cursor.take(":"):
         found = [int(digits[:4]) for digits in [cursor.digits(glued=True)] if digits]
     else:
@@ -250,6 +244,26 @@ def _minute_of_hour(cursor: Cursor, said: Said) -> bool:
     said.put("the minute", minutes=tuple(sorted(set(found))))
     _of_every_hour(cursor, said)
     return True
+
+
+def _minute_list(cursor: Cursor) -> list[int]:
+    """Take `15`, `5 and 35`, `0 through 29`."""
+    found: list[int] = []
+    while digits := cursor.digits():
+        found.append(int(digits[:4]))
+        if cursor.take_any("through", "to", "-"):
+            final = int(cursor.digits()[:4] or 0)
+            if final <= found[-1]:
+                hint = 'Say it as in "every hour at minutes 0 through 29".'
+                raise BadTrigger(f'Can\'t read the minutes in "{show(cursor.text)}"', hint)
+            found.extend(range(found[-1] + 1, final + 1))
+        end = cursor.at
+        cursor.take_link()
+        following = cursor.peek()
+        if following is None or following.kind != "number":
+            cursor.at = end
+            break
+    return found
 
 
 def _past_the_hour(cursor: Cursor) -> list[int]:
@@ -306,6 +320,20 @@ def _clocks(cursor: Cursor, said: Said) -> bool:
     return bool(found)
 
 
+def _counting_from(cursor: Cursor, said: Said) -> bool:
+    """Take `counting from 5 January 2026`, which says which weeks are meant by `every 2 weeks`."""
+    if not cursor.take("counting", "from"):
+        return False
+    found = calendar_date(cursor)
+    if found is None or found.year is None or len(found.choices) > 1:
+        raise BadTrigger(
+            f'Can\'t read the date after "counting from" in "{show(cursor.text)}"',
+            'Give it with its year, as in "every 2 weeks on Monday at 9:00, counting from 5 January 2026".',
+        )
+    said.put("the first week", counting_from=found)
+    return True
+
+
 def _remark(cursor: Cursor, said: Said) -> bool:
     if cursor.take("by", "the", "clock"):
         said.by_clock = True
@@ -318,6 +346,7 @@ def _remark(cursor: Cursor, said: Said) -> bool:
 
 _CLAUSES: Final[tuple[Callable[[Cursor, Said], bool], ...]] = (
     _every,
+    _counting_from,
     _remark,
     _minute_of_hour,
     _window,

@@ -23,20 +23,10 @@ _PART_HOURS: Final = {
 }
 
 
-def clock(cursor: Cursor) -> Clock | None:
-    """Take one time of day, and the part of the day if that is said with it."""
+def clock(cursor: Cursor, *, bare: bool = False) -> Clock | None:
+    """Take one time of day, and the part of the day if that is said with it; no `quarter to 9` if it is `bare`."""
     start = cursor.at
-    found = _past_or_to(cursor)
-    if found is None:
-        cursor.at = start
-        return _plain_or_named(cursor)
-    part = _part(cursor)
-    return replace(found, part=part) if part else found
-
-
-def _plain_or_named(cursor: Cursor) -> Clock | None:
-    start = cursor.at
-    for form in (_named, _plain):
+    for form in (_named, _plain) if bare else (_past_or_to, _named, _plain):
         if (found := form(cursor)) is not None:
             part = _part(cursor)
             return replace(found, part=part) if part else found
@@ -53,8 +43,7 @@ def clock_list(cursor: Cursor) -> list[Clock]:
     while (one := clock(cursor)) is not None:
         found.append(one)
         start = cursor.at
-        cursor.take(",")
-        cursor.take_any("and", "&")
+        cursor.take_link()
         cursor.take("at")
         if cursor.at == start:
             break
@@ -73,10 +62,10 @@ def window(cursor: Cursor, *, often: bool) -> Window | None:
     """Take `between 9 and 17`, `from 9:00 to 17:00`, `from 09:00 through 16:45`, `9-17`; `9 to 17` only if `often`."""
     start = cursor.at
     lead = cursor.take_any("between", "from")
-    first = _plain_or_named(cursor)
+    first = clock(cursor, bare=True)
     links = ("and",) if lead == "between" else ("to", "until", "till", "through", "-") if lead or often else ("-",)
     link = cursor.take_any(*links) if first is not None else ""
-    final = _plain_or_named(cursor) if link else None
+    final = clock(cursor, bare=True) if link else None
     if first is None or final is None:
         cursor.at = start
         return None

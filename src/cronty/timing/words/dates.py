@@ -9,19 +9,29 @@ from cronty.timing.words.vocabulary import MONTH_NAMES, MONTHS, SUFFIXES
 
 
 def date_clause(cursor: Cursor, said: Said) -> bool:
-    """Take `2027-01-31`, `3 May`, `May 3rd, 2027`, `the 3rd of May`, `03/04`, `31.1.2027`."""
+    """Take `on 3 May`; any form of `calendar_date`."""
     start = cursor.at
     cursor.take("on")
+    found = calendar_date(cursor)
+    if found is None:
+        cursor.at = start
+        return False
+    said.put("the date", date=found)
+    return True
+
+
+def calendar_date(cursor: Cursor) -> CalendarDate | None:
+    """Take `2027-01-31`, `3 May`, `May 3rd, 2027`, `the 3rd of May`, `03/04`, `31.1.2027`."""
+    start = cursor.at
     cursor.take("the")
     here = cursor.at
     for form in (_iso_date, _slashed_date, _day_month, _month_day_date):
         found = form(cursor)
         if found is not None and not (cursor.word() in ("and", "to", "through") and cursor.word(1) in MONTHS):
-            said.put("the date", date=found)
-            return True
+            return found
         cursor.at = here
     cursor.at = start
-    return False
+    return None
 
 
 def _iso_date(cursor: Cursor) -> CalendarDate | None:

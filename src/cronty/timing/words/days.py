@@ -67,13 +67,13 @@ def weekday_clause(cursor: Cursor, said: Said) -> bool:
         cursor.take("the")
     which = _which(cursor)
     cursor.take("on")
-    days, again = weekday_list(cursor)
+    days, again, each_day = weekday_list(cursor)
     if not days or (which and (again or len(days) > 1)):
         cursor.at = start
         return False
     if len(days) > 1 and not again:
         again = said.again or bool(said.rhythm)
-    said.put("the day of the week", weekdays=days, which=which or _which(cursor, after=True))
+    said.put("the day of the week", weekdays=days, which=which or _which(cursor, after=True), each_day=each_day)
     said.again = said.again or again
     part_of_day(cursor, said)
     return True
@@ -94,18 +94,19 @@ def _which(cursor: Cursor, *, after: bool = False) -> str:
     return ""
 
 
-def weekday_list(cursor: Cursor) -> tuple[tuple[int, ...], bool]:
-    """Take names of days; the second answer is whether they are plainly meant week after week."""
+def weekday_list(cursor: Cursor) -> tuple[tuple[int, ...], bool, bool]:
+    """Take names of days; then: whether they are plainly meant week after week, and whether each has its "every"."""
     if cursor.take_any("weekdays", "weekday", "workdays", "workday") or _two_words(cursor):
-        return tuple(range(5)), True
+        return tuple(range(5)), True, False
     if cursor.take_any("weekends", "weekend"):
-        return (5, 6), True
+        return (5, 6), True, False
     days: list[int] = []
-    again = False
+    again = each_day = every = False
     end = cursor.at
     while (day := _weekday(cursor)) is not None:
         days.append(day)
         again = again or cursor.word(-1) in WEEKDAYS_PLURAL
+        each_day = each_day or every
         end = cursor.at
         if cursor.take_any(*_RANGE):
             final = _weekday(cursor)
@@ -114,13 +115,12 @@ def weekday_list(cursor: Cursor) -> tuple[tuple[int, ...], bool]:
             days.extend((day + step) % 7 for step in range(1, (final - day) % 7 + 1))
             again = True
             end = cursor.at
-        comma = cursor.take(",")
-        if not (cursor.take_any("and", "&") or comma):
+        if not cursor.take_link():
             break
         cursor.take("on")
-        cursor.take_any("every", "each")
+        every = bool(cursor.take_any("every", "each"))
     cursor.at = end
-    return tuple(sorted(set(days))), again
+    return tuple(sorted(set(days))), again, each_day
 
 
 def _two_words(cursor: Cursor) -> bool:
@@ -160,8 +160,7 @@ def month_day_clause(cursor: Cursor, said: Said) -> bool:
     end = cursor.at
     while _month_day(cursor, days, nths, again=said.again):
         end = cursor.at
-        comma = cursor.take(",")
-        if not (cursor.take_any("and", "&") or comma):
+        if not cursor.take_link():
             break
         cursor.take("on")
     cursor.at = end
@@ -173,7 +172,7 @@ def month_day_clause(cursor: Cursor, said: Said) -> bool:
             f'Can\'t keep "{said.text}" in one schedule',
             "Make two jobs: one for the dates, one for the days of the week.",
         )
-    said.put("the day of the month", month_days=tuple(days), nths=tuple(nths))
+    said.put("the day of the month", month_days=tuple(days), nths=tuple(dict.fromkeys(nths)))
     said.again = said.again or len(days) + len(nths) > 1
     _of_months(cursor, said)
     return True
@@ -223,8 +222,7 @@ def _shared_weekday(cursor: Cursor, nths: list[tuple[int, int]]) -> bool:
     found: list[int] = []
     while (nth := ordinal(cursor)) is not None:
         found.append(nth)
-        comma = cursor.take(",")
-        if not (cursor.take_any("and", "&") or comma):
+        if not cursor.take_link():
             break
     day = _weekday(cursor) if len(found) > 1 and max(found) <= 5 else None
     if day is None:
@@ -275,7 +273,7 @@ def _of_months(cursor: Cursor, said: Said) -> None:
     if not months:
         cursor.at = start
         return
-    said.put("the month", months=months)
+    said.put("the month", months=months, months_of_day=True)
     said.again = said.again or again or len(months) > 1
 
 
@@ -312,8 +310,7 @@ def month_list(cursor: Cursor) -> tuple[int, ...]:
             cursor.at += 1
             months.extend((month + step - 1) % 12 + 1 for step in range(1, (final - month) % 12 + 1))
             end = cursor.at
-        comma = cursor.take(",")
-        if not (cursor.take_any("and", "&") or comma):
+        if not cursor.take_link():
             break
     cursor.at = end
     return tuple(sorted(set(months)))

@@ -1,13 +1,13 @@
 """What a sentence about one moment may mean."""
 
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, time, timedelta
 from itertools import product
 
 from cronty.timing.errors import BadTrigger
-from cronty.timing.once import Once, as_utc
+from cronty.timing.localtime import Instant, as_utc, instant_of
+from cronty.timing.once import Once
 from cronty.timing.words.clocks import choices, spell
 from cronty.timing.words.dates import is_date
-from cronty.timing.words.localtime import Instant, instant, too_far
 from cronty.timing.words.meaning import Meaning, Scene
 from cronty.timing.words.places import place
 from cronty.timing.words.said import Amount, CalendarDate, Clock, Said
@@ -29,11 +29,10 @@ def after_delay(said: Said, scene: Scene) -> list[Meaning]:
         by_stopwatch = None if delay.months else scene.now + delay.elapsed
         by_calendar = by_stopwatch
         if delay.months or delay.days:
-            local = scene.local - timedelta(microseconds=scene.local.microsecond)
-            start = instant(_add(delay, scene), local - local.replace(hour=0, minute=0, second=0), scene.zone).at
-            by_calendar = start + timedelta(microseconds=scene.now.microsecond) + delay.rest
+            local = datetime.combine(_add(delay, scene), scene.local.replace(microsecond=0, fold=0).time())
+            by_calendar = instant_of(local, scene.zone).at + timedelta(microseconds=scene.now.microsecond) + delay.rest
     except OverflowError:
-        raise too_far() from None
+        raise _too_far() from None
     found = dict.fromkeys(_whole(each) for each in (by_calendar, by_stopwatch) if each is not None)
     if any(each <= scene.now for each in found):
         raise BadTrigger(f'Can\'t schedule "{said.text}": no time at all', 'Say how long, as in "in 5 minutes".')
@@ -58,14 +57,14 @@ def _add(delay: Amount, scene: Scene) -> date:
     today = scene.today
     year, month = divmod(today.year * 12 + today.month - 1 + delay.months, 12)
     if year > 9998:
-        raise too_far()
+        raise _too_far()
     if not is_date(today.day, month + 1, year):
         name = f"{MONTH_NAMES[month]} {year}"
         raise BadTrigger(f"{name} has no day {today.day}", f'Name the date, as in "28 {name} at 9:00".')
     try:
         return date(year, month + 1, today.day) + timedelta(days=delay.days)
     except OverflowError:
-        raise too_far() from None
+        raise _too_far() from None
 
 
 def at_time(said: Said, scene: Scene) -> list[Meaning]:
@@ -75,9 +74,10 @@ def at_time(said: Said, scene: Scene) -> list[Meaning]:
     found: list[Meaning] = []
     for since_midnight in choices(_only_clock(said), said.part, names_day=False):
         for days in (0, 1):
-            moment = instant(scene.today + days * _DAY, since_midnight % _DAY, scene.zone)
+            local = _local(scene.today + days * _DAY, since_midnight % _DAY)
+            moment = instant_of(local, scene.zone)
             if moment.at > scene.now:
-                found.append(_meaning(moment, scene.today + days * _DAY, since_midnight % _DAY, scene))
+                found.append(_meaning(moment, local, scene))
                 break
     return found
 
@@ -112,11 +112,12 @@ def on_days(days: list[date], said: Said, scene: Scene) -> list[Meaning]:
     times = choices(_only_clock(said), said.part, names_day=True)
     found: list[Meaning] = []
     for day, since_midnight in product(days, times):
-        moment = instant(day, since_midnight, scene.zone, second_pass=said.second_pass)
+        local = _local(day, since_midnight)
+        moment = instant_of(local, scene.zone, second_pass=said.second_pass)
         if said.second_pass and not moment.twice:
             raise BadTrigger(f"{spell(since_midnight)} comes only once on {date_text(day)}", 'Leave out "second pass".')
         if moment.at > scene.now:
-            found.append(_meaning(moment, day, since_midnight, scene))
+            found.append(Meaning(Once(moment.at)) if said.second_pass else _meaning(moment, local, scene))
     if not found:
         raise _passed(days[0], times[0], scene)
     return found
@@ -129,7 +130,7 @@ def date_text(day: date) -> str:
 
 def _only_clock(said: Said) -> Clock:
     if not said.clocks:
-        raise BadTrigger(f'"{said.text}" says no time of day', _SAY_TIME)
+        raise BadTrigger(f'"{said.text}" doesn\'t say at what time', _SAY_TIME)
     if len(said.clocks) > 1:
         raise BadTrigger(
             f'"{said.text}" names several times for one day',
@@ -138,23 +139,31 @@ def _only_clock(said: Said) -> Clock:
     return said.clocks[0]
 
 
-def _meaning(moment: Instant, day: date, since_midnight: timedelta, scene: Scene) -> Meaning:
-    day += since_midnight // _DAY * _DAY
-    said = spell(since_midnight)
+def _local(day: date, since_midnight: timedelta) -> datetime:
+    try:
+        return datetime.combine(day, time()) + since_midnight
+    except OverflowError:
+        raise _too_far() from None
+
+
+def _too_far() -> BadTrigger:
+    return BadTrigger("Can't schedule beyond the year 9999", "Name a nearer date.")
+
+
+def _meaning(moment: Instant, local: datetime, scene: Scene) -> Meaning:
+    """A local time that was said, kept as one."""
+    note = None
+    when = f"on {date_text(local.date())}, {place(scene.zone)}"
     if moment.gap:
-        shown = spell(_clock_shown(moment.at, scene))
-        note = f"{said} doesn't exist on {date_text(day)}, {place(scene.zone)}: clocks go forward; moved to {shown}"
-        return Meaning(Once(moment.at), note)
-    if moment.twice:
-        return Meaning(
-            Once(moment.at), f"{said} comes twice on {date_text(day)}, {place(scene.zone)}: the first is meant"
-        )
-    return Meaning(Once(moment.at))
+        shown = spell(_since_midnight(moment.at.astimezone(scene.zoneinfo)))
+        note = f"{spell(_since_midnight(local))} doesn't exist {when}: clocks go forward; moved to {shown}"
+    elif moment.twice:
+        note = f"{spell(_since_midnight(local))} comes twice {when}: the first is meant"
+    return Meaning(Once.at_local(local, scene.zone), note)
 
 
-def _clock_shown(at: datetime, scene: Scene) -> timedelta:
-    local = at.astimezone(scene.zoneinfo).replace(tzinfo=UTC)
-    return local - local.replace(hour=0, minute=0, second=0, microsecond=0)
+def _since_midnight(local: datetime) -> timedelta:
+    return timedelta(hours=local.hour, minutes=local.minute, seconds=local.second, microseconds=local.microsecond)
 
 
 def _dates(said_date: CalendarDate, said: Said, scene: Scene) -> list[date]:
@@ -204,7 +213,7 @@ def _passed(day: date, since_midnight: timedelta, scene: Scene) -> BadTrigger:
     hint = "Name a later time."
     if day == scene.today:
         later = since_midnight + timedelta(hours=12)
-        evening = later < _DAY and instant(day, later, scene.zone).at > scene.now
+        evening = later < _DAY and instant_of(_local(day, later), scene.zone).at > scene.now
         hint = f'Say "tomorrow at {said}"' + (f' or "today at {spell(later)}".' if evening else ".")
     return BadTrigger(f"{date_text(day)} at {said} has passed: it is already {now}, {place(scene.zone)}", hint)
 
@@ -218,10 +227,7 @@ def on_instant(moment: datetime, scene: Scene) -> list[Meaning]:
                 f"{moment.isoformat()} has passed: it is {scene.local.isoformat('T', 'seconds')}", "Name a later time."
             )
         return [found]
-    since_midnight = timedelta(
-        hours=moment.hour, minutes=moment.minute, seconds=moment.second, microseconds=moment.microsecond
-    )
-    there = instant(moment.date(), since_midnight, scene.zone)
+    there = instant_of(moment, scene.zone)
     if there.at <= scene.now:
-        raise _passed(moment.date(), since_midnight, scene)
-    return [_meaning(there, moment.date(), since_midnight, scene)]
+        raise _passed(moment.date(), _since_midnight(moment), scene)
+    return [_meaning(there, moment, scene)]

@@ -7,9 +7,9 @@ from typing import Final
 from cronty.timing.cron import Cron
 from cronty.timing.describe import describe
 from cronty.timing.errors import BadTrigger
-from cronty.timing.once import as_utc
+from cronty.timing.localtime import as_utc
 from cronty.timing.trigger import Trigger
-from cronty.timing.words.again import at_intervals, at_times, once_or_again
+from cronty.timing.words.again import at_intervals, at_times, is_restricted, once_or_again, without_doubt
 from cronty.timing.words.clauses import parse
 from cronty.timing.words.meaning import Meaning, Scene
 from cronty.timing.words.once import after_delay, at_time, on_date, on_instant, on_relative_day, on_weekday
@@ -33,7 +33,7 @@ _OPENINGS: Final = (
 )
 _CLOSINGS: Final = ("please", "thanks", "thank you")
 _CRON_NAMES: Final = frozenset(name[:3].upper() for name in (*WEEKDAY_NAMES, *MONTH_NAMES))
-_CRON_LETTERS: Final = frozenset("0123456789*/,-#?ABCDEFGHIJKLMNOPQRSTUVWXYZ")
+_CRON_LETTERS: Final = frozenset("0123456789*/,-#?%+ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,9 @@ def _meanings(text: str, scene: Scene) -> list[Meaning]:
 
 
 def _meanings_of(said: Said, scene: Scene) -> list[Meaning]:
-    if said.every is not None:
+    if said.doubt:
+        return [meaning for each in without_doubt(said) for meaning in _meanings_of(each, scene)]
+    if said.every is not None or (said.weeks and not is_restricted(said)):
         if said.delay is not None:
             raise BadTrigger(f'Can\'t read "{said.text}": a delay and a period', "Give one of the two.")
         return at_intervals(said, scene)

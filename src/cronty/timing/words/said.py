@@ -64,13 +64,18 @@ class CalendarDate:
 
 @dataclass(slots=True)
 class Said:
-    """Everything that was said; `again` if it was said to happen more than once."""
+    """Everything that was said; `again` if it was said to happen more than once.
+
+    `weeks` are in `doubt` if `every second Monday` may be the one of the month, or `biweekly` twice a week.
+    """
 
     text: str
     clocks: list[Clock] = field(default_factory=list[Clock])
     window: Window | None = None
     part: Part = ""
     every: Amount | None = None
+    weeks: int = 0
+    counting_from: CalendarDate | None = None
     delay: Amount | None = None
     relative: int | None = None
     date: CalendarDate | None = None
@@ -79,10 +84,13 @@ class Said:
     month_days: tuple[int, ...] = ()
     nths: tuple[tuple[int, int], ...] = ()
     months: tuple[int, ...] = ()
+    months_of_day: bool = False
     minutes: tuple[int, ...] = ()
     rhythm: Literal["", "day", "week", "month", "year"] = ""
     again: bool = False
     either: bool = False
+    each_day: bool = False
+    doubt: Literal["", "nth", "twice"] = ""
     by_clock: bool = False
     second_pass: bool = False
 

@@ -127,6 +127,13 @@ class Cursor:
         self.at += 1
         return token.text
 
+    def take_link(self) -> bool:
+        """Take what is between the members of a list: a comma, `and`, or both."""
+        start = self.at
+        self.take(",")
+        self.take_any("and", "&")
+        return self.at > start
+
     def take_mark(self, mark: str) -> bool:
         """Take a mark that is glued to what is before it."""
         token = self.peek()

@@ -1,6 +1,5 @@
 """The words that the grammar knows."""
 
-from difflib import get_close_matches
 from typing import Final
 
 WEEKDAY_NAMES: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
@@ -67,18 +66,13 @@ _OTHERS: Final = (
     *("today", "tonight", "tomorrow", "noon", "midday", "midnight", "weekday", "weekdays", "weekend", "weekends"),
     *("next", "this", "last", "between", "from", "until", "through", "past", "oclock", "time", "please", "remind"),
 )
-_ALL: Final = (*WEEKDAYS, *WEEKDAYS_PLURAL, *MONTHS, *ORDINALS, *UNITS, *PARTS, *_OTHERS)
-_KNOWN: Final = frozenset((*_ALL, *NUMBERS)) | {"at", "on", "am", "pm", "in", "and", "or"}
+SUGGESTED: Final = (*WEEKDAYS, *WEEKDAYS_PLURAL, *MONTHS, *ORDINALS, *UNITS, *PARTS, *_OTHERS)
+_KNOWN: Final = frozenset((*SUGGESTED, *NUMBERS)) | {"at", "on", "am", "pm", "in", "and", "or"}
 
 
 def is_known(word: str) -> bool:
     """Whether the grammar has this word."""
     return word in _KNOWN
-
-
-def near(word: str) -> str:
-    """Return the known word that is most like this one; empty if none is."""
-    return next(iter(get_close_matches(word, _ALL, n=1, cutoff=0.75)), "") if len(word) > 2 else ""
 
 
 def ordinal(day: int) -> str:
