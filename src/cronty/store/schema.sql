@@ -2,6 +2,8 @@ function drop_run_partitions(horizon timestamp with time zone) returns integer
 function job_status(state cronty.job_state, in_flight boolean, has_next boolean, failing boolean) returns text
 function make_run_partition(monday timestamp with time zone) returns boolean
 function raise_alert() returns trigger
+index api_keys_of_owner on api_keys USING btree (owner_id, id)
+index api_keys_pkey on api_keys USING btree (id)
 index attempts_pkey on attempts USING btree (job_id, scheduled_for, attempt)
 index attempts_slot on attempts USING btree (scheduled_for)
 index audit_of_job on audit USING btree (job_id, id)
@@ -9,6 +11,7 @@ index audit_pkey on audit USING btree (id)
 index due_next on due USING btree (next_at) WHERE (next_at IS NOT NULL)
 index due_pkey on due USING btree (job_id)
 index jobs_idempotency on jobs USING btree (owner_id, idempotency_key) WHERE ((idempotency_key IS NOT NULL) AND (deleted_at IS NULL))
+index jobs_of_key on jobs USING btree (key_id) WHERE ((key_id IS NOT NULL) AND (state = 'active'::cronty.job_state))
 index jobs_of_owner on jobs USING btree (owner_id, id) WHERE (deleted_at IS NULL)
 index jobs_pkey on jobs USING btree (id)
 index migrations_pkey on migrations USING btree (name)
@@ -29,6 +32,19 @@ index tasks_pkey on tasks USING btree (name)
 index tzdata_name_key on tzdata USING btree (name)
 index tzdata_pkey on tzdata USING btree (id)
 index workers_pkey on workers USING btree (id)
+table api_keys
+table api_keys constraint api_keys_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES cronty.owners(id)
+table api_keys constraint api_keys_pkey PRIMARY KEY (id)
+table api_keys.agent text
+table api_keys.created_at timestamp with time zone not null
+table api_keys.expires_at timestamp with time zone
+table api_keys.hash bytea not null
+table api_keys.id bigint not null identity
+table api_keys.last_used_at timestamp with time zone
+table api_keys.name text not null
+table api_keys.owner_id integer not null
+table api_keys.revoked_at timestamp with time zone
+table api_keys.scopes text[] not null
 table attempts
 table attempts constraint attempts_outcome_check CHECK ((outcome = ANY (ARRAY['failed'::text, 'snoozed'::text, 'interrupted'::text, 'lost'::text, 'superseded'::text])))
 table attempts constraint attempts_pkey PRIMARY KEY (job_id, scheduled_for, attempt)
@@ -81,6 +97,7 @@ table jobs.failure_count integer not null default 0
 table jobs.failures_in_row integer not null default 0
 table jobs.id bigint not null identity
 table jobs.idempotency_key text
+table jobs.key_id bigint
 table jobs.last_error text
 table jobs.max_runs integer
 table jobs.name text not null

@@ -1,0 +1,65 @@
+"""Who is calling: on whose behalf, and what they may do. API keys are made and read here; nothing is looked up."""
+
+import hashlib
+import hmac
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final, Literal, get_args
+
+Scope = Literal["read", "schedule", "run", "prompts", "admin"]
+
+SCOPES: Final[tuple[Scope, ...]] = get_args(Scope)
+MEANINGS: Final[dict[Scope, str]] = {
+    "read": "look at jobs, runs and the clock",
+    "schedule": "make, change, pause, cancel and delete jobs",
+    "run": "run a job now, try failed runs again, send a notification at once",
+    "prompts": "read and settle the inbox, make prompts for agents",
+    "admin": "keys, channels, limits and the audit trail",
+}
+
+_KEY: Final = re.compile(r"cronty_([0-9]{1,18})_([A-Za-z0-9_-]{43})")
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """`owner` comes from the token and from nowhere else. `agent` is set if the token was made for one."""
+
+    owner: str
+    scopes: frozenset[Scope]
+    agent: str | None = None
+    key_id: int | None = None
+
+    def may(self, scope: Scope) -> bool:
+        return scope in self.scopes
+
+
+def local_caller(owner: str) -> Caller:
+    """Whoever sits at the machine: everything is theirs."""
+    return Caller(owner, frozenset(SCOPES))
+
+
+def read_scopes(names: Iterable[str]) -> frozenset[Scope]:
+    """The scopes among these names; a token of somebody else's making may hold others, which mean nothing here."""
+    given = set(names)
+    return frozenset(scope for scope in SCOPES if scope in given)
+
+
+def key_text(key_id: int, secret: str) -> str:
+    """A key as its owner keeps it: `cronty_<id>_<secret>`."""
+    return f"cronty_{key_id}_{secret}"
+
+
+def read_key(text: str) -> tuple[int, str] | None:
+    """The id and the secret of a key, or None if it isn't one."""
+    found = _KEY.fullmatch(text)
+    return (int(found[1]), found[2]) if found else None
+
+
+def key_hash(secret: str) -> bytes:
+    """What is stored of a key. The secret is 32 random bytes, so a fast hash is safe."""
+    return hashlib.sha256(secret.encode()).digest()
+
+
+def is_secret_of(secret: str, stored: bytes) -> bool:
+    return hmac.compare_digest(key_hash(secret), stored)

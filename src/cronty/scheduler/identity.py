@@ -1,0 +1,175 @@
+"""From a bearer token to a caller: our own API keys, our own JWTs, and those of an identity provider."""
+
+import secrets
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from time import monotonic
+from typing import Any, Final, cast
+
+import jwt
+import orjson
+from jwt.types import Options
+
+from cronty.jobs.caller import SCOPES, Caller, is_secret_of, key_hash, key_text, read_key, read_scopes
+from cronty.jobs.result import Err, Ok, Result
+from cronty.store.key_store import KeyInfo, KeyStore
+
+OURS: Final = "HS512"
+THEIRS: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
+LONGEST_TOKEN: Final = 8192
+KEYS_FOR: Final = 600.0
+ASK_AGAIN_AFTER: Final = 30.0
+_ISSUER: Final = "cronty"
+
+type Fetch = Callable[[str], Awaitable[bytes]]
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """An identity provider whose tokens are accepted. `fetch` gets its keys, through the guard."""
+
+    issuer: str
+    jwks_url: str
+    fetch: Fetch
+
+
+@dataclass(frozen=True, slots=True)
+class NewKey:
+    """`text` is shown once, now."""
+
+    id: int
+    text: str
+
+
+class Identity:
+    """`audience` is what a token must be meant for: this server. `secret` signs our own."""
+
+    def __init__(
+        self, store: KeyStore, audience: str, secret: str | None = None, provider: Provider | None = None
+    ) -> None:
+        self._store = store
+        self._audience = audience
+        self._secret = secret
+        self._provider = provider
+        self._keys: dict[str, Any] = {}
+        self._asked = -ASK_AGAIN_AFTER
+
+    # -- who is calling -----------------------------------------------------------------------------------------
+
+    async def identify(self, token: str) -> Result[Caller]:
+        """The caller that a token stands for; why it doesn't stand for anybody is said only in our log."""
+        if len(token) > LONGEST_TOKEN:
+            return _refused("it is too long")
+        if (key := read_key(token)) is not None:
+            return await self._by_key(*key)
+        try:
+            claims = await self._claims(token)
+        except jwt.PyJWTError as bad:
+            return _refused(type(bad).__name__)
+        if claims is None:
+            return _refused("it is neither a key nor a token we know the issuer of")
+        subject = claims.get("sub")
+        if not isinstance(subject, str) or not 0 < len(subject) <= 200 or not subject.isprintable():
+            return _refused("it has no subject")
+        ours = claims.get("iss") == _ISSUER
+        owner = subject if ours else f"{claims['iss']}|{subject}"
+        agent = claims.get("agent")
+        return Ok(Caller(owner, read_scopes(_scopes(claims)), agent if isinstance(agent, str) else None))
+
+    async def _by_key(self, key_id: int, secret: str) -> Result[Caller]:
+        row = await self._store.find(key_id)
+        if row is None or not is_secret_of(secret, row["hash"]):
+            return _refused("no such key")
+        if row["stale"]:
+            await self._store.touch(key_id)
+        return Ok(Caller(row["owner"], read_scopes(row["scopes"]), row["agent"], key_id))
+
+    async def _claims(self, token: str) -> Mapping[str, Any] | None:
+        """What a good token says; None if nobody we know made it. The algorithm is our choice, never the token's."""
+        claimed = jwt.decode(token, options={"verify_signature": False})
+        required: Options = {"require": ["exp", "iss", "sub", "aud"]}
+        if claimed.get("iss") == _ISSUER and self._secret is not None:
+            return jwt.decode(
+                token, self._secret, [OURS], options=required, audience=self._audience, issuer=_ISSUER, leeway=5
+            )
+        if self._provider is None or claimed.get("iss") != self._provider.issuer:
+            return None
+        key = await self._key(jwt.get_unverified_header(token).get("kid"))
+        if key is None:
+            return None
+        return jwt.decode(
+            token, key, THEIRS, options=required, audience=self._audience, issuer=self._provider.issuer, leeway=5
+        )
+
+    async def _key(self, key_id: object) -> Any:
+        """The provider's key of that id; asks again if it isn't known, but not at every caller's whim."""
+        assert self._provider is not None
+        since = monotonic() - self._asked
+        if since > KEYS_FOR or (key_id not in self._keys and since > ASK_AGAIN_AFTER):
+            self._asked = monotonic()
+            found = cast("dict[str, Any]", orjson.loads(await self._provider.fetch(self._provider.jwks_url)))
+            self._keys = {str(key.key_id): key for key in jwt.PyJWKSet.from_dict(found).keys}
+        found_key = self._keys.get(str(key_id))
+        return None if found_key is None else found_key.key
+
+    # -- making tokens ------------------------------------------------------------------------------------------
+
+    def issue(
+        self, owner: str, lasts: timedelta, scopes: Sequence[str] = SCOPES, agent: str | None = None
+    ) -> Result[str]:
+        """A JWT of our own. It can't be taken back; give it a short life, or make a key."""
+        if self._secret is None:
+            return Err("no_secret", "There is no secret to sign with.", "Set CRONTY_JWT_SECRET (cronty key makes one).")
+        if wrong := _check(owner, scopes):
+            return wrong
+        now = datetime.now(UTC)
+        claims = {"iss": _ISSUER, "sub": owner, "aud": self._audience, "iat": now, "exp": now + lasts}
+        claims |= {"scope": " ".join(scopes)} | ({"agent": agent} if agent else {})
+        return Ok(jwt.encode(claims, self._secret, OURS))
+
+    async def add_key(
+        self,
+        owner: str,
+        name: str,
+        scopes: Sequence[str] = SCOPES,
+        *,
+        agent: str | None = None,
+        expires_at: datetime | None = None,
+    ) -> Result[NewKey]:
+        if wrong := _check(owner, scopes):
+            return wrong
+        if not 0 < len(name.strip()) <= 100 or not name.isprintable():
+            return Err("bad_name", f"Invalid name: {name[:80]!r}", "Give the key a name of 1 to 100 characters.")
+        secret = secrets.token_urlsafe(32)
+        key_id = await self._store.add(owner, name, key_hash(secret), scopes, agent, expires_at)
+        return Ok(NewKey(key_id, key_text(key_id, secret)))
+
+    async def keys(self, owner: str) -> list[KeyInfo]:
+        return await self._store.of_owner(owner)
+
+    async def revoke(self, owner: str, key_id: int) -> Result[None]:
+        """Take a key back; the jobs it made pause."""
+        if not await self._store.revoke(owner, key_id):
+            return Err("not_found", f"Key not found: {key_id}", "It may be revoked already.")
+        return Ok(None)
+
+
+def _scopes(claims: Mapping[str, Any]) -> list[str]:
+    found = claims.get("scope", claims.get("scp", ""))
+    return found.split() if isinstance(found, str) else [str(one) for one in cast("list[object]", found or [])]
+
+
+def _check(owner: str, scopes: Sequence[str]) -> Err | None:
+    unknown = [scope for scope in scopes if scope not in SCOPES]
+    if unknown or not scopes:
+        what = unknown[0] if unknown else "none"
+        return Err("bad_scope", f"Unknown scope: {what}", f"Use any of: {', '.join(SCOPES)}.")
+    if not 0 < len(owner) <= 200 or not owner.isprintable():
+        return Err("bad_owner", f"Invalid owner: {owner[:80]!r}", "Use 1 to 200 printable characters.")
+    return None
+
+
+def _refused(why: str) -> Err:
+    """One answer for every bad token: who tries tokens out learns nothing."""
+    return Err("unauthenticated", "The token isn't valid.", why)

@@ -1,0 +1,175 @@
+"""Who is calling: keys and tokens that are good, and every way in which they aren't."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import asyncpg
+import jwt
+import orjson
+import pytest
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from jwt.algorithms import ECAlgorithm, RSAAlgorithm
+
+from cronty.jobs.caller import SCOPES, Caller, read_key
+from cronty.jobs.result import Err, Ok
+from cronty.scheduler import identity as identity_module
+from cronty.scheduler.identity import Identity, NewKey, Provider
+from cronty.store.database import Database
+from cronty.store.key_store import KeyStore
+from tests.conftest import START, HandClock
+
+HERE = "https://cronty.example.com/mcp"
+SECRET = "s" * 64
+ISSUER = "https://id.example.com"
+
+
+class IdentityProvider:
+    """A provider with keys of its own; counts how often it is asked for them."""
+
+    def __init__(self) -> None:
+        self.keys: dict[str, Any] = {"one": rsa.generate_private_key(65537, 2048)}
+        self.asked = 0
+
+    async def fetch(self, url: str) -> bytes:
+        assert url == f"{ISSUER}/keys"
+        self.asked += 1
+        public = [
+            {**orjson.loads(_algorithm(key).to_jwk(key.public_key())), "kid": name, "use": "sig"}
+            for name, key in self.keys.items()
+        ]
+        return orjson.dumps({"keys": public})
+
+    def token(self, *, kid: str = "one", key: Any = None, algorithm: str = "RS256", **changes: Any) -> str:
+        return jwt.encode({**claims(iss=ISSUER), **changes}, key or self.keys[kid], algorithm, headers={"kid": kid})
+
+
+def _algorithm(key: Any) -> Any:
+    return ECAlgorithm if isinstance(key, ec.EllipticCurvePrivateKey) else RSAAlgorithm
+
+
+def claims(**changes: Any) -> dict[str, Any]:
+    now = datetime.now(UTC)
+    usual = {
+        "iss": "cronty",
+        "sub": "ann@example.com",
+        "aud": HERE,
+        "exp": now + timedelta(hours=1),
+        "scope": "read run",
+    }
+    return {**usual, **changes}
+
+
+@pytest.fixture
+def provider() -> IdentityProvider:
+    return IdentityProvider()
+
+
+@pytest.fixture
+def identity(database: Database, provider: IdentityProvider) -> Identity:
+    return Identity(KeyStore(database), HERE, SECRET, Provider(ISSUER, f"{ISSUER}/keys", provider.fetch))
+
+
+async def new_key(identity: Identity, **given: Any) -> NewKey:
+    made = await identity.add_key("ann", "laptop", **given)
+    assert isinstance(made, Ok), made
+    return made.value
+
+
+async def test_a_key_stands_for_its_owner_with_its_scopes(identity: Identity, sql: asyncpg.Connection) -> None:
+    key = await new_key(identity, scopes=["read", "prompts"], agent="claude")
+    who = await identity.identify(key.text)
+    assert who == Ok(Caller("ann", frozenset({"read", "prompts"}), "claude", key.id))
+    stored = await sql.fetchrow("select * from cronty.api_keys")
+    parts = read_key(key.text)
+    assert stored is not None
+    assert parts is not None
+    assert parts[1] not in str(dict(stored)), "only a hash of it is kept"
+    assert stored["last_used_at"] is not None
+
+
+async def test_a_key_that_ran_out_or_was_revoked_stands_for_nobody(identity: Identity, clock: HandClock) -> None:
+    short = await new_key(identity, expires_at=START + timedelta(minutes=5))
+    long = await new_key(identity)
+    clock.advance(minutes=6)
+    assert isinstance(await identity.identify(short.text), Err)
+    assert isinstance(await identity.identify(long.text), Ok)
+    assert isinstance(await identity.revoke("eve", long.id), Err), "somebody else's key isn't hers to revoke"
+    assert await identity.revoke("ann", long.id) == Ok(None)
+    assert isinstance(await identity.identify(long.text), Err)
+    assert isinstance(await identity.revoke("ann", long.id), Err)
+    assert [key.revoked_at is not None for key in await identity.keys("ann")] == [False, True]
+
+
+async def test_a_key_with_a_wrong_secret_or_id_stands_for_nobody(identity: Identity) -> None:
+    key = await new_key(identity)
+    for odd in (key.text[:-1] + ("A" if key.text[-1] != "A" else "B"), key.text.replace("_1_", "_2_"), "cronty_1_", ""):
+        assert isinstance(await identity.identify(odd), Err)
+
+
+async def test_a_token_of_ours_stands_for_its_subject(identity: Identity) -> None:
+    made = identity.issue("ann@example.com", timedelta(days=30), ["read"], agent="claude")
+    assert isinstance(made, Ok)
+    assert jwt.get_unverified_header(made.value)["alg"] == "HS512"
+    assert await identity.identify(made.value) == Ok(Caller("ann@example.com", frozenset({"read"}), "claude"))
+
+
+async def test_a_token_of_the_provider_stands_for_a_subject_that_nobody_else_can_be(
+    identity: Identity, provider: IdentityProvider
+) -> None:
+    who = await identity.identify(provider.token())
+    assert who == Ok(Caller(f"{ISSUER}|ann@example.com", frozenset({"read", "run"})))
+
+
+async def test_the_providers_keys_may_be_rotated(
+    identity: Identity, provider: IdentityProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert isinstance(await identity.identify(provider.token()), Ok)
+    provider.keys = {"two": ec.generate_private_key(ec.SECP256R1())}
+    fresh = provider.token(kid="two", algorithm="ES256")
+    assert isinstance(await identity.identify(fresh), Err), "nobody makes us ask at every call"
+    assert provider.asked == 1
+    monkeypatch.setattr(identity_module, "ASK_AGAIN_AFTER", 0)
+    assert isinstance(await identity.identify(fresh), Ok)
+    assert provider.asked == 2
+
+
+BAD: dict[str, Callable[[IdentityProvider], str]] = {
+    "expired": lambda _: jwt.encode(claims(exp=datetime.now(UTC) - timedelta(minutes=1)), SECRET, "HS512"),
+    "another audience": lambda _: jwt.encode(claims(aud="https://other.example.com"), SECRET, "HS512"),
+    "no audience": lambda _: jwt.encode({k: v for k, v in claims().items() if k != "aud"}, SECRET, "HS512"),
+    "no end": lambda _: jwt.encode({k: v for k, v in claims().items() if k != "exp"}, SECRET, "HS512"),
+    "no subject": lambda _: jwt.encode({k: v for k, v in claims().items() if k != "sub"}, SECRET, "HS512"),
+    "an empty subject": lambda _: jwt.encode(claims(sub=""), SECRET, "HS512"),
+    "another issuer": lambda _: jwt.encode(claims(iss="https://evil.example.com"), SECRET, "HS512"),
+    "no algorithm": lambda _: jwt.encode(claims(), "", "none"),
+    "another algorithm": lambda _: jwt.encode(claims(), SECRET, "HS256"),
+    "another secret": lambda _: jwt.encode(claims(), "x" * 64, "HS512"),
+    "their issuer by our secret": lambda _: jwt.encode(claims(iss=ISSUER), SECRET, "HS512", headers={"kid": "one"}),
+    "our issuer by their key": lambda provider: provider.token(iss="cronty"),
+    "their issuer by another's key": lambda provider: provider.token(key=rsa.generate_private_key(65537, 2048)),
+    "their issuer, unknown key": lambda provider: provider.token(kid="nine", key=provider.keys["one"]),
+    "not a token": lambda _: "eyJhbGciOiJub25lIn0.e30.",
+    "huge": lambda _: "a" * 10_000,
+}
+
+
+@pytest.mark.parametrize("how", BAD)
+async def test_a_bad_token_stands_for_nobody_and_is_told_nothing(
+    how: str, identity: Identity, provider: IdentityProvider
+) -> None:
+    result = await identity.identify(BAD[how](provider))
+    assert isinstance(result, Err), how
+    assert (result.code, result.message) == ("unauthenticated", "The token isn't valid.")
+
+
+@pytest.mark.parametrize("scopes", [[], ["everything"], ["read", "root"]])
+async def test_a_scope_that_does_not_exist_is_refused(identity: Identity, scopes: list[str]) -> None:
+    made = await identity.add_key("ann", "laptop", scopes)
+    assert isinstance(made, Err)
+    assert ", ".join(SCOPES) in made.hint
+
+
+async def test_scopes_we_do_not_know_mean_nothing(identity: Identity) -> None:
+    token = jwt.encode(claims(scope="read superuser"), SECRET, "HS512")
+    assert await identity.identify(token) == Ok(Caller("ann@example.com", frozenset({"read"})))
