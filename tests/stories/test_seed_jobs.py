@@ -106,7 +106,10 @@ async def test_a_local_time_is_answered_in_its_zone(cronty: Cronty) -> None:
 
 async def test_an_unknown_task_is_the_error_of_the_seed(cronty: Cronty) -> None:
     answer = await cronty.schedule_job("a job", "rm_rf", "interval", {"hours": 1})
-    assert answer == {"error": "Unknown task: rm_rf", "hint": "Registered tasks: cleanup_temp_files, notify, prompt, run_backup, webhook."}
+    assert answer == {
+        "error": "Unknown task: rm_rf",
+        "hint": "Registered tasks: cleanup_temp_files, notify, prompt, run_backup, webhook.",
+    }
 
 
 @pytest.mark.parametrize("expression", ["every day", "99 * * * *", "* * * *", "", "0 0 31 2 *"])
