@@ -17,7 +17,8 @@ from cronty.mcp.when import tidy
 from cronty.scheduler import JobChanges, JobRequest
 from cronty.store.job_store import Filter
 
-type TriggerType = Literal["once", "interval", "cron", "words"]
+# Not a `type` alias: that would become a `$ref`, which not every client follows.
+TriggerType = Literal["once", "interval", "cron", "words"]
 
 JobId = Annotated[str, Field(description="The job's id, as schedule_job or list_jobs gave it.")]
 TriggerConfig = Annotated[
@@ -66,7 +67,7 @@ class JobTools:
         task: Annotated[
             str, Field(description="A registered task (see list_tasks), or notify, prompt, webhook: always there.")
         ],
-        trigger_type: TriggerType,
+        trigger_type: Annotated[TriggerType, Field(description="Which kind of trigger_config it is.")],
         trigger_config: TriggerConfig,
         args: Annotated[list[Any] | None, Field(description="Positional arguments of the task.")] = None,
         kwargs: Annotated[
