@@ -113,7 +113,7 @@ class AgendaTools:
             return _error("nothing to change: give at, prompt, or both.")
         desk = self._desk
         shown = await desk.ask(desk.door.show(desk.owner, id))
-        repeats = not isinstance(shown, Err) and not isinstance(shown.value.trigger, Once)
+        repeats = not isinstance(shown, Err) and _is_pending(shown.value) and not isinstance(shown.value.trigger, Once)
         if at is not None and repeats and not at.strip().lower().startswith("every"):
             return _error(f"task #{id} repeats: say a rule (every weekday at 9:00), or schedule a new task.")
         result = await desk.ask(desk.agenda.edit(desk.owner, id, prompt, None if at is None else _when(at)[0]))
@@ -156,6 +156,10 @@ def _any_id(arguments: Mapping[str, object]) -> dict[str, object]:
 
 def _prompt(job: Job) -> str:
     return str(job.action.kwargs.get("prompt", ""))
+
+
+def _is_pending(job: Job) -> bool:
+    return job.status == "pending" and job.action.kind == "prompt"
 
 
 def _cut(text: str, length: int) -> str:
