@@ -166,6 +166,23 @@ def test_what_is_not_certain_gets_a_sentence_to_mend_it_by(tool: str, sent: dict
     assert str(refused.value) == sentence
 
 
+@pytest.mark.parametrize(
+    ("tool", "name", "sent"),
+    [
+        ("read_inbox", "agent", "a\0"),
+        ("list_scheduled_notifications", "notification_topic", "\0"),
+        ("acknowledge_inbox", "receipts", ["a", "\ud800"]),
+        ("send_push_notification", "tags", "a\0,b"),
+    ],
+)
+def test_a_character_that_cannot_be_kept_is_named_before_it_is_a_fault(tool: str, name: str, sent: object) -> None:
+    with pytest.raises(BadArguments) as refused:
+        fitted(tool, {name: sent})
+    assert str(refused.value) == (
+        f"{name} holds a NUL character or half a surrogate pair, which can't be kept. Leave it out."
+    )
+
+
 def test_a_long_value_is_shown_shortened() -> None:
     with pytest.raises(BadArguments) as refused:
         fitted("schedule_edit", {"id": "x" * 5000})

@@ -14,6 +14,7 @@ import orjson
 type Schema = Mapping[str, Any]
 
 _SENTENCE_END: Final = re.compile(r"(?<!e\.g)\. ")
+_UNKEEPABLE: Final = re.compile("[\0\ud800-\udfff]")
 _TRUE: Final = frozenset({"true", "yes", "on", "1"})
 _FALSE: Final = frozenset({"false", "no", "off", "0"})
 _KINDS: Final = {
@@ -69,6 +70,8 @@ def _value(name: str, schema: Schema, value: object) -> object:
         raise BadArguments(
             f"{name} must be {_wanted(kind, schema)}, not {_shown(value)}. It is: {_first_sentence(schema)}"
         )
+    if not _can_be_kept(fitted):
+        raise BadArguments(f"{name} holds a NUL character or half a surrogate pair, which can't be kept. Leave it out.")
     choices = cast("list[str]", schema.get("enum", []))
     if choices and fitted not in choices:
         same = [choice for choice in choices if isinstance(fitted, str) and choice == fitted.strip().lower()]
@@ -76,6 +79,13 @@ def _value(name: str, schema: Schema, value: object) -> object:
             raise BadArguments(f"{name} is {_shown(value)}; use one of: {', '.join(map(str, choices))}.")
         fitted = same[0]
     return fitted
+
+
+def _can_be_kept(value: object) -> bool:
+    """Whether PostgreSQL would take a text, or each text of a list."""
+    if isinstance(value, list):
+        return all(_can_be_kept(member) for member in cast("list[object]", value))
+    return not isinstance(value, str) or not _UNKEEPABLE.search(value)
 
 
 def _wanted(kind: str, schema: Schema) -> str:
