@@ -56,13 +56,18 @@ class Town:
                 break
         self.ntfy.published.clear()
 
-    async def count(self, statement: str) -> int:
-        """A number that the database knows."""
+    async def rows(self, statement: str) -> list[tuple[object, ...]]:
+        """What the database knows."""
         connection = await asyncpg.connect(self.database_url)
         try:
-            return await connection.fetchval(statement)
+            return [tuple(row) for row in await connection.fetch(statement)]
         finally:
             await connection.close()
+
+    async def count(self, statement: str) -> int:
+        [[number]] = await self.rows(statement)
+        assert isinstance(number, int)
+        return number
 
 
 @pytest.fixture(scope="session")
