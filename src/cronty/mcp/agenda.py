@@ -1,11 +1,13 @@
 """The agenda dialect (second seed): prompts that an agent leaves for itself or for another."""
 
+from collections.abc import Mapping
 from typing import Annotated, Final
 
 from mcp.types import CallToolResult
 from pydantic import Field
 
 from cronty.jobs.answers import moment_text
+from cronty.jobs.ids import read_job_id
 from cronty.jobs.job import STATUSES, Job
 from cronty.jobs.result import Err
 from cronty.mcp.answers import answer, local_text, sentence
@@ -34,8 +36,12 @@ class AgendaTools:
         return [
             Spec(self.schedule, "Put a prompt on the agenda", "agenda"),
             Spec(self.schedule_list, "List the agenda", "agenda", read_only=True),
-            Spec(self.schedule_edit, "Change an agenda item", "agenda", destructive=True, idempotent=True),
-            Spec(self.schedule_cancel, "Cancel an agenda item", "agenda", destructive=True, idempotent=True),
+            Spec(
+                self.schedule_edit, "Change an agenda item", "agenda", destructive=True, idempotent=True, tidy=_any_id
+            ),
+            Spec(
+                self.schedule_cancel, "Cancel an agenda item", "agenda", destructive=True, idempotent=True, tidy=_any_id
+            ),
         ]
 
     async def schedule(
@@ -62,6 +68,8 @@ class AgendaTools:
             desk.agenda.add(desk.owner, prompt, when, agent=agent, timezone=timezone, starts_at=starts_at)
         )
         if isinstance(result, Err):
+            if every is not None and result.message.startswith("Can't read"):
+                return _error(f'could not parse every: "{every}". Say how often, as in "2h" or "1 day".')
             return _unread(at, result)
         job = result.value
         return answer({"task": _row(job)}, f'Scheduled task #{job.id} for {_time(job)}: "{_cut(_prompt(job), 80)}"')
@@ -104,7 +112,7 @@ class AgendaTools:
             return _error("nothing to change: give at, prompt, or both.")
         desk = self._desk
         shown = await desk.ask(desk.door.show(desk.owner, id))
-        repeats = not isinstance(shown, Err) and not isinstance(shown.value.trigger, Once)
+        repeats = not isinstance(shown, Err) and _is_pending(shown.value) and not isinstance(shown.value.trigger, Once)
         if at is not None and repeats and not at.strip().lower().startswith("every"):
             return _error(f"task #{id} repeats: say a rule (every weekday at 9:00), or schedule a new task.")
         result = await desk.ask(desk.agenda.edit(desk.owner, id, prompt, None if at is None else _when(at)[0]))
@@ -138,8 +146,19 @@ def _when(at: str, every: str | None = None, cron: str | None = None) -> tuple[W
     return ("words", {"text": at}), None
 
 
+def _any_id(arguments: Mapping[str, object]) -> dict[str, object]:
+    """The number behind `#12`, `job_12_1738764000` or `scd_c`: lists show them in all these forms."""
+    given = arguments.get("id")
+    number = read_job_id(given) if isinstance(given, str) else None
+    return {**arguments} if number is None else {**arguments, "id": number}
+
+
 def _prompt(job: Job) -> str:
     return str(job.action.kwargs.get("prompt", ""))
+
+
+def _is_pending(job: Job) -> bool:
+    return job.status == "pending" and job.action.kind == "prompt"
 
 
 def _cut(text: str, length: int) -> str:
@@ -170,6 +189,6 @@ def _error(text: str, *, plain: bool = False) -> CallToolResult:
 
 def _unread(at: str, err: Err) -> CallToolResult:
     """A time that can't be read is said in the seed's words; anything else speaks for itself."""
-    if err.code == "bad_trigger" and err.message.startswith("Can't read"):
+    if err.code == "bad_trigger" and err.message.startswith(("Can't read", "Invalid time")):
         return _error(f'could not parse "{at}" as a date/time. {ACCEPTED}')
     return _error(sentence(err))

@@ -4,6 +4,7 @@ Models quote numbers, write lists and objects as JSON text, send null for what t
 Each parameter is held against the tool's own input schema, so that this is said once, for all tools.
 """
 
+import re
 from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Any, Final, cast
@@ -12,6 +13,8 @@ import orjson
 
 type Schema = Mapping[str, Any]
 
+_SENTENCE_END: Final = re.compile(r"(?<!e\.g)\. ")
+_UNKEEPABLE: Final = re.compile("[\0\ud800-\udfff]")
 _TRUE: Final = frozenset({"true", "yes", "on", "1"})
 _FALSE: Final = frozenset({"false", "no", "off", "0"})
 _KINDS: Final = {
@@ -22,6 +25,7 @@ _KINDS: Final = {
     "object": "an object",
     "string": "a text",
 }
+_MEMBERS: Final = {"string": " of texts", "object": " of objects"}
 
 
 class BadArguments(ValueError):
@@ -44,15 +48,17 @@ def fit(schema: Schema, arguments: Mapping[str, object]) -> dict[str, object]:
 
 
 def _unknown(name: str, known: list[str]) -> str:
-    near = get_close_matches(name, known, 1)
+    shown = name if len(name) <= 80 else name[:79] + "…"
+    near = [one for one in known if len(name) > 1 and (name in one or one in name)]
+    near = near or get_close_matches(shown, known, 1, cutoff=0.7)
     meant = f" Did you mean {near[0]}?" if near else ""
-    return f"Unknown parameter: {name}.{meant} Known are: {', '.join(known) or 'none'}."
+    return f"Unknown parameter: {shown}.{meant} Known are: {', '.join(known) or 'none'}."
 
 
 def _first_sentence(schema: Schema) -> str:
     text = str(schema.get("description", "it has no default"))
-    end = text.find(". ")
-    return text if end < 0 else text[: end + 1]
+    end = _SENTENCE_END.search(text)
+    return text if end is None else text[: end.start() + 1]
 
 
 def _value(name: str, schema: Schema, value: object) -> object:
@@ -61,7 +67,11 @@ def _value(name: str, schema: Schema, value: object) -> object:
         return value
     fitted = _as_kind(kind, schema, value)
     if fitted is None:
-        raise BadArguments(f"{name} must be {_KINDS[kind]}, not {_shown(value)}. It is: {_first_sentence(schema)}")
+        raise BadArguments(
+            f"{name} must be {_wanted(kind, schema)}, not {_shown(value)}. It is: {_first_sentence(schema)}"
+        )
+    if not _can_be_kept(fitted):
+        raise BadArguments(f"{name} holds a NUL character or half a surrogate pair, which can't be kept. Leave it out.")
     choices = cast("list[str]", schema.get("enum", []))
     if choices and fitted not in choices:
         same = [choice for choice in choices if isinstance(fitted, str) and choice == fitted.strip().lower()]
@@ -69,6 +79,18 @@ def _value(name: str, schema: Schema, value: object) -> object:
             raise BadArguments(f"{name} is {_shown(value)}; use one of: {', '.join(map(str, choices))}.")
         fitted = same[0]
     return fitted
+
+
+def _can_be_kept(value: object) -> bool:
+    """Whether PostgreSQL would take a text, or each text of a list."""
+    if isinstance(value, list):
+        return all(_can_be_kept(member) for member in cast("list[object]", value))
+    return not isinstance(value, str) or not _UNKEEPABLE.search(value)
+
+
+def _wanted(kind: str, schema: Schema) -> str:
+    members = _MEMBERS.get(str(cast("Schema", schema.get("items", {})).get("type")), "")
+    return _KINDS[kind] + members
 
 
 def _as_kind(kind: str, schema: Schema, value: object) -> object | None:
@@ -111,12 +133,19 @@ def _truth(value: object) -> bool | None:
 
 def _list(schema: Schema, value: object) -> list[object] | None:
     found = _parsed(value)
-    if isinstance(found, list):
-        return cast("list[object]", found)
     items = cast("Schema", schema.get("items", {}))
-    if not isinstance(found, str) or items.get("type") != "string":
+    kind = items.get("type")
+    if isinstance(found, list):
+        members = cast("list[object]", found)
+        if not isinstance(kind, str):
+            return members
+        fitted = [_as_kind(kind, items, member) for member in members]
+        return None if None in fitted else cast("list[object]", fitted)
+    if isinstance(found, dict) and kind == "object":
+        return [cast("object", found)]
+    if not isinstance(value, str) or kind != "string":
         return None
-    return [part.strip() for part in found.split(",") if part.strip()]
+    return [part.strip() for part in value.split(",") if part.strip()]
 
 
 def _parsed(value: object) -> object:

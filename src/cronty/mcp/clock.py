@@ -58,7 +58,8 @@ class ClockTools:
             str | None, Field(description="IANA time zone, e.g. Europe/Berlin. Default: the owner's, else UTC.")
         ] = None,
     ) -> Annotated[CallToolResult, CurrentTime]:
-        """The current date and time in a time zone. Call it before reasoning about "today" or "tomorrow"."""
+        """The current date and time in a time zone. Call it before reasoning about "today" or "tomorrow".
+        Example: {"timezone": "Europe/Berlin"}"""
         now, usual = await self._desk.door.clock(self._desk.owner)
         try:
             local = now.astimezone(zone(timezone or usual))

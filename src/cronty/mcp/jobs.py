@@ -17,7 +17,8 @@ from cronty.mcp.when import tidy
 from cronty.scheduler import JobChanges, JobRequest
 from cronty.store.job_store import Filter
 
-TriggerKind = Literal["once", "interval", "cron", "words"]
+# Not a `type` alias: that would become a `$ref`, which not every client follows.
+TriggerType = Literal["once", "interval", "cron", "words"]
 
 JobId = Annotated[str, Field(description="The job's id, as schedule_job or list_jobs gave it.")]
 TriggerConfig = Annotated[
@@ -67,7 +68,7 @@ class JobTools:
         task: Annotated[
             str, Field(description="A registered task (see list_tasks), or notify, prompt, webhook: always there.")
         ],
-        trigger_type: Annotated[TriggerKind, Field(description="Which of the four ways trigger_config says when.")],
+        trigger_type: Annotated[TriggerType, Field(description="Which kind of trigger_config it is.")],
         trigger_config: TriggerConfig,
         args: Annotated[list[Any] | None, Field(description="Positional arguments of the task.")] = None,
         kwargs: Annotated[
@@ -157,7 +158,7 @@ class JobTools:
             int | None, Field(description="Refuse if the job has changed since it had this version.")
         ] = None,
         name: Annotated[str | None, Field(description="A new name.")] = None,
-        trigger_type: Annotated[TriggerKind | None, Field(description="With trigger_config: a new schedule.")] = None,
+        trigger_type: Annotated[TriggerType | None, Field(description="With trigger_config: a new schedule.")] = None,
         trigger_config: Annotated[
             dict[str, Any] | None, Field(description="As in schedule_job, e.g. {'text': 'every day at 9'}.")
         ] = None,

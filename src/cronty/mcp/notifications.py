@@ -1,7 +1,7 @@
 """The notifications dialect (first seed): reminders to a phone."""
 
 import re
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Annotated, Any, Final
 
 from mcp.types import CallToolResult
@@ -22,10 +22,12 @@ from cronty.scheduler import JobRequest
 from cronty.scheduler.agenda import title as title_of
 from cronty.store.job_store import Filter
 from cronty.timing import BadTrigger, Cron, describe, zone
+from cronty.timing.reading import read_moment
 
 MOST_SHOWN: Final = 100
 
-_DELAY: Final = re.compile(r"(?:\d+d)?(?:\d+h)?(?:\d+m)?(?:\d+s)?", re.ASCII)
+_DELAY: Final = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?", re.ASCII)
+_LONGEST_DELAY: Final = timedelta(days=36_525)
 _CLOCK: Final = re.compile(r"\d{1,2}:\d{2}(?::\d{2})?", re.ASCII)
 _MODES: Final = (
     'Give exactly one of: datetime ("2027-01-31T09:00:00+01:00"), time with timezone ("09:00", "Europe/Berlin"), '
@@ -121,7 +123,8 @@ class NotificationTools:
     async def list_scheduled_notifications(
         self, notification_topic: Annotated[str | None, Field(description="Only this topic. Default: all.")] = None
     ) -> Annotated[CallToolResult, Notifications]:
-        """List the reminders (push notifications) that are still to come, one-off and recurring, with their ids."""
+        """List the reminders (push notifications) that are still to come, one-off and recurring, with their ids.
+        Example: {"notification_topic": "ann-phone"}"""
         found: list[Job] = []
         for status in ("pending", "running"):
             wanted = Filter(status, task="notify", topic=notification_topic)
@@ -138,7 +141,8 @@ class NotificationTools:
         return answer(facts)
 
     async def pause_schedule(self, schedule_id: ScheduleId) -> Annotated[CallToolResult, Acted]:
-        """Pause a schedule (reminder, prompt or job): nothing fires until resume_schedule. Repeatable."""
+        """Pause a schedule (reminder, prompt or job): nothing fires until resume_schedule. Repeatable.
+        Example: {"schedule_id": "scd_abc123"}"""
         result = await self._desk.ask(self._desk.door.pause(self._desk.owner, schedule_id))
         if isinstance(result, Err):
             return _failed(schedule_id, result)
@@ -146,7 +150,8 @@ class NotificationTools:
         return answer({"success": True, "schedule_id": schedule_id, "paused": True, "confirmation": confirmation})
 
     async def resume_schedule(self, schedule_id: ScheduleId) -> Annotated[CallToolResult, Acted]:
-        """Resume a paused schedule with its next future time; what came up meanwhile is skipped. Repeatable."""
+        """Resume a paused schedule with its next future time; what came up meanwhile is skipped. Repeatable.
+        Example: {"schedule_id": "scd_abc123"}"""
         result = await self._desk.ask(self._desk.door.resume(self._desk.owner, schedule_id))
         if isinstance(result, Err):
             return _failed(schedule_id, result)
@@ -194,8 +199,10 @@ class NotificationTools:
         given = {name: value for name, value in fields.items() if value is not None}
         try:
             facts = await self._desk.backend.push(message=message, topic=notification_topic, **given)
-        except (PermanentError, RetryAfter) as failed:
+        except PermanentError as failed:
             refuse(_in_our_words(f"Not sent: {failed}"))
+        except RetryAfter as failed:
+            refuse(f"Not sent: {failed} Try again in a minute, or use schedule_notification, which tries three times.")
         confirmation = f"Notification sent to {notification_topic}."
         return answer({"success": True, "id": str(facts.get("id", "")), "confirmation": confirmation})
 
@@ -206,14 +213,15 @@ class NotificationTools:
         said = [name for name, value in (("datetime", moment), ("time", clock), ("delay", delay)) if value is not None]
         if len(said) != 1:
             refuse(f"{'Nothing says when' if not said else 'Said more than once: ' + ' and '.join(said)}. {_MODES}")
+        if date is not None and clock is None:
+            refuse(f'date "{date}" goes only with time, as in "date": "2027-01-31", "time": "09:00"; leave it out.')
         if delay is not None:
-            if not delay.strip() or not _DELAY.fullmatch(delay.strip().lower()):
-                refuse(f'Invalid delay: "{delay}". Use days, hours, minutes, seconds in that order, as in 1d2h30m5s.')
+            _check_delay(delay)
             return f"in {delay.strip().lower()}"
         if clock is not None:
             return await self._local(clock, date, timezone)
         assert moment is not None
-        _check_offset(moment)
+        _check_moment(moment, timezone, (await self._desk.door.clock(self._desk.owner))[0])
         return moment
 
     async def _local(self, clock: str, date: str | None, timezone: str | None) -> str:
@@ -229,9 +237,18 @@ class NotificationTools:
             refuse(str(bad))
         text = f"{date.strip() if date else today}T{clock.strip().zfill(5)}"
         try:
-            datetime.fromisoformat(text)
-        except ValueError:
-            refuse(f'Invalid date or time: "{date or today} {clock}". Use YYYY-MM-DD and HH:MM.')
+            moment = read_moment(text, timezone)
+        except BadTrigger:
+            refuse(
+                f'Invalid date or time: "{date or today} {clock}". Use YYYY-MM-DD and HH:MM, as in 2027-01-31 09:00.'
+            )
+        if moment <= now:
+            here = now.astimezone(zone(timezone))
+            tomorrow = here.date() + timedelta(days=1)
+            refuse(
+                f'"{text.replace("T", " ")}" in {timezone} is past: it is now {here:%Y-%m-%d %H:%M:%S}. '
+                f'For tomorrow give "date": "{tomorrow}".'
+            )
         return text
 
     async def _schedule(
@@ -249,25 +266,48 @@ class NotificationTools:
         request = JobRequest(label or title_of(message), action, kind, config, timezone=timezone)
         result = await self._desk.ask(self._desk.door.schedule(self._desk.owner, request))
         if isinstance(result, Err):
-            refuse(sentence(result))
+            refuse(_in_our_words(sentence(result)))
         return result.value
 
 
 def _in_our_words(flaw: str) -> str:
     """A parameter by the name it has here."""
-    return flaw.replace("topic must be", "notification_topic must be")
+    said = flaw.replace("topic must be", "notification_topic must be")
+    return said.replace("Invalid name:", "Invalid label:").replace("Give the job a name of", "Use")
 
 
-def _check_offset(moment: str) -> None:
+def _check_delay(delay: str) -> None:
+    found = _DELAY.fullmatch(delay.strip().lower())
+    if found is None or not any(found.groups()):
+        refuse(f'Invalid delay: "{delay}". Use days, hours, minutes, seconds in that order, as in 1d2h30m5s.')
+    days, hours, minutes, seconds = (
+        int(amount or 0) if len(amount or "") < 12 else 10**12 for amount in found.groups()
+    )
+    total = ((days * 24 + hours) * 60 + minutes) * 60 + seconds
+    if total == 0:
+        refuse(f'Invalid delay: "{delay}" is no time at all. To send it now use send_push_notification.')
+    if total > _LONGEST_DELAY.total_seconds():
+        refuse(f'Invalid delay: "{delay}" is longer than 100 years. Use a shorter one, as in 1d2h30m5s.')
+
+
+def _check_moment(moment: str, timezone: str | None, now: datetime) -> None:
+    """A moment is the same everywhere, or it is refused: what was meant by 09:00 is not for us to guess."""
     try:
-        naive = datetime.fromisoformat(moment.strip()).utcoffset() is None
+        given = datetime.fromisoformat(moment.strip())
     except ValueError:
-        return  # not ISO 8601: words, or nothing at all; the door says which
-    if naive:
+        if timezone is None:
+            refuse(f'Invalid datetime: "{moment}". {_MODES}')
+        return  # words in a zone; the door reads them, or says why not
+    if given.utcoffset() is None:
+        clock = f"{given:%H:%M}" if ":" in moment else "09:00"
         refuse(
-            f'datetime "{moment}" has no offset, so it could be any of 38 moments. Add one, as in '
-            f'"{moment.strip()}+01:00", or give time, date and timezone instead.'
+            f'datetime "{moment}" has no offset, so it is another moment in every time zone. Give '
+            f'"date": "{given:%Y-%m-%d}", "time": "{clock}" and the user\'s "timezone" instead, or add the offset, '
+            f'as in "{given:%Y-%m-%d}T{clock}:00+01:00" for a winter\'s day in Berlin.'
         )
+    if given <= now:
+        here = now.astimezone(given.tzinfo).replace(microsecond=0).isoformat()
+        refuse(f'datetime "{moment}" is past: it is now {here}. Give a later one, or a delay such as "1h".')
 
 
 def _without_zone(cron: str, timezone: str) -> str:

@@ -1,6 +1,7 @@
 """The many ways models say when: flat or nested, as objects or as text; all become a type and its configuration."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Final, cast
 
 import orjson
@@ -8,9 +9,9 @@ import orjson
 from cronty.mcp.arguments import BadArguments
 
 _UNITS: Final = ("seconds", "minutes", "hours", "days")
-_ONCE: Final = ("run_at", "at", "datetime", "time", "date")
+_ONCE: Final = ("run_at", "at", "datetime", "time", "date", "once")
 _CRON: Final = ("expression", "cron", "cron_expression")
-_WORDS: Final = ("text", "words", "schedule", "every")
+_WORDS: Final = ("text", "words", "schedule", "every", "interval")
 _KEY: Final = {"once": "run_at", "cron": "expression", "words": "text"}
 _ALIASES: Final = {
     **dict.fromkeys(_ONCE, "run_at"),
@@ -18,6 +19,7 @@ _ALIASES: Final = {
     **dict.fromkeys(_WORDS, "text"),
     **{unit[:-1]: unit for unit in _UNITS},
 }
+_ZONES: Final = frozenset({"timezone", "tz", "time_zone"})
 FLAT: Final = frozenset((*_UNITS, "run_at", "expression", "cron", "every"))
 """What may stand beside `trigger_config` instead of inside it."""
 
@@ -37,6 +39,9 @@ def tidy(arguments: Mapping[str, object]) -> dict[str, object]:
     kind = str(kind).strip().lower() if kind is not None else None
     config = _object(config, kind)
     config = _plain({**flat, **config}, kind)
+    for name in _ZONES & config.keys():
+        said = config.pop(name)
+        given = {"timezone": said, **{key: value for key, value in given.items() if value is not None}}
     kind = kind or _guess(config)
     if kind == "interval" and config.keys() == {"text"}:
         kind, config = "words", {"text": _with_every(str(config["text"]))}
@@ -47,9 +52,9 @@ def _object(config: object, kind: str | None) -> dict[str, object]:
     if config is None:
         return {}
     if isinstance(config, str):
-        try:
+        with suppress(orjson.JSONDecodeError):
             config = orjson.loads(config)
-        except orjson.JSONDecodeError:
+        if isinstance(config, str):
             return {_KEY.get(kind or "words", "text"): config}
     if isinstance(config, int | float) and kind == "interval":
         raise BadArguments(f'trigger_config is {config}: of what? Name the unit, as in {{"minutes": {config}}}.')
@@ -63,12 +68,18 @@ def _plain(config: Mapping[str, object], kind: str | None) -> dict[str, object]:
     for name in ("once", "interval", "cron", "words"):
         inner = config.get(name)
         if isinstance(inner, dict) and len(config) == 1:
-            return _plain(cast("dict[str, object]", inner), kind)
+            config = cast("dict[str, object]", inner)
+            break
     plain: dict[str, object] = {}
     for key, value in config.items():
         if value is None or (key in ("type", "trigger_type", "kind") and value == kind):
             continue
+        if key in ("week", "weeks") and isinstance(weeks := _number(value), int | float):
+            plain["days"] = 7 * weeks
+            continue
         name = _ALIASES.get(key, key)
+        if key == "every" and isinstance(value, str):
+            value = _with_every(value)
         plain[name] = _number(value) if name in _UNITS else value
     return plain
 

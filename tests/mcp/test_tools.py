@@ -1,0 +1,152 @@
+"""The tools as clients see them: names, order, schemas, hints; and that reading changes nothing."""
+
+from collections.abc import Iterator
+from typing import Any, cast
+
+import orjson
+import pytest
+from asyncpg import Connection
+from jsonschema import Draft202012Validator
+from mcp import Client
+
+from cronty import Cronty
+from cronty.mcp.desk import Desk
+from cronty.mcp.server import CrontyServer
+from cronty.mcp.tool import Group
+from tests.mcp.caller import Caller, held
+
+JOBS = ["schedule_job", "list_jobs", "cancel_job", "job_status", "edit_job", "run_job_now", "list_runs", "list_tasks"]
+NOTIFICATIONS = [
+    *("schedule_notification", "schedule_cron_notification", "list_scheduled_notifications"),
+    *("pause_schedule", "resume_schedule", "delete_schedule", "send_push_notification"),
+]
+AGENDA = ["schedule", "schedule_list", "schedule_edit", "schedule_cancel"]
+INBOX = ["read_inbox", "acknowledge_inbox"]
+TIME = ["preview_schedule", "get_current_time"]
+
+READ_ONLY = {
+    *("list_jobs", "job_status", "list_runs", "list_tasks", "list_scheduled_notifications"),
+    *("schedule_list", "preview_schedule", "get_current_time"),
+}
+DESTRUCTIVE = {"cancel_job", "edit_job", "delete_schedule", "schedule_edit", "schedule_cancel"}
+REPEATABLE = READ_ONLY | DESTRUCTIVE | {"pause_schedule", "resume_schedule", "acknowledge_inbox"}
+OPEN_WORLD = {"run_job_now", "send_push_notification"}
+
+
+def nodes(schema: object) -> Iterator[dict[str, Any]]:
+    """Every schema within a schema."""
+    if isinstance(schema, list):
+        for member in cast("list[object]", schema):
+            yield from nodes(member)
+    elif isinstance(schema, dict):
+        found = cast("dict[str, Any]", schema)
+        yield found
+        for key, value in found.items():
+            yield from nodes(list(value.values()) if key in ("properties", "$defs") else value)
+
+
+async def test_the_order_is_always_the_same(caller: Caller) -> None:
+    assert list(await caller.tools()) == [*JOBS, *NOTIFICATIONS, *AGENDA, *INBOX, *TIME]
+    again = await caller.client.list_tools(cache_mode="bypass")
+    assert [tool.name for tool in again.tools] == list(await caller.tools())
+    assert again.next_cursor is None
+
+
+async def test_all_four_hints_are_set_on_each_tool(caller: Caller) -> None:
+    for name, tool in (await caller.tools()).items():
+        assert tool.annotations is not None
+        hints = tool.annotations
+        assert hints.read_only_hint is (name in READ_ONLY), name
+        assert hints.destructive_hint is (name in DESTRUCTIVE), name
+        assert hints.idempotent_hint is (name in REPEATABLE), name
+        assert hints.open_world_hint is (name in OPEN_WORLD), name
+        assert tool.title
+
+
+async def test_a_description_says_when_to_use_it_with_an_example(caller: Caller) -> None:
+    for name, tool in (await caller.tools()).items():
+        described = tool.description or ""
+        assert 40 < len(described) < 900, name
+        assert "\n" not in described
+        if tool.input_schema["properties"]:
+            assert "Example: {" in described, name
+            for parameter in tool.input_schema["properties"].values():
+                assert parameter.get("description"), name
+
+
+async def test_an_example_is_what_the_tool_accepts(caller: Caller) -> None:
+    for tool in (await caller.tools()).values():
+        if "Example: " in (tool.description or ""):
+            example = (tool.description or "").rsplit("Example: ", 1)[1]
+            Draft202012Validator(tool.input_schema).validate(orjson.loads(example))  # pyright: ignore[reportUnknownMemberType]
+
+
+async def test_input_schemas_are_slim_and_plain(caller: Caller) -> None:
+    for tool in (await caller.tools()).values():
+        schema = tool.input_schema
+        Draft202012Validator.check_schema(schema)
+        assert schema["type"] == "object"
+        assert schema["additionalProperties"] is False
+        for node in nodes(schema):
+            assert not {"$ref", "$defs", "anyOf", "oneOf", "allOf"} & node.keys(), tool.name
+            assert not isinstance(node.get("title"), str)
+            assert node.get("default", 0) is not None
+            assert node.get("type") != "null"
+
+
+async def test_output_schemas_hold_no_reference_that_cannot_be_followed(caller: Caller) -> None:
+    for tool in (await caller.tools()).values():
+        assert tool.output_schema is not None
+        Draft202012Validator.check_schema(tool.output_schema)
+        assert tool.output_schema["type"] == "object"
+        for node in nodes(tool.output_schema):
+            assert not isinstance(node.get("title"), str)
+            if "$ref" in node:
+                assert node["$ref"].removeprefix("#/$defs/") in tool.output_schema["$defs"]
+
+
+async def test_the_whole_list_costs_few_tokens(caller: Caller) -> None:
+    listed = await caller.client.list_tools()
+    inputs = sum(len(str(tool.input_schema)) + len(tool.description or "") for tool in listed.tools)
+    assert inputs < 24_000  # about 6,000 tokens, which every conversation pays
+
+
+@pytest.mark.parametrize(
+    ("groups", "names"),
+    [
+        (["agenda"], [*AGENDA, *TIME]),
+        (["inbox", "jobs"], [*JOBS, *INBOX, *TIME]),
+        (["notifications"], [*NOTIFICATIONS, *TIME]),
+    ],
+)
+async def test_groups_narrow_what_is_offered(cronty: Cronty, groups: list[Group], names: list[str]) -> None:
+    async with held(Client(CrontyServer(Desk(cronty, lambda: "ann"), groups))) as client:
+        assert [tool.name for tool in (await client.list_tools()).tools] == names
+        refused = await Caller(client).refused("nonsense")
+        assert refused == f"Unknown tool: nonsense. There are: {', '.join(names)}."
+
+
+TABLES = ["jobs", "due", "runs", "queue", "attempts", "audit", "tasks", "workers"]
+
+
+async def photograph(sql: Connection) -> dict[str, list[tuple[object, ...]]]:
+    return {name: [tuple(row) for row in await sql.fetch(f"select * from cronty.{name} order by 1")] for name in TABLES}
+
+
+async def test_reading_changes_nothing(caller: Caller, sql: Connection) -> None:
+    made = await caller.ask("schedule_job", name="n", task="run_backup", hours=1)
+    await caller.say("schedule", at="tomorrow at 9", prompt="look")
+    daily: dict[str, object] = {"cron": "0 9 * * *", "timezone": "UTC"}
+    await caller.ask("schedule_cron_notification", message="m", notification_topic="t", **daily)
+    await caller.ask("run_job_now", job_id=made["job_id"])
+    before = await photograph(sql)
+    arguments: dict[str, dict[str, object]] = {
+        "job_status": {"job_id": made["job_id"]},
+        "list_runs": {"job_id": made["job_id"]},
+        "preview_schedule": {"schedule": "every day at 9"},
+    }
+    for name in READ_ONLY:
+        await caller.ask(name, **arguments.get(name, {}))
+    for uri in ("cron://examples", "timezones://valid", "schedules://t", f"job://{made['job_id']}"):
+        await caller.client.read_resource(uri)
+    assert await photograph(sql) == before

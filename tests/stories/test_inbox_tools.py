@@ -1,0 +1,156 @@
+"""A prompt from its schedule to its verdict, as the agent that reads the inbox sees it."""
+
+import asyncio
+from datetime import datetime, timedelta
+
+import pytest
+
+from tests.mcp.caller import Answer, Caller
+from tests.stories.conftest import Town
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+ITEM = [
+    *("receipt", "prompt", "data", "agent", "job_id", "name", "why", "scheduled_for"),
+    *("attempt", "made_at", "lease_until"),
+]
+
+
+async def fire(caller: Caller, prompt: str = "Look at my pull requests.", **rest: object) -> str:
+    """A prompt whose time has come; its job's id."""
+    job = await caller.ask(
+        "schedule_job", name=prompt, task="prompt", hours=1, kwargs={"prompt": prompt, **rest}, policy={"attempts": 1}
+    )
+    assert "job_id" in job, job
+    await caller.ask("run_job_now", job_id=job["job_id"])
+    return job["job_id"]
+
+
+async def read(caller: Caller, **arguments: object) -> list[Answer]:
+    answer = await caller.ask("read_inbox", wait_seconds=10, **arguments)
+    assert answer["count"] == len(answer["items"])
+    return answer["items"]
+
+
+async def last_run(caller: Caller, job_id: str) -> Answer:
+    return (await caller.ask("list_runs", job_id=job_id))["runs"][0]
+
+
+async def test_a_scheduled_prompt_fires_is_read_and_is_done(caller: Caller) -> None:
+    made = await caller.ask("schedule", at="in 1s", prompt="Look at my pull requests.")
+    [item] = await read(caller)
+    assert list(item) == ITEM
+    assert (item["prompt"], item["agent"], item["data"], item["attempt"]) == (
+        *("Look at my pull requests.", None, None, 1),
+    )
+    assert item["scheduled_for"] == made["task"]["at"]
+    assert item["why"].startswith("planned for ")
+    lease = datetime.fromisoformat(item["lease_until"]) - datetime.fromisoformat(item["scheduled_for"])
+    assert timedelta(minutes=9) < lease < timedelta(minutes=11)
+    answer = await caller.ask("acknowledge_inbox", receipts=[item["receipt"]], report="Two need you.")
+    assert answer == {"acknowledged": [item["receipt"]]}
+    run = await last_run(caller, item["job_id"])
+    assert (run["verdict"], run["result"]) == ("done", {"report": "Two need you."})
+    done = await caller.say("schedule_list", status="completed")
+    assert done.startswith(f"#{made['task']['id']}  ")
+
+
+async def test_a_reader_who_waits_is_woken_by_what_another_process_schedules(empty_town: Town) -> None:
+    waiting = asyncio.create_task(read(empty_town.callers["stdio 2026-07-28"]))
+    await fire(empty_town.callers["http 2025-11-25"])
+    [item] = await waiting
+    assert (item["prompt"], item["why"]) == ("Look at my pull requests.", "asked for at once")
+
+
+async def test_an_empty_inbox_is_an_empty_list(caller: Caller) -> None:
+    assert await caller.ask("read_inbox") == {"items": [], "count": 0}
+
+
+async def test_a_failed_prompt_says_so_on_its_job(caller: Caller) -> None:
+    job_id = await fire(caller)
+    [item] = await read(caller)
+    await caller.ask("acknowledge_inbox", receipts=[item["receipt"]], outcome="failed", report="no access")
+    run = await last_run(caller, job_id)
+    assert (run["verdict"], run["error"]) == ("failed", "no access")
+    assert (await caller.ask("job_status", job_id=job_id))["error"] == "no access"
+
+
+async def test_a_snoozed_prompt_comes_again(caller: Caller) -> None:
+    job_id = await fire(caller)
+    [item] = await read(caller)
+    snoozed = await caller.ask(
+        "acknowledge_inbox", receipts=[item["receipt"]], outcome="snooze", snooze_for="in 1 second"
+    )
+    assert snoozed == {"acknowledged": [item["receipt"]]}
+    [again] = await read(caller)
+    assert (again["job_id"], again["attempt"], again["receipt"] != item["receipt"]) == (job_id, 2, True)
+    assert again["why"].endswith("; handed out 2 times")
+    late = await caller.ask("acknowledge_inbox", receipts=[item["receipt"]])
+    assert (late["acknowledged"], late["refused"]) == ([], [item["receipt"]])
+    assert (await caller.ask("acknowledge_inbox", receipts=[again["receipt"]]))["acknowledged"] == [again["receipt"]]
+
+
+async def test_a_receipt_settles_once(caller: Caller) -> None:
+    await fire(caller)
+    [item] = await read(caller)
+    await caller.ask("acknowledge_inbox", receipts=item["receipt"])
+    assert await caller.ask("acknowledge_inbox", receipts=[item["receipt"], "nonsense"]) == {
+        "acknowledged": [],
+        "refused": [item["receipt"], "nonsense"],
+        "hint": "Those are settled already, were handed out again, or don't exist; read_inbox shows what is open.",
+    }
+
+
+async def test_each_agent_gets_its_own_prompts_and_those_for_anyone(caller: Caller) -> None:
+    await fire(caller, "for Ada", agent="ada", data={"pull_requests": [1, 2]})
+    await fire(caller, "for anyone")
+    seen = [item["prompt"] for item in await read(caller, agent="bob")]
+    assert seen == ["for anyone"]
+    [item] = await read(caller, agent="ada")
+    assert (item["prompt"], item["agent"], item["data"]) == ("for Ada", "ada", {"pull_requests": [1, 2]})
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "error", "hint"),
+    [
+        ("read_inbox", {"wait_seconds": 60}, "Invalid wait_seconds: 60", "Use 0 to 20."),
+        ("read_inbox", {"wait_seconds": 2**53}, "Invalid wait_seconds: 9.0072e+15", "Use 0 to 20."),
+        ("read_inbox", {"limit": 0}, "Invalid limit: 0", "Use a number from 1 to 100."),
+        (
+            "acknowledge_inbox",
+            {"receipts": []},
+            "No receipt was given.",
+            "Pass the receipts that read_inbox gave.",
+        ),
+        (
+            "acknowledge_inbox",
+            {"receipts": ["run_1_1#1"], "outcome": "snooze"},
+            "Until when? snooze_for is missing.",
+            'Give one later moment, as in "1h" or "tomorrow at 9:00".',
+        ),
+        (
+            "acknowledge_inbox",
+            {"receipts": ["run_1_1#1"], "outcome": "snooze", "snooze_for": "blurgh"},
+            "Invalid snooze_for: Invalid time: 'blurgh'",
+            'Give one later moment, as in "1h" or "tomorrow at 9:00".',
+        ),
+        (
+            "acknowledge_inbox",
+            {"receipts": ["run_1_1#1"], "outcome": "snooze", "snooze_for": "2020-01-01"},
+            'Invalid snooze_for: "2020-01-01" is past.',
+            'Give one later moment, as in "1h" or "tomorrow at 9:00".',
+        ),
+    ],
+)
+async def test_what_cannot_be_asked_of_the_inbox(
+    caller: Caller, tool: str, arguments: Answer, error: str, hint: str
+) -> None:
+    assert await caller.ask(tool, **arguments) == {"error": error, "hint": hint}
+
+
+async def test_a_report_with_a_character_that_cannot_be_kept_settles_nothing(caller: Caller) -> None:
+    job_id = await fire(caller)
+    [item] = await read(caller)
+    said = await caller.refused("acknowledge_inbox", receipts=[item["receipt"]], report="nul \0 inside")
+    assert said == "report holds a NUL character or half a surrogate pair, which can't be kept. Leave it out."
+    assert (await last_run(caller, job_id))["verdict"] == "waiting"
