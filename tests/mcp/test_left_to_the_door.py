@@ -1,6 +1,4 @@
-"""Faults beneath the tools, which the tools keep away from callers; each is to be mended in its own room."""
-
-import pytest
+"""What PostgreSQL can't keep is no fault beneath the tools either."""
 
 from cronty import Cronty
 from cronty.jobs.outcome import Failed
@@ -9,18 +7,15 @@ from cronty.store.job_store import Filter
 from tests.conftest import HandClock, Hands
 
 
-@pytest.mark.xfail(strict=True, reason="Scheduler.list_jobs checks name, tag and task for NUL, but not topic")
 async def test_listing_by_a_topic_that_cannot_be_kept_finds_nothing(cronty: Cronty) -> None:
     found = await cronty.scheduler.list_jobs("ann", Filter(topic="a\0"))
     assert isinstance(found, Ok)
 
 
-@pytest.mark.xfail(strict=True, reason="Inbox.read hands any agent name to PostgreSQL, which takes no NUL")
 async def test_reading_for_an_agent_that_cannot_be_kept_finds_nothing(cronty: Cronty) -> None:
     assert await cronty.inbox.read("ann", "a\0") == Ok([])
 
 
-@pytest.mark.xfail(strict=True, reason="Inbox.settle hands any report to PostgreSQL, which takes no NUL")
 async def test_settling_with_a_report_that_cannot_be_kept_is_no_fault(
     cronty: Cronty, worker: Hands, clock: HandClock
 ) -> None:

@@ -15,7 +15,17 @@ from cronty.mcp.server import CrontyServer
 from cronty.mcp.tool import Group
 from tests.mcp.caller import Caller, held
 
-JOBS = ["schedule_job", "list_jobs", "cancel_job", "job_status", "edit_job", "run_job_now", "list_runs", "list_tasks"]
+JOBS = [
+    "schedule_job",
+    "list_jobs",
+    "cancel_job",
+    "job_status",
+    "edit_job",
+    "run_job_now",
+    "list_runs",
+    "redrive_runs",
+    "list_tasks",
+]
 NOTIFICATIONS = [
     *("schedule_notification", "schedule_cron_notification", "list_scheduled_notifications"),
     *("pause_schedule", "resume_schedule", "delete_schedule", "send_push_notification"),
@@ -30,7 +40,7 @@ READ_ONLY = {
 }
 DESTRUCTIVE = {"cancel_job", "edit_job", "delete_schedule", "schedule_edit", "schedule_cancel"}
 REPEATABLE = READ_ONLY | DESTRUCTIVE | {"pause_schedule", "resume_schedule", "acknowledge_inbox"}
-OPEN_WORLD = {"run_job_now", "send_push_notification"}
+OPEN_WORLD = {"run_job_now", "redrive_runs", "send_push_notification"}
 
 
 def nodes(schema: object) -> Iterator[dict[str, Any]]:

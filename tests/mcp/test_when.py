@@ -130,7 +130,7 @@ def test_a_configuration_nested_without_end_is_no_fault() -> None:
 @pytest.mark.parametrize(
     ("sent", "schedule", "first"),
     [
-        ({"trigger_type": "interval", "trigger_config": "PT90M"}, "Every 1 hour 30 minutes", "2027-03-01T09:30:00"),
+        ({"trigger_type": "interval", "trigger_config": "PT90M"}, "Every 90 minutes", "2027-03-01T09:30:00"),
         ({"trigger_type": "interval", "trigger_config": {"every": "2h"}}, "Every 2 hours", "2027-03-01T10:00:00"),
         ({"every": "day at 9:30"}, "At 09:30 every day, UTC", "2027-03-01T09:30:00"),
         ({"trigger_type": "cron", "trigger_config": "@daily"}, "At 00:00 every day, UTC", "2027-03-02T00:00:00"),

@@ -155,7 +155,7 @@ MODES = (
     'or delay ("2h30m").'
 )
 NEAR_BERLIN = (
-    'Unknown time zone: Europe/Berln. Did you mean "Europe/Berlin", "Europe/Dublin", "Europe/London"? '
+    'Unknown time zone: Europe/Berln. Did you mean "Europe/Berlin"? '
     'Use a region name such as "Europe/Berlin" or "America/New_York", or "UTC".'
 )
 

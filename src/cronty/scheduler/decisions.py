@@ -49,6 +49,11 @@ def holdable(text: str) -> bool:
     return "\0" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
 
 
+def kept(text: str) -> str:
+    """A text as it can be kept: cut, and without what PostgreSQL doesn't take."""
+    return text[:10_000].replace("\0", "\ufffd").encode(errors="replace").decode()
+
+
 def refusal(bad: BadTrigger | BadPolicy) -> Err:
     if isinstance(bad, BadTrigger):
         return Err("bad_trigger", bad.message, bad.hint)

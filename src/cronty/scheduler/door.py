@@ -142,7 +142,7 @@ class Scheduler:
             return Err("unknown_status", f"Unknown status: {wanted.status}", f"Use one of: {', '.join(STATUSES)}.")
         if not 1 <= limit <= MOST_LISTED:
             return Err("bad_limit", f"Invalid limit: {limit}", f"Use a number from 1 to {MOST_LISTED}.")
-        if not all(holdable(text) for text in (wanted.name, wanted.tag, wanted.task) if text is not None):
+        if not all(holdable(text) for text in (wanted.name, wanted.tag, wanted.task, wanted.topic) if text is not None):
             return Ok(JobPage([], 0, None))
         place = None
         if cursor is not None and (place := read_cursor(cursor)) is None:

@@ -12,6 +12,7 @@ from cronty.jobs.ids import job_id_text
 from cronty.jobs.outcome import Done, Failed, Snoozed
 from cronty.jobs.result import Err, Ok, Result
 from cronty.jobs.run import read_receipt, receipt
+from cronty.scheduler.decisions import holdable, kept
 from cronty.scheduler.requests import InboxItem
 from cronty.store.database import Row
 from cronty.store.inbox_store import InboxStore, Verdict, prompt_of
@@ -39,6 +40,8 @@ class Inbox:
         if not timedelta(0) <= wait <= LONGEST_WAIT:
             seconds = wait.total_seconds()
             return Err("bad_wait", f"Invalid wait: {seconds:g} s", f"Use 0 to {LONGEST_WAIT.seconds} seconds.")
+        if agent is not None and not holdable(agent):
+            return Ok([])
         give_up = monotonic() + wait.total_seconds()
         while True:
             rows = await self._store.read(owner, agent, limit, LEASE.total_seconds())
@@ -64,7 +67,7 @@ def _verdict(run: tuple[int, datetime, int | None], outcome: Done | Failed | Sno
         case Done(result):
             return Verdict(*run, "done", None, result, None)
         case Failed(error):
-            return Verdict(*run, "failed", None, None, error)
+            return Verdict(*run, "failed", None, None, kept(error))
         case Snoozed(wait):
             return Verdict(*run, "waiting", wait.total_seconds(), None, None)
 
@@ -90,4 +93,4 @@ def _item(row: Row) -> InboxItem:
 
 def result_json(text: str | None) -> str | None:
     """What an agent reports, as a run keeps it."""
-    return None if text is None else orjson.dumps({"report": text[:10_000]}).decode()
+    return None if text is None else orjson.dumps({"report": kept(text)}).decode()
