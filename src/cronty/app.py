@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Self, overload
 
 from cronty.actions.notify import Notify
-from cronty.actions.outbound import Outbound
+from cronty.actions.outbound import Outbound, require_success
 from cronty.actions.prompt import prompt
 from cronty.actions.tasks import Registry
 from cronty.actions.webhook import Webhook
@@ -21,12 +21,14 @@ from cronty.jobs.job import Job
 from cronty.jobs.result import Err, Result
 from cronty.scheduler import JobChanges, JobRequest, Scheduler
 from cronty.scheduler.agenda import NOT_PENDING, Agenda
+from cronty.scheduler.identity import Identity, Provider
 from cronty.scheduler.inbox import Inbox
 from cronty.scheduler.runs import Runs
 from cronty.settings import Settings
 from cronty.store.database import Clock, Database
 from cronty.store.inbox_store import InboxStore
 from cronty.store.job_store import Filter, JobStore
+from cronty.store.key_store import KeyStore
 from cronty.store.local import start_local_server
 from cronty.store.migrate import SchemaOutdated, migrate, pending_migrations
 from cronty.store.run_store import RunStore
@@ -64,6 +66,7 @@ class Cronty:
         self._scheduler: Scheduler | None = None
         self._inbox: Inbox | None = None
         self._runs: Runs | None = None
+        self._identity: Identity | None = None
         self._engine: Engine | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
@@ -106,7 +109,7 @@ class Cronty:
         return self
 
     async def __aexit__(self, *_error: object) -> None:
-        self._scheduler = self._engine = self._inbox = self._runs = None
+        self._scheduler = self._engine = self._inbox = self._runs = self._identity = None
         await self._stack.aclose()
 
     async def _open(self) -> None:
@@ -117,6 +120,7 @@ class Cronty:
         self._scheduler = Scheduler(JobStore(database), self.settings.zone)
         self._inbox = Inbox(InboxStore(database))
         self._runs = Runs(RunStore(database), self._scheduler)
+        self._identity = self._make_identity(KeyStore(database))
         if self.run_jobs:
             hot = await Database(url, clock=self._clock, hot=True).open()
             self._stack.push_async_callback(hot.close)
@@ -205,6 +209,26 @@ class Cronty:
         if self._runs is None:
             raise RuntimeError("Cronty isn't open; use `async with cronty:` or cronty.start() first.")
         return self._runs
+
+    @property
+    def identity(self) -> Identity:
+        """Who is calling: API keys and tokens."""
+        if self._identity is None:
+            raise RuntimeError("Cronty isn't open; use `async with cronty:` or cronty.start() first.")
+        return self._identity
+
+    def _make_identity(self, store: KeyStore) -> Identity:
+        settings = self.settings
+        secret = settings.jwt_secret.get_secret_value() if settings.jwt_secret else None
+        provider = None
+        if settings.oidc_issuer and settings.oidc_jwks_url:
+            provider = Provider(settings.oidc_issuer, settings.oidc_jwks_url, self._fetch)
+        return Identity(store, settings.public_url, secret, provider)
+
+    async def _fetch(self, url: str) -> bytes:
+        answer = await self._outbound.send("GET", url)
+        require_success(answer, url)
+        return answer.body
 
     async def push(self, **fields: Any) -> dict[str, object]:
         """Send a notification at once; the fields are those of the task `notify`."""

@@ -27,6 +27,12 @@ class Settings(BaseSettings):
     drain: float = Field(30.0, ge=0, description="Seconds a stopping worker gives its runs to finish.")
     keep_days: float = Field(90.0, ge=1, description="Days of run history to keep.")
     log_level: str = Field("INFO", description="How much to log, on standard error.")
+    public_url: str = Field(
+        "http://127.0.0.1:8125/mcp", description="Where clients reach this server; tokens must be meant for it."
+    )
+    jwt_secret: SecretStr | None = Field(None, description="Signs our own tokens (`cronty token issue`).")
+    oidc_issuer: str | None = Field(None, description="An identity provider whose tokens are accepted.")
+    oidc_jwks_url: str | None = Field(None, description="Where that provider publishes its keys.")
     ntfy_url: str = Field("https://ntfy.sh", description="The ntfy server that delivers push notifications.")
     ntfy_token: SecretStr | None = Field(None, description="An access token for that server.")
     webhook_secrets: str = Field(

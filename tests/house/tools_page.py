@@ -5,6 +5,7 @@ from typing import Any, cast
 
 from mcp.server.mcpserver.tools import Tool
 
+from cronty.jobs.caller import local_caller
 from cronty.mcp.desk import Desk
 from cronty.mcp.server import all_specs
 from cronty.mcp.tool import Group, make_tool
@@ -31,7 +32,7 @@ TITLES: dict[Group, str] = {
 
 
 def page() -> str:
-    nowhere = Desk(cast("Any", None), lambda: "nobody")
+    nowhere = Desk(cast("Any", None), lambda: local_caller("nobody"))
     parts = [HEAD]
     group: Group | None = None
     for spec in all_specs(nowhere):

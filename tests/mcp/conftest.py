@@ -6,6 +6,7 @@ import pytest
 from mcp import Client
 
 from cronty import Cronty
+from cronty.jobs.caller import local_caller
 from cronty.mcp.desk import Desk
 from cronty.mcp.server import CrontyServer
 from tests.conftest import HandClock, Hands, hands_of
@@ -36,7 +37,7 @@ async def worker(url: str, clock: HandClock, cronty: Cronty) -> AsyncGenerator[H
 async def caller(request: pytest.FixtureRequest, cronty: Cronty, worker: Hands) -> AsyncGenerator[Caller]:
     """A client in the same process, once in each era."""
     assert worker.engine.worker
-    server = CrontyServer(Desk(cronty, lambda: cronty.owner))
+    server = CrontyServer(Desk(cronty, lambda: local_caller(cronty.owner)))
     async with held(Client(server, mode=ERAS[request.param])) as client:
         assert client.protocol_version == request.param
         yield Caller(client)

@@ -7,13 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mcp.server.mcpserver.tools import Tool
 
+from cronty.jobs.caller import local_caller
 from cronty.mcp.arguments import BadArguments, fit
 from cronty.mcp.desk import Desk
 from cronty.mcp.server import all_specs
 from cronty.mcp.tool import make_tool
 from cronty.mcp.when import tidy
 
-TOOLS: dict[str, Tool] = {spec.name: make_tool(spec) for spec in all_specs(Desk(cast("Any", None), lambda: "nobody"))}
+TOOLS: dict[str, Tool] = {
+    spec.name: make_tool(spec) for spec in all_specs(Desk(cast("Any", None), lambda: local_caller("nobody")))
+}
 
 
 def fitted(tool: str, arguments: dict[str, object]) -> dict[str, object]:

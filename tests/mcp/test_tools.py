@@ -10,6 +10,7 @@ from jsonschema import Draft202012Validator
 from mcp import Client
 
 from cronty import Cronty
+from cronty.jobs.caller import local_caller
 from cronty.mcp.desk import Desk
 from cronty.mcp.server import CrontyServer
 from cronty.mcp.tool import Group
@@ -130,7 +131,7 @@ async def test_the_whole_list_costs_few_tokens(caller: Caller) -> None:
     ],
 )
 async def test_groups_narrow_what_is_offered(cronty: Cronty, groups: list[Group], names: list[str]) -> None:
-    async with held(Client(CrontyServer(Desk(cronty, lambda: "ann"), groups))) as client:
+    async with held(Client(CrontyServer(Desk(cronty, lambda: local_caller("ann")), groups))) as client:
         assert [tool.name for tool in (await client.list_tools()).tools] == names
         refused = await Caller(client).refused("nonsense")
         assert refused == f"Unknown tool: nonsense. There are: {', '.join(names)}."

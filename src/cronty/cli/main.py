@@ -64,10 +64,11 @@ def serve(
     host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=1, max=65535, help="The port to listen on.")] = 8125,
     name: Annotated[list[str] | None, typer.Option(help="Another host name clients may call it by.")] = None,
+    auth: Annotated[bool, typer.Option("--auth", help="Ask every caller for a token.")] = False,
 ) -> None:
     """Serve MCP over HTTP at /mcp, with /health and /ready, and run the jobs."""
     set_up_logging(_settings().log_level)
-    extra("cronty.cli.serve", "mcp").serve(target, tools, host, port, name or [])
+    extra("cronty.cli.serve", "mcp").serve(target, tools, host, port, name or [], auth=auth)
 
 
 @app.command("migrate")

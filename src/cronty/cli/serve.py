@@ -14,8 +14,10 @@ from starlette.routing import Mount
 
 from cronty.app import Cronty
 from cronty.cli.loading import load
+from cronty.jobs.caller import local_caller
+from cronty.mcp.auth import Verifier, auth_settings, current_caller
 from cronty.mcp.desk import Desk
-from cronty.mcp.server import GROUPS, CrontyServer
+from cronty.mcp.server import GROUPS, Auth, CrontyServer
 from cronty.mcp.tool import Group
 from cronty.store.database import StoreUnavailable
 from cronty.web.health import health_routes
@@ -26,21 +28,30 @@ def speak(app: str | None, tools: str) -> None:
     asyncio.run(_speak(_cronty(app), _groups(tools)))
 
 
-def serve(app: str | None, tools: str, host: str, port: int, names: Sequence[str]) -> None:
+def serve(app: str | None, tools: str, host: str, port: int, names: Sequence[str], *, auth: bool) -> None:
     """MCP over HTTP, until told to stop. `names`: what else clients may call this server."""
-    if not _is_loopback(host):
+    if not auth and not _is_loopback(host):
         raise typer.BadParameter(
-            f"{host} can be reached by others, and there is no authentication yet: anybody could schedule anything. "
-            "Listen on 127.0.0.1.",
+            f"{host} can be reached by others: without tokens anybody could schedule anything. Add --auth (and make "
+            "tokens with `cronty token`), or listen on 127.0.0.1.",
             param_hint="--host",
         )
-    asgi = http_app(_cronty(app), _groups(tools), [f"{host}:{port}", f"localhost:{port}", *names])
+    hosts = [f"{host}:{port}", f"localhost:{port}", *names]
+    asgi = http_app(_cronty(app), _groups(tools), hosts, auth=auth)
     uvicorn.run(asgi, host=host, port=port, log_config=None, access_log=False)
 
 
-def http_app(cronty: Cronty, groups: Sequence[Group], hosts: Sequence[str]) -> Starlette:
-    """One ASGI application: health, readiness and MCP; the engine runs as long as it does."""
-    server = CrontyServer(Desk(cronty, lambda: cronty.owner), groups)
+def http_app(cronty: Cronty, groups: Sequence[Group], hosts: Sequence[str], *, auth: bool = False) -> Starlette:
+    """One ASGI application: health, readiness and MCP; the engine runs as long as it does.
+
+    Without `auth` everybody who can reach it is the owner of this Cronty.
+    """
+    settings = cronty.settings
+    if auth:
+        verified = Auth(Verifier(lambda: cronty.identity), auth_settings(settings.public_url, settings.oidc_issuer))
+        server = CrontyServer(Desk(cronty, current_caller), groups, verified)
+    else:
+        server = CrontyServer(Desk(cronty, lambda: local_caller(cronty.owner)), groups)
     origins = [f"{scheme}://{host}" for host in hosts for scheme in ("http", "https")]
     security = TransportSecuritySettings(allowed_hosts=list(hosts), allowed_origins=origins)
     mcp_app = server.streamable_http_app(stateless_http=True, json_response=True, transport_security=security)
@@ -63,7 +74,7 @@ def http_app(cronty: Cronty, groups: Sequence[Group], hosts: Sequence[str]) -> S
 async def _speak(cronty: Cronty, groups: Sequence[Group]) -> None:
     """Tools are listed at once, while the database is still being started; the first call waits for it."""
     opening = asyncio.ensure_future(cronty.__aenter__())
-    desk = Desk(cronty, lambda: cronty.owner, lambda: asyncio.shield(opening))
+    desk = Desk(cronty, lambda: local_caller(cronty.owner), lambda: asyncio.shield(opening))
     speaking = asyncio.ensure_future(CrontyServer(desk, groups).run_stdio_async())
     try:
         await asyncio.wait({opening, speaking}, return_when=asyncio.FIRST_COMPLETED)

@@ -34,13 +34,25 @@ class AgendaTools:
 
     def specs(self) -> list[Spec]:
         return [
-            Spec(self.schedule, "Put a prompt on the agenda", "agenda"),
-            Spec(self.schedule_list, "List the agenda", "agenda", read_only=True),
+            Spec(self.schedule, "Put a prompt on the agenda", "agenda", "prompts"),
+            Spec(self.schedule_list, "List the agenda", "agenda", "read", read_only=True),
             Spec(
-                self.schedule_edit, "Change an agenda item", "agenda", destructive=True, idempotent=True, tidy=_any_id
+                self.schedule_edit,
+                "Change an agenda item",
+                "agenda",
+                "prompts",
+                destructive=True,
+                idempotent=True,
+                tidy=_any_id,
             ),
             Spec(
-                self.schedule_cancel, "Cancel an agenda item", "agenda", destructive=True, idempotent=True, tidy=_any_id
+                self.schedule_cancel,
+                "Cancel an agenda item",
+                "agenda",
+                "prompts",
+                destructive=True,
+                idempotent=True,
+                tidy=_any_id,
             ),
         ]
 

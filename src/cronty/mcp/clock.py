@@ -23,8 +23,8 @@ class ClockTools:
 
     def specs(self) -> list[Spec]:
         return [
-            Spec(self.preview_schedule, "Preview a schedule", "time", read_only=True),
-            Spec(self.get_current_time, "What time is it", "time", read_only=True),
+            Spec(self.preview_schedule, "Preview a schedule", "time", "read", read_only=True),
+            Spec(self.get_current_time, "What time is it", "time", "read", read_only=True),
         ]
 
     async def preview_schedule(

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
+from cronty.jobs.caller import Caller
 from cronty.jobs.result import Err, Result
 from cronty.scheduler import Scheduler
 from cronty.scheduler.agenda import Agenda
@@ -35,7 +36,7 @@ class Desk:
     """One per server; `caller` says on whose behalf the current call is made."""
 
     backend: Backend
-    caller: Callable[[], str]
+    caller: Callable[[], Caller]
     ready: Callable[[], Awaitable[object]] = _at_once
     """Returns when the backend is open: tools can be listed before it is."""
 
@@ -49,7 +50,7 @@ class Desk:
 
     @property
     def owner(self) -> str:
-        return self.caller()
+        return self.caller().owner
 
     @property
     def agenda(self) -> Agenda:

@@ -30,8 +30,8 @@ class InboxTools:
 
     def specs(self) -> list[Spec]:
         return [
-            Spec(self.read_inbox, "Read the inbox", "inbox"),
-            Spec(self.acknowledge_inbox, "Settle inbox items", "inbox", idempotent=True),
+            Spec(self.read_inbox, "Read the inbox", "inbox", "prompts"),
+            Spec(self.acknowledge_inbox, "Settle inbox items", "inbox", "prompts", idempotent=True),
         ]
 
     async def read_inbox(

@@ -52,14 +52,14 @@ class JobTools:
     def specs(self) -> list[Spec]:
         return [
             Spec(self.schedule_job, "Schedule a job", "jobs", tidy=tidy),
-            Spec(self.list_jobs, "List jobs", "jobs", read_only=True),
+            Spec(self.list_jobs, "List jobs", "jobs", "read", read_only=True),
             Spec(self.cancel_job, "Cancel a job", "jobs", destructive=True, idempotent=True),
-            Spec(self.job_status, "Look at a job", "jobs", read_only=True),
+            Spec(self.job_status, "Look at a job", "jobs", "read", read_only=True),
             Spec(self.edit_job, "Change a job", "jobs", destructive=True, idempotent=True, tidy=tidy),
-            Spec(self.run_job_now, "Run a job now", "jobs", open_world=True),
-            Spec(self.list_runs, "Why did it run, or not", "jobs", read_only=True),
-            Spec(self.redrive_runs, "Try failed runs again", "jobs", open_world=True),
-            Spec(self.list_tasks, "What can be scheduled", "jobs", read_only=True),
+            Spec(self.run_job_now, "Run a job now", "jobs", "run", open_world=True),
+            Spec(self.list_runs, "Why did it run, or not", "jobs", "read", read_only=True),
+            Spec(self.redrive_runs, "Try failed runs again", "jobs", "run", open_world=True),
+            Spec(self.list_tasks, "What can be scheduled", "jobs", "read", read_only=True),
         ]
 
     async def schedule_job(

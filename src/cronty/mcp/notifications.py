@@ -54,11 +54,11 @@ class NotificationTools:
         return [
             Spec(self.schedule_notification, "Remind once", "notifications"),
             Spec(self.schedule_cron_notification, "Remind again and again", "notifications"),
-            Spec(self.list_scheduled_notifications, "List reminders", "notifications", read_only=True),
+            Spec(self.list_scheduled_notifications, "List reminders", "notifications", "read", read_only=True),
             Spec(self.pause_schedule, "Pause a schedule", "notifications", idempotent=True),
             Spec(self.resume_schedule, "Resume a schedule", "notifications", idempotent=True),
             Spec(self.delete_schedule, "Delete a schedule", "notifications", destructive=True, idempotent=True),
-            Spec(self.send_push_notification, "Notify now", "notifications", open_world=True),
+            Spec(self.send_push_notification, "Notify now", "notifications", "run", open_world=True),
         ]
 
     async def schedule_notification(

@@ -59,6 +59,7 @@ def add_resources(server: MCPServer, desk: Desk) -> None:
 
 
 async def read_topic(desk: Desk, topic: str) -> str:
+    _require_read(desk)
     result = await desk.ask(desk.door.list_jobs(desk.owner, Filter("pending", task="notify", topic=topic), 100))
     if isinstance(result, Err):
         raise ResourceError(sentence(result))
@@ -67,8 +68,14 @@ async def read_topic(desk: Desk, topic: str) -> str:
 
 
 async def read_job(desk: Desk, job_id: str) -> str:
+    _require_read(desk)
     result = await desk.ask(desk.door.show(desk.owner, job_id))
     if isinstance(result, Err):
         raise (ResourceNotFoundError if result.code == "not_found" else ResourceError)(sentence(result))
     runs = await desk.ask(desk.door.list_runs(desk.owner, job_id, limit=10))
     return orjson.dumps(status_answer(result.value, [] if isinstance(runs, Err) else runs.value)).decode()
+
+
+def _require_read(desk: Desk) -> None:
+    if not desk.caller().may("read"):
+        raise ResourceError("This needs the scope read, which the token lacks.")

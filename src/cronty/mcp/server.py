@@ -3,9 +3,10 @@
 import logging
 from collections.abc import Iterable, Sequence
 from importlib.metadata import version
-from typing import Any, Final, get_args
+from typing import Any, Final, NamedTuple, get_args
 
 from mcp.server import MCPServer
+from mcp.server.auth.settings import AuthSettings
 from mcp.server.caching import CacheHint
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
@@ -14,6 +15,7 @@ from mcp.types import CallToolResult, InputRequiredResult, TextContent
 from cronty.mcp.agenda import AgendaTools
 from cronty.mcp.answers import sentence
 from cronty.mcp.arguments import BadArguments, fit
+from cronty.mcp.auth import Verifier
 from cronty.mcp.clock import ClockTools
 from cronty.mcp.desk import AWAY, Desk
 from cronty.mcp.inbox import InboxTools
@@ -37,10 +39,17 @@ _IN_PYTHON: Final = {outside: inside for inside, outside in RENAMED.items()}
 log = logging.getLogger("cronty.mcp")
 
 
+class Auth(NamedTuple):
+    """For a server that asks for tokens: who reads them, and what clients without one are told."""
+
+    verifier: Verifier
+    settings: AuthSettings
+
+
 class CrontyServer(MCPServer[Any]):
     """One server object for stdio and HTTP, for both eras of the protocol."""
 
-    def __init__(self, desk: Desk, groups: Sequence[Group] = GROUPS) -> None:
+    def __init__(self, desk: Desk, groups: Sequence[Group] = GROUPS, auth: Auth | None = None) -> None:
         self._desk = desk
         self._specs = {spec.name: spec for spec in all_specs(desk) if spec.group in {*groups, "time"}}
         tools = [make_tool(spec) for spec in self._specs.values()]
@@ -56,6 +65,8 @@ class CrontyServer(MCPServer[Any]):
             middleware=[watch.middleware],
             cache_hints={"tools/list": CacheHint(ttl_ms=300_000, scope="public")},
             log_level="WARNING",
+            token_verifier=None if auth is None else auth.verifier,
+            auth=None if auth is None else auth.settings,
         )
         add_resources(self, desk)
         add_prompts(self)
@@ -66,6 +77,8 @@ class CrontyServer(MCPServer[Any]):
         spec = self._specs.get(name)
         if spec is None:
             return tool_error(f"Unknown tool: {name}. There are: {', '.join(self._specs)}.")
+        if not self._desk.caller().may(spec.scope):
+            return tool_error(f"{name} needs the scope {spec.scope}, which this token lacks. Ask for a token with it.")
         try:
             given = arguments if spec.tidy is None else spec.tidy(arguments)
             fitted = fit(self._schemas[name], given)

@@ -7,6 +7,8 @@ from typing import Any, Final, Literal, cast
 from mcp.server.mcpserver.tools import Tool
 from mcp.types import ToolAnnotations
 
+from cronty.jobs.caller import Scope
+
 type Group = Literal["jobs", "notifications", "agenda", "inbox", "time"]
 type Tidy = Callable[[Mapping[str, object]], dict[str, object]]
 
@@ -21,6 +23,7 @@ class Spec:
     function: Callable[..., Any]
     title: str
     group: Group
+    scope: Scope = "schedule"
     read_only: bool = False
     destructive: bool = False
     idempotent: bool = False

@@ -14,6 +14,7 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.mcpserver.exceptions import ResourceError
 from mcp.server.subscriptions import ResourceUpdated, ServerEvent
 
+from cronty.jobs.caller import local_caller
 from cronty.mcp.desk import Desk
 from cronty.mcp.resources import read_job, read_topic
 
@@ -81,7 +82,7 @@ class Watch:
 
     async def _look(self, owner: str, uri: str) -> str:
         """The resource as its owner would read it; empty while it can't be read."""
-        desk = Desk(self._desk.backend, lambda: owner)
+        desk = Desk(self._desk.backend, lambda: local_caller(owner))
         kind, _, name = uri.partition("://")
         with suppress(ResourceError):
             if kind == "job":

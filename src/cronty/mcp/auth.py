@@ -1,0 +1,50 @@
+"""Who is calling over HTTP: a bearer token becomes a caller, for every request anew."""
+
+from collections.abc import Callable
+
+from mcp.server.auth.middleware.auth_context import get_access_token
+from mcp.server.auth.provider import AccessToken, TokenVerifier
+from mcp.server.auth.settings import AuthSettings
+from pydantic import AnyHttpUrl
+
+from cronty.jobs.caller import Caller, read_scopes
+from cronty.jobs.result import Err
+from cronty.scheduler.identity import Identity
+
+
+class Verifier(TokenVerifier):
+    """Asks `identity`, which checks signature, issuer, audience and time; the token itself goes no further."""
+
+    def __init__(self, identity: Callable[[], Identity]) -> None:
+        self._identity = identity
+
+    async def verify_token(self, token: str) -> AccessToken | None:
+        result = await self._identity().identify(token)
+        if isinstance(result, Err):
+            return None
+        caller = result.value
+        return AccessToken(
+            token="",
+            client_id=caller.agent or f"key {caller.key_id}" if caller.key_id else caller.owner,
+            scopes=sorted(caller.scopes),
+            subject=caller.owner,
+            claims={"agent": caller.agent, "key_id": caller.key_id},
+        )
+
+
+def current_caller() -> Caller:
+    """The caller of the request being served; there always is one where tokens are required."""
+    token = get_access_token()
+    if token is None or token.subject is None:
+        raise PermissionError("no caller")
+    claims = token.claims or {}
+    return Caller(token.subject, read_scopes(token.scopes), claims.get("agent"), claims.get("key_id"))
+
+
+def auth_settings(public_url: str, issuer: str | None) -> AuthSettings:
+    """What clients are told when they come without a token: whom to ask for one, and for which resource."""
+    return AuthSettings(
+        issuer_url=AnyHttpUrl(issuer or public_url),
+        resource_server_url=AnyHttpUrl(public_url),
+        validate_token_resource=False,  # the audience is checked where the token is read
+    )
