@@ -85,7 +85,8 @@ async def url(migrated_url: str) -> str:
     try:
         await connection.execute(
             "truncate cronty.owners, cronty.jobs, cronty.due, cronty.runs, cronty.queue, cronty.attempts, "
-            "cronty.workers, cronty.stop_requests, cronty.tasks, cronty.tzdata, cronty.audit restart identity"
+            "cronty.workers, cronty.stop_requests, cronty.tasks, cronty.tzdata, cronty.audit, "
+            "cronty.channels restart identity"
         )
     finally:
         await connection.close()
