@@ -9,6 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Self, overload
 
+from cronty.actions.courier import Courier
 from cronty.actions.notify import Notify
 from cronty.actions.outbound import Outbound
 from cronty.actions.prompt import prompt
@@ -21,13 +22,16 @@ from cronty.jobs.job import Job
 from cronty.jobs.result import Err, Result
 from cronty.scheduler import JobChanges, JobRequest, Scheduler
 from cronty.scheduler.agenda import NOT_PENDING, Agenda
+from cronty.scheduler.channels import Channels
 from cronty.scheduler.inbox import Inbox
 from cronty.settings import Settings
+from cronty.store.channel_store import ChannelStore
 from cronty.store.database import Clock, Database
 from cronty.store.inbox_store import InboxStore
 from cronty.store.job_store import Filter, JobStore
 from cronty.store.local import start_local_server
 from cronty.store.migrate import SchemaOutdated, migrate, pending_migrations
+from cronty.store.sealing import Sealer, key_of_folder
 
 type Answer = dict[str, object]
 
@@ -61,6 +65,7 @@ class Cronty:
         self._stack = AsyncExitStack()
         self._scheduler: Scheduler | None = None
         self._inbox: Inbox | None = None
+        self._channels: Channels | None = None
         self._engine: Engine | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
@@ -71,7 +76,8 @@ class Cronty:
         settings = self.settings
         outbound = Outbound(_listed(settings.allowed_hosts))
         token = settings.ntfy_token.get_secret_value() if settings.ntfy_token else None
-        notify = Notify(outbound, settings.ntfy_url, token)
+        self._courier = Courier(outbound, _listed(settings.channel_schemes))
+        notify = Notify(outbound, settings.ntfy_url, token, courier=self._courier, find=self._channel_of_job)
         self.registry.add(notify.notify, "notify")
         self.registry.add(Webhook(outbound, _listed(settings.webhook_secrets)).webhook, "webhook")
         self.registry.declare(prompt)
@@ -103,16 +109,18 @@ class Cronty:
         return self
 
     async def __aexit__(self, *_error: object) -> None:
-        self._scheduler = self._engine = self._inbox = None
+        self._scheduler = self._engine = self._inbox = self._channels = None
         await self._stack.aclose()
 
     async def _open(self) -> None:
         self._stack.push_async_callback(self._outbound.aclose)
+        self._stack.push_async_callback(self._courier.aclose)
         url = await self.open_database()
         database = await Database(url, clock=self._clock).open()
         self._stack.push_async_callback(database.close)
         self._scheduler = Scheduler(JobStore(database), self.settings.zone)
         self._inbox = Inbox(InboxStore(database))
+        self._channels = Channels(ChannelStore(database, self._sealer()), self._courier)
         if self.run_jobs:
             hot = await Database(url, clock=self._clock, hot=True).open()
             self._stack.push_async_callback(hot.close)
@@ -139,6 +147,12 @@ class Cronty:
                 f"The database lacks {len(missing)} migration(s), {missing[0]} first. Run `cronty migrate`."
             )
         return self.settings.database_url
+
+    def _sealer(self) -> Sealer | None:
+        """With the key of the settings; a local installation keeps one of its own."""
+        if self.settings.secret_key is not None:
+            return Sealer.read(self.settings.secret_key.get_secret_value())
+        return Sealer.read(key_of_folder(self.settings.data_dir)) if self.settings.database_url is None else None
 
     def start(self) -> None:
         """Open in a background thread, for programs that aren't async; returns when it is ready."""
@@ -195,9 +209,20 @@ class Cronty:
             raise RuntimeError("Cronty isn't open; use `async with cronty:` or cronty.start() first.")
         return self._inbox
 
-    async def push(self, **fields: Any) -> dict[str, object]:
+    @property
+    def channels(self) -> Channels:
+        """Where reminders go, for any owner."""
+        if self._channels is None:
+            raise RuntimeError("Cronty isn't open; use `async with cronty:` or cronty.start() first.")
+        return self._channels
+
+    async def push(self, owner: str | None = None, /, **fields: Any) -> dict[str, object]:
         """Send a notification at once; the fields are those of the task `notify`."""
-        return await self._notify.notify(**fields)
+        url = await self.channels.url(owner or self.owner, str(fields.get("topic")))
+        return await self._notify.push(url, **fields)
+
+    async def _channel_of_job(self, job_id: int, topic: str) -> str | None:
+        return await self.channels.url_of_job(job_id, topic)
 
     # -- jobs, as the third seed says them ----------------------------------------------------------------------
 

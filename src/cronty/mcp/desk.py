@@ -18,8 +18,8 @@ class Backend(Protocol):
     def scheduler(self) -> Scheduler: ...
     @property
     def inbox(self) -> Inbox: ...
-    async def push(self, **fields: Any) -> dict[str, object]:
-        """Deliver a notification at once."""
+    async def push(self, owner: str, /, **fields: Any) -> dict[str, object]:
+        """Deliver a notification at once, to the owner's channel or to a topic."""
         ...
 
 
