@@ -267,6 +267,24 @@ async def test_a_service_that_drips_is_left_after_the_limit() -> None:
         await asyncio.wait_for(released.wait(), 10)
 
 
+async def test_a_delivery_that_is_given_up_leaves_no_thread_behind() -> None:
+    connected, released = asyncio.Event(), asyncio.Event()
+
+    async def say_nothing(reader: asyncio.StreamReader, _writer: asyncio.StreamWriter) -> None:
+        connected.set()
+        await reader.read()
+        released.set()
+
+    async with listening(say_nothing) as port, courier(f"127.0.0.1:{port}") as post:
+        url = f"mailto://127.0.0.1:{port}?from=a@b.de&to=ann@example.com"
+        delivering = asyncio.create_task(post.deliver(url, MESSAGE))
+        await asyncio.wait_for(connected.wait(), 10)
+        delivering.cancel()
+        await asyncio.wait_for(released.wait(), 3)  # sooner than any time limit of the library's own
+        with pytest.raises(asyncio.CancelledError):
+            await delivering
+
+
 def test_links_go_below_the_message() -> None:
     buttons = [
         {"action": "view", "label": "Open", "url": "https://example.com"},

@@ -93,7 +93,7 @@ async def test_a_reminder_is_mailed(town: Town) -> None:
     await town.remind("ann", "mail", "Stand-up in five minutes")
     await town.minute()
     [(to, mail)] = town.box.mails
-    assert to == ["ann@example.com"]
+    assert (to, mail["subject"]) == (["ann@example.com"], "Stand-up in five minutes")
     body = mail.get_body(("plain", "html"))
     assert body is not None
     assert "Stand-up in five minutes" in body.get_content()

@@ -18,6 +18,7 @@ from cronty.actions.outbound import CallFailed, CallRefused, Outbound
 from cronty.actions.tasks import PermanentError
 
 TIME_LIMIT: Final = 20.0
+MAX_SUBJECT: Final = 80
 MAIL_PORTS: Final = frozenset({25, 465, 587, 2525})
 WEB_PORTS: Final = frozenset({80, 443})
 
@@ -80,11 +81,12 @@ class Relay:
         apprise = await self._apprise()
         crowd = apprise.Apprise(asset=_asset(apprise))
         crowd.add(server)
+        subject = body.strip().partition("\n")[0][:MAX_SUBJECT] if scheme.startswith("mailto") else ""
 
         def deliver() -> bool:
             kind = apprise.NotifyType.WARNING if urgent else apprise.NotifyType.INFO
             form = apprise.NotifyFormat.MARKDOWN if markdown else apprise.NotifyFormat.TEXT
-            return bool(crowd.notify(body=body, title=title, notify_type=kind, body_format=form))
+            return bool(crowd.notify(body=body, title=title or subject, notify_type=kind, body_format=form))
 
         if not await self._inside(Fence(addresses), deliver):
             raise CallFailed(f"The service behind the {scheme} channel didn't take the message.", "undelivered")
@@ -118,8 +120,9 @@ class Relay:
             async with asyncio.timeout(self._time_limit):
                 result = await asyncio.get_running_loop().run_in_executor(self._pool(), fence.run, call)
         except TimeoutError:
-            fence.cut()
             raise CallFailed("The channel's service gave no complete answer in time.", "timeout") from None
+        finally:
+            fence.cut()  # also if we were cancelled: a thread that waits for ever would keep the process from ending
         if fence.refused:
             raise CallRefused("the channel's host", "it led to a place that isn't open to us")
         return result
