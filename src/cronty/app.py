@@ -7,8 +7,9 @@ from contextlib import AsyncExitStack
 from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Self, overload
+from typing import Any, NamedTuple, Self, overload
 
+from cronty.actions.courier import Courier
 from cronty.actions.notify import Notify
 from cronty.actions.outbound import Outbound, require_success
 from cronty.actions.prompt import prompt
@@ -21,10 +22,12 @@ from cronty.jobs.job import Job
 from cronty.jobs.result import Err, Result
 from cronty.scheduler import JobChanges, JobRequest, Scheduler
 from cronty.scheduler.agenda import NOT_PENDING, Agenda
+from cronty.scheduler.channels import Channels
 from cronty.scheduler.identity import Identity, Provider
 from cronty.scheduler.inbox import Inbox
 from cronty.scheduler.runs import Runs
 from cronty.settings import Settings
+from cronty.store.channel_store import ChannelStore
 from cronty.store.database import Clock, Database
 from cronty.store.inbox_store import InboxStore
 from cronty.store.job_store import Filter, JobStore
@@ -32,8 +35,19 @@ from cronty.store.key_store import KeyStore
 from cronty.store.local import start_local_server
 from cronty.store.migrate import SchemaOutdated, migrate, pending_migrations
 from cronty.store.run_store import RunStore
+from cronty.store.sealing import Sealer, key_of_folder
 
 type Answer = dict[str, object]
+
+
+class Doors(NamedTuple):
+    """Everything a caller may ask, open over one database."""
+
+    scheduler: Scheduler
+    inbox: Inbox
+    runs: Runs
+    channels: Channels
+    identity: Identity
 
 
 class Cronty:
@@ -63,10 +77,7 @@ class Cronty:
         self.die_when_stuck = False
         self._clock = clock
         self._stack = AsyncExitStack()
-        self._scheduler: Scheduler | None = None
-        self._inbox: Inbox | None = None
-        self._runs: Runs | None = None
-        self._identity: Identity | None = None
+        self._doors: Doors | None = None
         self._engine: Engine | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
@@ -77,7 +88,8 @@ class Cronty:
         settings = self.settings
         outbound = Outbound(_listed(settings.allowed_hosts))
         token = settings.ntfy_token.get_secret_value() if settings.ntfy_token else None
-        notify = Notify(outbound, settings.ntfy_url, token)
+        self._courier = Courier(outbound, _listed(settings.channel_schemes))
+        notify = Notify(outbound, settings.ntfy_url, token, courier=self._courier, find=self._channel_of_job)
         self.registry.add(notify.notify, "notify")
         self.registry.add(Webhook(outbound, _listed(settings.webhook_secrets)).webhook, "webhook")
         self.registry.declare(prompt)
@@ -109,18 +121,16 @@ class Cronty:
         return self
 
     async def __aexit__(self, *_error: object) -> None:
-        self._scheduler = self._engine = self._inbox = self._runs = self._identity = None
+        self._doors = self._engine = None
         await self._stack.aclose()
 
     async def _open(self) -> None:
         self._stack.push_async_callback(self._outbound.aclose)
+        self._stack.push_async_callback(self._courier.aclose)
         url = await self.open_database()
         database = await Database(url, clock=self._clock).open()
         self._stack.push_async_callback(database.close)
-        self._scheduler = Scheduler(JobStore(database), self.settings.zone)
-        self._inbox = Inbox(InboxStore(database))
-        self._runs = Runs(RunStore(database), self._scheduler)
-        self._identity = self._make_identity(KeyStore(database))
+        self._doors = self._open_doors(database)
         if self.run_jobs:
             hot = await Database(url, clock=self._clock, hot=True).open()
             self._stack.push_async_callback(hot.close)
@@ -147,6 +157,12 @@ class Cronty:
                 f"The database lacks {len(missing)} migration(s), {missing[0]} first. Run `cronty migrate`."
             )
         return self.settings.database_url
+
+    def _sealer(self) -> Sealer | None:
+        """With the key of the settings; a local installation keeps one of its own."""
+        if self.settings.secret_key is not None:
+            return Sealer.read(self.settings.secret_key.get_secret_value())
+        return Sealer.read(key_of_folder(self.settings.data_dir)) if self.settings.database_url is None else None
 
     def start(self) -> None:
         """Open in a background thread, for programs that aren't async; returns when it is ready."""
@@ -189,50 +205,64 @@ class Cronty:
             raise RuntimeError("Cronty isn't started; call cronty.start() first.")
         return asyncio.run_coroutine_threadsafe(call, self._loop).result()
 
-    @property
-    def scheduler(self) -> Scheduler:
-        """The door itself, for any owner."""
-        if self._scheduler is None:
-            raise RuntimeError("Cronty isn't open; use `async with cronty:` or cronty.start() first.")
-        return self._scheduler
-
-    @property
-    def inbox(self) -> Inbox:
-        """The prompts that have fired, for any owner."""
-        if self._inbox is None:
-            raise RuntimeError("Cronty isn't open; use `async with cronty:` or cronty.start() first.")
-        return self._inbox
-
-    @property
-    def runs(self) -> Runs:
-        """Single runs, for any owner: one in full, what failed, and trying that again."""
-        if self._runs is None:
-            raise RuntimeError("Cronty isn't open; use `async with cronty:` or cronty.start() first.")
-        return self._runs
-
-    @property
-    def identity(self) -> Identity:
-        """Who is calling: API keys and tokens."""
-        if self._identity is None:
-            raise RuntimeError("Cronty isn't open; use `async with cronty:` or cronty.start() first.")
-        return self._identity
-
-    def _make_identity(self, store: KeyStore) -> Identity:
+    def _open_doors(self, database: Database) -> Doors:
         settings = self.settings
+        scheduler = Scheduler(JobStore(database), settings.zone)
         secret = settings.jwt_secret.get_secret_value() if settings.jwt_secret else None
         provider = None
         if settings.oidc_issuer and settings.oidc_jwks_url:
             provider = Provider(settings.oidc_issuer, settings.oidc_jwks_url, self._fetch)
-        return Identity(store, settings.public_url, secret, provider)
+        return Doors(
+            scheduler,
+            Inbox(InboxStore(database)),
+            Runs(RunStore(database), scheduler),
+            Channels(ChannelStore(database, self._sealer()), self._courier),
+            Identity(KeyStore(database), settings.public_url, secret, provider),
+        )
 
     async def _fetch(self, url: str) -> bytes:
         answer = await self._outbound.send("GET", url)
         require_success(answer, url)
         return answer.body
 
-    async def push(self, **fields: Any) -> dict[str, object]:
+    @property
+    def _opened(self) -> Doors:
+        if self._doors is None:
+            raise RuntimeError("Cronty isn't open; use `async with cronty:` or cronty.start() first.")
+        return self._doors
+
+    @property
+    def scheduler(self) -> Scheduler:
+        """The door itself, for any owner."""
+        return self._opened.scheduler
+
+    @property
+    def inbox(self) -> Inbox:
+        """The prompts that have fired, for any owner."""
+        return self._opened.inbox
+
+    @property
+    def runs(self) -> Runs:
+        """Single runs, for any owner: one in full, what failed, and trying that again."""
+        return self._opened.runs
+
+    @property
+    def channels(self) -> Channels:
+        """Where reminders go, for any owner."""
+        return self._opened.channels
+
+    @property
+    def identity(self) -> Identity:
+        """Who is calling: API keys and tokens."""
+        return self._opened.identity
+
+    async def push(self, owner: str | None = None, /, **fields: Any) -> dict[str, object]:
         """Send a notification at once; the fields are those of the task `notify`."""
-        return await self._notify.notify(**fields)
+        url = await self.channels.url(owner or self.owner, str(fields.get("topic")))
+        return await self._notify.push(url, **fields)
+
+    async def _channel_of_job(self, job_id: int, topic: str) -> str | None:
+        return await self.channels.url_of_job(job_id, topic)
 
     # -- jobs, as the third seed says them ----------------------------------------------------------------------
 

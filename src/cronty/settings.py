@@ -41,3 +41,12 @@ class Settings(BaseSettings):
     allowed_hosts: str = Field(
         "", description="Private hosts that may be called (`host` or `host:port`, comma-separated), by plain http too."
     )
+    secret_key: SecretStr | None = Field(
+        None,
+        description="What channels are encrypted with (`cronty key` makes one); more after a comma, which only open. "
+        "Unset with the local server: `secret.key` in the data folder.",
+    )
+    channel_schemes: str = Field(
+        "mailto,mailtos,slack,discord,tgram,workflows,pover,gotify,gotifys",
+        description="What a channel may be besides ntfy, as Apprise calls it (`cronty[apprise]`).",
+    )

@@ -1,15 +1,14 @@
 """Push notifications through ntfy: what one may hold, and publishing it."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from re import compile as pattern
-from typing import Annotated, Final, cast
-from urllib.parse import urlsplit
+from typing import Annotated, Any, Final, cast
 
-import orjson
 from pydantic import Field
 
-from cronty.actions.outbound import Answer, CallRejected, Outbound, require_success, untrusted_text
+from cronty.actions.courier import Courier
+from cronty.actions.ntfy import publish
+from cronty.actions.outbound import Outbound
 from cronty.actions.tasks import PermanentError, current_run
 
 MAX_MESSAGE_BYTES: Final = 4096
@@ -18,10 +17,8 @@ MAX_TOPIC: Final = 64
 MAX_TAGS: Final = 20
 MAX_URL: Final = 2048
 MAX_BUTTONS: Final = 3
-MAX_SAID: Final = 200
 
 _TOPIC: Final = pattern(r"[a-z0-9]+(-[a-z0-9]+)*")
-_MESSAGE_ID: Final = pattern(r"[A-Za-z0-9_-]{1,64}")
 _WEB: Final = frozenset({"http", "https"})
 _CLICK: Final = _WEB | {"mailto", "geo", "tel", "ntfy"}
 _BUTTONS: Final[Mapping[str, frozenset[str]]] = {
@@ -33,7 +30,13 @@ _EVERY_BUTTON: Final = frozenset({"action", "label", "clear"})
 
 # The parameters of `notify`, as agents read them.
 Message = Annotated[str, Field(description="The text; at most 4096 bytes.")]
-Topic = Annotated[str, Field(description="Who gets it: lower-case letters and digits with single dashes, at most 64.")]
+Topic = Annotated[
+    str,
+    Field(
+        description="Who gets it, an ntfy topic or the name of a channel: "
+        "lower-case letters and digits with single dashes, at most 64."
+    ),
+]
 Title = Annotated[str | None, Field(description="A line above the message.")]
 Priority = Annotated[Annotated[int, Field(ge=1, le=5)] | None, Field(description="1 silent, 3 usual, 5 urgent.")]
 Tags = Annotated[list[str] | None, Field(description="Labels; emoji names such as 'warning' show as emoji.")]
@@ -48,13 +51,27 @@ Buttons = Annotated[
 ]
 
 
+type Finder = Callable[[int, str], Awaitable[str | None]]
+"""The URL of the channel of that name, of whoever owns the job; None if there never was one."""
+
+
 class Notify:
     """`base_url` is the ntfy server; a private one must also be among the guard's allowed hosts."""
 
-    def __init__(self, outbound: Outbound, base_url: str = "https://ntfy.sh", token: str | None = None) -> None:
+    def __init__(
+        self,
+        outbound: Outbound,
+        base_url: str = "https://ntfy.sh",
+        token: str | None = None,
+        *,
+        courier: Courier | None = None,
+        find: Finder | None = None,
+    ) -> None:
         self._outbound = outbound
         self._url = base_url.rstrip("/") + "/"
         self._token = token
+        self._courier = courier or Courier(outbound)
+        self._find = find
 
     async def notify(
         self,
@@ -70,10 +87,11 @@ class Notify:
         filename: Filename = None,
         actions: Buttons = None,
     ) -> dict[str, object]:
-        """Send a push notification to everybody who listens to an ntfy topic.
+        """Send a notification to a channel of the job's owner, or to everybody who listens to an ntfy topic.
 
-        Use it to reach a person: a reminder, an alert, a result. Returns what ntfy says of it: id, topic, time.
-        If ntfy is busy or unreachable it is tried again; apps that know sequence ids show it once.
+        Use it to reach a person: a reminder, an alert, a result. If there is a channel called `topic` it goes there,
+        else to the ntfy topic. Returns what is known of it: id, topic or channel, time. If the other side is busy or
+        unreachable it is tried again; ntfy apps that know sequence ids show it once.
 
         Example: notify(message="Backup finished", topic="ann-backups", title="Backups", tags=["tada"])
         """
@@ -84,25 +102,25 @@ class Notify:
         }  # fmt: skip
         if flaw := check_notification(**fields):
             raise PermanentError(flaw)
-        body = orjson.dumps({name: value for name, value in fields.items() if value is not None and value is not False})
-        answer = await self._outbound.send("POST", self._url, headers=self._headers(), body=body)
-        host = urlsplit(self._url).hostname or self._url
-        require_success(answer, host, self._said(answer))
-        return _facts(answer, topic, host)
+        return await self._deliver(await self._channel(topic), fields)
 
-    def _headers(self) -> dict[str, str]:
-        headers = {"content-type": "application/json"}
-        if self._token:
-            headers["authorization"] = f"Bearer {self._token}"
-        with suppress(LookupError):  # when somebody tries it out, outside of a run
-            # The same for every attempt: whoever got the first one after all replaces it by the second.
-            headers["x-sequence-id"] = current_run().run_id
-        return headers
+    async def push(self, url: str | None, **fields: Any) -> dict[str, object]:
+        """The same at once, outside of a run; `url` is the channel's, None for the ntfy topic."""
+        if flaw := check_notification(**fields):
+            raise PermanentError(flaw)
+        return await self._deliver(url, fields)
 
-    def _said(self, answer: Answer) -> str:
-        said = _read(answer).get("error")
-        text = said if isinstance(said, str) else ""
-        return untrusted_text(text.replace(self._token, "[token]") if self._token else text, MAX_SAID)
+    async def _channel(self, topic: str) -> str | None:
+        try:
+            job_id = current_run().job_id
+        except LookupError:  # somebody tries it out, outside of a run
+            return None
+        return None if self._find is None else await self._find(job_id, topic)
+
+    async def _deliver(self, url: str | None, fields: Mapping[str, object]) -> dict[str, object]:
+        if url is not None:
+            return await self._courier.deliver(url, fields)
+        return await publish(self._outbound, self._url, self._token, fields)
 
 
 def check_notification(
@@ -213,20 +231,3 @@ def _as_list(value: object) -> Sequence[object] | None:
 def _shown(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 100 else f"{text[:100]}…"
-
-
-def _read(answer: Answer) -> Mapping[str, object]:
-    try:
-        read: object = orjson.loads(answer.body)
-    except orjson.JSONDecodeError:
-        return {}
-    return cast("Mapping[str, object]", read) if isinstance(read, dict) else {}
-
-
-def _facts(answer: Answer, topic: str, host: str) -> dict[str, object]:
-    """What we keep of ntfy's answer, each part only if it looks like what it should be."""
-    read = _read(answer)
-    message_id, time = read.get("id"), read.get("time")
-    if not isinstance(message_id, str) or not _MESSAGE_ID.fullmatch(message_id):
-        raise CallRejected(f"{host!r} answered {answer.status}, but not as ntfy does. Check the address of the server.")
-    return {"id": message_id, "topic": topic, "time": time if type(time) is int else None}

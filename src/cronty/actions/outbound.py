@@ -35,7 +35,9 @@ _URL: Final = pattern(r"([Hh][Tt][Tt][Pp][Ss]?)://([^/?#@]+)([/?#].*)?")
 _ALLOWED: Final = pattern(r"(\[[^\[\]/?#@]+\]|[^:\[\]/?#@]+)(?::([0-9]{1,5}))?")
 
 type Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
-Category = Literal["timeout", "tls", "refused", "dns", "reset", "protocol", "unreachable", "http_429", "http_5xx"]
+Category = Literal[
+    "timeout", "tls", "refused", "dns", "reset", "protocol", "unreachable", "http_429", "http_5xx", "undelivered"
+]
 
 _SENTENCES: Final[Mapping[Category, str]] = {
     "timeout": "there was no complete answer in time",
@@ -53,10 +55,15 @@ class CallRefused(PermanentError):
 
     def __init__(self, host: str, reason: str) -> None:
         super().__init__(f"We don't call {_shown(host)!r}: {reason}.")
+        self.reason = reason
 
 
 class CallRejected(PermanentError):
     """The other side has said no, and trying again can't help."""
+
+
+class CallGone(CallRejected, TargetGone):
+    """The other side has said no, for good."""
 
 
 class CallFailed(RetryAfter):
@@ -122,6 +129,24 @@ class Outbound:
             category = _category(error)
             raise CallFailed(f"Calling {_shown(target.host)!r} failed: {_SENTENCES[category]}.", category) from error
 
+    async def permit(
+        self, host: str, port: int, *, ports: frozenset[int] = _USUAL_PORTS, encrypted: bool = True
+    ) -> Sequence[Address]:
+        """Where somebody else's code may connect to on behalf of an owner; raises as `send` does."""
+        spelled = f"[{host}]" if ":" in host else host
+        parsed, name = _read_host(f"https://{spelled}:{port}/", host)
+        target = self._admit(parsed, name, port, encrypted=encrypted, ports=ports)
+        try:
+            async with asyncio.timeout(self._time_limit):
+                return await self._addresses(target)
+        except OSError as error:
+            category = _category(error)
+            raise CallFailed(f"Calling {_shown(name)!r} failed: {_SENTENCES[category]}.", category) from error
+
+    def allows(self, host: str, port: int) -> bool:
+        """Whether an operator has named this host, which may then be private and be called by plain http."""
+        return (host, port) in self._allowed or ((host, None) in self._allowed and port in _USUAL_PORTS)
+
     async def aclose(self) -> None:
         """Let go of what calls have needed; another call takes it up again."""
         if self._opened is not None:
@@ -150,12 +175,21 @@ class Outbound:
             raise CallRefused(url, "it isn't a plain URL such as https://example.com/path, without user or password")
         parsed, host = _read_host(url, found[2])
         port = {"https": 443, "http": 80}[parsed.scheme] if parsed.port is None else parsed.port
-        allowed = (host, port) in self._allowed or ((host, None) in self._allowed and port in _USUAL_PORTS)
-        if not allowed and parsed.scheme != "https":
+        if parsed.scheme != "https" and not self.allows(host, port):
             raise CallRefused(host, "only https is allowed")
-        if not allowed and port not in _USUAL_PORTS:
-            raise CallRefused(host, f"port {port} isn't allowed, only 443 and 80")
-        return Target(parsed, host, port, allowed)
+        return self._admit(parsed, host, port)
+
+    def _admit(
+        self, url: httpx2.URL, host: str, port: int, *, encrypted: bool = True, ports: frozenset[int] = _USUAL_PORTS
+    ) -> Target:
+        allowed = self.allows(host, port)
+        if not allowed and not encrypted:
+            raise CallRefused(host, "only encrypted connections are allowed")
+        if not allowed and port not in ports:
+            *others, last = sorted(ports, reverse=True)
+            accepted = ", ".join(map(str, others))
+            raise CallRefused(host, f"port {port} isn't allowed, only {accepted} and {last}")
+        return Target(url, host, port, allowed)
 
     async def _addresses(self, target: Target) -> Sequence[Address]:
         """Every address of the host, if all of them are open to us."""
@@ -232,7 +266,7 @@ def require_success(answer: Answer, host: str, said: str = "") -> None:
         wait = retry_after(answer.headers.get("retry-after", ""), datetime.now(UTC))
         raise CallFailed(f"{words}.", "http_429" if answer.status == 429 else "http_5xx", wait)
     if answer.status == 410:
-        raise TargetGone(f"{words}. Gone: the receiver asked not to be called again.")
+        raise CallGone(f"{words}. Gone: the receiver asked not to be called again.")
     if answer.status < 400:
         raise CallRejected(f"{words}. Redirects are not followed: name the URL it ends at.")
     raise CallRejected(f"{words}. Trying again can't help.")

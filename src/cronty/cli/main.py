@@ -1,4 +1,4 @@
-"""The commands: mcp, serve, work, migrate, doctor, next."""
+"""The commands: mcp, serve, work, migrate, doctor, next, channel, key."""
 
 import asyncio
 import signal
@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from cronty.app import Cronty
+from cronty.cli import channel
 from cronty.cli.loading import extra, load, set_up_logging
 from cronty.cli.next import next_slots
 from cronty.settings import Settings
@@ -19,11 +20,14 @@ from cronty.store.database import StoreUnavailable
 from cronty.store.health import Health, look
 from cronty.store.local import NoDatabase, start_local_server
 from cronty.store.migrate import OLDEST_POSTGRES, SchemaOutdated, migrate, pending_migrations
+from cronty.store.sealing import BadKey
 from cronty.timing import tzdata_version
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Durable schedules on PostgreSQL.")
 out = Console(soft_wrap=True)
 app.command("next")(next_slots)
+app.add_typer(channel.app, name="channel")
+app.command("key")(channel.key)
 
 
 @app.callback()
@@ -160,7 +164,7 @@ def main() -> None:
     """The console script; expected faults are said in a line, without a trace."""
     try:
         app()
-    except (StoreUnavailable, SchemaOutdated, NoDatabase) as error:
+    except (StoreUnavailable, SchemaOutdated, NoDatabase, BadKey) as error:
         typer.echo(f"cronty: {error}", err=True)
         sys.exit(2)
     except ValidationError as error:

@@ -22,8 +22,8 @@ class Backend(Protocol):
     def inbox(self) -> Inbox: ...
     @property
     def runs(self) -> Runs: ...
-    async def push(self, **fields: Any) -> dict[str, object]:
-        """Deliver a notification at once."""
+    async def push(self, owner: str, /, **fields: Any) -> dict[str, object]:
+        """Deliver a notification at once, to the owner's channel or to a topic."""
         ...
 
 

@@ -15,11 +15,12 @@ from cronty.jobs.ids import schedule_id_text
 from cronty.jobs.job import Job
 from cronty.jobs.result import Err
 from cronty.mcp.answers import answer, local_text, refuse, sentence
-from cronty.mcp.desk import Desk
+from cronty.mcp.desk import AWAY, Desk
 from cronty.mcp.shapes import Acted, Notifications, Notified, Pushed
 from cronty.mcp.tool import Spec
 from cronty.scheduler import JobRequest
 from cronty.scheduler.agenda import title as title_of
+from cronty.store.database import StoreUnavailable
 from cronty.store.job_store import Filter
 from cronty.timing import BadTrigger, Cron, describe, zone
 from cronty.timing.reading import read_moment
@@ -40,7 +41,10 @@ ScheduleId = Annotated[
 Message = Annotated[str, Field(description="What the notification says.")]
 Topic = Annotated[
     str,
-    Field(description="The ntfy topic it goes to: lowercase letters and digits with single dashes, e.g. ann-phone."),
+    Field(
+        description="Where it goes: the name of a channel the user has set up (e.g. phone), or else an ntfy topic: "
+        "lowercase letters and digits with single dashes, e.g. ann-phone."
+    ),
 ]
 
 
@@ -198,11 +202,13 @@ class NotificationTools:
         fields |= {"icon": icon, "attach": attach, "filename": filename, "actions": actions}
         given = {name: value for name, value in fields.items() if value is not None}
         try:
-            facts = await self._desk.backend.push(message=message, topic=notification_topic, **given)
+            facts = await self._desk.backend.push(self._desk.owner, message=message, topic=notification_topic, **given)
         except PermanentError as failed:
             refuse(_in_our_words(f"Not sent: {failed}"))
         except RetryAfter as failed:
             refuse(f"Not sent: {failed} Try again in a minute, or use schedule_notification, which tries three times.")
+        except StoreUnavailable:
+            refuse(sentence(AWAY))
         confirmation = f"Notification sent to {notification_topic}."
         return answer({"success": True, "id": str(facts.get("id", "")), "confirmation": confirmation})
 

@@ -8,6 +8,7 @@ index attempts_pkey on attempts USING btree (job_id, scheduled_for, attempt)
 index attempts_slot on attempts USING btree (scheduled_for)
 index audit_of_job on audit USING btree (job_id, id)
 index audit_pkey on audit USING btree (id)
+index channels_pkey on channels USING btree (owner_id, name)
 index due_next on due USING btree (next_at) WHERE (next_at IS NOT NULL)
 index due_pkey on due USING btree (job_id)
 index jobs_idempotency on jobs USING btree (owner_id, idempotency_key) WHERE ((idempotency_key IS NOT NULL) AND (deleted_at IS NULL))
@@ -65,6 +66,19 @@ table audit.id bigint not null identity
 table audit.job_id bigint not null
 table audit.owner_id integer not null
 table audit.what text not null
+table channels
+table channels constraint channels_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES cronty.owners(id)
+table channels constraint channels_pkey PRIMARY KEY (owner_id, name)
+table channels constraint removed_means_forgotten CHECK (((sealed IS NULL) = (removed_at IS NOT NULL)))
+table channels constraint sealed_by_a_key CHECK (((sealed IS NULL) = (key_id IS NULL)))
+table channels.created_at timestamp with time zone not null
+table channels.hint text not null
+table channels.key_id text
+table channels.name text not null
+table channels.owner_id integer not null
+table channels.removed_at timestamp with time zone
+table channels.scheme text not null
+table channels.sealed bytea
 table due constraint due_job_id_fkey FOREIGN KEY (job_id) REFERENCES cronty.jobs(id)
 table due constraint due_pkey PRIMARY KEY (job_id)
 table due with (fillfactor=80, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=5000, autovacuum_vacuum_cost_delay=0, autovacuum_analyze_scale_factor=0.1)

@@ -1,0 +1,111 @@
+"""Bringing a message to the URL of a channel: to ntfy by ourselves, to everything else through Apprise."""
+
+from collections.abc import Collection, Mapping
+from datetime import UTC, datetime
+from re import compile as pattern
+from typing import Any, Final, NamedTuple, cast
+from urllib.parse import urlsplit
+
+from cronty.actions.fence import unlogged
+from cronty.actions.ntfy import publish
+from cronty.actions.outbound import MAX_URL, CallFailed, CallRefused, Outbound
+from cronty.actions.relay import Relay
+from cronty.actions.tasks import PermanentError
+
+OUR_OWN: Final = frozenset({"ntfy", "ntfys"})
+
+_SCHEME: Final = pattern(r"([a-z][a-z0-9]{1,19})://.+")
+_NTFY: Final = pattern(r"(ntfys?)://(?:([A-Za-z0-9_-]{1,200})@)?([^@/?#]+)/([-_A-Za-z0-9]{1,64})/?")
+
+
+class Shown(NamedTuple):
+    """What may be shown of a channel's URL."""
+
+    scheme: str
+    hint: str
+
+
+class _Ntfy(NamedTuple):
+    server: str
+    token: str | None
+    topic: str
+
+
+class Courier:
+    """`schemes` are those of Apprise that may be used; ntfy always is."""
+
+    def __init__(self, outbound: Outbound, schemes: Collection[str] = (), **options: Any) -> None:
+        self._outbound = outbound
+        self._relay = Relay(outbound, frozenset(schemes) - OUR_OWN, **options)
+
+    async def check(self, url: str) -> Shown:
+        """Whether it could be a channel; raises `PermanentError` with a sentence, which never holds the URL."""
+        try:
+            return await self._checked(url, self._scheme(url))
+        # A URL that was put together wrongly has something else where its host should be.
+        except CallRefused as refused:
+            raise PermanentError(f"We don't call its host: {refused.reason}.") from None
+        except CallFailed as failed:
+            raise PermanentError(f"Its host can't be reached ({failed.category}).") from None
+
+    async def _checked(self, url: str, scheme: str) -> Shown:
+        if scheme not in OUR_OWN:
+            return Shown(scheme, await self._relay.check(url))
+        server = urlsplit(self._ntfy(url).server)
+        host, secure = server.hostname or "", server.scheme == "https"
+        await self._outbound.permit(host, server.port or (443 if secure else 80), encrypted=secure)
+        return Shown(scheme, f"ntfy at {host}")
+
+    async def deliver(self, url: str, fields: Mapping[str, object]) -> dict[str, object]:
+        """`fields` are those of `notify`, and its topic the channel's name."""
+        if self._scheme(url) in OUR_OWN:
+            ntfy = self._ntfy(url)
+            sent = {**fields, "topic": ntfy.topic}
+            with unlogged():
+                facts = await publish(self._outbound, ntfy.server, ntfy.token, sent, confidential=True)
+            return {"id": facts["id"], "channel": fields["topic"], "time": facts["time"]}
+        await self._relay.send(
+            url,
+            str(fields.get("title") or ""),
+            as_text(fields),
+            markdown=bool(fields.get("markdown")),
+            urgent=cast("int", fields.get("priority") or 3) > 3,
+        )
+        return {"channel": fields["topic"], "time": int(datetime.now(UTC).timestamp())}
+
+    async def aclose(self) -> None:
+        await self._relay.aclose()
+
+    def _scheme(self, url: str) -> str:
+        if len(url) > MAX_URL or not url.isprintable() or " " in url:
+            raise PermanentError(f"A channel's URL is one word of at most {MAX_URL} characters.")
+        found = _SCHEME.fullmatch(url)
+        if not found or found[1] not in self._relay.schemes | OUR_OWN:
+            accepted = ", ".join(sorted(self._relay.schemes | OUR_OWN))
+            raise PermanentError(f"A channel's URL begins with one of these and ://, in lower case: {accepted}.")
+        return found[1]
+
+    def _ntfy(self, url: str) -> _Ntfy:
+        found = _NTFY.fullmatch(url)
+        if not found:
+            raise PermanentError("An ntfy channel is written ntfy://host/topic, or ntfy://token@host/topic.")
+        scheme, token, netloc, topic = found.groups()
+        plain, secure = f"http://{netloc}/", f"https://{netloc}/"
+        if scheme == "ntfy":
+            try:
+                self._outbound.check(plain)  # which is so for a host that an operator has allowed
+            except CallRefused:
+                pass
+            else:
+                return _Ntfy(plain, token, topic)
+        self._outbound.check(secure)
+        return _Ntfy(secure, token, topic)
+
+
+def as_text(fields: Mapping[str, object]) -> str:
+    """The message, and below it the links that other services have no place for."""
+    links = [str(fields[name]) for name in ("click", "attach") if fields.get(name)]
+    for button in cast("list[Mapping[str, object]]", fields.get("actions") or []):
+        if button.get("action") == "view":
+            links.append(f"{button['label']}: {button['url']}")
+    return "\n".join([str(fields["message"]), *([""] if links else []), *links])

@@ -1,0 +1,60 @@
+"""Publishing to an ntfy server."""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from re import compile as pattern
+from typing import Final, cast
+from urllib.parse import urlsplit
+
+import orjson
+
+from cronty.actions.outbound import Answer, CallRejected, Outbound, require_success, untrusted_text
+from cronty.actions.tasks import current_run
+
+MAX_SAID: Final = 200
+
+_MESSAGE_ID: Final = pattern(r"[A-Za-z0-9_-]{1,64}")
+
+
+async def publish(
+    outbound: Outbound, server: str, token: str | None, fields: Mapping[str, object], *, confidential: bool = False
+) -> dict[str, object]:
+    """Post the fields, and answer with what ntfy says of it. `confidential`: nothing in the server's words is kept."""
+    body = orjson.dumps({name: value for name, value in fields.items() if value is not None and value is not False})
+    answer = await outbound.send("POST", server, headers=_headers(token), body=body)
+    host = urlsplit(server).hostname or server
+    require_success(answer, host, "" if confidential else _said(answer, token))
+    return _facts(answer, fields["topic"], host)
+
+
+def _headers(token: str | None) -> dict[str, str]:
+    headers = {"content-type": "application/json"}
+    if token:
+        headers["authorization"] = f"Bearer {token}"
+    with suppress(LookupError):  # when somebody tries it out, outside of a run
+        # The same for every attempt: whoever got the first one after all replaces it by the second.
+        headers["x-sequence-id"] = current_run().run_id
+    return headers
+
+
+def _said(answer: Answer, token: str | None) -> str:
+    said = _read(answer).get("error")
+    text = said if isinstance(said, str) else ""
+    return untrusted_text(text.replace(token, "[token]") if token else text, MAX_SAID)
+
+
+def _read(answer: Answer) -> Mapping[str, object]:
+    try:
+        read: object = orjson.loads(answer.body)
+    except orjson.JSONDecodeError:
+        return {}
+    return cast("Mapping[str, object]", read) if isinstance(read, dict) else {}
+
+
+def _facts(answer: Answer, topic: object, host: str) -> dict[str, object]:
+    """What we keep of ntfy's answer, each part only if it looks like what it should be."""
+    read = _read(answer)
+    message_id, time = read.get("id"), read.get("time")
+    if not isinstance(message_id, str) or not _MESSAGE_ID.fullmatch(message_id):
+        raise CallRejected(f"{host!r} answered {answer.status}, but not as ntfy does. Check the address of the server.")
+    return {"id": message_id, "topic": topic, "time": time if type(time) is int else None}

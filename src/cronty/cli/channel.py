@@ -1,0 +1,98 @@
+"""`cronty channel`: where reminders go; and `cronty key`, what their URLs are encrypted with."""
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from cronty.app import Cronty
+from cronty.jobs.result import Err, Result
+from cronty.scheduler.channels import Channels
+from cronty.store.sealing import new_key
+
+app = typer.Typer(no_args_is_help=True, help="Where reminders go: name a destination once, then send to its name.")
+
+Name = Annotated[str, typer.Argument(help="What you call it, for example phone or team-slack.")]
+Owner = Annotated[str, typer.Option(help="Whose channels.")]
+
+
+@app.command()
+def add(
+    name: Name,
+    url: Annotated[
+        str | None,
+        typer.Argument(help="Where it leads. Left out, it is asked for, and stays out of the shell's history."),
+    ] = None,
+    owner: Owner = "local",
+) -> None:
+    """Name a destination, such as ntfy://ntfy.sh/topic or mailtos://user:password@example.com; replaces an old one."""
+    given = url if url is not None else _asked()
+    saved = _ask(lambda channels: channels.add(owner, name, given))
+    typer.echo(
+        f"{'Replaced' if saved.replaced else 'Added'} {saved.name}: {saved.hint}. Try it: cronty channel test {name}"
+    )
+
+
+@app.command("list")
+def list_channels(owner: Owner = "local") -> None:
+    """Show the names, and what may be shown of where they lead."""
+    found = _ask(lambda channels: channels.list(owner))
+    if not found:
+        typer.echo("There are no channels yet. Add one: cronty channel add phone")
+        return
+    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
+    for title in ("name", "leads to", "since"):
+        table.add_column(title, overflow="fold")
+    for channel in found:
+        table.add_row(channel.name, channel.hint, channel.created_at.strftime("%Y-%m-%d"))
+    Console(highlight=False, markup=False).print(table)
+
+
+@app.command()
+def remove(name: Name, owner: Owner = "local") -> None:
+    """Forget where a name leads; what is still sent to it fails, and goes nowhere else."""
+    _ask(lambda channels: channels.remove(owner, name))
+    typer.echo(f"Removed {name}. Reminders for it will fail until it is added again.")
+
+
+@app.command("test")
+def try_out(name: Name, owner: Owner = "local") -> None:
+    """Send a message there now."""
+    _ask(lambda channels: channels.test(owner, name))
+    typer.echo(f"Sent a message to {name}.")
+
+
+@app.command()
+def reseal() -> None:
+    """Encrypt every channel with the first key of CRONTY_SECRET_KEY; after that the old keys can go."""
+    done = _ask(lambda channels: channels.reseal())
+    typer.echo(f"Encrypted again: {done}. Every channel uses the first key now.")
+
+
+def key() -> None:
+    """Print a new key for CRONTY_SECRET_KEY."""
+    typer.echo(new_key())
+
+
+def _asked() -> str:
+    if sys.stdin.isatty():
+        return str(typer.prompt("URL (not shown)", hide_input=True, err=True))
+    return sys.stdin.readline().strip()
+
+
+def _ask[T](question: Callable[[Channels], Awaitable[Result[T]]]) -> T:
+    """The answer; an `Err` is said in a line, and ends the command."""
+
+    async def open_and_ask() -> Result[T]:
+        async with Cronty(run_jobs=False) as cronty:
+            return await question(cronty.channels)
+
+    answer = asyncio.run(open_and_ask())
+    if isinstance(answer, Err):
+        typer.echo(f"cronty: {answer.message} {answer.hint}".rstrip(), err=True)
+        raise typer.Exit(1)
+    return answer.value

@@ -1,0 +1,100 @@
+"""What an owner may ask about channels: the destinations of reminders, named once; their URLs are never shown."""
+
+from collections.abc import Awaitable
+from re import compile as pattern
+from typing import Final
+
+from cronty.actions.courier import Courier
+from cronty.actions.tasks import PermanentError, RetryAfter
+from cronty.jobs.result import Err, Ok, Result
+from cronty.store.channel_store import MOST_CHANNELS, Channel, ChannelStore, Destination, NoKey
+from cronty.store.sealing import CannotOpen
+
+MAX_NAME: Final = 64
+TEST_MESSAGE: Final = "This is a test from Cronty: the channel works."
+
+_NAME: Final = pattern(r"[a-z0-9]+(-[a-z0-9]+)*")
+
+
+class Channels:
+    """A name that was once a channel's stays one: with its URL gone, messages for it fail and go nowhere else."""
+
+    def __init__(self, store: ChannelStore, courier: Courier) -> None:
+        self._store = store
+        self._courier = courier
+
+    async def add(self, owner: str, name: str, url: str) -> Result[Channel]:
+        """Name a destination; a channel that has the name already is replaced."""
+        if len(name) > MAX_NAME or not _NAME.fullmatch(name):
+            rule = (
+                f"1 to {MAX_NAME} lower-case letters and digits with single dashes between them, such as 'team-slack'"
+            )
+            return Err("bad_name", f"Invalid name of a channel: {name[:80]!r}.", f"Use {rule}.")
+        try:
+            scheme, hint = await self._courier.check(url.strip())
+            saved = await self._store.save(owner, name, url.strip(), scheme, hint)
+        except (PermanentError, RetryAfter) as wrong:
+            return Err("bad_channel", f"Channel {name!r} wasn't saved: {wrong}")
+        except NoKey as missing:
+            return Err("no_key", str(missing))
+        if saved is None:
+            return Err("too_many_channels", f"There are {MOST_CHANNELS} channels already.", "Use one of their names.")
+        return Ok(saved)
+
+    async def list(self, owner: str) -> Result[list[Channel]]:
+        return Ok(await self._store.list(owner))
+
+    async def remove(self, owner: str, name: str) -> Result[None]:
+        """Forget the URL. Messages for the name fail from now on, until it is added again."""
+        return Ok(None) if await self._store.remove(owner, name) else _not_found(name)
+
+    async def test(self, owner: str, name: str) -> Result[dict[str, object]]:
+        """Send a message there now."""
+        try:
+            url = await self.url(owner, name)
+            if url is None:
+                return _not_found(name)
+            return Ok(await self._courier.deliver(url, {"topic": name, "title": "Cronty", "message": TEST_MESSAGE}))
+        except (PermanentError, RetryAfter) as failed:
+            return Err("not_sent", f"Nothing arrived: {failed}")
+
+    async def reseal(self) -> Result[int]:
+        """Encrypt the channels of every owner with the first key; how many were not yet."""
+        try:
+            done, lost = await self._store.reseal()
+        except NoKey as missing:
+            return Err("no_key", str(missing))
+        if lost:
+            return Err(
+                "cannot_open",
+                f"{done} channels are encrypted with the first key now; {lost} can't be opened by any key given.",
+                "Add the key they were made with to CRONTY_SECRET_KEY, after a comma, and repeat.",
+            )
+        return Ok(done)
+
+    async def url(self, owner: str, name: str) -> str | None:
+        """Where a message of this owner goes; None if the name never was a channel. For delivering, not for showing."""
+        return await _url(name, self._store.find(owner, name))
+
+    async def url_of_job(self, job_id: int, name: str) -> str | None:
+        """The same, for the owner of a job."""
+        return await _url(name, self._store.find_of_job(job_id, name))
+
+
+async def _url(name: str, finding: Awaitable[Destination | None]) -> str | None:
+    """Raises `PermanentError` for a channel that can't be used: to go on to a public topic would give it away."""
+    try:
+        found = await finding
+    except NoKey as missing:
+        raise PermanentError(f"Channel {name!r} can't be used. {missing}") from None
+    except CannotOpen as sealed:
+        raise PermanentError(f"Channel {name!r} can't be opened. {sealed}") from None
+    if found is None:
+        return None
+    if found.url is None:
+        raise PermanentError(f"Channel {name!r} was removed. Add it again, or send to another.")
+    return found.url
+
+
+def _not_found(name: str) -> Err:
+    return Err("not_found", f"There is no channel {name[:80]!r}.", "`cronty channel list` shows yours.")

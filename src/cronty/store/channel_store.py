@@ -1,0 +1,103 @@
+"""The channels of owners; their URLs are sealed on the way in and opened on the way out, and never shown."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final, cast
+
+from cronty.store.database import Database, Row
+from cronty.store.sealing import HOW_TO_MAKE_A_KEY, CannotOpen, Sealer
+
+MOST_CHANNELS: Final = 100
+"""Of one owner, removed ones included."""
+
+
+class NoKey(Exception):
+    """There is nothing to seal with, or to open with."""
+
+    def __init__(self) -> None:
+        super().__init__(f"Channels need a key to encrypt their URLs with. {HOW_TO_MAKE_A_KEY}")
+
+
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """What may be shown of a channel."""
+
+    name: str
+    scheme: str
+    hint: str
+    created_at: datetime
+    replaced: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """A name that is, or was, a channel; `url` None if it was removed."""
+
+    name: str
+    url: str | None = field(repr=False)
+
+
+class ChannelStore:
+    """Without a sealer a channel can be listed and removed, but neither added nor used."""
+
+    def __init__(self, database: Database, sealer: Sealer | None) -> None:
+        self._database = database
+        self._sealer = sealer
+
+    async def save(self, owner: str, name: str, url: str, scheme: str, hint: str) -> Channel | None:
+        """Add a channel, or replace the one of that name; None if the owner has too many."""
+        sealer = self._require_sealer()
+        await self._database.change("ensure_owner", owner)
+        owner_id = cast("int", await self._database.value("owner_id", owner))
+        sealed = sealer.seal(url, _place(owner_id, name))
+        row = await self._database.one(
+            "save_channel", owner_id, name, scheme, hint, sealer.key_id, sealed, self._database.moment(), MOST_CHANNELS
+        )
+        return None if row is None else Channel(name, scheme, hint, row["created_at"], bool(row["replaced"]))
+
+    async def list(self, owner: str) -> list[Channel]:
+        return [Channel(**dict(row)) for row in await self._database.fetch("list_channels", owner)]
+
+    async def remove(self, owner: str, name: str) -> bool:
+        """Forget a channel's URL; its name stays taken."""
+        return await self._database.change("remove_channel", owner, name, self._database.moment()) > 0
+
+    async def find(self, owner: str, name: str) -> Destination | None:
+        return self._opened(await self._database.one("find_channel", owner, name))
+
+    async def find_of_job(self, job_id: int, name: str) -> Destination | None:
+        """The channel of that name of whoever owns the job."""
+        return self._opened(await self._database.one("find_channel_of_job", job_id, name))
+
+    async def reseal(self) -> tuple[int, int]:
+        """Seal every owner's channels with the first key; how many were, and how many no key opened."""
+        sealer = self._require_sealer()
+        done = lost = 0
+        for row in await self._database.fetch("channels_of_other_keys", sealer.key_id):
+            place = _place(row["owner_id"], row["name"])
+            try:
+                sealed = sealer.seal(sealer.open(row["sealed"], row["key_id"], place), place)
+            except CannotOpen:
+                lost += 1
+                continue
+            done += await self._database.change(
+                "reseal_channel", row["owner_id"], row["name"], row["sealed"], sealer.key_id, sealed
+            )
+        return done, lost
+
+    def _opened(self, row: Row | None) -> Destination | None:
+        if row is None:
+            return None
+        if row["sealed"] is None:
+            return Destination(row["name"], None)
+        place = _place(row["owner_id"], row["name"])
+        return Destination(row["name"], self._require_sealer().open(row["sealed"], row["key_id"], place))
+
+    def _require_sealer(self) -> Sealer:
+        if self._sealer is None:
+            raise NoKey
+        return self._sealer
+
+
+def _place(owner_id: int, name: str) -> str:
+    return f"cronty channel {owner_id} {name}"

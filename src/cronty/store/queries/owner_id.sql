@@ -1,0 +1,1 @@
+select id from cronty.owners where name = $1

@@ -1,0 +1,99 @@
+"""Secrets at rest: AES-GCM under keys that live outside the database.
+
+What is sealed for one place opens only there: the place is authenticated along with the text, so a row that somebody
+with access to the tables copies to another owner, or to another name, doesn't open.
+"""
+
+import os
+from base64 import b64decode, urlsafe_b64encode
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+from secrets import token_bytes
+from tempfile import NamedTemporaryFile
+from typing import Final, Self
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+KEY_BYTES: Final = 32
+_NONCE_BYTES: Final = 12
+
+HOW_TO_MAKE_A_KEY: Final = (
+    "`cronty key` prints a new one: set it as CRONTY_SECRET_KEY for every process of this installation, "
+    "and keep a copy outside the database."
+)
+
+
+class BadKey(ValueError):
+    """A key that can't be one; its text never holds the key."""
+
+
+class CannotOpen(Exception):
+    """None of the keys opens it, or it was sealed for another place."""
+
+
+class Sealer:
+    """The first key seals, every key opens: give the new and the old one while everything is sealed again."""
+
+    def __init__(self, keys: Sequence[bytes]) -> None:
+        if not keys or any(len(key) != KEY_BYTES for key in keys):
+            raise BadKey(f"A key has {KEY_BYTES} bytes, and there has to be one. {HOW_TO_MAKE_A_KEY}")
+        self._keys: Mapping[str, AESGCM] = {_id_of(key): AESGCM(key) for key in keys}
+        self.key_id = _id_of(keys[0])
+        """Names the key that seals, and says nothing about it."""
+
+    @classmethod
+    def read(cls, text: str) -> Self:
+        """From base64, several with commas between them."""
+        return cls([_read_key(part.strip(), number) for number, part in enumerate(text.split(","), 1)])
+
+    def seal(self, text: str, place: str) -> bytes:
+        nonce = token_bytes(_NONCE_BYTES)
+        return nonce + self._keys[self.key_id].encrypt(nonce, text.encode(), place.encode())
+
+    def open(self, sealed: bytes, key_id: str, place: str) -> str:
+        key = self._keys.get(key_id)
+        if key is None:
+            raise CannotOpen("It was sealed with a key that isn't in CRONTY_SECRET_KEY.")
+        try:
+            return key.decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], place.encode()).decode()
+        except (InvalidTag, ValueError):
+            raise CannotOpen("It was changed, or moved here from somewhere else.") from None
+
+
+def new_key() -> str:
+    """A key for CRONTY_SECRET_KEY."""
+    return urlsafe_b64encode(token_bytes(KEY_BYTES)).decode()
+
+
+def key_of_folder(folder: Path) -> str:
+    """The key in the folder's `secret.key`, made with the first call, for its owner's eyes only."""
+    path = folder / "secret.key"
+    if not path.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        with NamedTemporaryFile("w", dir=folder, prefix=".secret", delete_on_close=False) as fresh:  # mode 0600
+            fresh.write(new_key() + "\n")
+            fresh.flush()
+            os.fsync(fresh.fileno())
+            with suppress(FileExistsError):  # whole or not at all, and the first of several processes wins
+                os.link(fresh.name, path)
+    return path.read_text(encoding="ascii").strip()
+
+
+def _id_of(key: bytes) -> str:
+    return sha256(b"cronty key id\0" + key).hexdigest()[:16]
+
+
+def _read_key(text: str, number: int) -> bytes:
+    try:
+        key = b64decode(text.replace("-", "+").replace("_", "/") + "=" * (-len(text) % 4), validate=True)
+    except ValueError:
+        key = b""
+    if len(key) != KEY_BYTES:
+        raise BadKey(
+            f"Key number {number} of CRONTY_SECRET_KEY must be the base64 of {KEY_BYTES} random bytes. "
+            + HOW_TO_MAKE_A_KEY
+        ) from None
+    return key
