@@ -25,6 +25,7 @@ from chaos.verdict import Figures
 
 APP: Final = '''
 import os
+import time
 from pathlib import Path
 from cronty import Cronty, current_run
 
@@ -36,7 +37,9 @@ def note(file: str, word: str) -> None:
     """Write a word down."""
     with open(file, "a") as opened:
         opened.write(f"{word} {current_run().attempt}\\n")
+    time.sleep(1)  # long enough to be killed in
 '''
+BUSY: Final = "select w.name from cronty.runs r join cronty.workers w on w.id = r.worker where r.state = 'running'"
 MUST_BE_ZERO: Final = (
     "strangers", "lost", "unlabelled_repeats", "prompts_lost", "prompts_repeated", "failed_calls", "unaccounted",
     "late_unsaid", "postgres_left", "memory_left", "restart_failed",
@@ -180,6 +183,13 @@ class Room:
         """Whose PostgreSQL it is, by the environment that it got."""
         return int(psutil.Process(int(self.postmaster()[0])).environ()["SEAT"].rsplit("-", 1)[1])
 
+    async def busy_one(self, patience: float) -> Seat | None:
+        """A client whose server is in the middle of a run, if there is one soon."""
+        if await until(self.url, f"select exists ({BUSY})", patience):
+            names = [str(row[0]) for row in await ask(self.url, BUSY)]
+            return next((seat for seat in self.seats if any(name.endswith(f":{seat.pid}") for name in names)), None)
+        return None
+
     async def close(self) -> None:
         for seat in self.seats:
             with suppress(ProcessLookupError, FileNotFoundError):
@@ -227,7 +237,9 @@ async def kill_some(room: Room, plan: Plan, chance: random.Random) -> bool:
     """kill -9 one after the other, first the one that started PostgreSQL; whether there was such a one."""
     starters = [seat for seat in room.seats if seat.number == room.starter()]
     for number in range(plan.kills):
-        seat = starters[0] if number == 0 and starters else chance.choice(room.seats)
+        seat = (
+            starters[0] if number == 0 and starters else await room.busy_one(plan.seconds) or chance.choice(room.seats)
+        )
         await room.remove(seat).kill()
         if len(room.seats) < 2:
             await room.seat(2)
@@ -327,7 +339,7 @@ async def drive(plan: Plan) -> Figures:
         prompts = await read_all(here.seats[0], accepted["prompts"], plan.patience)
         await until(
             here.url, "select count(*) >= $1 from cronty.runs r join cronty.jobs j on j.id = r.job_id"
-            " where j.task = 'note' and r.state = 'done'", plan.patience, accepted["words"],
+            " where j.task = 'note' and r.finished_at is not null", plan.patience, accepted["words"],
         )  # fmt: skip
         repeated = count_words(here.words)
         unaccounted = (await ask(here.url, "select count(*) from cronty.slots_unaccounted"))[0][0]
