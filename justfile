@@ -19,7 +19,7 @@ types:
 arrows:
     lint-imports --no-logo
 
-# Run the tests; arguments go to pytest.
+# Run the tests; arguments go to pytest: `just test -m 'not npm'` leaves out what needs tools from npm.
 test *args:
     pytest {{ args }}
 

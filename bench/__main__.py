@@ -1,4 +1,4 @@
-"""`python -m bench fires --jobs 1000000 --seconds 20 --rounds 3`, or `lag`, or `idle`; one JSON line per finding."""
+"""`python -m bench fires --jobs 1000000 --seconds 20 --rounds 3`, or lag, idle, mcp; one JSON line per finding."""
 
 import argparse
 import asyncio
@@ -6,9 +6,10 @@ import json
 
 import asyncpg
 
-from bench import fires, lag
+from bench import fires, lag, mcp
 from chaos.postgres import Postgres
 
+MANY = 1_000_000
 SERVER = {"shared_buffers": "1GB", "max_wal_size": "4GB"}
 
 
@@ -22,24 +23,29 @@ async def fresh(server: str, name: str) -> str:
 async def run(asked: argparse.Namespace, postgres: Postgres) -> None:
     match asked.what:
         case "fires":
-            print(json.dumps(await fires.main(postgres.url, asked.jobs, asked.seconds, asked.rounds)))
+            print(json.dumps(await fires.main(postgres.url, asked.jobs or MANY, asked.seconds, asked.rounds)))
         case "lag":
             url = await fresh(postgres.url, "lag")
             for runs in (5_000, 50_000):
                 for _ in range(asked.rounds):
                     print(json.dumps(await lag.burst(url, runs)), flush=True)
             print(json.dumps(await lag.idle(url, 200)), flush=True)
+        case "mcp":
+            url = await fresh(postgres.url, "mcp")
+            for finding in await mcp.main(url, asked.jobs or 10_000, asked.calls, asked.rounds + 2):
+                print(json.dumps(finding), flush=True)
         case _:
             url = await fresh(postgres.url, "idle")
-            print(json.dumps(await lag.idle_minute(url, asked.jobs, postgres.postmaster)), flush=True)
+            print(json.dumps(await lag.idle_minute(url, asked.jobs or MANY, postgres.postmaster)), flush=True)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="bench", description=__doc__)
-    parser.add_argument("what", choices=["fires", "lag", "idle"])
-    parser.add_argument("--jobs", type=int, default=1_000_000)
+    parser.add_argument("what", choices=["fires", "lag", "idle", "mcp"])
+    parser.add_argument("--jobs", type=int, help="how many are stored; a million, or ten thousand for mcp")
     parser.add_argument("--seconds", type=float, default=20)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--calls", type=int, default=300, help="how often each call is made (mcp)")
     asked = parser.parse_args()
     postgres = Postgres(**SERVER)
     postgres.start()

@@ -7,7 +7,7 @@ import sys
 import warnings
 from types import FrameType
 
-from chaos import freeze, kill, poison, sleep
+from chaos import clients, freeze, kill, poison, sleep
 
 EXAMPLES = """
 examples:
@@ -16,6 +16,7 @@ examples:
   python -m chaos freeze --trials 50 --rounds 20
   python -m chaos sleep --jobs 10000
   python -m chaos poison --kind suicide --kind endless
+  python -m chaos clients --clients 8 --jobs 40 --kills 20 --seconds 60
 
 Each one starts a PostgreSQL of its own, prints one line of JSON with all its figures, and exits with 1 if `broken` in
 it names a promise that doesn't hold.
@@ -27,7 +28,9 @@ def read_arguments() -> argparse.Namespace:
         prog="python -m chaos", description="Break things, and see whether Cronty keeps its promises.",
         epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
-    scenarios = parser.add_subparsers(dest="scenario", required=True, metavar="kill | freeze | sleep | poison")
+    scenarios = parser.add_subparsers(
+        dest="scenario", required=True, metavar="kill | freeze | sleep | poison | clients"
+    )
     for_kill = scenarios.add_parser("kill", help="kill -9 workers and PostgreSQL under load", description=kill.__doc__)
     _number(for_kill, "fires", 20_000, "how many slots fall due")
     _number(for_kill, "workers", 4, "how many worker processes")
@@ -52,6 +55,14 @@ def read_arguments() -> argparse.Namespace:
     for_poison.add_argument("--kind", action="append", choices=poison.KINDS, help="only this one; may be repeated")
     _number(for_poison, "bystanders", 60, "runs beside each poison that must be done")
     _number(for_poison, "patience", 40.0, "seconds that each poison may take")
+    for_clients = scenarios.add_parser("clients", help="kill -9 MCP clients", description=clients.__doc__)
+    _number(for_clients, "clients", 8, "how many clients begin at once")
+    _number(for_clients, "jobs", 10, "how many jobs each one makes")
+    _number(for_clients, "kills", 6, "how many of them are killed, one after the other")
+    _number(for_clients, "seconds", 12.0, "over which slots fall due and clients are killed")
+    _number(for_clients, "patience", 60.0, "seconds after that until everything must be settled")
+    _number(for_clients, "lease", 2.0, "seconds without a heartbeat after which a server is given up")
+    _number(for_clients, "seed", 1, "of the random choices")
     return parser.parse_args()
 
 
@@ -69,6 +80,8 @@ def perform(asked: argparse.Namespace) -> dict[str, object]:
             return freeze.run(freeze.Plan(**given))
         case "sleep":
             return sleep.run(sleep.Plan(**given))
+        case "clients":
+            return clients.run(clients.Plan(**given))
         case _:
             return poison.run(poison.Plan(kinds=tuple(asked.kind or poison.KINDS), **given))
 

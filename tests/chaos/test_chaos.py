@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from chaos import freeze, kill, poison, sleep
+from chaos import clients, freeze, kill, poison, sleep
 from chaos.verdict import Figures
 
 
@@ -54,3 +54,11 @@ def test_every_slot_of_an_hour_and_of_a_year_asleep_is_accounted_for() -> None:
 @pytest.mark.parametrize("kind", poison.KINDS)
 def test_a_poisonous_run_gets_its_verdict_and_hurts_nobody(kind: str) -> None:
     keeps_its_promises(poison.run(poison.Plan(kinds=(kind,))))
+
+
+@pytest.mark.timeout(180)
+def test_clients_that_begin_at_once_share_one_database_and_may_be_killed() -> None:
+    figures = clients.run(clients.Plan(clients=8, jobs=4, kills=3, seconds=4))
+    keeps_its_promises(figures)
+    assert figures["starter_killed"]
+    assert figures["words"] + figures["prompts"] == 32

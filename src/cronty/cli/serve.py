@@ -1,8 +1,10 @@
 """`cronty mcp` and `cronty serve`: the MCP server over stdio and over HTTP."""
 
 import asyncio
+import signal
+import sys
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, redirect_stdout
 from ipaddress import ip_address
 from typing import cast
 
@@ -14,6 +16,7 @@ from starlette.routing import Mount
 
 from cronty.app import Cronty
 from cronty.cli.loading import load
+from cronty.cli.stdin import make_stdin_end_when_told
 from cronty.jobs.caller import local_caller
 from cronty.mcp.auth import Verifier, auth_settings, current_caller
 from cronty.mcp.desk import Desk
@@ -25,7 +28,9 @@ from cronty.web.health import health_routes
 
 def speak(app: str | None, tools: str) -> None:
     """MCP over standard input and output, until the client hangs up."""
-    asyncio.run(_speak(_cronty(app), _groups(tools)))
+    with redirect_stdout(sys.stderr):  # whatever the caller's module prints while it is loaded
+        cronty = _cronty(app)
+    asyncio.run(_speak(cronty, _groups(tools)))
 
 
 def serve(app: str | None, tools: str, host: str, port: int, names: Sequence[str], *, auth: bool) -> None:
@@ -36,15 +41,17 @@ def serve(app: str | None, tools: str, host: str, port: int, names: Sequence[str
             "tokens with `cronty token`), or listen on 127.0.0.1.",
             param_hint="--host",
         )
-    hosts = [f"{host}:{port}", f"localhost:{port}", *names]
-    asgi = http_app(_cronty(app), _groups(tools), hosts, auth=auth)
-    uvicorn.run(asgi, host=host, port=port, log_config=None, access_log=False)
+    cronty = _cronty(app)
+    asgi = http_app(cronty, _groups(tools), [f"{host}:{port}", f"localhost:{port}", *names], auth=auth)
+    # A client that listens for changes would hold the server up for ever.
+    config = uvicorn.Config(asgi, host=host, port=port, log_config=None, access_log=False, timeout_graceful_shutdown=5)
+    asyncio.run(_serve(cronty, config))
 
 
 def http_app(cronty: Cronty, groups: Sequence[Group], hosts: Sequence[str], *, auth: bool = False) -> Starlette:
-    """One ASGI application: health, readiness and MCP; the engine runs as long as it does.
+    """One ASGI application over an open Cronty: health, readiness and MCP.
 
-    Without `auth` everybody who can reach it is the owner of this Cronty.
+    Without `auth` everybody who can reach it is the owner of that Cronty.
     """
     settings = cronty.settings
     if auth:
@@ -58,7 +65,7 @@ def http_app(cronty: Cronty, groups: Sequence[Group], hosts: Sequence[str], *, a
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncGenerator[None]:
-        async with cronty, server.session_manager.run():
+        async with server.session_manager.run():
             yield
 
     async def not_ready() -> str | None:
@@ -71,8 +78,23 @@ def http_app(cronty: Cronty, groups: Sequence[Group], hosts: Sequence[str], *, a
     return Starlette(routes=[*health_routes(not_ready), Mount("/", mcp_app)], lifespan=lifespan)
 
 
+async def _serve(cronty: Cronty, config: uvicorn.Config) -> None:
+    """Opened before there is a server, so that a database that is away is said in a line and not in a trace."""
+    server = uvicorn.Server(config)
+    loop = asyncio.get_running_loop()
+    for told in (signal.SIGTERM, signal.SIGINT):
+        # The server raises the signal again when it is done; somebody has to take it.
+        loop.add_signal_handler(told, setattr, server, "should_exit", True)
+    async with cronty:
+        await server.serve()
+
+
 async def _speak(cronty: Cronty, groups: Sequence[Group]) -> None:
     """Tools are listed at once, while the database is still being started; the first call waits for it."""
+    hang_up = make_stdin_end_when_told()
+    loop = asyncio.get_running_loop()
+    for told in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(told, hang_up)
     opening = asyncio.ensure_future(cronty.__aenter__())
     desk = Desk(cronty, lambda: local_caller(cronty.owner), lambda: asyncio.shield(opening))
     speaking = asyncio.ensure_future(CrontyServer(desk, groups).run_stdio_async())
@@ -81,8 +103,9 @@ async def _speak(cronty: Cronty, groups: Sequence[Group]) -> None:
         await opening  # if that failed there is nothing to speak about
         await speaking
     finally:
-        speaking.cancel()
-        if opening.done() and opening.exception() is None:
+        hang_up()
+        await asyncio.wait({opening, speaking})
+        if opening.exception() is None:
             await cronty.__aexit__()
 
 

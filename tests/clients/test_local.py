@@ -1,0 +1,201 @@
+"""The PostgreSQL that all processes of a user share: whoever is killed, whatever is left lying about."""
+
+import asyncio
+import os
+import signal
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import asyncpg
+import psutil
+import pytest
+
+from cronty.store.local import NoDatabase, start_local_server
+from tests.clients.serving import environment
+
+USER = """
+import sys
+from pathlib import Path
+from cronty.store.local import start_local_server
+print(start_local_server(Path(sys.argv[1])), flush=True)
+sys.stdin.read()
+"""
+
+
+class User:
+    """A process that uses the server until it is told to leave or killed."""
+
+    def __init__(self, folder: Path, **foreign: str) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", USER, str(folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            env=environment() | foreign,
+        )  # fmt: skip
+
+    def url(self) -> str:
+        assert self.process.stdout is not None
+        return self.process.stdout.readline().strip()
+
+    def leave(self) -> None:
+        self.process.communicate(timeout=40)
+        assert self.process.returncode == 0
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.communicate()
+
+
+@pytest.fixture
+def user() -> Generator[Callable[..., User]]:
+    made: list[tuple[User, Path]] = []
+
+    def use(folder: Path, **foreign: str) -> User:
+        made.append((User(folder, **foreign), folder))
+        return made[-1][0]
+
+    yield use
+    for one, folder in made:
+        if one.process.poll() is None:
+            one.kill()
+        for pid in servers(folder):
+            os.kill(pid, signal.SIGKILL)
+
+
+def servers(folder: Path) -> list[int]:
+    """Living PostgreSQL servers on this folder."""
+    found: list[int] = []
+    for process in psutil.process_iter():
+        try:
+            if process.name() == "postgres" and str(folder / "postgres") in process.cmdline():
+                found.append(process.pid)
+        except psutil.Error:
+            continue
+    return found
+
+
+def wait_until(good: Callable[[], object], seconds: float = 20) -> None:
+    ends = time.monotonic() + seconds
+    while not good():
+        assert time.monotonic() < ends
+        time.sleep(0.005)
+
+
+def answers(url: str) -> bool:
+    """Whether it does, and knows letters beyond ASCII."""
+
+    async def look() -> bool:
+        connection = await asyncpg.connect(url)
+        try:
+            return await connection.fetchval("select lower('Ä') = 'ä'")
+        finally:
+            await connection.close()
+
+    return asyncio.run(look())
+
+
+@contextmanager
+def inhabited(folder: Path) -> Generator[str]:
+    """The server, used from this process and left at the end."""
+    one = User(folder)
+    try:
+        yield one.url()
+    finally:
+        one.leave()
+
+
+def test_who_started_it_may_be_killed_and_the_last_one_stops_it(user: Callable[..., User], tmp_path: Path) -> None:
+    starter = user(tmp_path)
+    url = starter.url()
+    others = [user(tmp_path), user(tmp_path)]
+    assert {other.url() for other in others} == {url}
+    [server] = servers(tmp_path)
+    starter.kill()
+    others[0].kill()
+    assert servers(tmp_path) == [server]
+    assert answers(url)
+    others[1].leave()
+    assert servers(tmp_path) == []
+    assert not (tmp_path / "postgres/postmaster.pid").exists()
+
+
+def test_a_start_that_is_cut_off_leaves_a_folder_that_can_be_used(user: Callable[..., User], tmp_path: Path) -> None:
+    first = user(tmp_path)
+    wait_until(lambda: list(tmp_path.glob("postgres*/PG_VERSION")))
+    first.kill()
+    second = user(tmp_path)
+    assert answers(second.url())
+    second.leave()
+    assert [path.name for path in tmp_path.glob("postgres*")] == ["postgres"]
+
+
+def test_settings_meant_for_another_server_and_spaces_in_its_path_do_no_harm(
+    user: Callable[..., User], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "Application Support's"
+    foreign = {"PGPORT": "6543", "PGDATA": "/nowhere", "PGOPTIONS": "-c nonsense=1", "PGHOST": "example.org"}
+    foreign |= {"PGDATABASE": "other", "PGUSER": "other", "LC_ALL": "xx_YY", "PGSSLMODE": "require"}
+    one = user(folder, **foreign)
+    url = one.url()
+    for name in ("PGPORT", "PGDATABASE", "PGUSER", "PGSSLMODE"):
+        monkeypatch.setenv(name, foreign[name])
+    assert answers(url)
+    one.leave()
+
+
+def test_a_number_that_another_process_got_since_is_not_taken_for_the_server(
+    user: Callable[..., User], tmp_path: Path
+) -> None:
+    with inhabited(tmp_path):
+        said = (tmp_path / "postgres/postmaster.pid").read_text().splitlines()
+    left = "\n".join([str(os.getpid()), *said[1:]]) + "\n"  # as after a crash of the machine
+    (tmp_path / "postgres/postmaster.pid").write_text(left)
+    (tmp_path / "postgres/.s.PGSQL.5432.lock").write_text(left)
+    after = user(tmp_path)
+    assert answers(after.url())
+    after.leave()
+
+
+def test_a_server_that_was_killed_comes_back_with_the_next_user(user: Callable[..., User], tmp_path: Path) -> None:
+    first = user(tmp_path)
+    first.url()
+    for pid in servers(tmp_path):
+        os.kill(pid, signal.SIGKILL)
+    first.kill()
+    second = user(tmp_path)
+    assert answers(second.url())
+    second.leave()
+
+
+def test_a_path_too_long_for_a_socket_gets_one_that_nobody_else_can_reach(
+    user: Callable[..., User], tmp_path: Path
+) -> None:
+    folder = tmp_path / ("long" * 30)
+    one = user(folder)
+    url = one.url()
+    assert answers(url)
+    [place] = parse_qs(urlsplit(url).query)["host"]
+    assert stat.S_IMODE(Path(place).stat().st_mode) == 0o700
+    one.leave()
+    Path(place).rmdir()
+
+
+def test_why_it_does_not_start_is_said_in_a_line(tmp_path: Path) -> None:
+    with inhabited(tmp_path):
+        pass
+    with open(tmp_path / "postgres/postgresql.conf", "a") as settings:
+        settings.write("nonsense = 1\n")
+    with pytest.raises(NoDatabase, match=r"doesn't start: .*FATAL: .*contains errors") as refused:
+        start_local_server(tmp_path)
+    assert len(str(refused.value).splitlines()) == 1
+
+
+def test_a_folder_of_another_version_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "postgres").mkdir()
+    (tmp_path / "postgres/PG_VERSION").write_text("16\n")
+    with pytest.raises(NoDatabase, match="was made by PostgreSQL 16, and this is 18"):
+        start_local_server(tmp_path)
