@@ -1,14 +1,12 @@
 """Moments and spans of time in the words of a caller."""
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 
 from cronty.jobs.result import Err, Ok, Result
 from cronty.mcp.desk import Desk
 from cronty.timing import BadTrigger
 from cronty.timing.reading import read_moment
-
-_DATE_LENGTH = len("2027-01-31")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +29,17 @@ async def read_span(desk: Desk, since: str | None, until: str | None) -> Result[
 
 
 def _moment(text: str | None, zone_name: str, *, last: bool) -> datetime | None:
+    """The first instant that the text means, or the last one; beyond the calendar there is no bound."""
     if text is None:
         return None
-    moment = read_moment(text, zone_name)
-    if not last or len(text.strip()) != _DATE_LENGTH:
-        return moment
-    next_day = datetime.fromisoformat(text.strip()) + timedelta(days=1)
-    return read_moment(next_day, zone_name) - timedelta(microseconds=1)
+    try:
+        day = date.fromisoformat(text.strip()) if last else None
+    except ValueError:
+        day = None
+    try:
+        if day is None:
+            return read_moment(text.strip(), zone_name).astimezone(UTC)
+        midnight = datetime.combine(day, time()) + timedelta(days=1)
+        return read_moment(midnight, zone_name).astimezone(UTC) - timedelta(microseconds=1)
+    except OverflowError:
+        return None
