@@ -22,6 +22,12 @@ async def test_a_range_may_be_as_wide_as_the_calendar(caller: Caller, tool: str,
     assert answer.get("total", answer.get("count")) == 1
 
 
+async def test_a_range_beyond_the_calendar_is_empty(caller: Caller) -> None:
+    await caller.ask("schedule", at="in 1h", prompt="look")
+    assert (await caller.ask("schedule_list", **{"from": "9999-12-31T23:59:59-12:00"}))["count"] == 0
+    assert (await caller.ask("schedule_list", to="0001-01-01T00:00:00+14:00"))["count"] == 0
+
+
 @pytest.mark.parametrize("day", ["2027-03-02", "20270302", "2027-W09-2"])
 async def test_a_date_alone_means_the_whole_day_however_it_is_written(caller: Caller, day: str) -> None:
     await caller.ask("schedule", at="2027-03-02T23:30:00Z", prompt="look")

@@ -2,11 +2,15 @@
 
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
+from typing import Final
 
 from cronty.jobs.result import Err, Ok, Result
 from cronty.mcp.desk import Desk
 from cronty.timing import BadTrigger
 from cronty.timing.reading import read_moment
+
+_FIRST: Final = datetime.min.replace(tzinfo=UTC)
+_LAST: Final = datetime.max.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +33,7 @@ async def read_span(desk: Desk, since: str | None, until: str | None) -> Result[
 
 
 def _moment(text: str | None, zone_name: str, *, last: bool) -> datetime | None:
-    """The first instant that the text means, or the last one; beyond the calendar there is no bound."""
+    """The first instant that the text means, or the last one; beyond the calendar it is the calendar's own end."""
     if text is None:
         return None
     try:
@@ -42,4 +46,4 @@ def _moment(text: str | None, zone_name: str, *, last: bool) -> datetime | None:
         midnight = datetime.combine(day, time()) + timedelta(days=1)
         return read_moment(midnight, zone_name).astimezone(UTC) - timedelta(microseconds=1)
     except OverflowError:
-        return None
+        return _FIRST if text.strip().startswith("0") else _LAST
