@@ -30,15 +30,15 @@ def test_an_address_that_others_can_reach_is_refused_with_the_reason() -> None:
     said = say("serve", "--host", "0.0.0.0", database_url=NOWHERE)
     assert said.returncode == 2
     text = " ".join(said.stderr.replace("│", " ").split())
-    assert "0.0.0.0 can be reached by others, and there is no authentication yet" in text
-    assert "Listen on 127.0.0.1." in text
+    assert "0.0.0.0 can be reached by others: without tokens anybody could schedule anything" in text
+    assert "or listen on 127.0.0.1." in text
     assert said.stdout == ""
 
 
 @pytest.mark.parametrize("host", ["192.168.1.5", "::", "example.org", ""])
 def test_any_other_address_that_others_can_reach_is_refused(host: str) -> None:
     with pytest.raises(typer.BadParameter, match="can be reached by others"):
-        serve(None, "jobs", host, free_port(), [])
+        serve(None, "jobs", host, free_port(), [], auth=False)
 
 
 def test_a_host_name_that_is_not_ours_is_misdirected(served: Served) -> None:

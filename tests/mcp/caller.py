@@ -22,6 +22,7 @@ class Caller:
     def __init__(self, client: Client) -> None:
         self.client = client
         self._tools: dict[str, Tool] = {}
+        self._validators: dict[str, Draft202012Validator] = {}
 
     async def tools(self) -> dict[str, Tool]:
         if not self._tools:
@@ -31,10 +32,11 @@ class Caller:
     async def raw(self, tool: str, /, **arguments: object) -> CallToolResult:
         result = await self.client.call_tool(tool, arguments)
         if not result.is_error:
-            published = (await self.tools())[tool].output_schema
-            assert published is not None
-            Draft202012Validator.check_schema(published)
-            Draft202012Validator(published).validate(result.structured_content)  # pyright: ignore[reportUnknownMemberType]
+            if tool not in self._validators:
+                published = (await self.tools())[tool].output_schema
+                assert published is not None
+                self._validators[tool] = Draft202012Validator(published)
+            self._validators[tool].validate(result.structured_content)  # pyright: ignore[reportUnknownMemberType]
         return result
 
     async def ask(self, tool: str, /, **arguments: object) -> Answer:

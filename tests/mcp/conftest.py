@@ -1,6 +1,7 @@
 """The server in this process, with its clock in the hand, and clients of both eras."""
 
 from collections.abc import AsyncGenerator
+from typing import Any
 
 import pytest
 from mcp import Client
@@ -9,6 +10,9 @@ from cronty import Cronty
 from cronty.jobs.caller import local_caller
 from cronty.mcp.desk import Desk
 from cronty.mcp.server import CrontyServer
+from cronty.scheduler import Scheduler
+from cronty.scheduler.inbox import Inbox
+from cronty.scheduler.runs import Runs
 from tests.conftest import HandClock, Hands, hands_of
 from tests.mcp.caller import ERAS, Caller, held
 
@@ -33,11 +37,45 @@ async def worker(url: str, clock: HandClock, cronty: Cronty) -> AsyncGenerator[H
         yield made
 
 
+class Behind:
+    """What stands behind the one server of the session; another Cronty for each test."""
+
+    cronty: Cronty
+
+    @property
+    def scheduler(self) -> Scheduler:
+        return self.cronty.scheduler
+
+    @property
+    def inbox(self) -> Inbox:
+        return self.cronty.inbox
+
+    @property
+    def runs(self) -> Runs:
+        return self.cronty.runs
+
+    async def push(self, owner: str, /, **fields: Any) -> dict[str, object]:
+        return await self.cronty.push(owner, **fields)
+
+
+@pytest.fixture(scope="session")
+def behind() -> Behind:
+    return Behind()
+
+
+@pytest.fixture(scope="session")
+def server(behind: Behind) -> CrontyServer:
+    """Made once: making the schemas of all tools takes longer than most tests do."""
+    return CrontyServer(Desk(behind, lambda: local_caller(behind.cronty.owner)))
+
+
 @pytest.fixture(params=ERAS)
-async def caller(request: pytest.FixtureRequest, cronty: Cronty, worker: Hands) -> AsyncGenerator[Caller]:
+async def caller(
+    request: pytest.FixtureRequest, behind: Behind, server: CrontyServer, cronty: Cronty, worker: Hands
+) -> AsyncGenerator[Caller]:
     """A client in the same process, once in each era."""
     assert worker.engine.worker
-    server = CrontyServer(Desk(cronty, lambda: local_caller(cronty.owner)))
+    behind.cronty = cronty
     async with held(Client(server, mode=ERAS[request.param])) as client:
         assert client.protocol_version == request.param
         yield Caller(client)

@@ -186,6 +186,11 @@ def test_a_character_that_cannot_be_kept_is_named_before_it_is_a_fault(tool: str
     )
 
 
+def test_a_list_nested_without_end_is_no_fault() -> None:
+    job: dict[str, object] = {"name": "n", "task": "t", "trigger_type": "cron", "trigger_config": {}}
+    assert fitted("schedule_job", {**job, "args": "[" * 900 + "]" * 900})
+
+
 def test_a_long_value_is_shown_shortened() -> None:
     with pytest.raises(BadArguments) as refused:
         fitted("schedule_edit", {"id": "x" * 5000})

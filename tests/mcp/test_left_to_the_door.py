@@ -27,3 +27,9 @@ async def test_settling_with_a_report_that_cannot_be_kept_is_no_fault(
     assert isinstance(read, Ok)
     [item] = read.value
     await cronty.inbox.settle("ann", [item.receipt], Failed("a\0"))
+
+
+async def test_an_end_beyond_the_calendar_is_refused_in_words(cronty: Cronty, worker: Hands) -> None:
+    assert worker.engine.worker
+    made = await cronty.schedule_job("n", "run_backup", "interval", {"hours": 1}, ends_at="9999-12-31T23:59:59-12:00")
+    assert "error" in made

@@ -122,8 +122,8 @@ async def _database(server_url: str) -> str:
 
 
 @asynccontextmanager
-async def serving(environment: dict[str, str], folder: Path) -> AsyncGenerator[str]:
-    """`cronty serve` in a process of its own; the address of its MCP."""
+async def serving(environment: dict[str, str], folder: Path, patience: float = 20) -> AsyncGenerator[str]:
+    """`cronty serve` in a process of its own, told to leave in the end; the address of its MCP."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -137,9 +137,12 @@ async def serving(environment: dict[str, str], folder: Path) -> AsyncGenerator[s
         try:
             await _ready(f"http://127.0.0.1:{port}/ready", process)
             yield f"http://127.0.0.1:{port}/mcp"
-        finally:
             process.terminate()
-            await asyncio.wait_for(process.wait(), 20)
+            await asyncio.wait_for(process.wait(), patience)
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
 
 
 async def _ready(url: str, process: asyncio.subprocess.Process) -> None:

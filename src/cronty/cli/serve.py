@@ -44,7 +44,7 @@ def serve(app: str | None, tools: str, host: str, port: int, names: Sequence[str
     cronty = _cronty(app)
     asgi = http_app(cronty, _groups(tools), [f"{host}:{port}", f"localhost:{port}", *names], auth=auth)
     # A client that listens for changes would hold the server up for ever.
-    config = uvicorn.Config(asgi, host=host, port=port, log_config=None, access_log=False, timeout_graceful_shutdown=5)
+    config = uvicorn.Config(asgi, host=host, port=port, log_config=None, access_log=False, timeout_graceful_shutdown=2)
     asyncio.run(_serve(cronty, config))
 
 

@@ -1,7 +1,7 @@
 """Jobs and runs in the words of the third seed: the exact fields it promises, and added ones after them."""
 
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import islice
 
 import orjson
@@ -10,6 +10,8 @@ from cronty.jobs.ids import job_id_text
 from cronty.jobs.job import Job
 from cronty.jobs.run import AttemptRecord, FailedRun, Run
 from cronty.timing import Cron, Trigger, describe, nominal, zone
+
+LATE = timedelta(minutes=1)
 
 
 def moment_text(moment: datetime | None, zone_name: str = "UTC") -> str | None:
@@ -90,6 +92,13 @@ def status_answer(job: Job, runs: Sequence[Run]) -> dict[str, object]:
     }
 
 
+def _lateness(run: Run) -> str | None:
+    """A first attempt that began well after its slot says so: nothing was running, or everything was busy."""
+    if run.started_at is None or run.attempt > 1 or run.started_at - run.scheduled_for < LATE:
+        return None
+    return f"started {str(run.started_at - run.scheduled_for).split('.')[0]} late"
+
+
 def failed_answer(failed: FailedRun) -> dict[str, object]:
     """A failed run among those of other jobs: it names its job."""
     facts: dict[str, object] = {"job_id": job_id_text(failed.run.job_id, failed.created_at), "name": failed.name}
@@ -113,7 +122,7 @@ def run_answer(run: Run, zone_name: str = "UTC", trigger: Trigger | None = None)
         "run_id": run.run_id,
         "scheduled_for": moment_text(run.scheduled_for, zone_name),
         "verdict": run.state,
-        "reason": run.reason,
+        "reason": run.reason or _lateness(run),
         "attempt": run.attempt,
         "started_at": moment_text(run.started_at, zone_name),
         "finished_at": moment_text(run.finished_at, zone_name),

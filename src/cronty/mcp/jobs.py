@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 from mcp.types import CallToolResult
 from pydantic import Field
 
+from cronty.actions.notify import check_notification
 from cronty.jobs.action import Action
 from cronty.jobs.answers import failed_answer, run_answer, scheduled_answer, status_answer, summary_answer
 from cronty.jobs.result import Err
@@ -91,9 +92,12 @@ class JobTools:
         Each call makes a new job. The answer says the schedule in words and the next three runs: read them back.
         Example: {"name": "hourly_cleanup", "task": "cleanup_temp_files", "trigger_type": "interval",
         "trigger_config": {"hours": 1}, "max_runs": 24}"""
+        action = Action(task, tuple(args or ()), dict(kwargs or {}))
+        if flaw := _undeliverable(action):
+            return as_error(flaw)
         request = JobRequest(
             name,
-            Action(task, tuple(args or ()), dict(kwargs or {})),
+            action,
             trigger_type,
             trigger_config,
             timezone=timezone,
@@ -185,6 +189,8 @@ class JobTools:
             action = Action(
                 task or old.task, old.args if args is None else tuple(args), old.kwargs if kwargs is None else kwargs
             )
+            if flaw := _undeliverable(action):
+                return as_error(flaw)
         changes = JobChanges(
             name=name,
             action=action,
@@ -256,3 +262,14 @@ class JobTools:
         """What schedule_job can run: the names of the registered tasks, their parameters and what they do."""
         tasks = await self._desk.door.list_tasks()
         return answer({"tasks": [{"name": one.name, "parameters": one.parameters, "doc": one.doc} for one in tasks]})
+
+
+def _undeliverable(action: Action) -> Err | None:
+    """Why ntfy would never take a notification: better said now than in the night it is due."""
+    if action.task != "notify" or action.args:
+        return None
+    try:
+        flaw = check_notification(**action.kwargs)
+    except TypeError:
+        return None  # a parameter is missing or unknown; the door says which
+    return None if flaw is None else Err("bad_arguments", flaw)

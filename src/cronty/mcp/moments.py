@@ -1,14 +1,16 @@
 """Moments and spans of time in the words of a caller."""
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Final
 
 from cronty.jobs.result import Err, Ok, Result
 from cronty.mcp.desk import Desk
 from cronty.timing import BadTrigger
 from cronty.timing.reading import read_moment
 
-_DATE_LENGTH = len("2027-01-31")
+_ENDS: Final = {"0001": datetime.min.replace(tzinfo=UTC), "9999": datetime.max.replace(tzinfo=UTC)}
+"""How people who mean "no bound" write it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +33,16 @@ async def read_span(desk: Desk, since: str | None, until: str | None) -> Result[
 
 
 def _moment(text: str | None, zone_name: str, *, last: bool) -> datetime | None:
+    """The first instant that the text means, or the last one; in the first and last year it is the calendar's own end."""
     if text is None:
         return None
-    moment = read_moment(text, zone_name)
-    if not last or len(text.strip()) != _DATE_LENGTH:
-        return moment
-    next_day = datetime.fromisoformat(text.strip()) + timedelta(days=1)
-    return read_moment(next_day, zone_name) - timedelta(microseconds=1)
+    try:
+        day = date.fromisoformat(text.strip()) if last else None
+    except ValueError:
+        day = None
+    if text.strip()[:4] in _ENDS:
+        return _ENDS[text.strip()[:4]]
+    if day is None:
+        return read_moment(text.strip(), zone_name).astimezone(UTC)
+    midnight = datetime.combine(day, time()) + timedelta(days=1)
+    return read_moment(midnight, zone_name).astimezone(UTC) - timedelta(microseconds=1)

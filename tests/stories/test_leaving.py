@@ -1,0 +1,18 @@
+"""A server that is told to leave does leave, whoever is connected to it."""
+
+from pathlib import Path
+
+import pytest
+from mcp import Client
+
+from tests.mcp.caller import held
+from tests.stories.conftest import Town, serving
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+async def test_a_server_leaves_although_somebody_listens(town: Town, tmp_path: Path) -> None:
+    server = serving(town.environment, tmp_path, patience=3)
+    url = await server.__aenter__()
+    async with held(Client(url)) as client, client.listen(resource_subscriptions=["job://1"]):
+        await server.__aexit__(None, None, None)
