@@ -11,6 +11,7 @@ from cronty.jobs.result import Err
 from cronty.mcp.answers import answer, local_text, sentence
 from cronty.mcp.desk import Desk
 from cronty.mcp.moments import read_span
+from cronty.mcp.origin import origin
 from cronty.mcp.shapes import AgendaChange, AgendaList
 from cronty.mcp.tool import Spec
 from cronty.scheduler.agenda import NOT_PENDING, When
@@ -60,7 +61,9 @@ class AgendaTools:
         when, starts_at = _when(at, every, cron)
         desk = self._desk
         result = await desk.ask(
-            desk.agenda.add(desk.owner, prompt, when, agent=agent, timezone=timezone, starts_at=starts_at)
+            desk.agenda.add(
+                desk.owner, prompt, when, agent=agent, timezone=timezone, starts_at=starts_at, origin=origin()
+            )
         )
         if isinstance(result, Err):
             return _unread(at, result)

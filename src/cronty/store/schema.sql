@@ -81,6 +81,7 @@ table jobs.idempotency_key text
 table jobs.last_error text
 table jobs.max_runs integer
 table jobs.name text not null
+table jobs.origin jsonb
 table jobs.owner_id integer not null
 table jobs.policy jsonb not null
 table jobs.reason text
