@@ -1,14 +1,16 @@
 """Puts it together: the public class `Cronty`, which opens and closes everything."""
 
 import asyncio
+import os
 import threading
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
 from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Self, overload
+from typing import Any, Final, Self, overload
 
+from cronty.actions.command import agent_tasks
 from cronty.actions.notify import Notify
 from cronty.actions.outbound import Outbound
 from cronty.actions.prompt import prompt
@@ -17,6 +19,7 @@ from cronty.actions.webhook import Webhook
 from cronty.engine.engine import Engine, EngineOptions
 from cronty.jobs.action import Action
 from cronty.jobs.answers import run_answer, scheduled_answer, status_answer, summary_answer
+from cronty.jobs.envelope import RunFacts
 from cronty.jobs.job import Job
 from cronty.jobs.result import Err, Result
 from cronty.scheduler import JobChanges, JobRequest, Scheduler
@@ -30,6 +33,8 @@ from cronty.store.local import start_local_server
 from cronty.store.migrate import SchemaOutdated, migrate, pending_migrations
 
 type Answer = dict[str, object]
+
+_ORIGIN: Final = {"surface": "python"}
 
 
 class Cronty:
@@ -61,6 +66,7 @@ class Cronty:
         self._stack = AsyncExitStack()
         self._scheduler: Scheduler | None = None
         self._inbox: Inbox | None = None
+        self._inbox_store: InboxStore | None = None
         self._engine: Engine | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
@@ -73,9 +79,18 @@ class Cronty:
         token = settings.ntfy_token.get_secret_value() if settings.ntfy_token else None
         notify = Notify(outbound, settings.ntfy_url, token)
         self.registry.add(notify.notify, "notify")
-        self.registry.add(Webhook(outbound, _listed(settings.webhook_secrets)).webhook, "webhook")
+        webhook = Webhook(outbound, _listed(settings.webhook_secrets))
+        self.registry.add(webhook.webhook, "webhook")
         self.registry.declare(prompt)
+        if settings.agents_file is not None:
+            for name, wake in agent_tasks(settings.agents_file, webhook, self._about, os.environ).items():
+                self.registry.add(wake, name)
         return outbound, notify
+
+    async def _about(self, job_id: int, slot: datetime) -> RunFacts | None:
+        if self._inbox_store is None:
+            raise RuntimeError("Cronty isn't open.")
+        return await self._inbox_store.about(job_id, slot)
 
     # -- tasks --------------------------------------------------------------------------------------------------
 
@@ -112,7 +127,8 @@ class Cronty:
         database = await Database(url, clock=self._clock).open()
         self._stack.push_async_callback(database.close)
         self._scheduler = Scheduler(JobStore(database), self.settings.zone)
-        self._inbox = Inbox(InboxStore(database))
+        self._inbox_store = InboxStore(database)
+        self._inbox = Inbox(self._inbox_store)
         if self.run_jobs:
             hot = await Database(url, clock=self._clock, hot=True).open()
             self._stack.push_async_callback(hot.close)
@@ -231,6 +247,7 @@ class Cronty:
             starts_at=starts_at,
             ends_at=ends_at,
             idempotency_key=idempotency_key,
+            origin=_ORIGIN,
         )
         result = await self.scheduler.schedule(self.owner, request)
         return _error(result) if isinstance(result, Err) else scheduled_answer(result.value)
@@ -326,7 +343,7 @@ class Cronty:
 
     async def schedule_prompt(self, at: datetime, prompt: str) -> int:
         """Put a prompt for an agent on the agenda; answers with its number."""
-        return _or_raise(await self._agenda.add(self.owner, prompt, ("once", {"run_at": at}))).id
+        return _or_raise(await self._agenda.add(self.owner, prompt, ("once", {"run_at": at}), origin=_ORIGIN)).id
 
     async def list_scheduled_tasks(
         self, status: str = "pending", since: datetime | None = None, until: datetime | None = None

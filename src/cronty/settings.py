@@ -27,6 +27,9 @@ class Settings(BaseSettings):
     drain: float = Field(30.0, ge=0, description="Seconds a stopping worker gives its runs to finish.")
     keep_days: float = Field(90.0, ge=1, description="Days of run history to keep.")
     log_level: str = Field("INFO", description="How much to log, on standard error.")
+    agents_file: Path | None = Field(
+        None, description="A TOML file of the agents there are and how each is woken. Unset: prompts wait in the inbox."
+    )
     ntfy_url: str = Field("https://ntfy.sh", description="The ntfy server that delivers push notifications.")
     ntfy_token: SecretStr | None = Field(None, description="An access token for that server.")
     webhook_secrets: str = Field(
