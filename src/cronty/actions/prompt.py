@@ -16,7 +16,8 @@ WEBHOOK_PATIENCE: Final = timedelta(seconds=10)
 
 
 def prompt(prompt: str, agent: str | None = None, data: object = None) -> None:
-    """Tell an agent something when the time comes: the prompt waits in the inbox until it is read and settled.
+    """Tell an agent something when the time comes: the prompt waits in the inbox until it is read and settled, or
+    wakes its agent if the operator has registered it.
 
     `agent` says which one it is for (left out: whichever reads first); `data` goes along, apart from the
     instruction. Example kwargs: {"prompt": "Look at my open pull requests and sum up what needs me."}

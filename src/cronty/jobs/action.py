@@ -36,7 +36,9 @@ class Action:
     def agent(self) -> str | None:
         """Which agent a prompt is for; None if it is for whichever reads it first."""
         given = self.kwargs.get("agent")
-        return given if isinstance(given, str) else self.task.removeprefix(ROUTED) if ROUTED in self.task else None
+        if isinstance(given, str):
+            return given
+        return self.task.removeprefix(ROUTED) if self.task.startswith(ROUTED) else None
 
     def arguments_json(self) -> str:
         return orjson.dumps({"args": list(self.args), "kwargs": dict(self.kwargs)}).decode()
