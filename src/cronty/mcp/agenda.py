@@ -54,8 +54,9 @@ class AgendaTools:
         cron: Annotated[str | None, Field(description="Repeat by cron from at on, e.g. 0 9 * * 1-5.")] = None,
     ) -> Annotated[CallToolResult, AgendaChange]:
         """Schedule a prompt for an agent (yourself or another): it lands in the inbox at that time and waits there
-        until it is read with read_inbox, or wakes a registered agent. Use it to act later. For a reminder to a person's phone use
-        schedule_notification. Example: {"at": "every weekday at 8:00", "prompt": "Look at my pull requests."}"""
+        until it is read with read_inbox, or wakes a registered agent. Use it to act later. For a reminder to a
+        person's phone use schedule_notification.
+        Example: {"at": "every weekday at 8:00", "prompt": "Look at my pull requests."}"""
         if every is not None and cron is not None:
             return _error("Give every or cron, not both.")
         when, starts_at = _when(at, every, cron)
