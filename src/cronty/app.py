@@ -1,14 +1,16 @@
 """Puts it together: the public class `Cronty`, which opens and closes everything."""
 
 import asyncio
+import os
 import threading
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
 from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple, Self, overload
+from typing import Any, Final, NamedTuple, Self, overload
 
+from cronty.actions.command import agent_tasks
 from cronty.actions.courier import Courier
 from cronty.actions.notify import Notify
 from cronty.actions.outbound import Outbound, require_success
@@ -18,6 +20,7 @@ from cronty.actions.webhook import Webhook
 from cronty.engine.engine import Engine, EngineOptions
 from cronty.jobs.action import Action
 from cronty.jobs.answers import failed_answer, run_answer, scheduled_answer, status_answer, summary_answer
+from cronty.jobs.envelope import RunFacts
 from cronty.jobs.job import Job
 from cronty.jobs.result import Err, Result
 from cronty.scheduler import JobChanges, JobRequest, Scheduler
@@ -38,6 +41,8 @@ from cronty.store.run_store import RunStore
 from cronty.store.sealing import Sealer, key_of_folder
 
 type Answer = dict[str, object]
+
+_ORIGIN: Final = {"surface": "python"}
 
 
 class Doors(NamedTuple):
@@ -91,9 +96,16 @@ class Cronty:
         self._courier = Courier(outbound, _listed(settings.channel_schemes))
         notify = Notify(outbound, settings.ntfy_url, token, courier=self._courier, find=self._channel_of_job)
         self.registry.add(notify.notify, "notify")
-        self.registry.add(Webhook(outbound, _listed(settings.webhook_secrets)).webhook, "webhook")
+        webhook = Webhook(outbound, _listed(settings.webhook_secrets))
+        self.registry.add(webhook.webhook, "webhook")
         self.registry.declare(prompt)
+        if settings.agents_file is not None:
+            for name, wake in agent_tasks(settings.agents_file, webhook, self._about, os.environ).items():
+                self.registry.add(wake, name)
         return outbound, notify
+
+    async def _about(self, job_id: int, slot: datetime) -> RunFacts | None:
+        return await self.inbox.about(job_id, slot)
 
     # -- tasks --------------------------------------------------------------------------------------------------
 
@@ -296,6 +308,7 @@ class Cronty:
             starts_at=starts_at,
             ends_at=ends_at,
             idempotency_key=idempotency_key,
+            origin=_ORIGIN,
         )
         result = await self.scheduler.schedule(self.owner, request)
         return _error(result) if isinstance(result, Err) else scheduled_answer(result.value)
@@ -404,7 +417,7 @@ class Cronty:
 
     async def schedule_prompt(self, at: datetime, prompt: str) -> int:
         """Put a prompt for an agent on the agenda; answers with its number."""
-        return _or_raise(await self._agenda.add(self.owner, prompt, ("once", {"run_at": at}))).id
+        return _or_raise(await self._agenda.add(self.owner, prompt, ("once", {"run_at": at}), origin=_ORIGIN)).id
 
     async def list_scheduled_tasks(
         self, status: str = "pending", since: datetime | None = None, until: datetime | None = None

@@ -33,6 +33,9 @@ class Settings(BaseSettings):
     jwt_secret: SecretStr | None = Field(None, description="Signs our own tokens (`cronty token issue`).")
     oidc_issuer: str | None = Field(None, description="An identity provider whose tokens are accepted.")
     oidc_jwks_url: str | None = Field(None, description="Where that provider publishes its keys.")
+    agents_file: Path | None = Field(
+        None, description="A TOML file of the agents there are and how each is woken. Unset: prompts wait in the inbox."
+    )
     ntfy_url: str = Field("https://ntfy.sh", description="The ntfy server that delivers push notifications.")
     ntfy_token: SecretStr | None = Field(None, description="An access token for that server.")
     webhook_secrets: str = Field(

@@ -128,7 +128,7 @@ def test_every_kind_of_parameter_may_come_as_text(name: str, sent: object, under
         (
             "acknowledge_inbox",
             {"receipts": ["a"], "outcome": "ok"},
-            'outcome is "ok"; use one of: done, failed, snooze.',
+            'outcome is "ok"; use one of: done, quiet, failed, snooze.',
         ),
         (
             "acknowledge_inbox",

@@ -7,11 +7,12 @@ import asyncpg
 import pytest
 
 from cronty.jobs.action import Action
+from cronty.jobs.envelope import Envelope
 from cronty.jobs.job import Job
 from cronty.jobs.outcome import Done, Failed, Snoozed
 from cronty.jobs.result import Err, Ok
 from cronty.jobs.run import read_receipt, receipt
-from cronty.scheduler import InboxItem, JobRequest, Scheduler
+from cronty.scheduler import JobRequest, Scheduler
 from cronty.scheduler.inbox import Inbox, result_json
 from cronty.store.database import Database
 from cronty.store.inbox_store import InboxStore
@@ -37,7 +38,7 @@ async def remind(
     return result.value
 
 
-async def read(inbox: Inbox, owner: str = "ann", agent: str | None = None) -> list[InboxItem]:
+async def read(inbox: Inbox, owner: str = "ann", agent: str | None = None) -> list[Envelope]:
     result = await inbox.read(owner, agent)
     assert isinstance(result, Ok), result
     return result.value

@@ -39,7 +39,7 @@ async def last_run(caller: Caller, job_id: str) -> Answer:
 async def test_a_scheduled_prompt_fires_is_read_and_is_done(caller: Caller) -> None:
     made = await caller.ask("schedule", at="in 1s", prompt="Look at my pull requests.")
     [item] = await read(caller)
-    assert list(item) == ITEM
+    assert set(ITEM) <= set(item)
     assert (item["prompt"], item["agent"], item["data"], item["attempt"]) == (
         *("Look at my pull requests.", None, None, 1),
     )

@@ -1,10 +1,49 @@
-"""A prompt for an agent: nobody performs it here, it waits in its owner's inbox until an agent settles it."""
+"""A prompt for an agent: it waits in its owner's inbox until an agent settles it, or a worker wakes its agent."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from cronty.actions.tasks import PermanentError, current_run
+from cronty.actions.webhook import Webhook
+from cronty.jobs.envelope import Envelope, RunFacts
+
+type About = Callable[[int, datetime], Awaitable[RunFacts | None]]
+"""What is known about a run, by its job and slot; None if it isn't there any more."""
+
+WEBHOOK_PATIENCE: Final = timedelta(seconds=10)
 
 
 def prompt(prompt: str, agent: str | None = None, data: object = None) -> None:
-    """Tell an agent something when the time comes: the prompt waits in the inbox until it is read and settled.
+    """Tell an agent something when the time comes: the prompt waits in the inbox until it is read and settled, or
+    wakes its agent if the operator has registered it.
 
     `agent` says which one it is for (left out: whichever reads first); `data` goes along, apart from the
     instruction. Example kwargs: {"prompt": "Look at my open pull requests and sum up what needs me."}
     """
     raise NotImplementedError("A prompt is settled by the agent that reads it, not performed by a worker.")
+
+
+async def envelope_of(about: About, prompt: str, agent: str, data: object, patience: timedelta) -> Envelope:
+    """The envelope of the run being performed; its agent has `patience` from now on."""
+    run = current_run()
+    facts = await about(run.job_id, run.scheduled_for)
+    if facts is None:
+        raise PermanentError("Its run isn't there any more.")
+    return Envelope(prompt, data, agent, facts, run.attempt, facts.now + patience)
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookAgent:
+    """An agent that is woken by a signed call to its operator's URL; an answer of 2xx means that it has been."""
+
+    name: str
+    url: str
+    webhook: Webhook
+    about: About
+
+    async def wake(self, prompt: str, agent: str | None = None, data: object = None) -> dict[str, object]:
+        """Wake the agent by its webhook. Schedule it as a prompt for this agent."""
+        envelope = await envelope_of(self.about, prompt, agent or self.name, data, WEBHOOK_PATIENCE)
+        return await self.webhook.webhook(self.url, body=envelope.as_json())

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from rich.console import Console
 from rich.table import Table
 
+from cronty.actions.agents import BadAgents
 from cronty.app import Cronty
 from cronty.cli import channel
 from cronty.cli.loading import extra, load, set_up_logging
@@ -164,7 +165,7 @@ def main() -> None:
     """The console script; expected faults are said in a line, without a trace."""
     try:
         app()
-    except (StoreUnavailable, SchemaOutdated, NoDatabase, BadKey) as error:
+    except (StoreUnavailable, SchemaOutdated, NoDatabase, BadKey, BadAgents) as error:
         typer.echo(f"cronty: {error}", err=True)
         sys.exit(2)
     except ValidationError as error:

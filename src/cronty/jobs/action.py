@@ -15,6 +15,10 @@ MAX_DEPTH: Final = 32
 ActionKind = Literal["task", "notify", "prompt", "webhook"]
 BUILT_IN: Final[Mapping[str, ActionKind]] = {"notify": "notify", "prompt": "prompt", "webhook": "webhook"}
 
+PROMPT: Final = "prompt"
+ROUTED: Final = "prompt:"
+"""A prompt whose agent some worker wakes is the task `prompt:` + the agent; the others are `prompt`, and wait."""
+
 
 @dataclass(frozen=True, slots=True)
 class Action:
@@ -26,10 +30,27 @@ class Action:
 
     @property
     def kind(self) -> ActionKind:
-        return BUILT_IN.get(self.task, "task")
+        return "prompt" if self.task.startswith(ROUTED) else BUILT_IN.get(self.task, "task")
+
+    @property
+    def agent(self) -> str | None:
+        """Which agent a prompt is for; None if it is for whichever reads it first."""
+        given = self.kwargs.get("agent")
+        if isinstance(given, str):
+            return given
+        return self.task.removeprefix(ROUTED) if self.task.startswith(ROUTED) else None
 
     def arguments_json(self) -> str:
         return orjson.dumps({"args": list(self.args), "kwargs": dict(self.kwargs)}).decode()
+
+
+def as_prompt(action: Action) -> Action:
+    """A prompt with its arguments by name and no route yet; `prompt:claude` is short for the agent claude."""
+    named = dict(zip(("prompt", "agent", "data"), action.args, strict=False))
+    kwargs = {**named, **action.kwargs}
+    if kwargs.get("agent") is None and (agent := Action(action.task).agent) is not None:
+        kwargs["agent"] = agent
+    return Action(PROMPT, action.args[3:], kwargs)
 
 
 def check_arguments_size(action: Action) -> Err | None:

@@ -6,6 +6,7 @@ from itertools import islice
 
 import orjson
 
+from cronty.jobs.action import PROMPT
 from cronty.jobs.ids import job_id_text
 from cronty.jobs.job import Job
 from cronty.jobs.run import AttemptRecord, FailedRun, Run
@@ -17,6 +18,13 @@ LATE = timedelta(minutes=1)
 def moment_text(moment: datetime | None, zone_name: str = "UTC") -> str | None:
     """ISO 8601 with an offset, in the zone that the job thinks in."""
     return None if moment is None else moment.astimezone(zone(zone_name)).isoformat()
+
+
+def local_text(moment: datetime, zone_name: str) -> str:
+    """A moment as people say it, with the zone it is said in: `Mon 16 Nov 2026 09:00, Europe/Berlin`."""
+    local = moment.astimezone(zone(zone_name))
+    clock = f"{local:%H:%M:%S}" if local.second else f"{local:%H:%M}"
+    return f"{local:%a} {local.day} {local:%b %Y} {clock}, {zone_name}"
 
 
 def upcoming(job: Job, count: int) -> list[datetime]:
@@ -83,7 +91,7 @@ def status_answer(job: Job, runs: Sequence[Run]) -> dict[str, object]:
         "paused_because": job.reason if job.state == "paused" else None,
         "schedule": describe(job.trigger, job.zone),
         "timezone": zone_name,
-        "task": job.action.task,
+        "task": PROMPT if job.action.kind == "prompt" else job.action.task,
         "tags": list(job.tags),
         "success_count": job.success_count,
         "failure_count": job.failure_count,

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Final
 
 
 @dataclass(frozen=True, slots=True)
@@ -9,6 +10,10 @@ class Done:
     """`result` is JSON text, or None if there is nothing to keep."""
 
     result: str | None = None
+
+
+QUIET: Final = Done('{"quiet":true}')
+"""An agent did what it was asked and has nothing to say: said outright, never guessed from its words."""
 
 
 @dataclass(frozen=True, slots=True)

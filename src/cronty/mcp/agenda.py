@@ -13,6 +13,7 @@ from cronty.jobs.result import Err
 from cronty.mcp.answers import answer, local_text, sentence
 from cronty.mcp.desk import Desk
 from cronty.mcp.moments import read_span
+from cronty.mcp.origin import origin
 from cronty.mcp.shapes import AgendaChange, AgendaList
 from cronty.mcp.tool import Spec
 from cronty.scheduler.agenda import NOT_PENDING, When
@@ -70,14 +71,17 @@ class AgendaTools:
         cron: Annotated[str | None, Field(description="Repeat by cron from at on, e.g. 0 9 * * 1-5.")] = None,
     ) -> Annotated[CallToolResult, AgendaChange]:
         """Schedule a prompt for an agent (yourself or another): it lands in the inbox at that time and waits there
-        until it is read with read_inbox. Use it to act later. For a reminder to a person's phone use
-        schedule_notification. Example: {"at": "every weekday at 8:00", "prompt": "Look at my pull requests."}"""
+        until it is read with read_inbox, or wakes a registered agent. Use it to act later. For a reminder to a
+        person's phone use schedule_notification.
+        Example: {"at": "every weekday at 8:00", "prompt": "Look at my pull requests."}"""
         if every is not None and cron is not None:
             return _error("Give every or cron, not both.")
         when, starts_at = _when(at, every, cron)
         desk = self._desk
         result = await desk.ask(
-            desk.agenda.add(desk.owner, prompt, when, agent=agent, timezone=timezone, starts_at=starts_at)
+            desk.agenda.add(
+                desk.owner, prompt, when, agent=agent, timezone=timezone, starts_at=starts_at, origin=origin()
+            )
         )
         if isinstance(result, Err):
             if every is not None and result.message.startswith("Can't read"):

@@ -1,15 +1,14 @@
 """How tools answer: data that stands alone, as text and as structured content; errors as sentences."""
 
 from collections.abc import Mapping
-from datetime import datetime
 from typing import NoReturn
 
 import orjson
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import CallToolResult, TextContent
 
+from cronty.jobs.answers import local_text as local_text
 from cronty.jobs.result import Err
-from cronty.timing import zone
 
 type Answer = Mapping[str, object]
 
@@ -33,10 +32,3 @@ def as_error(err: Err) -> CallToolResult:
 def refuse(message: str) -> NoReturn:
     """A tool error, for the model to read and mend."""
     raise ToolError(message)
-
-
-def local_text(moment: datetime, zone_name: str) -> str:
-    """A moment as people say it, with the zone it is said in: `Mon 16 Nov 2026 09:00, Europe/Berlin`."""
-    local = moment.astimezone(zone(zone_name))
-    clock = f"{local:%H:%M:%S}" if local.second else f"{local:%H:%M}"
-    return f"{local:%a} {local.day} {local:%b %Y} {clock}, {zone_name}"

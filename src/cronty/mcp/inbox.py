@@ -6,19 +6,17 @@ from typing import Annotated, Literal
 from mcp.types import CallToolResult
 from pydantic import Field
 
-from cronty.jobs.answers import moment_text
-from cronty.jobs.outcome import Done, Failed, Snoozed
+from cronty.jobs.envelope import Envelope
+from cronty.jobs.outcome import QUIET, Done, Failed, Snoozed
 from cronty.jobs.result import Err
-from cronty.mcp.answers import answer, as_error, local_text
+from cronty.mcp.answers import answer, as_error
 from cronty.mcp.desk import Desk
 from cronty.mcp.shapes import Acknowledged, InboxList
 from cronty.mcp.tool import Spec
-from cronty.scheduler import InboxItem
 from cronty.scheduler.inbox import LONGEST_WAIT, result_json
 from cronty.timing import BadTrigger
 from cronty.timing.rule import read_instant
 
-_LATE = timedelta(minutes=1)
 _SNOOZE = 'Give one later moment, as in "1h" or "tomorrow at 9:00".'
 
 
@@ -58,7 +56,10 @@ class InboxTools:
     async def acknowledge_inbox(
         self,
         receipts: Annotated[list[str], Field(description="The receipts that read_inbox gave.")],
-        outcome: Annotated[Literal["done", "failed", "snooze"], Field(description="What became of them.")] = "done",
+        outcome: Annotated[
+            Literal["done", "quiet", "failed", "snooze"],
+            Field(description="What became of them; quiet: done, and there is nothing to say."),
+        ] = "done",
         report: Annotated[
             str | None, Field(description="What was done, or what went wrong; kept with the run.")
         ] = None,
@@ -66,7 +67,8 @@ class InboxTools:
             str | None, Field(description='With outcome snooze: until when, e.g. "1h", "tomorrow at 9:00".')
         ] = None,
     ) -> Annotated[CallToolResult, Acknowledged]:
-        """Settle prompts from read_inbox: done, failed, or snooze to have them again later.
+        """Settle prompts from read_inbox: done, quiet if there was nothing to report, failed, or snooze to have them
+        again later.
         Example: {"receipts": ["run_12_1789462800000000#1"], "report": "Two pull requests need you."}"""
         desk = self._desk
         settled = await self._outcome(outcome, report, snooze_for)
@@ -85,6 +87,8 @@ class InboxTools:
     async def _outcome(self, outcome: str, report: str | None, snooze_for: str | None) -> Done | Failed | Snoozed | Err:
         if outcome == "done":
             return Done(result_json(report))
+        if outcome == "quiet":
+            return QUIET
         if outcome == "failed":
             return Failed(report or "The agent gave no reason.")
         if snooze_for is None:
@@ -99,25 +103,7 @@ class InboxTools:
         return Snoozed(until - now)
 
 
-def _shown(item: InboxItem) -> dict[str, object]:
-    return {
-        "receipt": item.receipt,
-        "prompt": item.prompt,
-        "data": item.data,
-        "agent": item.agent,
-        "job_id": item.job_id,
-        "name": item.name,
-        "why": _why(item),
-        "scheduled_for": moment_text(item.scheduled_for, item.zone),
-        "attempt": item.attempt,
-        "made_at": moment_text(item.made_at.replace(microsecond=0), item.zone),
-        "lease_until": moment_text(item.lease_until.replace(microsecond=0), item.zone),
-    }
-
-
-def _why(item: InboxItem) -> str:
-    """Why now: a person or an agent reading it later should not have to work it out."""
-    planned = "asked for at once" if item.asked_for else f"planned for {local_text(item.scheduled_for, item.zone)}"
-    late = f", read {str(item.late).split('.')[0]} later" if item.late > _LATE else ""
-    again = f"; handed out {item.attempt} times" if item.attempt > 1 else ""
-    return f"{planned}{late}{again}"
+def _shown(item: Envelope) -> dict[str, object]:
+    """The envelope, and two of its moments under the names the inbox has for them."""
+    shown = item.as_json()
+    return {**shown, "made_at": item.provenance["made_at"], "lease_until": shown["deadline"]}

@@ -12,6 +12,7 @@ from cronty.jobs.result import Err
 from cronty.mcp.answers import answer, as_error
 from cronty.mcp.desk import Desk
 from cronty.mcp.moments import read_span
+from cronty.mcp.origin import origin
 from cronty.mcp.shapes import Cancelled, JobList, JobStatus, Redriven, Runs, Scheduled, Started, Tasks
 from cronty.mcp.tool import Spec
 from cronty.mcp.when import tidy
@@ -107,6 +108,7 @@ class JobTools:
             starts_at=starts_at,
             ends_at=ends_at,
             idempotency_key=idempotency_key,
+            origin=origin(),
         )
         result = await self._desk.ask(self._desk.door.schedule(self._desk.owner, request))
         return as_error(result) if isinstance(result, Err) else answer(scheduled_answer(result.value))

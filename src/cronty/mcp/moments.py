@@ -33,7 +33,7 @@ async def read_span(desk: Desk, since: str | None, until: str | None) -> Result[
 
 
 def _moment(text: str | None, zone_name: str, *, last: bool) -> datetime | None:
-    """The first instant that the text means, or the last one; in the first and last year it is the calendar's own end."""
+    """The first instant that the text means, or the last; in the first and last year the calendar's own end."""
     if text is None:
         return None
     try:

@@ -16,6 +16,7 @@ from cronty.jobs.job import Job
 from cronty.jobs.result import Err
 from cronty.mcp.answers import answer, local_text, refuse, sentence
 from cronty.mcp.desk import AWAY, Desk
+from cronty.mcp.origin import origin
 from cronty.mcp.shapes import Acted, Notifications, Notified, Pushed
 from cronty.mcp.tool import Spec
 from cronty.scheduler import JobRequest
@@ -269,7 +270,7 @@ class NotificationTools:
         if flaw := check_notification(message, topic):
             refuse(_in_our_words(flaw))
         action = Action("notify", (), {"message": message, "topic": topic})
-        request = JobRequest(label or title_of(message), action, kind, config, timezone=timezone)
+        request = JobRequest(label or title_of(message), action, kind, config, timezone=timezone, origin=origin())
         result = await self._desk.ask(self._desk.door.schedule(self._desk.owner, request))
         if isinstance(result, Err):
             refuse(_in_our_words(sentence(result)))

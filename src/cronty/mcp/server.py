@@ -21,6 +21,7 @@ from cronty.mcp.desk import AWAY, Desk
 from cronty.mcp.inbox import InboxTools
 from cronty.mcp.jobs import JobTools
 from cronty.mcp.notifications import NotificationTools
+from cronty.mcp.origin import note_origin
 from cronty.mcp.prompts import add_prompts
 from cronty.mcp.resources import add_resources
 from cronty.mcp.tool import RENAMED, Group, Spec, make_tool
@@ -83,6 +84,7 @@ class CrontyServer(MCPServer[Any]):
             given = arguments if spec.tidy is None else spec.tidy(arguments)
             fitted = fit(self._schemas[name], given)
             await self._desk.ready()
+            note_origin(context)
             return await super().call_tool(name, {_IN_PYTHON.get(key, key): fitted[key] for key in fitted}, context)
         except BadArguments as bad:
             return tool_error(str(bad))

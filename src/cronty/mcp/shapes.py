@@ -209,16 +209,33 @@ class AgendaList(TypedDict, total=False):
     error: str
 
 
+class ClientShape(TypedDict, total=False):
+    name: str
+    version: str
+
+
+class ProvenanceShape(TypedDict):
+    owner: str
+    made_at: str
+    surface: str | None
+    client: ClientShape | None
+    run_id: str | None
+
+
 class InboxShape(TypedDict):
     receipt: str
     prompt: str
     data: object
     agent: str | None
     job_id: str
+    run_id: str
     name: str
     why: str
     scheduled_for: str
+    previous_slot: str | None
     attempt: int
+    deadline: str
+    provenance: ProvenanceShape
     made_at: str
     lease_until: str
 

@@ -1,6 +1,6 @@
 """What a caller may ask: the one door, for every surface."""
 
 from cronty.scheduler.door import Scheduler
-from cronty.scheduler.requests import InboxItem, JobChanges, JobPage, JobRequest, Preview
+from cronty.scheduler.requests import JobChanges, JobPage, JobRequest, Preview
 
-__all__ = ["InboxItem", "JobChanges", "JobPage", "JobRequest", "Preview", "Scheduler"]
+__all__ = ["JobChanges", "JobPage", "JobRequest", "Preview", "Scheduler"]

@@ -32,12 +32,14 @@ class Agenda:
         agent: str | None = None,
         timezone: str | None = None,
         starts_at: str | None = None,
+        origin: Mapping[str, object] | None = None,
     ) -> Result[Job]:
         """Put a prompt on the agenda; `agent` None means that it is for whichever reads it first."""
         if not prompt.strip():
             return _EMPTY
         kwargs = {"prompt": prompt} if agent is None else {"prompt": prompt, "agent": agent}
-        request = JobRequest(title(prompt), Action("prompt", (), kwargs), *when, timezone=timezone, starts_at=starts_at)
+        action = Action("prompt", (), kwargs)
+        request = JobRequest(title(prompt), action, *when, timezone=timezone, starts_at=starts_at, origin=origin)
         return await self._door.schedule(owner, request)
 
     async def list(
@@ -63,7 +65,7 @@ class Agenda:
 
         def change(job: Job) -> Awaitable[Result[Job]]:
             changes = JobChanges(
-                action=None if prompt is None else Action("prompt", (), {**job.action.kwargs, "prompt": prompt}),
+                action=None if prompt is None else Action(job.action.task, (), {**job.action.kwargs, "prompt": prompt}),
                 name=None if prompt is None else title(prompt),
                 trigger_type=None if when is None else when[0],
                 trigger_config=None if when is None else when[1],

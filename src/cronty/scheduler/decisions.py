@@ -91,6 +91,14 @@ def never(trigger: Trigger, now: datetime, ends_at: datetime | None) -> Err:
     return Err("bad_trigger", "It never comes: there is no slot within 10 years.")
 
 
+def keeping_route(job: Job, changes: JobChanges) -> JobChanges:
+    """A prompt that stays with its agent keeps the route it was made with."""
+    action = changes.action
+    if action is None or action.kind != "prompt" or job.action.kind != "prompt" or action.agent != job.action.agent:
+        return changes
+    return replace(changes, action=replace(action, task=job.action.task))
+
+
 def changed_job(job: Job, changes: JobChanges, now: datetime) -> Job:
     """The job as it will be, its next slot included."""
     trigger, zone_name = _changed_rule(job, changes, now)

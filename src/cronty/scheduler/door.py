@@ -5,7 +5,9 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
-from cronty.jobs.action import Action, check_arguments_size
+import orjson
+
+from cronty.jobs.action import PROMPT, ROUTED, Action, as_prompt, check_arguments_size
 from cronty.jobs.arguments import check_arguments
 from cronty.jobs.ids import read_job_id
 from cronty.jobs.job import STATUSES, Job
@@ -19,6 +21,7 @@ from cronty.scheduler.decisions import (
     cursor_of,
     end_job,
     holdable,
+    keeping_route,
     never,
     next_slot_of,
     not_found,
@@ -54,6 +57,7 @@ class Scheduler:
                 return await self.show(owner, made)
         if wrong := await self._check_action(request.action):
             return wrong
+        action = await self._routed(request.action)
         now = await self._store.now()
         try:
             zone_name = zone(request.timezone or await self._store.owner_zone(owner) or self._default_zone).key
@@ -71,7 +75,7 @@ class Scheduler:
         new = NewJob(
             owner=owner,
             name=request.name,
-            action=request.action,
+            action=action,
             trigger=trigger,
             zone=zone_name,
             policy=policy.dump(),
@@ -83,6 +87,7 @@ class Scheduler:
             idempotency_key=request.idempotency_key,
             first_slot=first,
             created_at=now,
+            origin=None if request.origin is None else orjson.dumps(request.origin).decode(),
         )
         job_id = await self._store.add_job(new)
         if job_id is None:
@@ -96,8 +101,10 @@ class Scheduler:
         """Change a job that has something to come, from its next slot on."""
         if wrong := check_words(changes.name, changes.tags, changes.max_runs):
             return wrong
-        if changes.action is not None and (wrong := await self._check_action(changes.action)):
-            return wrong
+        if changes.action is not None:
+            if wrong := await self._check_action(changes.action):
+                return wrong
+            changes = replace(changes, action=await self._routed(changes.action))
         async with self._store.locked_job(owner, read_job_id(job_id) or 0) as locked:
             if locked is None:
                 return not_found(job_id)
@@ -114,7 +121,7 @@ class Scheduler:
                     "Schedule a new one.",
                 )
             try:
-                changed = changed_job(locked.job, changes, locked.now)
+                changed = changed_job(locked.job, keeping_route(locked.job, changes), locked.now)
             except (BadTrigger, BadPolicy) as bad:
                 return refusal(bad)
             had_more = (locked.job.next_slot or locked.job.held_slot) is not None
@@ -286,10 +293,20 @@ class Scheduler:
             return wrong
         if not holdable(action.task):
             return Err("unknown_task", f"Unknown task: {action.task!r}")
-        parameters = await self._store.task_parameters(action.task)
+        parameters = await self._store.task_parameters(PROMPT if action.kind == "prompt" else action.task)
         if parameters is not None:
             return check_arguments(action, parameters)
         if action.kind == "prompt":  # its run waits for an agent, not for a worker with code
             return None
         names = ", ".join(task.name for task in await self._store.list_tasks()) or "none yet"
         return Err("unknown_task", f"Unknown task: {action.task}", f"Registered tasks: {names}.")
+
+    async def _routed(self, action: Action) -> Action:
+        """A prompt by the way its agent is woken: by a worker that says it can, or else by its inbox."""
+        if action.kind != "prompt":
+            return action
+        prompt = as_prompt(action)
+        route = f"{ROUTED}{prompt.agent}"
+        if prompt.agent is None or not holdable(route) or await self._store.task_parameters(route) is None:
+            return prompt
+        return replace(prompt, task=route)

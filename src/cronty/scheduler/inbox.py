@@ -8,14 +8,13 @@ from typing import Final
 
 import orjson
 
-from cronty.jobs.ids import job_id_text
+from cronty.jobs.envelope import Envelope, RunFacts
 from cronty.jobs.outcome import Done, Failed, Snoozed
 from cronty.jobs.result import Err, Ok, Result
-from cronty.jobs.run import read_receipt, receipt
+from cronty.jobs.run import read_receipt
 from cronty.scheduler.decisions import holdable, kept
-from cronty.scheduler.requests import InboxItem
 from cronty.store.database import Row
-from cronty.store.inbox_store import InboxStore, Verdict, prompt_of
+from cronty.store.inbox_store import InboxStore, Verdict, facts_of, prompt_of
 
 LEASE: Final = timedelta(minutes=10)
 """How long a prompt belongs to the agent that read it, before it is shown again."""
@@ -33,7 +32,7 @@ class Inbox:
 
     async def read(
         self, owner: str, agent: str | None = None, limit: int = 10, wait: timedelta = timedelta(0)
-    ) -> Result[list[InboxItem]]:
+    ) -> Result[list[Envelope]]:
         """The oldest prompts that nobody holds; waits for one if there is none. `agent` None reads everybody's."""
         if not 1 <= limit <= MOST_READ:
             return Err("bad_limit", f"Invalid limit: {limit}", f"Use a number from 1 to {MOST_READ}.")
@@ -49,6 +48,10 @@ class Inbox:
             if rows or rest <= 0:
                 return Ok([_item(row) for row in rows])
             await asyncio.sleep(min(_LOOK_AGAIN, rest))
+
+    async def about(self, job_id: int, slot: datetime) -> RunFacts | None:
+        """What an envelope says about a run, for whoever delivers it elsewhere."""
+        return await self._store.about(job_id, slot)
 
     async def settle(
         self, owner: str, receipts: Sequence[str], outcome: Done | Failed | Snoozed
@@ -72,23 +75,10 @@ def _verdict(run: tuple[int, datetime, int | None], outcome: Done | Failed | Sno
             return Verdict(*run, "waiting", wait.total_seconds(), None, None)
 
 
-def _item(row: Row) -> InboxItem:
+def _item(row: Row) -> Envelope:
     prompt, data, agent = prompt_of(row)
-    return InboxItem(
-        receipt=receipt(row["job_id"], row["scheduled_for"], row["attempt"]),
-        job_id=job_id_text(row["job_id"], row["created_at"]),
-        name=row["name"],
-        prompt=prompt,
-        data=data,
-        agent=agent,
-        scheduled_for=row["scheduled_for"],
-        late=row["read_at"] - row["scheduled_for"],
-        attempt=row["attempt"],
-        asked_for=row["manual"],
-        zone=row["zone"],
-        made_at=row["created_at"],
-        lease_until=row["lease_until"],
-    )
+    deadline = row["lease_until"]
+    return Envelope(prompt, data, agent, facts_of(row), row["attempt"], deadline, settled_by_receipt=True)
 
 
 def result_json(text: str | None) -> str | None:

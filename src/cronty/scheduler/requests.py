@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from cronty.jobs.action import Action
 from cronty.jobs.job import Job
@@ -11,7 +11,10 @@ from cronty.timing import Slot
 
 @dataclass(frozen=True, slots=True)
 class JobRequest:
-    """What someone asks for. `policy` holds only what differs from the default; no slot comes before `starts_at`."""
+    """What someone asks for. `policy` holds only what differs from the default; no slot comes before `starts_at`.
+
+    `origin` is what the surface knows of whoever asks: {"surface": "mcp", "client": {"name": …, "version": …}}.
+    """
 
     name: str
     action: Action
@@ -24,6 +27,7 @@ class JobRequest:
     starts_at: datetime | str | None = None
     ends_at: datetime | str | None = None
     idempotency_key: str | None = None
+    origin: Mapping[str, object] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,22 +62,3 @@ class Preview:
     zone: str
     slots: list[Slot]
     note: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class InboxItem:
-    """A prompt that has fired, as its agent gets it; `receipt` settles it until somebody else has read it."""
-
-    receipt: str
-    job_id: str
-    name: str
-    prompt: str
-    data: object
-    agent: str | None
-    scheduled_for: datetime
-    late: timedelta
-    attempt: int
-    asked_for: bool
-    zone: str
-    made_at: datetime
-    lease_until: datetime

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import orjson
 
+from cronty.jobs.envelope import RunFacts
 from cronty.store.database import Database, Row, columns, query
 
 
@@ -31,6 +32,11 @@ class InboxStore:
         rows = await self._database.fetch("read_inbox", self._database.moment(), owner, agent, limit, lease)
         return sorted(rows, key=lambda row: (row["scheduled_for"], row["job_id"]))
 
+    async def about(self, job_id: int, slot: datetime) -> RunFacts | None:
+        """What is known about a run, for whoever wakes its agent; None if it isn't there any more."""
+        row = await self._database.one("about_run", self._database.moment(), job_id, slot)
+        return None if row is None else facts_of(row)
+
     async def settle(self, owner: str, verdicts: Sequence[Verdict]) -> set[tuple[int, datetime]]:
         """The runs whose verdict was accepted; the others are settled already, or somebody else's by now."""
         async with self._database.transaction() as connection:
@@ -43,6 +49,21 @@ class InboxStore:
         if failed:  # after the commit: a job's place in time is locked before its runs, never after
             await self._database.fetch("pause_failing", self._database.moment(), *columns(failed, 2))
         return {(row["job_id"], row["scheduled_for"]) for row in rows}
+
+
+def facts_of(row: Row) -> RunFacts:
+    return RunFacts(
+        job_id=row["job_id"],
+        owner=row["owner"],
+        name=row["name"],
+        zone=row["zone"],
+        made_at=row["created_at"],
+        origin=None if row["origin"] is None else orjson.loads(row["origin"]),
+        scheduled_for=row["scheduled_for"],
+        previous_slot=row["previous_slot"],
+        asked_for=row["manual"],
+        now=row["now"],
+    )
 
 
 def prompt_of(row: Row) -> tuple[str, object, str | None]:

@@ -35,6 +35,7 @@ class NewJob:
     idempotency_key: str | None
     first_slot: datetime
     created_at: datetime
+    origin: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +107,7 @@ class JobStore:
             *_typed(new.trigger),
             new.zone,
             tzdata_version(),
+            new.origin,
         )
         return None if row is None else cast("int", row["id"])
 

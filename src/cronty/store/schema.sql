@@ -115,6 +115,7 @@ table jobs.key_id bigint
 table jobs.last_error text
 table jobs.max_runs integer
 table jobs.name text not null
+table jobs.origin jsonb
 table jobs.owner_id integer not null
 table jobs.policy jsonb not null
 table jobs.reason text

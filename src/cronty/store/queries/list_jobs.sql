@@ -20,7 +20,7 @@ with flying as materialized (
   where ($2::text is null or $2 = cronty.job_status(state, in_flight > 0, not idle, failures_in_row > 0))
     and ($3::text is null or position(lower($3) in lower(name)) > 0)
     and ($4::text is null or $4 = any(tags))
-    and ($5::text is null or $5 = task)
+    and ($5::text is null or $5 = task or ($5 = 'prompt' and starts_with(task, 'prompt:')))
     and ($12::text is null or $12 = arguments -> 'kwargs' ->> 'topic')
     and ($6::timestamptz is null or fire_at >= $6)
     and ($7::timestamptz is null or fire_at <= $7)

@@ -21,7 +21,13 @@ with clock as (
 update cronty.runs r
 set attempt = r.attempt + 1, started_at = c.now
 from picked p
-join cronty.jobs j on j.id = p.job_id, clock c
+join cronty.jobs j on j.id = p.job_id
+left join lateral (
+  select b.scheduled_for from cronty.runs b
+  where b.job_id = p.job_id and b.scheduled_for < p.scheduled_for and b.attempt > 0
+  order by b.scheduled_for desc
+  limit 1
+) before on true, clock c
 where r.job_id = p.job_id and r.scheduled_for = p.scheduled_for
 returning r.job_id, r.scheduled_for, r.attempt, r.manual, j.name, j.zone, j.created_at, j.arguments::text,
-  c.now as read_at, c.now + $5::float8 * interval '1 second' as lease_until
+  j.origin::text, $2 as owner, before.scheduled_for as previous_slot, c.now, c.now + $5::float8 * interval '1 second' as lease_until

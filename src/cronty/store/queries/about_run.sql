@@ -1,0 +1,10 @@
+-- What is known about a run apart from its arguments. $1 now, $2 its job, $3 its slot.
+select j.id as job_id, o.name as owner, j.name, j.zone, j.created_at, j.origin::text, r.scheduled_for, r.manual,
+  coalesce($1::timestamptz, statement_timestamp()) as now,
+  (select b.scheduled_for from cronty.runs b
+    where b.job_id = r.job_id and b.scheduled_for < r.scheduled_for and b.attempt > 0
+    order by b.scheduled_for desc limit 1) as previous_slot
+from cronty.runs r
+join cronty.jobs j on j.id = r.job_id
+join cronty.owners o on o.id = j.owner_id
+where r.job_id = $2 and r.scheduled_for = $3

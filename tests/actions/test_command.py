@@ -1,0 +1,169 @@
+"""An agent that is a program is started, fed, held to its limits and ended with all it has started."""
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Awaitable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import psutil
+import pytest
+
+from cronty.actions.agents import Agent
+from cronty.actions.command import MAX_SAID, CommandAgent
+from cronty.actions.tasks import MAX_RESULT_BYTES, CurrentRun, Registry, outcome_of_async
+from cronty.jobs.envelope import RunFacts
+from cronty.jobs.outcome import Done, Failed, Outcome, Snoozed
+
+PROGRAM = str(Path(__file__).parents[1] / "agents/agent.py")
+SLOT = datetime(2027, 3, 1, 8, tzinfo=UTC)
+FACTS = RunFacts(7, "ann", "review", "UTC", SLOT, {"surface": "python"}, SLOT, None, asked_for=False, now=SLOT)
+SOURCE = {"PATH": os.environ["PATH"], "HOME": "/nowhere", "KEY": "sk-very-secret", "OTHER": "not yours"}
+
+
+def agent(*manner: str, timeout: float = 20, environment: tuple[str, ...] = ()) -> Agent:
+    return Agent("helper", "command", (sys.executable, PROGRAM, *manner), timeout=timeout, environment=environment)
+
+
+def wake(what: Agent, *, attempt: int = 1, grace: float = 5) -> Awaitable[Outcome]:
+    async def about(_job_id: int, _slot: datetime) -> RunFacts:
+        return FACTS
+
+    task = Registry().add(CommandAgent(what, about, SOURCE, grace).wake, "prompt:helper")
+    arguments = json.dumps({"args": [], "kwargs": {"prompt": "Look.", "data": {"room": 3}}})
+    return outcome_of_async(task, CurrentRun(7, SLOT, attempt), arguments)
+
+
+async def result(what: Agent) -> object:
+    outcome = await wake(what)
+    assert isinstance(outcome, Done), outcome
+    return None if outcome.result is None else json.loads(outcome.result)
+
+
+async def failure(what: Agent, **options: float) -> Failed:
+    outcome = await wake(what, **options)  # pyright: ignore[reportArgumentType]
+    assert isinstance(outcome, Failed), outcome
+    return outcome
+
+
+async def noted(path: Path) -> list[int]:
+    """The processes that a program wrote down once it was ready."""
+    async with asyncio.timeout(20):
+        while not os.path.exists(path):  # noqa: ASYNC240
+            await asyncio.sleep(0.01)
+    return json.loads(await asyncio.to_thread(path.read_text, encoding="utf-8"))
+
+
+def living(processes: list[int]) -> list[int]:
+    return [one for one in processes if psutil.pid_exists(one) and psutil.Process(one).status() != psutil.STATUS_ZOMBIE]
+
+
+async def gone(processes: list[int]) -> None:
+    """A process that was killed may take a moment to be gone."""
+    async with asyncio.timeout(5):
+        while living(processes):
+            await asyncio.sleep(0.01)
+
+
+async def test_it_reads_its_envelope_and_what_it_prints_is_the_result() -> None:
+    said = await result(agent("echo"))
+    assert isinstance(said, str)
+    assert said.index("# Instruction") < said.index("Look.") < said.index("# Data") < said.index('"room": 3')
+    assert await result(agent("say", "two need you")) == "two need you\n"
+    assert await result(agent("say", '{"needs": 2}')) == {"needs": 2}
+
+
+async def test_it_may_settle_its_run_itself() -> None:
+    assert await result(agent("say", '{"cronty": {"outcome": "quiet"}}')) == {"quiet": True}
+    assert await result(agent("say", '{"cronty": {"outcome": "done", "report": "ok"}}')) == "ok"
+    snoozed = await wake(agent("say", '{"cronty": {"outcome": "snooze", "for": "1h"}}'))
+    assert snoozed == Snoozed(timedelta(hours=1))
+    failed = await failure(agent("say", '{"cronty": {"outcome": "failed", "report": "no access"}}'))
+    assert failed == Failed("AgentFailed: no access", permanent=True)
+    for odd in ('{"cronty": {"outcome": "snooze", "for": "whenever"}}', '{"cronty": {"outcome": "meh"}}'):
+        assert "outcome" in (error := (await failure(agent("say", odd))).error) or "snooze" in error
+
+
+async def test_an_answer_wrapped_by_claude_may_settle_its_run_too() -> None:
+    wrapped = json.dumps({"type": "result", "result": '{"cronty": {"outcome": "quiet"}}', "num_turns": 1})
+    assert await result(agent("say", wrapped)) == {"quiet": True}
+    plain = {"type": "result", "result": "nothing new, so I stay quiet"}
+    assert await result(agent("say", json.dumps(plain))) == plain, "no magic words"
+
+
+async def test_only_what_is_named_is_in_its_environment_and_its_secrets_never_come_back() -> None:
+    seen = await result(agent("environment", environment=("KEY", "MISSING")))
+    assert isinstance(seen, dict)
+    assert {"PATH", "HOME", "KEY"} <= seen.keys() <= {"PATH", "HOME", "KEY", "LC_CTYPE"}
+    assert seen["KEY"] == "[secret]"
+    assert "sk-very-secret" not in (await failure(agent("exit", "1", "sk-very-secret", environment=("KEY",)))).error
+
+
+@pytest.mark.parametrize(("status", "permanent"), [(75, False), (1, True), (64, True)])
+async def test_its_exit_status_says_whether_to_try_again(status: int, permanent: bool) -> None:
+    failed = await failure(agent("exit", str(status), "the last line"))
+    assert failed.permanent is permanent
+    assert "the last line" in failed.error
+    assert "Traceback" not in failed.error
+
+
+async def test_only_a_capped_last_line_of_its_complaints_is_shown() -> None:
+    failed = await failure(agent("exit", "1", "y" * 5000))
+    assert "y" * MAX_SAID in failed.error
+    assert "y" * (MAX_SAID + 1) not in failed.error
+
+
+async def test_killed_by_a_signal_is_failed() -> None:
+    assert await failure(agent("die")) == Failed("AgentFailed: Agent 'helper' was ended by signal 9.", permanent=True)
+
+
+async def test_of_too_much_output_the_beginning_is_kept_and_says_so() -> None:
+    outcome = await wake(agent("flood"))
+    assert isinstance(outcome, Done)
+    assert len(outcome.result or "") <= MAX_RESULT_BYTES
+    kept = json.loads(outcome.result or "")
+    assert (kept["truncated"], kept["bytes"]) == (True, 10_000_000)
+    assert len(kept["text"]) > MAX_RESULT_BYTES // 2
+
+
+async def test_output_that_is_not_text_is_kept_as_far_as_it_is() -> None:
+    assert await result(agent("bytes")) == "caf\ufffd \ufffd \ufffd\ufffd"
+
+
+@pytest.mark.parametrize("manner", ["sleep", "deaf", "fork"])
+async def test_past_its_time_it_is_ended_with_all_it_has_started(manner: str, tmp_path: Path) -> None:
+    note = tmp_path / "note"
+    waking = asyncio.ensure_future(wake(agent(manner, str(note), timeout=1.5), grace=0.3))
+    processes = await noted(note)
+    outcome = await waking
+    assert outcome == Failed("AgentFailed: Agent 'helper' ran longer than its 1.5 s and was stopped.", permanent=True)
+    await gone(processes)
+
+
+@pytest.mark.parametrize("manner", ["sleep", "deaf", "fork"])
+async def test_cancelled_it_is_ended_with_all_it_has_started(manner: str, tmp_path: Path) -> None:
+    note = tmp_path / "note"
+    waking = asyncio.ensure_future(wake(agent(manner, str(note)), grace=0.3))
+    processes = await noted(note)
+    waking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waking
+    await gone(processes)
+
+
+async def test_a_child_left_behind_ends_with_its_parent(tmp_path: Path) -> None:
+    assert await result(agent("leave", str(tmp_path / "note"))) == "done"
+    await gone(await noted(tmp_path / "note"))
+
+
+@pytest.mark.parametrize(
+    "missing", [Agent("helper", "command", ("/no/such/program",)), replace(agent("echo"), workdir="/no/such/folder")]
+)
+async def test_a_program_that_is_not_there_is_named_by_its_agent_only(missing: Agent) -> None:
+    failed = await failure(missing)
+    assert failed.permanent
+    assert "'helper'" in failed.error
+    assert "no/such" not in failed.error

@@ -1,0 +1,121 @@
+"""A prompt goes to its agent by the way the agent is woken, and keeps that way."""
+
+import json
+from datetime import timedelta
+
+import asyncpg
+import pytest
+
+from cronty.actions.tasks import Registry
+from cronty.jobs.action import Action
+from cronty.jobs.answers import status_answer
+from cronty.jobs.envelope import Envelope
+from cronty.jobs.job import Job
+from cronty.jobs.result import Ok
+from cronty.scheduler import JobChanges, JobRequest, Scheduler
+from cronty.scheduler.agenda import Agenda
+from cronty.scheduler.inbox import Inbox
+from cronty.store.database import Database
+from cronty.store.inbox_store import InboxStore
+from cronty.store.job_store import Filter
+from tests.conftest import START, HandClock, Hands, hands_of
+
+ORIGIN = {"surface": "mcp", "client": {"name": "tester", "version": "1"}}
+
+
+@pytest.fixture
+def woken() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def registry(woken: list[str]) -> Registry:
+    """A worker that can wake claude."""
+    made = Registry()
+
+    async def wake(prompt: str, agent: str | None = None, data: object = None) -> None:
+        woken.append(f"{agent}: {prompt}")
+
+    made.add(wake, "prompt:claude")
+    return made
+
+
+async def ask(door: Scheduler, agent: str | None, task: str = "prompt", **rest: object) -> Job:
+    kwargs = {"prompt": "Look"} | ({"agent": agent} if agent else {})
+    request = JobRequest("look", Action(task, (), kwargs), "interval", {"minutes": 1}, origin=ORIGIN, **rest)  # pyright: ignore[reportArgumentType]
+    result = await door.schedule("ann", request)
+    assert isinstance(result, Ok), result
+    return result.value
+
+
+async def test_a_prompt_for_an_agent_that_a_worker_wakes_is_performed_and_others_wait(
+    door: Scheduler, database: Database, hands: Hands, clock: HandClock, woken: list[str]
+) -> None:
+    routed = await ask(door, "claude")
+    short = await ask(door, None, task="prompt:claude")
+    waiting = await ask(door, "ops")
+    assert [job.action.task for job in (routed, short, waiting)] == ["prompt:claude", "prompt:claude", "prompt"]
+    assert {job.action.kind for job in (routed, waiting)} == {"prompt"}
+    assert routed.policy.attempts == 3
+    clock.advance(minutes=1)
+    await hands.all()
+    assert woken == ["claude: Look", "claude: Look"]
+    read = await Inbox(InboxStore(database)).read("ann")
+    assert isinstance(read, Ok)
+    assert [item.agent for item in read.value] == ["ops"]
+
+
+async def test_the_agenda_the_lists_and_the_answers_treat_both_routes_alike(door: Scheduler, hands: Hands) -> None:
+    routed, waiting = await ask(door, "claude"), await ask(door, "ops")
+    listed = await door.list_jobs("ann", Filter(task="prompt"))
+    assert isinstance(listed, Ok)
+    assert [job.id for job in listed.value.jobs] == [routed.id, waiting.id]
+    agenda = await Agenda(door).list("ann")
+    assert isinstance(agenda, Ok)
+    assert len(agenda.value) == 2
+    assert {status_answer(job, [])["task"] for job in agenda.value} == {"prompt"}
+    assert (await Agenda(door).cancel("ann", routed.id)).is_ok
+
+
+async def test_a_job_keeps_the_route_it_was_made_with_until_it_changes_its_agent(
+    door: Scheduler, url: str, clock: HandClock, registry: Registry
+) -> None:
+    early = await ask(door, "claude")
+    assert early.action.task == "prompt", "nobody could wake claude yet"
+    async with hands_of(url, clock, registry):
+        edited = await Agenda(door).edit("ann", early.id, "Look again", None)
+        assert isinstance(edited, Ok)
+        assert edited.value.action == Action("prompt", (), {"prompt": "Look again", "agent": "claude"})
+        late = await ask(door, "claude")
+        again = await Agenda(door).edit("ann", late.id, "Look closer", None)
+        assert isinstance(again, Ok)
+        assert again.value.action.task == "prompt:claude"
+        other = Action("prompt:claude", (), {"prompt": "x", "agent": "ops"})
+        moved = await door.edit("ann", late.id, JobChanges(action=other))
+        assert isinstance(moved, Ok)
+        assert (moved.value.action.task, moved.value.action.agent) == ("prompt", "ops")
+
+
+async def test_what_is_known_of_a_run_says_who_made_it_and_what_came_before(
+    door: Scheduler, database: Database, hands: Hands, clock: HandClock, sql: asyncpg.Connection
+) -> None:
+    job = await ask(door, "ops")
+    store = InboxStore(database)
+    inbox = Inbox(store)
+    items: list[Envelope] = []
+    for _ in range(2):
+        clock.advance(minutes=1)
+        await hands.all()
+        read = await inbox.read("ann")
+        assert isinstance(read, Ok)
+        items = read.value
+        await sql.execute("delete from cronty.queue")
+        await sql.execute("update cronty.runs set state = 'done', finished_at = now()")
+    [item] = items
+    assert item.facts.origin == ORIGIN
+    assert item.facts.previous_slot == START + timedelta(minutes=1)
+    assert item.provenance["client"] == {"name": "tester", "version": "1"}
+    facts = await store.about(job.id, item.scheduled_for)
+    assert facts == item.facts
+    assert await store.about(job.id, START) is None
+    assert json.loads(await sql.fetchval("select origin::text from cronty.jobs")) == ORIGIN
