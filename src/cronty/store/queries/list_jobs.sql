@@ -16,7 +16,8 @@ with flying as materialized (
   left join flying f on f.job_id = v.id
   where v.owner_id = (select id from cronty.owners where name = $1)
 ), matching as materialized (
-  select * from seen
+  -- Narrow on purpose: the wide parts of a job are fetched for the page only.
+  select id, in_flight, idle, place from seen
   where ($2::text is null or $2 = cronty.job_status(state, in_flight > 0, not idle, failures_in_row > 0))
     and ($3::text is null or position(lower($3) in lower(name)) > 0)
     and ($4::text is null or $4 = any(tags))
@@ -25,13 +26,14 @@ with flying as materialized (
     and ($6::timestamptz is null or fire_at >= $6)
     and ($7::timestamptz is null or fire_at <= $7)
 )
-select c.total, m.*
+select c.total, v.*, p.in_flight, v.arguments::text as arguments_json, v.trigger::text as trigger_json,
+  v.policy::text as policy_json
 from (select count(*) as total from matching) c
 left join lateral (
-  select *, arguments::text as arguments_json, trigger::text as trigger_json, policy::text as policy_json
-  from matching
+  select * from matching
   where $9::boolean is null or (idle, place, id) > ($9, $10::timestamptz, $11::bigint)
   order by idle, place, id
   limit $8
-) m on true
-order by m.idle, m.place, m.id
+) p on true
+left join lateral (select * from cronty.job_overview where id = p.id) v on true
+order by p.idle, p.place, p.id
