@@ -32,6 +32,7 @@ from cronty.scheduler.runs import Runs
 from cronty.settings import Settings
 from cronty.store.channel_store import ChannelStore
 from cronty.store.database import Clock, Database
+from cronty.store.engine_store import EngineStore
 from cronty.store.inbox_store import InboxStore
 from cronty.store.job_store import Filter, JobStore
 from cronty.store.key_store import KeyStore
@@ -143,6 +144,7 @@ class Cronty:
         database = await Database(url, clock=self._clock).open()
         self._stack.push_async_callback(database.close)
         self._doors = self._open_doors(database)
+        await EngineStore(database).publish_tasks(self.registry.built_in())
         if self.run_jobs:
             hot = await Database(url, clock=self._clock, hot=True).open()
             self._stack.push_async_callback(hot.close)

@@ -12,6 +12,7 @@ import orjson
 from pydantic import TypeAdapter
 from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
 
+from cronty.jobs.action import BUILT_IN
 from cronty.jobs.outcome import Done, Failed, Outcome, Snoozed
 from cronty.jobs.run import run_id
 
@@ -115,8 +116,15 @@ class Registry:
         )
 
     def published(self) -> list[tuple[str, str, str]]:
-        every = {**self.known, **self.tasks}
-        return [(task.name, orjson.dumps(task.parameters).decode(), task.doc) for task in every.values()]
+        return [_described(task) for task in {**self.known, **self.tasks}.values()]
+
+    def built_in(self) -> list[tuple[str, str, str]]:
+        """What every worker can do: it may be scheduled before there is one."""
+        return [_described(task) for task in {**self.known, **self.tasks}.values() if task.name in BUILT_IN]
+
+
+def _described(task: Task) -> tuple[str, str, str]:
+    return task.name, orjson.dumps(task.parameters).decode(), task.doc
 
 
 def describe_parameters(function: Callable[..., object]) -> dict[str, object]:

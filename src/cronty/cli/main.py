@@ -13,7 +13,7 @@ from rich.table import Table
 
 from cronty.actions.agents import BadAgents
 from cronty.app import Cronty
-from cronty.cli import channel
+from cronty.cli import channel, jobs
 from cronty.cli.loading import extra, load, set_up_logging
 from cronty.cli.next import next_slots
 from cronty.settings import Settings
@@ -24,8 +24,10 @@ from cronty.store.migrate import OLDEST_POSTGRES, SchemaOutdated, migrate, pendi
 from cronty.store.sealing import BadKey
 from cronty.timing import tzdata_version
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, help="Durable schedules on PostgreSQL.")
+app = typer.Typer(no_args_is_help=True, add_completion=True, help="Durable schedules on PostgreSQL.")
 out = Console(soft_wrap=True)
+for name, command in jobs.COMMANDS.items():
+    app.command(name)(command)
 app.command("next")(next_slots)
 app.add_typer(channel.app, name="channel")
 app.command("key")(channel.key)

@@ -1,0 +1,102 @@
+"""The acts of the tools from the command line, through the real entry point and a real database."""
+
+import json
+import re
+from collections.abc import Callable
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from cronty.cli.main import app
+
+type Say = Callable[..., Result]
+
+
+@pytest.fixture
+def say(url: str, monkeypatch: pytest.MonkeyPatch) -> Say:
+    monkeypatch.setenv("CRONTY_DATABASE_URL", url)
+    monkeypatch.setenv("COLUMNS", "100")
+    runner = CliRunner()
+    return lambda *words: runner.invoke(app, list(words))
+
+
+def standup(say: Say) -> Result:
+    return say("add", "every weekday at 8:30", "Stand-up [now]", "--notify", "phone", "--zone", "Europe/Berlin")
+
+
+def test_a_reminder_is_made_from_words_and_read_back(say: Say) -> None:
+    made = standup(say)
+    assert made.exit_code == 0, made.output
+    assert "Stand-up [now]: At 08:30 on weekdays, Berlin time" in made.output
+    assert re.search(r"job_1_\d+, first on \w{3} \d\d \w{3} \d{4} 08:30, Europe/Berlin", made.output)
+
+
+def test_a_prompt_and_a_task_are_made_too(say: Say) -> None:
+    assert say("add", "in 2h", "Look at my PRs", "--prompt").exit_code == 0
+    assert say("add", "in 2h", "Look at my PRs", "--agent", "claude").exit_code == 0
+    unknown = say("add", "in 2h", "--task", "backup")
+    assert unknown.exit_code == 1
+    assert "Unknown task: backup. Registered tasks: notify, prompt, webhook." in unknown.output
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("add", "in 2h"), 2, "Say what to do, once"),
+        (("add", "in 2h", "x", "--notify", "phone", "--prompt"), 2, "Say what to do, once"),
+        (("add", "in 2h", "--notify", "phone"), 2, "Say what it is to say"),
+        (("add", "in 2h", "--task", "backup", "--kwargs", "[]"), 2, "must be a JSON object"),
+        (("add", "blah", "x", "--prompt"), 1, 'Can\'t read "blah"'),
+        (("add", "03/04 at 9:00", "x", "--prompt"), 3, "may mean"),
+        (("show", "99"), 1, "Job not found: 99"),
+        (("cancel", "99"), 1, "Job not found: 99"),
+        (("delete", "99"), 1, "Job not found: 99"),
+        (("run", "99"), 1, "Job not found: 99"),
+        (("runs", "99"), 1, "Job not found: 99"),
+        (("why", "99", "today at 9:00"), 1, "Job not found: 99"),
+        (("list", "--status", "odd"), 1, "Unknown status: odd"),
+    ],
+)
+def test_what_cannot_be_done_says_why_and_with_which_code(
+    say: Say, words: tuple[str, ...], code: int, said: str
+) -> None:
+    result = say(*words)
+    assert (result.exit_code, said in " ".join(result.output.replace("│", " ").split())) == (code, True), result.output
+
+
+def test_jobs_are_listed_and_shown(say: Say) -> None:
+    assert "No jobs. Make one" in say("list").output
+    standup(say)
+    listed = say("list").output
+    assert "Stand-up [now]" in listed
+    assert "pending" in listed
+    assert json.loads(say("list", "--json").output)["total"] == 1
+    assert "At 08:30 on weekdays, Berlin time" in say("show", "1").output
+    assert json.loads(say("show", "1", "--json").output)["task"] == "notify"
+
+
+def test_a_job_is_paused_resumed_cancelled_and_deleted(say: Say) -> None:
+    standup(say)
+    assert say("pause", "1").output == "Paused Stand-up [now].\n"
+    assert "paused" in say("list").output
+    assert say("resume", "1").output.startswith("Resumed Stand-up [now]; next on ")
+    assert say("cancel", "1").output == "Cancelled 1.\n"
+    assert "cancelled" in say("list").output
+    assert say("delete", "1").output == "Deleted 1.\n"
+    assert "No jobs" in say("list").output
+
+
+def test_a_run_that_was_asked_for_is_seen(say: Say) -> None:
+    standup(say)
+    assert "It has not run yet." in say("runs", "1").output
+    assert re.match(r"Asked for run_1_\d+; `cronty runs 1` shows it.", say("run", "1").output)
+    assert "waiting" in say("runs", "1").output
+    assert "Nothing has failed." in say("runs").output
+
+
+def test_a_moment_is_explained(say: Say) -> None:
+    say("add", "2098-01-31T09:00:00Z", "x", "--prompt")
+    assert "It is planned, and its time hasn't come." in say("why", "1", "2098-01-31 09:00").output
+    assert "is no moment of this job. The next one after that is 2098-01-31T09:00:00+00:00." in " ".join(
+        say("why", "1", "2098-01-31 08:00").output.split()
+    )
