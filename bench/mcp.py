@@ -101,10 +101,13 @@ class Bare:
         await self._sql.fetchval(query("owner_zone"), OWNER)
         trigger = json.dumps({"kind": "interval", "seconds": 86400, "anchor": now.isoformat()})
         arguments = json.dumps({"args": [], "kwargs": JOB["kwargs"]})
-        row = await self._sql.fetchrow(
-            query("add_job"), OWNER, "measured", "prompt", arguments, trigger, "{}", [], None, None, None, now,
+        statement = await self._sql.prepare(query("add_job"))
+        given = [
+            OWNER, "measured", "prompt", arguments, trigger, "{}", [], None, None, None, now,
             now + timedelta(days=1), 0, True, 86_400_000_000, None, None, None, None, "UTC", tzdata_version(),
-        )  # fmt: skip
+        ]  # fmt: skip
+        # What has been added to jobs since, and may be left out.
+        row = await statement.fetchrow(*given, *[None] * (len(statement.get_parameters()) - len(given)))
         assert row is not None
         await self._sql.fetchrow(query("show_job"), OWNER, row["id"], None)
         return row["id"]

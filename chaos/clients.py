@@ -286,7 +286,7 @@ async def sleep_and_wake(room: Room) -> Figures:
     said = {
         "task": late["verdict"] == "done" and late["started_at"] > late["scheduled_for"],
         "interval": any(run["verdict"] == "coalesced" and run["reason"] for run in runs),
-        "prompt": "later" in item["why"],
+        "prompt": "late by" in item["why"],
     }
     return {
         "woke_s": round(woke, 2), "late_said": said, "late_unsaid": sum(not good for good in said.values()),

@@ -30,7 +30,10 @@ def speak(app: str | None, tools: str) -> None:
     """MCP over standard input and output, until the client hangs up."""
     with redirect_stdout(sys.stderr):  # whatever the caller's module prints while it is loaded
         cronty = _cronty(app)
-    asyncio.run(_speak(cronty, _groups(tools)))
+    try:
+        asyncio.run(_speak(cronty, _groups(tools)))
+    except* BrokenPipeError:
+        pass  # the client hung up without a word; there is nobody left to tell
 
 
 def serve(app: str | None, tools: str, host: str, port: int, names: Sequence[str], *, auth: bool) -> None:
