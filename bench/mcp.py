@@ -102,7 +102,7 @@ class Bare:
         trigger = json.dumps({"kind": "interval", "seconds": 86400, "anchor": now.isoformat()})
         arguments = json.dumps({"args": [], "kwargs": JOB["kwargs"]})
         statement = await self._sql.prepare(query("add_job"))
-        given = [
+        given: list[object] = [
             OWNER, "measured", "prompt", arguments, trigger, "{}", [], None, None, None, now,
             now + timedelta(days=1), 0, True, 86_400_000_000, None, None, None, None, "UTC", tzdata_version(),
         ]  # fmt: skip

@@ -92,6 +92,7 @@ def test_each_tool_answers_the_inspector(inspector: Inspector, own_url: str, tmp
     settled, runs, *_ = inspector.call_all(
         ("acknowledge_inbox", {"receipts": [item["receipt"]], "report": "Said."}),
         ("list_runs", {"job_id": job_id}),
+        ("redrive_runs", {"run_ids": [item["receipt"]]}),
         ("resume_schedule", {"schedule_id": often["schedule_id"]}),
         ("schedule_cancel", {"id": task_id}),
         ("cancel_job", {"job_id": once["schedule_id"]}),

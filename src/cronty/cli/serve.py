@@ -4,7 +4,7 @@ import asyncio
 import signal
 import sys
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager, redirect_stdout
+from contextlib import asynccontextmanager, redirect_stdout, suppress
 from ipaddress import ip_address
 from typing import cast
 
@@ -30,10 +30,8 @@ def speak(app: str | None, tools: str) -> None:
     """MCP over standard input and output, until the client hangs up."""
     with redirect_stdout(sys.stderr):  # whatever the caller's module prints while it is loaded
         cronty = _cronty(app)
-    try:
+    with suppress(BrokenPipeError):  # the client hung up without a word; there is nobody left to tell
         asyncio.run(_speak(cronty, _groups(tools)))
-    except* BrokenPipeError:
-        pass  # the client hung up without a word; there is nobody left to tell
 
 
 def serve(app: str | None, tools: str, host: str, port: int, names: Sequence[str], *, auth: bool) -> None:
