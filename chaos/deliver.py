@@ -203,7 +203,7 @@ def attempt_said(result: Any) -> int:
     return int(result["response"] if "response" in result else result[0])
 
 
-async def weigh(url: str, folder: Path, expected: set[str], receiver: Receiver) -> Figures:
+async def weigh(url: str, folder: Path, expected: set[str], receiver: Receiver, begins: float) -> Figures:
     calls = [Trace(call.run_id, call.attempt, 0, call.at) for call in receiver.calls]
     acts = read_traces(folder)
     fates = Counter(call.fate for call in receiver.calls)
@@ -213,7 +213,9 @@ async def weigh(url: str, folder: Path, expected: set[str], receiver: Receiver) 
         "misbehaved": round(1 - fates["202"] / max(1, len(calls)), 3),
         "called_again": len(calls) - len({one.run_id for one in calls}),
         "read": len(acts), "read_again": len(acts) - len({one.run_id for one in acts}),
-        "acknowledged_late": late, "settled_twice": sum(count - 1 for count in settled.values()),
+        "last_call": round(max(one.at for one in calls) - begins, 1),
+        "last_read": round(max(one.at for one in acts) - begins, 1), "acknowledged_late": late,
+        "settled_twice": sum(count - 1 for count in settled.values()),
         "never_arrived": len(expected - {one.run_id for one in (*calls, *acts)}),
         "not_strictly_higher": in_order([*calls, *acts]), "called_too_soon": too_soon(receiver.calls),
         "forged": receiver.forged, **await examine(url, folder, expected, calls, attempt_said),
@@ -254,7 +256,7 @@ async def _deliver(
         "scenario": "deliver", "webhooks": len(specs) - len(specs) // 2, "prompts": len(specs) // 2,
         "settled_in_time": settled, "took": round(took, 1), "kills": workers.killed, "workers_died": workers.died,
         "agents_died": agents.died, "stubborn": workers.retire(),
-        **await weigh(url, workers.folder, expected, receiver),
+        **await weigh(url, workers.folder, expected, receiver, begins),
     }  # fmt: skip
 
 
