@@ -7,7 +7,7 @@ import sys
 import warnings
 from types import FrameType
 
-from chaos import clients, freeze, kill, poison, sleep
+from chaos import clients, deliver, freeze, kill, poison, sleep
 
 EXAMPLES = """
 examples:
@@ -17,6 +17,7 @@ examples:
   python -m chaos sleep --jobs 10000
   python -m chaos poison --kind suicide --kind endless
   python -m chaos clients --clients 8 --jobs 40 --kills 20 --seconds 60
+  python -m chaos deliver --runs 20000 --workers 4 --kill-every 1
 
 Each one starts a PostgreSQL of its own, prints one line of JSON with all its figures, and exits with 1 if `broken` in
 it names a promise that doesn't hold.
@@ -29,7 +30,7 @@ def read_arguments() -> argparse.Namespace:
         epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
     scenarios = parser.add_subparsers(
-        dest="scenario", required=True, metavar="kill | freeze | sleep | poison | clients"
+        dest="scenario", required=True, metavar="kill | freeze | sleep | poison | clients | deliver"
     )
     for_kill = scenarios.add_parser("kill", help="kill -9 workers and PostgreSQL under load", description=kill.__doc__)
     _number(for_kill, "fires", 20_000, "how many slots fall due")
@@ -63,6 +64,17 @@ def read_arguments() -> argparse.Namespace:
     _number(for_clients, "patience", 60.0, "seconds after that until everything must be settled")
     _number(for_clients, "lease", 2.0, "seconds without a heartbeat after which a server is given up")
     _number(for_clients, "seed", 1, "of the random choices")
+    for_deliver = scenarios.add_parser("deliver", help="kill -9 while delivering", description=deliver.__doc__)
+    _number(for_deliver, "runs", 20_000, "how many slots fall due, half of them webhooks, half prompts")
+    _number(for_deliver, "workers", 4, "how many worker processes")
+    _number(for_deliver, "kill-every", 1.0, "seconds between two kills of a worker; 0 for none")
+    _number(for_deliver, "duration", 120.0, "seconds over which slots fall due")
+    _number(for_deliver, "patience", 180.0, "seconds after that until everything must be settled")
+    _number(for_deliver, "lease", 5.0, "seconds without a heartbeat after which a worker is given up")
+    _number(for_deliver, "inbox-lease", 4.0, "seconds after which a prompt that was read is handed out again")
+    _number(for_deliver, "dies", 0.06, "how often an agent dies instead of acknowledging")
+    _number(for_deliver, "silence", 11.0, "seconds after which a silent receiver answers, too late")
+    _number(for_deliver, "seed", 1, "of the random choices")
     return parser.parse_args()
 
 
@@ -80,6 +92,8 @@ def perform(asked: argparse.Namespace) -> dict[str, object]:
             return freeze.run(freeze.Plan(**given))
         case "sleep":
             return sleep.run(sleep.Plan(**given))
+        case "deliver":
+            return deliver.run(deliver.Plan(**given))
         case "clients":
             return clients.run(clients.Plan(**given))
         case _:

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -53,7 +53,9 @@ class Worker:
 class Fleet:
     """Start it from the main thread: a worker dies with the thread that made it."""
 
-    def __init__(self, url: str, folder: Path, *, lease: float, concurrency: int = 50) -> None:
+    def __init__(
+        self, url: str, folder: Path, *, lease: float, concurrency: int = 50, settings: Mapping[str, str] | None = None
+    ) -> None:
         self._url = url
         self.folder = folder
         self.workers: list[Worker] = []
@@ -66,20 +68,22 @@ class Fleet:
             "CRONTY_LEASE": str(lease),
             "CRONTY_CONCURRENCY": str(concurrency),
             "CRONTY_DRAIN": "10",
+            **(settings or {}),
             "CHAOS_TRACES": str(folder),
             "CHAOS_PARENT": str(os.getpid()),
             "PYTHONPYCACHEPREFIX": str(folder / "pyc"),  # a worker that needn't compile starts in a third of the time
         }
 
     def start(self, count: int = 1) -> list[Worker]:
-        started = [self._spawn() for _ in range(count)]
+        started = [self.spawn("chaos.worker") for _ in range(count)]
         self.workers += started
         return started
 
-    def _spawn(self) -> Worker:
+    def spawn(self, *program: str) -> Worker:
+        """Start a module of ours beside the others; what isn't in `workers` is the caller's to replace and to end."""
         with open(self.folder / "workers.log", "ab") as log:
             process = subprocess.Popen(
-                [sys.executable, "-m", "chaos.worker"], cwd=ROOT, env=self._environment, stdin=subprocess.DEVNULL,
+                [sys.executable, "-m", *program], cwd=ROOT, env=self._environment, stdin=subprocess.DEVNULL,
                 stdout=log, stderr=log,
             )  # fmt: skip
         return Worker(process)
@@ -136,8 +140,10 @@ class Fleet:
 
 
 @contextmanager
-def fleet(url: str, folder: Path, *, lease: float, concurrency: int = 50) -> Generator[Fleet]:
-    made = Fleet(url, folder, lease=lease, concurrency=concurrency)
+def fleet(
+    url: str, folder: Path, *, lease: float, concurrency: int = 50, settings: Mapping[str, str] | None = None
+) -> Generator[Fleet]:
+    made = Fleet(url, folder, lease=lease, concurrency=concurrency, settings=settings)
     try:
         yield made
     finally:

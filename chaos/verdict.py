@@ -1,9 +1,10 @@
 """Holds what the database says and what the workers left as traces against what was to happen."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final
 
@@ -44,8 +45,17 @@ def read_traces(folder: Path) -> list[Trace]:
     return traces
 
 
-async def examine(url: str, folder: Path, expected: set[str]) -> Figures:
-    """All figures of a run that is over; those in MUST_BE_ZERO are the promises."""
+async def examine(
+    url: str,
+    folder: Path,
+    expected: set[str],
+    elsewhere: Sequence[Trace] = (),
+    said: Callable[[Any], int] = itemgetter(0),
+) -> Figures:
+    """All figures of a run that is over; those in MUST_BE_ZERO are the promises.
+
+    `elsewhere` are starts that left no trace in the folder; `said` finds the attempt in a result.
+    """
     connection = await asyncpg.connect(url)
     try:
         rows = await connection.fetch(
@@ -58,7 +68,7 @@ async def examine(url: str, folder: Path, expected: set[str]) -> Figures:
     finally:
         await connection.close()
     runs = {run_id(row["job_id"], row["scheduled_for"]): row for row in rows}
-    traces = read_traces(folder)
+    traces = [*read_traces(folder), *elsewhere]
     return {
         "expected": len(expected),
         "unaccounted": unaccounted,
@@ -66,7 +76,7 @@ async def examine(url: str, folder: Path, expected: set[str]) -> Figures:
         "double_outcomes": len(rows) - len(runs),
         **_of_runs(runs, expected),
         **_of_attempts(runs, attempts),
-        **_of_traces(runs, traces, expected),
+        **_of_traces(runs, traces, expected, said),
     }
 
 
@@ -98,14 +108,16 @@ def _of_attempts(runs: Mapping[str, asyncpg.Record], attempts: list[asyncpg.Reco
     }
 
 
-def _of_traces(runs: Mapping[str, asyncpg.Record], traces: list[Trace], expected: set[str]) -> Figures:
+def _of_traces(
+    runs: Mapping[str, asyncpg.Record], traces: list[Trace], expected: set[str], said: Callable[[Any], int]
+) -> Figures:
     starts = Counter((trace.run_id, trace.attempt) for trace in traces)
     started = {trace.run_id for trace in traces}
     foreign = 0
     for name, row in runs.items():
         if row["state"] == "done":
-            said = orjson.loads(row["result"])
-            foreign += said[0] != row["attempt"] or (name, row["attempt"]) not in starts
+            attempt = said(orjson.loads(row["result"]))
+            foreign += attempt != row["attempt"] or (name, row["attempt"]) not in starts
     return {
         "starts": len(traces),
         "repeats": len(traces) - len(started),

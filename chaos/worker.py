@@ -161,10 +161,14 @@ async def work() -> None:
         await told.wait()
 
 
-def main() -> None:
+def die_with_parent() -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != int(os.environ["CHAOS_PARENT"]):
         sys.exit("the harness is gone")
+
+
+def main() -> None:
+    die_with_parent()
     logging.basicConfig(level="INFO", format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     try:
         asyncio.run(work())

@@ -21,7 +21,14 @@ from cronty.jobs.outcome import Done, Failed, Outcome, Snoozed
 PROGRAM = str(Path(__file__).parents[1] / "agents/agent.py")
 SLOT = datetime(2027, 3, 1, 8, tzinfo=UTC)
 FACTS = RunFacts(7, "ann", "review", "UTC", SLOT, {"surface": "python"}, SLOT, None, asked_for=False, now=SLOT)
-SOURCE = {"PATH": os.environ["PATH"], "HOME": "/nowhere", "KEY": "sk-very-secret", "OTHER": "not yours"}
+ESCAPED = 'schlüssel "7\\2"'
+SOURCE = {
+    "PATH": os.environ["PATH"],
+    "HOME": "/nowhere",
+    "KEY": "sk-very-secret",
+    "ESCAPED": ESCAPED,
+    "OTHER": "not yours",
+}
 
 
 def agent(*manner: str, timeout: float = 20, environment: tuple[str, ...] = ()) -> Agent:
@@ -100,6 +107,24 @@ async def test_only_what_is_named_is_in_its_environment_and_its_secrets_never_co
     assert {"PATH", "HOME", "KEY"} <= seen.keys() <= {"PATH", "HOME", "KEY", "LC_CTYPE"}
     assert seen["KEY"] == "[secret]"
     assert "sk-very-secret" not in (await failure(agent("exit", "1", "sk-very-secret", environment=("KEY",)))).error
+
+
+@pytest.mark.parametrize("outcome", ["done", "failed"])
+async def test_a_secret_does_not_come_back_in_another_spelling(outcome: str) -> None:
+    seen = await result(agent("environment", environment=("ESCAPED",)))
+    assert isinstance(seen, dict)
+    assert seen["ESCAPED"] == "[secret]"
+    inner = json.dumps({"cronty": {"outcome": outcome, "report": f"I have {ESCAPED}"}})
+    said = await wake(agent("say", json.dumps({"result": inner}), environment=("ESCAPED",)))
+    assert "I have [secret]" in (said.error if isinstance(said, Failed) else str(getattr(said, "result", "")))
+
+
+async def test_where_too_much_is_cut_off_no_secret_is_cut_in_two() -> None:
+    beginning = await wake(agent("say", "x" * (64 * 1024 - 8) + "sk-very-secret", environment=("KEY",)))
+    assert isinstance(beginning, Done)
+    assert "sk-very" not in str(beginning)
+    with_log = await failure(agent("exit", "1", "sk-very-secret" + "y" * 4089, environment=("KEY",)))
+    assert "secret" not in with_log.error
 
 
 @pytest.mark.parametrize(("status", "permanent"), [(75, False), (1, True), (64, True)])

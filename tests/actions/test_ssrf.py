@@ -102,6 +102,23 @@ async def test_a_refusal_names_the_host_and_the_kind_of_address_but_not_the_addr
 
 
 @pytest.mark.parametrize(
+    "url",
+    [
+        "https://ann:HUSH@example.com/", "https://ann:HU/HUSH@example.com/", "https://HUSH@example.com/",
+        "https://example.com:99999/?token=HUSH", "https://exa mple.com/?token=HUSH", "https://ann:HUSH/@example.com",
+        "https://example.com/?token=HUSH" + "x" * 2048, "https:/example.com?token=HUSH", "HUSH", "ann:HUSH@example.com",
+        "http://example.com/HUSH", "https://127.0.0.1/?token=HUSH", "https://-a.com/?token=HUSH",
+    ],
+)  # fmt: skip
+async def test_a_refusal_says_nothing_of_a_url_but_its_host(url: str) -> None:
+    outbound = Outbound()
+    with pytest.raises(CallRefused) as refused:
+        outbound.check(url)
+    await outbound.aclose()
+    assert "HUSH" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
     ("url", "asked"),
     [
         ("https://EXAMPLE.com/", "example.com"),

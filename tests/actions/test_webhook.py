@@ -128,6 +128,25 @@ async def test_of_a_long_answer_the_beginning_is_kept_and_made_harmless() -> Non
     assert len(kept["response"]) == 2048
 
 
+@pytest.mark.parametrize("status", [200, 404, 500])
+async def test_a_receiver_that_says_what_it_was_called_by_gives_nothing_away(status: int) -> None:
+    """Many a server answers with the path and the query it doesn't know, or with all headers."""
+    keys = {
+        "query": "sk-in-the-query",
+        "spelled": "s%2Fk in two ways",
+        "path": "T0000-B0000-XXXXXXXX",
+        "head": "k-1234567",
+    }
+    path = f"/hooks/{keys['path']}?token={keys['query']}&other=s%252Fk%20in+two%20ways&n=1"
+    echo = f"Cannot POST {path} ({keys['spelled']}) with {keys['head']}, n=1"
+    async with plain(answer(status, echo.encode())) as server:
+        outcome = await perform(server.url + path, server.allowed, headers={"X-Api-Key": keys["head"]})
+    assert server.received[0].line == f"POST {path} HTTP/1.1"
+    said = (outcome.result if isinstance(outcome, Done) else failure(outcome).error) or ""
+    assert "Cannot POST /hooks/[secret]?token=[secret]&other=[secret]&n=1" in said
+    assert [one for one in keys.values() if one in said] == []
+
+
 async def test_gone_means_never_again() -> None:
     async with plain(answer(410)) as server:
         failed = failure(await perform(server.url, server.allowed))

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from chaos import clients, freeze, kill, poison, sleep
+from chaos import clients, deliver, freeze, kill, poison, sleep
 from chaos.verdict import Figures
 
 
@@ -62,3 +62,15 @@ def test_clients_that_begin_at_once_share_one_database_and_may_be_killed() -> No
     keeps_its_promises(figures)
     assert figures["starter_killed"]
     assert figures["words"] + figures["prompts"] == 32
+
+
+@pytest.mark.timeout(120)
+def test_webhooks_and_prompts_all_arrive_while_workers_are_killed_and_agents_die() -> None:
+    plan = deliver.Plan(runs=600, workers=3, duration=6, patience=40, lease=3, inbox_lease=2, dies=0.2)
+    figures = deliver.run(plan)
+    keeps_its_promises(figures)
+    assert figures["settled_in_time"]
+    assert figures["kills"] >= 4
+    assert figures["agents_died"] > 0
+    assert figures["called_again"] > 0
+    assert figures["read_again"] > 0

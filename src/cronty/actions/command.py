@@ -18,7 +18,7 @@ from typing import Any, Final, cast
 import orjson
 
 from cronty.actions.agents import Agent, BadAgents, read_agents
-from cronty.actions.outbound import untrusted_text
+from cronty.actions.outbound import untrusted_text, without
 from cronty.actions.prompt import About, WebhookAgent, envelope_of
 from cronty.actions.tasks import MAX_RESULT_BYTES, PermanentError, RetryAfter, Snooze
 from cronty.actions.webhook import Webhook
@@ -36,6 +36,7 @@ PASSED_ON: Final = ("PATH", "HOME", "LANG")
 MAX_SAID: Final = 200
 _STDERR_KEPT: Final = 4096
 _SHORTEST_SECRET: Final = 6
+_LONGEST_CHARACTER: Final = 12  # bytes, as two escaped surrogates in JSON
 
 log = logging.getLogger("cronty.agents")
 
@@ -56,6 +57,14 @@ class Printed:
     stdout: bytes
     size: int
     stderr: bytes
+    complained: int = 0
+
+    def drop_halves(self, length: int) -> None:
+        """Where something was cut off, leave out `length` more bytes: half a secret can't be recognised."""
+        if length and self.size > len(self.stdout):
+            self.stdout = self.stdout[:-length]
+        if length and self.complained > len(self.stderr):
+            self.stderr = self.stderr[length:]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,24 +81,27 @@ class CommandAgent:
         patience = timedelta(seconds=self.agent.timeout)
         envelope = await envelope_of(self.about, prompt, agent or self.agent.name, data, patience)
         printed = await self._run(envelope.as_text().encode(errors="replace"))
-        said = self._shown(printed.stderr)
+        secrets = self._secrets()
+        printed.drop_halves(max(map(len, secrets), default=0) * _LONGEST_CHARACTER)
+        said = without(secrets, printed.stderr.decode(errors="replace"))
         if printed.status:
             log.warning("agent %s ended with status %d: %s", self.agent.name, printed.status, said)
         last = untrusted_text(said.strip().rsplit("\n", 1)[-1], MAX_SAID)
         _require_success(self.agent.name, printed.status, last)
-        return settled(_result(self._shown(printed.stdout), printed), envelope)
+        result = _result(without(secrets, printed.stdout.decode(errors="replace")), printed)
+        try:  # again, because in JSON a secret may be spelled differently
+            return without(secrets, settled(result, envelope))
+        except AgentFailed as failed:
+            raise AgentFailed(without(secrets, str(failed))) from None
 
     def environment(self) -> dict[str, str]:
         names = (*PASSED_ON, *self.agent.environment)
         return {name: self.source[name] for name in names if name in self.source}
 
-    def _shown(self, printed: bytes) -> str:
-        """Its words, without what it was trusted with."""
-        text = printed.decode(errors="replace")
-        for name in self.agent.environment:
-            if len(value := self.source.get(name, "")) >= _SHORTEST_SECRET:
-                text = text.replace(value, "[secret]")
-        return text
+    def _secrets(self) -> set[str]:
+        """What it was trusted with, and what is taken out of its words."""
+        values = {self.source.get(name, "") for name in self.agent.environment}
+        return {value for value in values if len(value) >= _SHORTEST_SECRET}
 
     async def _run(self, text: bytes) -> Printed:
         watch = _Watch()
@@ -115,7 +127,8 @@ class CommandAgent:
             if feed.get_write_buffer_size():  # nobody reads it any more
                 feed.abort()
             transport.close()
-        return Printed(transport.get_returncode() or 0, bytes(watch.stdout), watch.size, bytes(watch.stderr))
+        status = transport.get_returncode() or 0
+        return Printed(status, bytes(watch.stdout), watch.size, bytes(watch.stderr), watch.complained)
 
     async def _start(self, watch: "_Watch") -> asyncio.SubprocessTransport:
         options: dict[str, Any] = {"env": self.environment(), "cwd": self.agent.workdir, "start_new_session": True}
@@ -165,12 +178,14 @@ class _Watch(asyncio.SubprocessProtocol):
         self.stdout = bytearray()
         self.stderr = bytearray()
         self.size = 0
+        self.complained = 0
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         if fd == 1:
             self.size += len(data)
             self.stdout += data[: max(0, MAX_RESULT_BYTES - len(self.stdout))]
         else:
+            self.complained += len(data)
             self.stderr += data
             del self.stderr[:-_STDERR_KEPT]
 

@@ -10,13 +10,13 @@ a pool would know it by its address and two names may share one.
 import asyncio
 import socket
 import ssl
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from re import compile as pattern
-from typing import Final, Literal
+from typing import Any, Final, Literal, cast
 
 import httpx2
 
@@ -169,11 +169,12 @@ class Outbound:
     # -- where to -----------------------------------------------------------------------------------------------
 
     def _target(self, url: str) -> Target:
+        # Of a URL that can't be read nothing is said: a password or a token may stand where its host should be.
         if len(url) > MAX_URL:
-            raise CallRefused(url, f"the URL has {len(url)} characters, and at most {MAX_URL} are read")
+            raise CallRefused("…", f"the URL has {len(url)} characters, and at most {MAX_URL} are read")
         if not url.isprintable() or " " in url or "\\" in url or not (found := _URL.fullmatch(url)):
-            raise CallRefused(url, "it isn't a plain URL such as https://example.com/path, without user or password")
-        parsed, host = _read_host(url, found[2])
+            raise CallRefused("…", "it isn't a plain URL such as https://example.com/path, without user or password")
+        parsed, host = _read_host(url, found[2] if found[2].startswith("[") else found[2].partition(":")[0])
         port = {"https": 443, "http": 80}[parsed.scheme] if parsed.port is None else parsed.port
         if parsed.scheme != "https" and not self.allows(host, port):
             raise CallRefused(host, "only https is allowed")
@@ -290,6 +291,18 @@ def untrusted_text(text: str, most: int, *, lines: bool = False) -> str:
     """Somebody else's words, fit to be shown: capped, without control or invisible characters."""
     kept = "".join(one if one.isprintable() or (lines and one in "\n\t") else " " for one in text[: 4 * most])
     return (kept if lines else " ".join(kept.split()))[:most]
+
+
+def without(secrets: Collection[str], value: object) -> Any:
+    """The same text or JSON with `[secret]` where a secret stood."""
+    if isinstance(value, str):
+        for secret in sorted(secrets, key=len, reverse=True):
+            value = value.replace(secret, "[secret]")
+        return value
+    if isinstance(value, dict):
+        items = cast("dict[str, object]", value).items()
+        return {without(secrets, name): without(secrets, inner) for name, inner in items}
+    return [without(secrets, one) for one in cast("list[object]", value)] if isinstance(value, list) else value
 
 
 def _read_host(url: str, shown: str) -> tuple[httpx2.URL, str]:

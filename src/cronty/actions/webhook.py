@@ -7,19 +7,22 @@ from datetime import UTC, datetime
 from functools import partial
 from re import compile as pattern
 from typing import Annotated, Final, Literal
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 import orjson
 import standardwebhooks
 from pydantic import Field
 
-from cronty.actions.outbound import CallRefused, Outbound, require_success, untrusted_text
+from cronty.actions.outbound import CallRefused, Outbound, require_success, untrusted_text, without
 from cronty.actions.tasks import PermanentError, current_run
 
 MAX_HEADERS: Final = 20
 MAX_HEADER: Final = 4096
 MAX_RESPONSE: Final = 2048
 MAX_SAID: Final = 200
+SHORTEST_KEY: Final = 8
+SHORTEST_PATH: Final = 16
+"""From how many characters on a part of a path may be a key, as chat services have it, and not just a word."""
 
 _NAME: Final = pattern(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
 _VALUE: Final = pattern(r"[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?")
@@ -67,8 +70,9 @@ class Webhook:
         content = _envelope(now, body)
         sent = {**(headers or {}), **self._signed(now, content), "content-type": "application/json"}
         answer = await self._outbound.send(method, url, headers=sent, body=content)
-        require_success(answer, urlsplit(url).hostname or url, self._shown(answer.body, MAX_SAID))
-        response = self._shown(answer.body, MAX_RESPONSE + 1, lines=True)
+        said = without({*self._secrets, *confidential(url, headers or {})}, answer.body.decode(errors="replace"))
+        require_success(answer, urlsplit(url).hostname or url, untrusted_text(said, MAX_SAID))
+        response = untrusted_text(said, MAX_RESPONSE + 1, lines=True)
         return {
             "status": answer.status,
             "response": response[:MAX_RESPONSE],
@@ -94,11 +98,14 @@ class Webhook:
             headers["webhook-signature"] = " ".join(signatures)
         return headers
 
-    def _shown(self, body: bytes, most: int, *, lines: bool = False) -> str:
-        text = body.decode(errors="replace")
-        for secret in self._secrets:
-            text = text.replace(secret, "[secret]")
-        return untrusted_text(text, most, lines=lines)
+
+def confidential(url: str, headers: Mapping[str, str]) -> set[str]:
+    """What may be a key in a call: many receivers repeat the path, the query or the headers they were called with."""
+    parts = urlsplit(url)
+    query = [one.partition("=")[2] or one for one in parts.query.split("&")]
+    values = [*query, *(value for _, value in parse_qsl(parts.query)), *headers.values()]
+    segments = [spelling for one in parts.path.split("/") for spelling in (one, unquote(one))]
+    return {one for one in values if len(one) >= SHORTEST_KEY} | {one for one in segments if len(one) >= SHORTEST_PATH}
 
 
 def check_headers(headers: Mapping[str, object]) -> str | None:

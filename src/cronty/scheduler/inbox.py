@@ -27,8 +27,9 @@ _LOOK_AGAIN: Final = 0.5
 class Inbox:
     """A prompt is its job's run: it waits here from its slot until an agent says what became of it."""
 
-    def __init__(self, store: InboxStore) -> None:
+    def __init__(self, store: InboxStore, lease: timedelta = LEASE) -> None:
         self._store = store
+        self._lease = lease.total_seconds()
 
     async def read(
         self, owner: str, agent: str | None = None, limit: int = 10, wait: timedelta = timedelta(0)
@@ -43,7 +44,7 @@ class Inbox:
             return Ok([])
         give_up = monotonic() + wait.total_seconds()
         while True:
-            rows = await self._store.read(owner, agent, limit, LEASE.total_seconds())
+            rows = await self._store.read(owner, agent, limit, self._lease)
             rest = give_up - monotonic()
             if rows or rest <= 0:
                 return Ok([_item(row) for row in rows])
