@@ -1,4 +1,4 @@
-"""`python -m bench fires --jobs 1000000 --seconds 20 --rounds 3`, or lag, idle, mcp; one JSON line per finding."""
+"""`python -m bench fires --jobs 1000000 --seconds 20 --rounds 3`, or lag, idle, fair, mcp; a JSON line per finding."""
 
 import argparse
 import asyncio
@@ -6,7 +6,7 @@ import json
 
 import asyncpg
 
-from bench import fires, lag, mcp
+from bench import fair, fires, lag, mcp
 from chaos.postgres import Postgres
 
 MANY = 1_000_000
@@ -30,6 +30,12 @@ async def run(asked: argparse.Namespace, postgres: Postgres) -> None:
                 for _ in range(asked.rounds):
                     print(json.dumps(await lag.burst(url, runs)), flush=True)
             print(json.dumps(await lag.idle(url, 200)), flush=True)
+        case "fair":
+            url = await fresh(postgres.url, "fair")
+            for crowd, takes in ((50_000, 0.0), (20_000, 0.05)):
+                for _ in range(asked.rounds):
+                    for turns in (True, False):
+                        print(json.dumps(await fair.meanwhile(url, crowd, takes, fair=turns)), flush=True)
         case "mcp":
             url = await fresh(postgres.url, "mcp")
             for finding in await mcp.main(url, asked.jobs or 10_000, asked.calls, asked.rounds + 2):
@@ -41,7 +47,7 @@ async def run(asked: argparse.Namespace, postgres: Postgres) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="bench", description=__doc__)
-    parser.add_argument("what", choices=["fires", "lag", "idle", "mcp"])
+    parser.add_argument("what", choices=["fires", "lag", "idle", "fair", "mcp"])
     parser.add_argument("--jobs", type=int, help="how many are stored; a million, or ten thousand for mcp")
     parser.add_argument("--seconds", type=float, default=20)
     parser.add_argument("--rounds", type=int, default=3)

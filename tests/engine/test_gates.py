@@ -103,7 +103,9 @@ async def idle_pages(url: str) -> int:
     try:
         await connection.execute(f"prepare poll as {query('pick_due')}")
         low = START - timedelta(seconds=2)
-        plan = await connection.fetch(f"explain (analyze, buffers, costs off) execute poll('{START}', '{low}', 500)")
+        plan = await connection.fetch(
+            f"explain (analyze, buffers, costs off) execute poll('{START}', '{low}', 500, '{{}}')"
+        )
         text = [row[0] for row in plan]
         buffers = next(line for line in text if "Buffers:" in line)
         return sum(int(part.split("=")[1]) for part in buffers.split() if "=" in part)

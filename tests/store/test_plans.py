@@ -14,11 +14,11 @@ from tests.conftest import START
 NOW = START.isoformat()
 SLOTS = f"array['{NOW}', '{NOW}']::timestamptz[]"
 HOT = {
-    "pick_due": f"('{NOW}', '{(START - timedelta(minutes=1)).isoformat()}', 500)",
+    "pick_due": f"('{NOW}', '{(START - timedelta(minutes=1)).isoformat()}', 500, '{{2}}')",
     "fire": f"('{{1,2}}', {SLOTS}, {SLOTS}, '{{1,1}}', 1, '{NOW}', 1)",
     "move_due": f"('{{1,2}}', {SLOTS}, {SLOTS}, {SLOTS}, '{{1,1}}', 1)",
     "insert_queue": f"('{{1,2}}', {SLOTS}, {SLOTS}, '{{1,1}}', '{{note,note}}', '{NOW}')",
-    "claim_runs": f"('{NOW}', 1, '{{note}}', 0, 500)",
+    "claim_runs": f"('{NOW}', 1, '{{note}}', 0, 500, '{{2}}')",
     "settle_done": f"('{NOW}', 1, '{{1,2}}', {SLOTS}, '{{1,1}}', '{{1,1}}', '{{0,0}}', '{{0,0}}')",
     "settle_rest": f"('{NOW}', 1, '{{1,2}}', {SLOTS}, '{{1,1}}', '{{failed,waiting}}', '{{null,1}}', '{{a,b}}',"
     " '{null,null}', '{null,failed}', '{0,0}', '{0,0}')",

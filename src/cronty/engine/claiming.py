@@ -1,9 +1,12 @@
 """Claims runs that wait: retries, rescued ones, those that fired where there was no room or no such task."""
 
+from collections.abc import Sequence
+from time import monotonic
 from typing import Final
 
 from cronty.actions.tasks import Registry
 from cronty.engine.attempt import Attempt
+from cronty.engine.crowd import Crowd
 from cronty.engine.working import PATIENCE, Working
 from cronty.jobs.policy import load_policy
 from cronty.store.database import Row
@@ -23,13 +26,18 @@ class Claiming:
         self._store = store
         self._registry = registry
         self._working = working
+        self.crowd = Crowd()
 
     async def step(self, worker: int) -> float:
         """Claim a batch of each kind as `worker`; 0 if there may be more, else seconds until the next one is due."""
         tasks = list(self._registry.tasks)
         if not tasks:
             return float("inf")
-        await self._working.wait_for_room(PATIENCE)
+        await self._working.wait_for_room(self.crowd.patience(PATIENCE))
+        if left_out := self.crowd.turn():
+            began = monotonic()
+            await self._claim(worker, tasks, 0, BATCH, left_out)
+            self.crowd.looked(began)
         claimed = 0
         full = False
         for crashes, together in enumerate(TOGETHER):
@@ -47,18 +55,23 @@ class Claiming:
         seconds = await self._store.seconds_until_queued(tasks)
         return max(0.05, seconds) if seconds is not None else float("inf")
 
-    async def _claim(self, worker: int, tasks: list[str], crashes: int, limit: int) -> tuple[int, bool]:
+    async def _claim(
+        self, worker: int, tasks: list[str], crashes: int, limit: int, left_out: Sequence[int] = ()
+    ) -> tuple[int, bool]:
         """How many were claimed, and whether there was no room to try."""
-        places = self._working.reserve(limit)
+        places = self._working.reserve(limit, beyond=bool(left_out))
         if not places:
             return 0, True
         try:
-            rows = await self._store.claim_runs(worker, tasks, crashes, places)
+            rows = await self._store.claim_runs(worker, tasks, crashes, places, left_out)
         except BaseException:
             self._working.release(places)
             raise
+        if len(rows) == places and (not left_out or places == limit):
+            self.crowd.saw(row["owner_id"] for row in rows)
         self._working.release(places - len(rows))
-        self._working.take([self._attempt(row, worker) for row in rows if not row["cancelled"]])
+        alive = [self._attempt(row, worker) for row in rows if not row["cancelled"]]
+        self._working.take(alive, first=bool(left_out))
         self._working.drop([self._attempt(row, worker) for row in rows if row["cancelled"]])
         return len(rows), False
 

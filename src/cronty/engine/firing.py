@@ -9,6 +9,7 @@ from typing import Final
 from cronty import telemetry
 from cronty.actions.tasks import Registry
 from cronty.engine.attempt import Attempt
+from cronty.engine.crowd import Crowd
 from cronty.engine.working import PATIENCE, Working
 from cronty.jobs.firing import rows_of
 from cronty.jobs.policy import Policy, load_policy
@@ -30,6 +31,7 @@ class LowWater:
 
     def __init__(self) -> None:
         self._mark: datetime | None = None
+        self._others: tuple[list[int], datetime] | None = None
         self._swept = 0.0
 
     def bound(self) -> datetime | None:
@@ -39,16 +41,25 @@ class LowWater:
             return None
         return self._mark
 
+    def bound_without(self, left_out: list[int]) -> datetime | None:
+        """Where a look for everybody's but these owners' starts: where the last such look ended."""
+        return self._others[1] if self._others is not None and self._others[0] == left_out else self._mark
+
     def found(self, latest: datetime) -> None:
         self._mark = latest
+
+    def found_without(self, left_out: list[int], through: datetime) -> None:
+        self._others = (left_out, through)
 
     def lower(self, moment: datetime) -> None:
         """A job was made or changed, and is due at `moment`."""
         if self._mark is not None and moment < self._mark:
             self._mark = moment
+        if self._others is not None and moment < self._others[1]:
+            self._others = (self._others[0], moment)
 
     def forget(self) -> None:
-        self._mark = None
+        self._mark = self._others = None
 
 
 class Batch:
@@ -94,6 +105,7 @@ class Firing:
         self._tasks = registry.tasks
         self._working = working
         self.low = LowWater()
+        self.crowd = Crowd()
         self.crowded = False
         self.tzdata = 0
         self._careful = False
@@ -101,19 +113,47 @@ class Firing:
 
     async def step(self, worker: int) -> float:
         """Fire one batch as `worker`; 0 if there may be more, else seconds until the next slot."""
-        await self._working.wait_for_room(PATIENCE)
+        await self._working.wait_for_room(self.crowd.patience(PATIENCE))
+        if left_out := self.crowd.turn():
+            return await self._fire_others(worker, left_out)
         places = self._working.reserve(BATCH)
         limit = places or BATCH
-        batch = Batch()
         low = self.low.bound()
+        count = await self._fire(worker, places, low, limit, [], None)
+        if count is None or count == limit:
+            return 0
+        seconds = await self._store.seconds_until_due(low)
+        if seconds is not None and seconds <= 0:
+            self.low.forget()  # locked by somebody who may yet let go of it
+            return LOCKED_REST
+        rest = float("inf") if seconds is None else seconds
+        return rest if low is None else min(rest, SWEEP_EVERY)  # below the mark something may have been let go of
+
+    async def _fire_others(self, worker: int, left_out: list[int]) -> float:
+        """Fire a batch of those who would have to wait behind a crowd."""
+        began = monotonic()
+        now = await self._store.now()
+        places = self._working.reserve(BATCH, beyond=True)
+        limit = places or BATCH
+        count = await self._fire(worker, places, self.low.bound_without(left_out), limit, left_out, now)
+        if count is not None and count < limit:
+            self.low.found_without(left_out, now)
+        self.crowd.looked(began)
+        return 0
+
+    async def _fire(
+        self, worker: int, places: int, low: datetime | None, limit: int, left_out: list[int], now: datetime | None
+    ) -> int | None:
+        """How many due jobs there were; None if they have to be looked at again, with more care."""
+        batch = Batch()
         try:
-            async with self._store.due_jobs(low, limit) as due:
+            async with self._store.due_jobs(low, limit, left_out, now) as due:
                 count = len(due.rows)
-                self.crowded = count == limit
-                if self.crowded:
-                    self.more()
+                self._note_crowd(due, full=count == limit, others=bool(left_out))
                 if count:
-                    self._plan_all(due, batch, places, worker)
+                    latest = self._plan_all(due, batch, places, worker)
+                    if latest is not None and not left_out:
+                        self.low.found(latest)
                     if self._careful:
                         batch.leave_out(await due.taken_slots(batch.slots()))
                     await self._write(due, batch, worker, due.rows[0]["now"])
@@ -122,19 +162,20 @@ class Firing:
             self._working.release(places)
             if isinstance(error, SlotTaken) and not self._careful:
                 self._careful = True
-                return 0
+                return None
             raise
         self._careful = False
         self._working.release(places - len(batch.attempts))
-        self._working.take(batch.attempts)
-        if count == limit:
-            return 0
-        seconds = await self._store.seconds_until_due(low)
-        if seconds is not None and seconds <= 0:
-            self.low.forget()  # locked by somebody who may yet let go of it
-            return LOCKED_REST
-        rest = float("inf") if seconds is None else seconds
-        return rest if low is None else min(rest, SWEEP_EVERY)  # below the mark something may have been let go of
+        self._working.take(batch.attempts, first=bool(left_out))
+        return count
+
+    def _note_crowd(self, due: DueJobs, *, full: bool, others: bool) -> None:
+        if full and (not others or len(due.rows) == BATCH):
+            self.crowd.saw(row["owner_id"] for row in due.rows)
+        if not others:
+            self.crowded = full
+            if full:
+                self.more()
 
     async def _write(self, due: DueJobs, batch: Batch, worker: int, now: datetime) -> None:
         if batch.fired.job_ids:
@@ -149,7 +190,8 @@ class Firing:
             await due.set_aside(job_id, reason, now)
             telemetry.job_set_aside(job_id, reason)
 
-    def _plan_all(self, due: DueJobs, batch: Batch, places: int, worker: int) -> None:
+    def _plan_all(self, due: DueJobs, batch: Batch, places: int, worker: int) -> datetime | None:
+        """Fill the batch; the latest moment anything in it was due."""
         fired, attempts, tasks = batch.fired, batch.attempts, self._tasks
         latest: datetime | None = None
         for row in due.rows:
@@ -204,8 +246,7 @@ class Firing:
                 attempts.append(Attempt(job_id, slot, 1, worker, known, arguments, policy, failing))
             else:
                 self._explain(batch, job_id, owner_id, task, policy, planned, in_flight)
-        if latest is not None:
-            self.low.found(latest)
+        return latest
 
     def _explain(
         self,

@@ -49,9 +49,12 @@ class Working:
     def room(self) -> int:
         return self.concurrency + min(MOST_AHEAD, self._ended_lately()) - self.in_flight
 
-    def reserve(self, most: int) -> int:
-        """Take up to `most` places before claiming; give back what isn't used with `release`."""
-        places = max(0, min(most, self.room()))
+    def reserve(self, most: int, *, beyond: bool = False) -> int:
+        """Take up to `most` places before claiming; give back what isn't used with `release`.
+
+        `beyond` is for those who would have to wait behind somebody's crowd: as many again as are performed at once.
+        """
+        places = max(0, min(most, self.room() + (self.concurrency if beyond else 0)))
         self.in_flight += places
         return places
 
@@ -88,20 +91,20 @@ class Working:
 
     # -- performing ---------------------------------------------------------------------------------------------
 
-    def take(self, attempts: Sequence[Attempt]) -> None:
-        """Perform attempts whose places are reserved."""
+    def take(self, attempts: Sequence[Attempt], *, first: bool = False) -> None:
+        """Perform attempts whose places are reserved; `first` before all that wait in line."""
         calls: list[Callable[[], object]] = []
         for attempt in attempts:
             self.suspects[min(attempt.crashes, 2)] += 1
             if not attempt.task.is_async:
                 self._performing[attempt.job_id, attempt.slot] = attempt
                 calls.append(partial(_in_thread, attempt))
-            elif attempt.crashes:  # waiting in line, it would be blamed for a crash that is somebody else's
+            elif first or attempt.crashes:  # a suspect in line would be blamed for a crash that is somebody else's
                 self._line.appendleft(attempt)
             else:
                 self._line.append(attempt)
         if calls:
-            self._threads.submit(calls, first=attempts[0].crashes > 0)
+            self._threads.submit(calls, first=first or attempts[0].crashes > 0)
         self._start_coroutines()
 
     def drop(self, attempts: Sequence[Attempt]) -> None:

@@ -135,9 +135,12 @@ class EngineStore:
         return cast("datetime", await self._database.value("now", self._database.moment()))
 
     @asynccontextmanager
-    async def due_jobs(self, low: datetime | None, limit: int) -> AsyncGenerator[DueJobs]:
+    async def due_jobs(
+        self, low: datetime | None, limit: int, left_out: Sequence[int] = (), now: datetime | None = None
+    ) -> AsyncGenerator[DueJobs]:
+        """Lock a batch of due jobs, but none of the owners `left_out`."""
         async with self._database.transaction() as connection:
-            rows = await connection.fetch(query("pick_due"), self._database.moment(), low, limit)
+            rows = await connection.fetch(query("pick_due"), now or self._database.moment(), low, limit, left_out)
             yield DueJobs(connection, rows)
 
     async def seconds_until_due(self, low: datetime | None) -> float | None:
@@ -146,8 +149,12 @@ class EngineStore:
     async def seconds_until_queued(self, tasks: Sequence[str]) -> float | None:
         return cast("float | None", await self._database.value("next_queued", self._database.moment(), tasks))
 
-    async def claim_runs(self, worker: int, tasks: Sequence[str], crashes: int, limit: int) -> list[Row]:
-        return await self._database.fetch("claim_runs", self._database.moment(), worker, tasks, crashes, limit)
+    async def claim_runs(
+        self, worker: int, tasks: Sequence[str], crashes: int, limit: int, left_out: Sequence[int] = ()
+    ) -> list[Row]:
+        """Claim a batch of waiting runs, but none of the owners `left_out`."""
+        moment = self._database.moment()
+        return await self._database.fetch("claim_runs", moment, worker, tasks, crashes, limit, left_out)
 
     async def settle_done(self, worker: int, successes: Sequence[Success]) -> int:
         """How many were accepted; fewer than given means that some came too late."""

@@ -1,4 +1,5 @@
--- Lock what is due. $1 now (null: the database's clock), $2 nothing due is older than this, $3 how many.
+-- Lock what is due. $1 now (null: the database's clock), $2 nothing due is older than this, $3 how many, $4 owners to
+-- leave out.
 -- The lower bound spares every poll the dead left edge of the index. The limit of 1 keeps the look at the run in
 -- flight a look by key, also in a plan that was made while the table was empty.
 select p.now, p.job_id, p.owner_id, p.next_at, p.delay, p.period, p.expression, p.zone, p.dst_gap, p.dst_overlap, p.run_count - p.manual_count as executed, j.max_runs, j.ends_at,
@@ -8,6 +9,7 @@ from (
   from cronty.due
   where next_at <= coalesce($1::timestamptz, statement_timestamp())
     and next_at >= coalesce($2::timestamptz, '-infinity')
+    and owner_id <> all($4::int[])
   order by next_at
   limit $3
   for update skip locked

@@ -1,0 +1,83 @@
+"""One owner's crowd beside another owner's few: how late the few start, with and without turns of their own."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from unittest.mock import patch
+
+import asyncpg
+
+from bench.lag import percentiles
+from cronty.actions.tasks import Registry, current_run
+from cronty.engine.crowd import Crowd
+from cronty.engine.engine import Engine, EngineOptions
+from cronty.store.database import Database
+from cronty.store.migrate import migrate
+
+DUE = """
+with o as (
+  insert into cronty.owners (name) values ($1) on conflict (name) do update set name = $1 returning id
+), j as (
+  insert into cronty.jobs (owner_id, name, task, arguments, trigger, policy, tags, created_at, updated_at)
+  select o.id, $1, $2, '{"args": [], "kwargs": {}}', '{"kind": "once", "at": "2027-01-01T00:00:00+00:00"}',
+    '{}', '{}', now(), now() from o, generate_series(1, $3::int) returning id, owner_id)
+insert into cronty.due (job_id, owner_id, next_at, serial)
+select id, owner_id, $4::timestamptz + (row_number() over (order by id) - 1) * $5::interval, true from j
+"""
+PER_SECOND = 10
+LONGEST = 60
+
+
+def stamping(lags: list[float], name: str, takes: float) -> Callable[..., object]:
+    """A task that notes how late it began, and takes its time."""
+
+    def quick() -> None:
+        lags.append(time.time() - current_run().scheduled_for.timestamp())
+
+    async def slow() -> None:
+        quick()
+        await asyncio.sleep(takes)
+
+    made: Callable[..., object] = slow if takes else quick
+    made.__name__ = name
+    return made
+
+
+async def meanwhile(url: str, crowd: int, takes: float, *, fair: bool) -> dict[str, object]:
+    """`crowd` slots of one owner due at once, `takes` seconds each; another's ten a second until they are over."""
+    await migrate(url)
+    many: list[float] = []
+    few: list[float] = []
+    registry = Registry()
+    registry.add(stamping(many, "many", takes))
+    registry.add(stamping(few, "few", 0))
+    connection = await asyncpg.connect(url)
+    due = datetime.now(UTC) + timedelta(seconds=3 + crowd / 20_000)
+    await connection.execute(DUE, "greedy", "many", crowd, due, timedelta(0))
+    step = timedelta(seconds=1 / PER_SECOND)
+    await connection.execute(DUE, "modest", "few", PER_SECOND * LONGEST, due + step / 2, step)
+    await connection.execute("vacuum analyze cronty.due")
+    database = await Database(url, hot=True).open()
+    engine = Engine(database, registry, EngineOptions())
+    nobody: list[int] = []
+    with patch.object(Crowd, "turn", Crowd.turn if fair else lambda _self: nobody):  # pyright: ignore[reportUnknownLambdaType]
+        await engine.start()
+        async with asyncio.timeout(LONGEST + 60):
+            while len(many) < crowd and datetime.now(UTC) < due + timedelta(seconds=LONGEST):
+                await asyncio.sleep(0.02)
+        took = (datetime.now(UTC) - due).total_seconds()
+        expected = min(int(took * PER_SECOND), PER_SECOND * LONGEST)
+        async with asyncio.timeout(60):
+            while len(few) < expected:
+                await asyncio.sleep(0.02)
+        seen = few[:expected]
+        await connection.execute("update cronty.due set next_at = null where next_at is not null")
+        await engine.stop()
+    await connection.execute("truncate cronty.runs, cronty.due, cronty.jobs, cronty.workers, cronty.queue cascade")
+    await database.close()
+    await connection.close()
+    return {
+        "what": "fair" if fair else "first come first served", "crowd": crowd, "each_takes_s": takes,
+        "crowd_took_s": round(took, 2), "crowd_started": len(many), "few": len(seen), **percentiles(seen or [0.0]),
+    }  # fmt: skip

@@ -1,0 +1,141 @@
+"""One owner's crowd doesn't make the others wait."""
+
+import asyncio
+from collections.abc import Callable
+from datetime import timedelta
+
+import asyncpg
+import pytest
+
+from cronty.actions.tasks import Registry
+from cronty.engine.attempt import Attempt
+from cronty.engine.crowd import Crowd
+from cronty.engine.working import Working
+from cronty.jobs.policy import Policy
+from cronty.scheduler import Scheduler
+from tests.conftest import START, HandClock, Hands, add
+
+CROWD = """
+insert into cronty.jobs (owner_id, name, task, arguments, trigger, policy, tags, created_at, updated_at)
+select o.id, 'job', $1, '{"args": [], "kwargs": {}}', '{}', '{}', '{}', now(), now()
+from cronty.owners o, generate_series(1, 2000) where o.name = 'greedy';
+"""
+
+
+async def crowd(door: Scheduler, sql: asyncpg.Connection, task: str = "note") -> int:
+    """Two thousand jobs of one owner due now; and one of another, due a moment later."""
+    await add(door, "once", {"run_at": START + timedelta(days=1)}, owner="greedy")
+    await sql.execute(CROWD.replace("$1", f"'{task}'"))
+    await sql.execute(
+        "insert into cronty.due (job_id, owner_id, next_at, serial)"
+        " select id, owner_id, timestamptz '2027-03-01 08:00:01+00', true from cronty.jobs where name = 'job'"
+    )
+    return (await add(door, "once", {"run_at": START + timedelta(seconds=2)}, owner="modest")).id
+
+
+async def state(sql: asyncpg.Connection, job_id: int) -> str | None:
+    return await sql.fetchval("select state from cronty.runs where job_id = $1", job_id)
+
+
+async def test_what_another_owner_has_due_is_fired_before_the_crowd_is_through(
+    door: Scheduler, hands: Hands, sql: asyncpg.Connection, clock: HandClock
+) -> None:
+    job_id = await crowd(door, sql)
+    clock.advance(seconds=3)
+    await hands.engine.firing.step(hands.engine.worker)
+    assert await state(sql, job_id) is None, "it isn't its turn by its time"
+    await hands.engine.firing.step(hands.engine.worker)
+    await hands.finish()
+    assert await state(sql, job_id) == "done"
+    await hands.fire()
+    assert await sql.fetchval("select count(*) from cronty.runs where state = 'done'") == 2001, "and the crowd too"
+
+
+async def test_what_another_owner_has_waiting_is_claimed_before_the_crowd_is_through(
+    door: Scheduler, hands: Hands, sql: asyncpg.Connection, clock: HandClock
+) -> None:
+    job_id = await crowd(door, sql)
+    clock.advance(seconds=3)
+    await sql.execute(
+        "insert into cronty.runs (job_id, scheduled_for, owner_id, state)"
+        " select job_id, next_at, owner_id, 'waiting' from cronty.due where next_at < '2027-03-01 09:00+00';"
+        "insert into cronty.queue (job_id, scheduled_for, due_at, owner_id, task)"
+        " select job_id, next_at, next_at, owner_id, 'note' from cronty.due where next_at < '2027-03-01 09:00+00';"
+        "update cronty.due set next_at = null"
+    )
+    await hands.engine.claiming.step(hands.engine.worker)
+    assert await state(sql, job_id) == "waiting"
+    await hands.engine.claiming.step(hands.engine.worker)
+    await hands.finish()
+    assert await state(sql, job_id) == "done"
+    await hands.claim()
+    assert await sql.fetchval("select count(*) from cronty.queue") == 0
+
+
+async def test_who_comes_in_a_turn_of_their_own_goes_before_the_line(registry: Registry) -> None:
+    began: list[int] = []
+    hold = asyncio.Event()
+
+    async def wait(number: int) -> None:
+        began.append(number)
+        await hold.wait()
+
+    task = registry.add(wait)
+    working = Working(1, lambda: None)
+
+    def attempt(number: int) -> Attempt:
+        arguments = f'{{"args": [{number}], "kwargs": {{}}}}'
+        return Attempt(number, START, 1, 1, task, arguments, Policy(), failing=False)
+
+    working.take([attempt(1), attempt(2), attempt(3)])
+    assert working.reserve(5) == 1, "room for as many as are performed at once"
+    assert working.reserve(5, beyond=True) == 1, "and for others as many again"
+    working.take([attempt(4)], first=True)
+    hold.set()
+    async with asyncio.timeout(5):
+        while len(began) < 4:
+            await asyncio.sleep(0)
+    assert began == [1, 4, 2, 3]
+    working.close()
+
+
+@pytest.fixture
+def passing(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+    """Lets time pass for a crowd."""
+    now = [100.0]
+    monkeypatch.setattr("cronty.engine.crowd.monotonic", lambda: now[0])
+
+    def wait(seconds: float) -> None:
+        now[0] += seconds
+
+    return wait
+
+
+def test_a_crowd_is_left_out_every_quarter_second_and_forgotten_after_one(passing: Callable[[float], None]) -> None:
+    seen = Crowd()
+    assert seen.turn() == []
+    seen.saw([1] * 300 + [2] * 150 + list(range(3, 53)))
+    assert seen.turn() == [1, 2]
+    assert seen.turn() == [], "once in a while"
+    passing(0.26)
+    assert seen.turn() == [1, 2]
+    passing(1.1)
+    assert seen.turn() == [], "the crowd has gone"
+
+
+def test_a_look_that_takes_long_comes_more_rarely(passing: Callable[[float], None]) -> None:
+    seen = Crowd()
+    seen.saw([1] * 500)
+    assert seen.turn() == [1]
+    passing(0.09)
+    seen.looked(since=100.0)
+    passing(0.5)
+    assert seen.turn() == []
+    passing(0.33)
+    assert seen.turn() == [1]
+
+
+def test_many_owners_with_a_little_each_are_no_crowd() -> None:
+    seen = Crowd()
+    seen.saw(range(500))
+    assert seen.turn() == []
