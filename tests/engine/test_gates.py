@@ -101,6 +101,7 @@ async def idle_pages(url: str) -> int:
     """Pages an engine's poll touches when it finds nothing, right after all that firing."""
     connection = await asyncpg.connect(url, server_settings=HOT_PATH)
     try:
+        await connection.execute("set role cronty_engine")
         await connection.execute(f"prepare poll as {query('pick_due')}")
         low = START - timedelta(seconds=2)
         plan = await connection.fetch(

@@ -113,16 +113,17 @@ async def test_a_worker_that_stops_finishes_what_it_can_and_hands_over_the_rest(
         await asyncio.sleep(60)
 
     registry.add(endless)
-    database = await Database(url, hot=True).open()
+    database, doors = await Database(url, hot=True).open(), await Database(url).open()
     engine = Engine(database, registry, EngineOptions(drain=0.2))
     await engine.start()
-    door = Scheduler(JobStore(database))
+    door = Scheduler(JobStore(doors))
     job = await add(door, task="endless")
     await door.run_now("ann", job.id)
     async with asyncio.timeout(20):
         await started.wait()
         await engine.stop()
     await database.close()
+    await doors.close()
     assert await run(sql) == ("waiting", 1, 0)
     assert await sql.fetchval("select outcome from cronty.attempts") == "interrupted"
     assert await sql.fetchval("select count(*) from cronty.workers") == 0

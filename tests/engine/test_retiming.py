@@ -12,10 +12,7 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from cronty.engine.retiming import Retiming
 from cronty.scheduler import Scheduler
-from cronty.store.database import Database
-from cronty.store.zone_store import ZoneStore
 from tests.conftest import START, HandClock, Hands, add
 
 JOBS = 100_000
@@ -120,7 +117,7 @@ async def test_a_worker_with_an_older_version_says_so_and_does_not_fire(
 
 
 async def test_the_chain_of_slots_survives_a_move(
-    door: Scheduler, hands: Hands, clock: HandClock, database: Database, sql: asyncpg.Connection
+    door: Scheduler, hands: Hands, clock: HandClock, sql: asyncpg.Connection
 ) -> None:
     job = await add(door, "cron", {"expression": "0 9 * * *"}, timezone="Europe/Berlin")
     clock.advance(days=1)
@@ -129,7 +126,7 @@ async def test_the_chain_of_slots_survives_a_move(
         "update cronty.due set next_at = next_at + interval '1 hour', tzdata = 0"
     )  # as if computed elsewhere
     await sql.execute("update cronty.runs set followed_by = followed_by + interval '1 hour'")
-    await Retiming(ZoneStore(database)).step()
+    await hands.engine.retiming.step()
     assert await sql.fetchval("select count(*) from cronty.audit where job_id = $1", job.id) == 1
     assert await sql.fetch("select * from cronty.slots_unaccounted where why like 'its%'") == []
 

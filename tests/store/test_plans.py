@@ -26,6 +26,7 @@ HOT = {
     "clear_failing": "('{1,2}')",
     "next_due": f"('{NOW}', '{(START - timedelta(minutes=1)).isoformat()}')",
     "next_queued": f"('{NOW}', '{{note}}')",
+    "pause_orphaned": f"('{NOW}', 1000, 3600)",
 }
 FILL = """
 insert into cronty.owners (name) values ('ann') on conflict do nothing;
@@ -57,7 +58,8 @@ async def fill(connection: asyncpg.Connection, first: int, last: int) -> None:
 
 
 async def explain(connection: asyncpg.Connection, name: str, options: str = "") -> dict[str, Any]:
-    """The plan of a statement as the engine prepares it; what it does when analysed is taken back."""
+    """The plan of a statement as the engine prepares it, in its role; what it does when analysed is taken back."""
+    await connection.execute("set role cronty_engine")
     await connection.execute(f"prepare hot_{name} as {query(name)}")
     undone = connection.transaction()
     await undone.start()
@@ -67,6 +69,7 @@ async def explain(connection: asyncpg.Connection, name: str, options: str = "") 
     finally:
         await undone.rollback()
         await connection.execute(f"deallocate hot_{name}")
+        await connection.execute("reset role")
 
 
 def nodes(plan: dict[str, Any]) -> list[dict[str, Any]]:

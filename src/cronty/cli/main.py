@@ -160,6 +160,14 @@ def _findings(health: Health, here: datetime) -> list[tuple[bool, str, str]]:
             "set aside",
             f"{health.set_aside} job(s) can't be computed any more" if health.set_aside else "none",
         ),
+        (
+            health.walled,
+            "walls",
+            "row-level security keeps owners apart"
+            if health.walled
+            else "off, because this user may not make roles: create cronty_app and cronty_engine (nologin), grant both "
+            "to it, and run `cronty migrate`",
+        ),
     ]
 
 

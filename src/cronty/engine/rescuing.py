@@ -1,4 +1,4 @@
-"""Takes back what workers that are gone had claimed, and frees what waits for nothing."""
+"""Takes back what workers that are gone had claimed, frees what waits for nothing, holds what lost its key."""
 
 from collections.abc import Sequence
 from time import monotonic
@@ -10,6 +10,9 @@ from cronty.store.engine_store import EngineStore
 
 SWEEP_EVERY: Final = 60.0
 """How often to look for runs whose worker isn't listed at all, as after a crash between expiring and rescuing."""
+
+ENDED_WITHIN: Final = 3600.0
+"""Which keys to look at for jobs they leave behind; at its first look an engine looks at all that ever ended."""
 
 
 async def hold_failing(store: EngineStore, jobs: Sequence[tuple[int, str | None]]) -> None:
@@ -25,6 +28,7 @@ class Rescuing:
         self._store = store
         self._lease = lease
         self._swept = 0.0
+        self._ended_within: float | None = None
 
     async def step(self) -> float:
         expired = await self._store.expire_workers(self._lease)
@@ -39,4 +43,13 @@ class Rescuing:
         if released := await self._store.release_stuck():
             telemetry.released_stuck(released)
             await self._store.notify("queue")
-        return self._lease / 3
+        return 0 if await self.hold_orphaned() else self._lease / 3
+
+    async def hold_orphaned(self) -> bool:
+        """Pause jobs whose key was revoked or has run out; whether there may be more of them."""
+        paused = await self._store.pause_orphaned(self._ended_within)
+        for job_id, reason in paused:
+            telemetry.job_paused(job_id, reason)
+        if not paused:
+            self._ended_within = ENDED_WITHIN
+        return bool(paused)

@@ -80,7 +80,14 @@ class AgendaTools:
         desk = self._desk
         result = await desk.ask(
             desk.agenda.add(
-                desk.owner, prompt, when, agent=agent, timezone=timezone, starts_at=starts_at, origin=origin()
+                desk.owner,
+                prompt,
+                when,
+                agent=agent,
+                timezone=timezone,
+                starts_at=starts_at,
+                origin=origin(),
+                key_id=desk.key_id,
             )
         )
         if isinstance(result, Err):
@@ -131,7 +138,8 @@ class AgendaTools:
         repeats = not isinstance(shown, Err) and _is_pending(shown.value) and not isinstance(shown.value.trigger, Once)
         if at is not None and repeats and not at.strip().lower().startswith("every"):
             return _error(f"task #{id} repeats: say a rule (every weekday at 9:00), or schedule a new task.")
-        result = await desk.ask(desk.agenda.edit(desk.owner, id, prompt, None if at is None else _when(at)[0]))
+        when = None if at is None else _when(at)[0]
+        result = await desk.ask(desk.agenda.edit(desk.owner, id, prompt, when, key_id=desk.key_id))
         if result is NOT_PENDING:
             return _error(f"Task #{id} not found or not editable (only pending tasks can be edited).", plain=True)
         if isinstance(result, Err):

@@ -53,6 +53,11 @@ class Desk:
         return self.caller().owner
 
     @property
+    def key_id(self) -> int | None:
+        """The key the caller came with."""
+        return self.caller().key_id
+
+    @property
     def agenda(self) -> Agenda:
         return Agenda(self.door)
 

@@ -109,6 +109,7 @@ class JobTools:
             ends_at=ends_at,
             idempotency_key=idempotency_key,
             origin=origin(),
+            key_id=self._desk.key_id,
         )
         result = await self._desk.ask(self._desk.door.schedule(self._desk.owner, request))
         return as_error(result) if isinstance(result, Err) else answer(scheduled_answer(result.value))
@@ -207,7 +208,7 @@ class JobTools:
         if changes == JobChanges():
             return as_error(Err("bad_change", "Nothing to change was given.", "Name at least one field to change."))
         version = shown.value.version if expected_version is None else expected_version
-        result = await desk.ask(desk.door.edit(desk.owner, job_id, changes, version))
+        result = await desk.ask(desk.door.edit(desk.owner, job_id, changes, version, key_id=desk.key_id))
         return as_error(result) if isinstance(result, Err) else answer(scheduled_answer(result.value))
 
     async def run_job_now(self, job_id: JobId) -> Annotated[CallToolResult, Started]:

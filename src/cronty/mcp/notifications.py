@@ -157,7 +157,8 @@ class NotificationTools:
     async def resume_schedule(self, schedule_id: ScheduleId) -> Annotated[CallToolResult, Acted]:
         """Resume a paused schedule with its next future time; what came up meanwhile is skipped. Repeatable.
         Example: {"schedule_id": "scd_abc123"}"""
-        result = await self._desk.ask(self._desk.door.resume(self._desk.owner, schedule_id))
+        desk = self._desk
+        result = await desk.ask(desk.door.resume(desk.owner, schedule_id, key_id=desk.key_id))
         if isinstance(result, Err):
             return _failed(schedule_id, result)
         job = result.value
@@ -270,8 +271,9 @@ class NotificationTools:
         if flaw := check_notification(message, topic):
             refuse(_in_our_words(flaw))
         action = Action("notify", (), {"message": message, "topic": topic})
-        request = JobRequest(label or title_of(message), action, kind, config, timezone=timezone, origin=origin())
-        result = await self._desk.ask(self._desk.door.schedule(self._desk.owner, request))
+        desk, name = self._desk, label or title_of(message)
+        request = JobRequest(name, action, kind, config, timezone=timezone, origin=origin(), key_id=desk.key_id)
+        result = await desk.ask(desk.door.schedule(desk.owner, request))
         if isinstance(result, Err):
             refuse(_in_our_words(sentence(result)))
         return result.value

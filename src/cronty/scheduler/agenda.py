@@ -33,13 +33,16 @@ class Agenda:
         timezone: str | None = None,
         starts_at: str | None = None,
         origin: Mapping[str, object] | None = None,
+        key_id: int | None = None,
     ) -> Result[Job]:
         """Put a prompt on the agenda; `agent` None means that it is for whichever reads it first."""
         if not prompt.strip():
             return _EMPTY
         kwargs = {"prompt": prompt} if agent is None else {"prompt": prompt, "agent": agent}
         action = Action("prompt", (), kwargs)
-        request = JobRequest(title(prompt), action, *when, timezone=timezone, starts_at=starts_at, origin=origin)
+        request = JobRequest(
+            title(prompt), action, *when, timezone=timezone, starts_at=starts_at, origin=origin, key_id=key_id
+        )
         return await self._door.schedule(owner, request)
 
     async def list(
@@ -58,7 +61,9 @@ class Agenda:
             if cursor is None:
                 return Ok(found)
 
-    async def edit(self, owner: str, number: int, prompt: str | None, when: When | None) -> Result[Job]:
+    async def edit(
+        self, owner: str, number: int, prompt: str | None, when: When | None, *, key_id: int | None = None
+    ) -> Result[Job]:
         """Change what is said, or when; `NOT_PENDING` if there is nothing to edit."""
         if prompt is not None and not prompt.strip():
             return _EMPTY
@@ -70,7 +75,7 @@ class Agenda:
                 trigger_type=None if when is None else when[0],
                 trigger_config=None if when is None else when[1],
             )
-            return self._door.edit(owner, number, changes, job.version)
+            return self._door.edit(owner, number, changes, job.version, key_id=key_id)
 
         return await self._while_pending(owner, number, change)
 

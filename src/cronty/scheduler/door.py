@@ -88,6 +88,7 @@ class Scheduler:
             first_slot=first,
             created_at=now,
             origin=None if request.origin is None else orjson.dumps(request.origin).decode(),
+            key_id=request.key_id,
         )
         job_id = await self._store.add_job(new)
         if job_id is None:
@@ -96,9 +97,15 @@ class Scheduler:
         return await self.show(owner, job_id or 0)
 
     async def edit(
-        self, owner: str, job_id: str | int, changes: JobChanges, expected_version: int | None = None
+        self,
+        owner: str,
+        job_id: str | int,
+        changes: JobChanges,
+        expected_version: int | None = None,
+        *,
+        key_id: int | None = None,
     ) -> Result[Job]:
-        """Change a job that has something to come, from its next slot on."""
+        """Change a job that has something to come, from its next slot on; it stands on the changer's key then."""
         if wrong := check_words(changes.name, changes.tags, changes.max_runs):
             return wrong
         if changes.action is not None:
@@ -132,6 +139,7 @@ class Scheduler:
             if changed.trigger != locked.job.trigger or changed.state != locked.job.state:
                 changed = await close_passed(locked, changed, "skipped", "the rule was changed")
             await locked.save(changed)
+            await locked.adopt(key_id)
         return await self.show(owner, job_id)
 
     # -- looking ------------------------------------------------------------------------------------------------
@@ -220,8 +228,8 @@ class Scheduler:
                 return Err("not_editable", f"Job {job_id} is {job.status}; there is nothing to pause.")
         return await self.show(owner, job_id)
 
-    async def resume(self, owner: str, job_id: str | int) -> Result[Job]:
-        """Let a paused job go on with its next future slot; the slots it slept through are skipped."""
+    async def resume(self, owner: str, job_id: str | int, *, key_id: int | None = None) -> Result[Job]:
+        """Let a paused job go on, on this key, with its next future slot; the slots it slept through are skipped."""
         async with self._store.locked_job(owner, read_job_id(job_id) or 0) as locked:
             if locked is None:
                 return not_found(job_id)
@@ -250,6 +258,7 @@ class Scheduler:
                         last_error="skipped: the job was paused when its time came",
                     )
                 await locked.save(resumed)
+                await locked.adopt(key_id)
             elif job.state != "active":
                 return Err("not_editable", f"Job {job_id} is {job.status}; it can't be resumed.")
         return await self.show(owner, job_id)

@@ -82,7 +82,7 @@ class Identity:
         if row is None or not is_secret_of(secret, row["hash"]):
             return _refused("no such key")
         if row["stale"]:
-            await self._store.touch(key_id)
+            await self._store.touch(row["owner"], key_id)
         return Ok(Caller(row["owner"], read_scopes(row["scopes"]), row["agent"], key_id))
 
     async def _claims(self, token: str) -> Mapping[str, Any] | None:

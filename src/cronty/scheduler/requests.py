@@ -13,6 +13,7 @@ from cronty.timing import Slot
 class JobRequest:
     """What someone asks for. `policy` holds only what differs from the default; no slot comes before `starts_at`.
 
+    `key_id` is the key that its caller came with: when that ends, the job pauses.
     `origin` is what the surface knows of whoever asks: {"surface": "mcp", "client": {"name": …, "version": …}}.
     """
 
@@ -28,6 +29,7 @@ class JobRequest:
     ends_at: datetime | str | None = None
     idempotency_key: str | None = None
     origin: Mapping[str, object] | None = None
+    key_id: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

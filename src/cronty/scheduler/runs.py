@@ -38,7 +38,7 @@ class Runs:
         runs = await self._door.list_runs(owner, found[0], limit=1, before=found[1] + _INSTANT)
         if isinstance(runs, Err) or not runs.value or runs.value[0].scheduled_for != found[1]:
             return _no_run(run_id)
-        return Ok(RunDetail(runs.value[0], job.value, await self._store.attempts(runs.value[0])))
+        return Ok(RunDetail(runs.value[0], job.value, await self._store.attempts(owner, runs.value[0])))
 
     async def failed(self, owner: str, limit: int = 20, before: datetime | None = None) -> Result[list[FailedRun]]:
         """What failed for good over all jobs, the latest first."""

@@ -47,40 +47,42 @@ class ChannelStore:
     async def save(self, owner: str, name: str, url: str, scheme: str, hint: str) -> Channel | None:
         """Add a channel, or replace the one of that name; None if the owner has too many."""
         sealer = self._require_sealer()
-        await self._database.change("ensure_owner", owner)
-        owner_id = cast("int", await self._database.value("owner_id", owner))
+        theirs = self._database.of(owner)
+        await theirs.change("ensure_owner", owner)
+        owner_id = cast("int", await theirs.value("owner_id", owner))
         sealed = sealer.seal(url, _place(owner_id, name))
-        row = await self._database.one(
+        row = await theirs.one(
             "save_channel", owner_id, name, scheme, hint, sealer.key_id, sealed, self._database.moment(), MOST_CHANNELS
         )
         return None if row is None else Channel(name, scheme, hint, row["created_at"], bool(row["replaced"]))
 
     async def list(self, owner: str) -> list[Channel]:
-        return [Channel(**dict(row)) for row in await self._database.fetch("list_channels", owner)]
+        return [Channel(**dict(row)) for row in await self._database.of(owner).fetch("list_channels", owner)]
 
     async def remove(self, owner: str, name: str) -> bool:
         """Forget a channel's URL; its name stays taken."""
-        return await self._database.change("remove_channel", owner, name, self._database.moment()) > 0
+        return await self._database.of(owner).change("remove_channel", owner, name, self._database.moment()) > 0
 
     async def find(self, owner: str, name: str) -> Destination | None:
-        return self._opened(await self._database.one("find_channel", owner, name))
+        return self._opened(await self._database.of(owner).one("find_channel", owner, name))
 
     async def find_of_job(self, job_id: int, name: str) -> Destination | None:
         """The channel of that name of whoever owns the job."""
-        return self._opened(await self._database.one("find_channel_of_job", job_id, name))
+        return self._opened(await self._database.for_the_engine().one("find_channel_of_job", job_id, name))
 
     async def reseal(self) -> tuple[int, int]:
         """Seal every owner's channels with the first key; how many were, and how many no key opened."""
         sealer = self._require_sealer()
         done = lost = 0
-        for row in await self._database.fetch("channels_of_other_keys", sealer.key_id):
+        everybodys = self._database.for_the_operator()
+        for row in await everybodys.fetch("channels_of_other_keys", sealer.key_id):
             place = _place(row["owner_id"], row["name"])
             try:
                 sealed = sealer.seal(sealer.open(row["sealed"], row["key_id"], place), place)
             except CannotOpen:
                 lost += 1
                 continue
-            done += await self._database.change(
+            done += await everybodys.change(
                 "reseal_channel", row["owner_id"], row["name"], row["sealed"], sealer.key_id, sealed
             )
         return done, lost

@@ -2,8 +2,8 @@
 
 import asyncio
 import random
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime
 from functools import cache
 from importlib.resources import files
@@ -15,6 +15,10 @@ from asyncpg.pool import PoolConnectionProxy
 type Clock = Callable[[], datetime]
 type Row = asyncpg.Record
 type Connection = PoolConnectionProxy[asyncpg.Record]
+
+DOOR: Final = "cronty_app"
+ENGINE: Final = "cronty_engine"
+"""The roles that `walls.sql` makes."""
 
 CONNECT_TIMEOUT: Final = 10.0
 STATEMENT_TIMEOUT: Final = 60.0
@@ -75,20 +79,22 @@ def query(name: str) -> str:
 
 class _Connection(asyncpg.Connection):
     def get_reset_query(self) -> str:
-        return ""  # we keep no session state, so giving a connection back costs no round trip
-
-
-async def _bound_transactions(connection: asyncpg.Connection) -> None:
-    """Frozen between preparing a statement and executing it isn't idle; PostgreSQL 17 and newer bound that too."""
-    if connection.get_server_version().major >= 17:
-        await connection.execute("set transaction_timeout = '20s'")
+        return ""  # what a session is set to holds for its life, so giving a connection back costs no round trip
 
 
 class Database:
-    """`clock` is for tests, which hold time in their hand; None means the database's own."""
+    """`clock` is for tests, which hold time in their hand; None means the database's own.
 
-    def __init__(self, url: str, *, clock: Clock | None = None, size: int = 8, hot: bool = False) -> None:
+    It works behind the wall between owners (`walls.sql`) if there is one: as the engine if it is `hot`, else as the
+    door, which has to say on whose behalf with `of`. `operator` stays in front of it, as whoever logs in.
+    """
+
+    def __init__(
+        self, url: str, *, clock: Clock | None = None, size: int = 8, hot: bool = False, operator: bool = False
+    ) -> None:
         self.url = url
+        self.walled = False
+        self._role = None if operator else ENGINE if hot else DOOR
         self._clock = clock
         self._size = size
         self._hot = hot
@@ -106,11 +112,36 @@ class Database:
                 connection_class=_Connection,
                 server_settings=self._settings,
                 max_inactive_connection_lifetime=0,
-                init=_bound_transactions if self._hot else None,
+                init=self._prepare,
             )
         except (*LOST, *MISTAKEN) as error:
             raise unavailable(error) from error
         return self
+
+    async def _prepare(self, connection: asyncpg.Connection) -> None:
+        if self._hot and connection.get_server_version().major >= 17:
+            # Frozen between preparing a statement and executing it isn't idle; newer servers bound that too.
+            await connection.execute("set transaction_timeout = '20s'")
+        if self._role is not None:
+            row = await connection.fetchrow(query("take_role"), self._role)
+            if row is not None and row["blind"]:
+                raise StoreUnavailable(
+                    f"The database keeps owners apart, and this login may not work as {self._role}. "
+                    f"Let it: grant {DOOR}, {ENGINE} to the user in CRONTY_DATABASE_URL."
+                )
+            self.walled = row is not None and row["taken"]
+
+    def of(self, owner: str) -> "Bound":
+        """Statements on behalf of one owner; behind the wall they meet nobody else's rows."""
+        return Bound(self, f"set local cronty.owner = {_literal(owner)}")
+
+    def for_the_engine(self) -> "Bound":
+        """Statements on behalf of a run, whosever it is."""
+        return Bound(self, f"set local role {ENGINE}")
+
+    def for_the_operator(self) -> "Bound":
+        """Statements on behalf of whoever runs the installation, over all owners."""
+        return Bound(self, "set local role none")
 
     async def close(self) -> None:
         if self._pool is not None:
@@ -145,15 +176,9 @@ class Database:
 
     @asynccontextmanager
     async def transaction(self) -> AsyncGenerator[Connection]:
-        try:
+        with _faults():
             async with self.pool.acquire() as connection, connection.transaction():
                 yield connection
-        except asyncpg.UniqueViolationError as error:
-            raise SlotTaken(str(error)) from error
-        except asyncpg.DataError:
-            raise
-        except LOST as error:
-            raise unavailable(error) from error
 
     async def _try[T](self, statement: Callable[[], Awaitable[T]]) -> T:
         """One statement, made again if it only lost a race for a lock."""
@@ -169,6 +194,71 @@ class Database:
             except LOST as error:
                 raise unavailable(error) from error
         raise AssertionError("unreachable")
+
+
+class Bound:
+    """Statements of a database, each in a transaction that says first on whose behalf it is made."""
+
+    def __init__(self, database: Database, saying: str) -> None:
+        self._database = database
+        self._saying = saying
+
+    async def fetch(self, name: str, *arguments: object) -> list[Row]:
+        return await self._try(lambda connection: connection.fetch(query(name), *arguments))
+
+    async def one(self, name: str, *arguments: object) -> Row | None:
+        return await self._try(lambda connection: connection.fetchrow(query(name), *arguments))
+
+    async def value(self, name: str, *arguments: object) -> Any:
+        return await self._try(lambda connection: connection.fetchval(query(name), *arguments))
+
+    async def change(self, name: str, *arguments: object) -> int:
+        """Run a statement that changes rows; how many it did."""
+        return rows_changed(await self._try(lambda connection: connection.execute(query(name), *arguments)))
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncGenerator[Connection]:
+        with _faults():
+            async with self._acquired() as connection:
+                yield connection
+
+    async def _try[T](self, statement: Callable[[Connection], Awaitable[T]]) -> T:
+        async def once() -> T:
+            alone = not self._database.walled
+            async with self._database.pool.acquire() if alone else self._acquired() as connection:
+                return await statement(connection)
+
+        return await self._database._try(once)  # pyright: ignore[reportPrivateUsage] -- one class in two parts
+
+    @asynccontextmanager
+    async def _acquired(self) -> AsyncGenerator[Connection]:
+        """By hand rather than by asyncpg's transaction: it begins and says for whom in one round trip."""
+        async with self._database.pool.acquire() as connection:
+            await connection.execute(f"begin; {self._saying}" if self._database.walled else "begin")
+            try:
+                yield connection
+            except BaseException:
+                if not connection.is_closed():
+                    await connection.execute("rollback")
+                raise
+            await connection.execute("commit")
+
+
+@contextmanager
+def _faults() -> Generator[None]:
+    try:
+        yield
+    except asyncpg.UniqueViolationError as error:
+        raise SlotTaken(str(error)) from error
+    except asyncpg.DataError:
+        raise
+    except LOST as error:
+        raise unavailable(error) from error
+
+
+def _literal(text: str) -> str:
+    """Text as SQL has it, every character by its number: there is nothing in it that could end it."""
+    return "U&'" + "".join(f"\\+{ord(one):06X}" for one in text) + "'"
 
 
 def rows_changed(tag: str) -> int:

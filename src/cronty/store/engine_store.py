@@ -8,6 +8,7 @@ from typing import NamedTuple, cast
 
 from cronty.jobs.firing import RunRow
 from cronty.store.database import Connection, Database, Row, columns, query
+from cronty.store.key_store import MOST_PAUSED
 
 
 @dataclass(slots=True)
@@ -169,6 +170,11 @@ class EngineStore:
     async def pause_failing(self, jobs: Sequence[tuple[int, str | None]]) -> list[tuple[int, str]]:
         """Hold those that fail too often, and those with a reason of their own; which ones, and why."""
         rows = await self._database.fetch("pause_failing", self._database.moment(), *columns(jobs, 2))
+        return [(row["id"], row["reason"]) for row in rows]
+
+    async def pause_orphaned(self, within: float | None) -> list[tuple[int, str]]:
+        """Hold jobs whose key ended in the last `within` seconds, or ever (None); which ones, and why."""
+        rows = await self._database.fetch("pause_orphaned", self._database.moment(), MOST_PAUSED, within)
         return [(row["id"], row["reason"]) for row in rows]
 
     async def mark_superseded(self, worker: int, late: Sequence[tuple[int, datetime, int, str]]) -> int:

@@ -18,11 +18,12 @@ class Health:
     stale_queue: int
     stale_tasks: list[str] | None
     set_aside: int
+    walled: bool
 
 
 async def look(url: str) -> Health:
     """Ask the database how it is; raises StoreUnavailable if it doesn't answer."""
-    database = await Database(url, size=1).open()
+    database = await Database(url, size=1, operator=True).open()
     try:
         row = await database.one("health")
         assert row is not None

@@ -29,17 +29,18 @@ class InboxStore:
         self._database = database
 
     async def read(self, owner: str, agent: str | None, limit: int, lease: float) -> list[Row]:
-        rows = await self._database.fetch("read_inbox", self._database.moment(), owner, agent, limit, lease)
+        rows = await self._database.of(owner).fetch("read_inbox", self._database.moment(), owner, agent, limit, lease)
         return sorted(rows, key=lambda row: (row["scheduled_for"], row["job_id"]))
 
     async def about(self, job_id: int, slot: datetime) -> RunFacts | None:
         """What is known about a run, for whoever wakes its agent; None if it isn't there any more."""
-        row = await self._database.one("about_run", self._database.moment(), job_id, slot)
+        row = await self._database.for_the_engine().one("about_run", self._database.moment(), job_id, slot)
         return None if row is None else facts_of(row)
 
     async def settle(self, owner: str, verdicts: Sequence[Verdict]) -> set[tuple[int, datetime]]:
         """The runs whose verdict was accepted; the others are settled already, or somebody else's by now."""
-        async with self._database.transaction() as connection:
+        theirs = self._database.of(owner)
+        async with theirs.transaction() as connection:
             moment = self._database.moment()
             rows = await connection.fetch(query("settle_inbox"), moment, owner, *columns(verdicts, 7))
             over = [(row["job_id"], row["scheduled_for"]) for row in rows if row["over"]]
@@ -47,7 +48,7 @@ class InboxStore:
                 await connection.fetch(query("release_behind"), moment, *columns(over, 2))
         failed = [(one.job_id, None) for one in verdicts if one.state == "failed"]
         if failed:  # after the commit: a job's place in time is locked before its runs, never after
-            await self._database.fetch("pause_failing", self._database.moment(), *columns(failed, 2))
+            await theirs.fetch("pause_failing", self._database.moment(), *columns(failed, 2))
         return {(row["job_id"], row["scheduled_for"]) for row in rows}
 
 

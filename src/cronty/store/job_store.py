@@ -36,6 +36,7 @@ class NewJob:
     first_slot: datetime
     created_at: datetime
     origin: str | None = None
+    key_id: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,14 +82,15 @@ class JobStore:
         return cast("datetime", await self._database.value("now", self._database.moment()))
 
     async def owner_zone(self, owner: str) -> str | None:
-        return cast("str | None", await self._database.value("owner_zone", owner))
+        return cast("str | None", await self._database.of(owner).value("owner_zone", owner))
 
     async def add_job(self, new: NewJob) -> int | None:
         """The new job's id, or None if its idempotency key is taken."""
+        theirs = self._database.of(new.owner)
         if new.owner not in self._known_owners:
-            await self._database.change("ensure_owner", new.owner)
+            await theirs.change("ensure_owner", new.owner)
             self._known_owners.add(new.owner)
-        row = await self._database.one(
+        row = await theirs.one(
             "add_job",
             new.owner,
             new.name,
@@ -108,14 +110,15 @@ class JobStore:
             new.zone,
             tzdata_version(),
             new.origin,
+            new.key_id,
         )
         return None if row is None else cast("int", row["id"])
 
     async def find_by_key(self, owner: str, idempotency_key: str) -> int | None:
-        return cast("int | None", await self._database.value("find_by_key", owner, idempotency_key))
+        return cast("int | None", await self._database.of(owner).value("find_by_key", owner, idempotency_key))
 
     async def show_job(self, owner: str, job_id: int) -> Job | None:
-        row = await self._database.one("show_job", owner, job_id, self._database.moment())
+        row = await self._database.of(owner).one("show_job", owner, job_id, self._database.moment())
         return None if row is None else _job(row)
 
     async def list_jobs(
@@ -123,7 +126,7 @@ class JobStore:
     ) -> tuple[list[Job], int]:
         """A page of jobs and the number of all that match."""
         place = (after.idle, after.fire_at or _INFINITY, after.job_id) if after else (None, None, None)
-        rows = await self._database.fetch(
+        rows = await self._database.of(owner).fetch(
             "list_jobs",
             owner,
             wanted.status,
@@ -141,7 +144,7 @@ class JobStore:
     async def list_runs(
         self, owner: str, job_id: int, limit: int, before: datetime | None = None, state: str | None = None
     ) -> list[Run]:
-        rows = await self._database.fetch("list_runs", owner, job_id, limit, before, state)
+        rows = await self._database.of(owner).fetch("list_runs", owner, job_id, limit, before, state)
         return [Run(**dict(row)) for row in rows]
 
     async def task_parameters(self, name: str) -> dict[str, object] | None:
@@ -156,7 +159,7 @@ class JobStore:
     @asynccontextmanager
     async def locked_job(self, owner: str, job_id: int) -> AsyncGenerator["LockedJob | None"]:
         """Hold a job still while deciding about it; what is saved is committed when the block ends."""
-        async with self._database.transaction() as connection:
+        async with self._database.of(owner).transaction() as connection:
             row = None
             if await connection.fetchval(query("lock_job"), owner, job_id) is not None:
                 row = await connection.fetchrow(query("show_job"), owner, job_id, self._database.moment())
@@ -206,6 +209,10 @@ class LockedJob:
             job.zone,
             tzdata_version(),
         )
+
+    async def adopt(self, key_id: int | None) -> None:
+        """From now on the job stands on this key; None: on nobody's."""
+        await self._connection.execute(query("adopt_job"), self.job.id, key_id)
 
     async def close_slots(self, passed: Past, state: str, reason: str) -> None:
         """Give slots that passed unfired their verdict, one row for all of them."""

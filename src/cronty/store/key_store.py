@@ -3,9 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import cast
+from typing import Final, cast
 
 from cronty.store.database import Database, Row
+
+MOST_PAUSED: Final = 1000
+"""In one statement."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,30 +38,26 @@ class KeyStore:
         agent: str | None,
         expires_at: datetime | None,
     ) -> int:
-        await self._database.change("ensure_owner", owner)
+        theirs = self._database.of(owner)
+        await theirs.change("ensure_owner", owner)
         moment = self._database.moment()
-        return cast(
-            "int", await self._database.value("add_key", owner, name, hashed, scopes, agent, moment, expires_at)
-        )
+        return cast("int", await theirs.value("add_key", owner, name, hashed, scopes, agent, moment, expires_at))
 
     async def find(self, key_id: int) -> Row | None:
         """A key that is neither revoked nor run out."""
         return await self._database.one("find_key", self._database.moment(), key_id)
 
-    async def touch(self, key_id: int) -> None:
-        await self._database.change("touch_key", self._database.moment(), key_id)
+    async def touch(self, owner: str, key_id: int) -> None:
+        await self._database.of(owner).change("touch_key", self._database.moment(), key_id)
 
     async def of_owner(self, owner: str) -> list[KeyInfo]:
-        rows = await self._database.fetch("list_keys", owner)
+        rows = await self._database.of(owner).fetch("list_keys", owner)
         return [KeyInfo(**dict(row)) for row in rows]
 
     async def revoke(self, owner: str, key_id: int) -> bool:
-        revoked = await self._database.change("revoke_key", self._database.moment(), owner, key_id) > 0
+        """Take a key back, and pause the jobs that were made with it; the engine pauses what is left of them."""
+        theirs, moment = self._database.of(owner), self._database.moment()
+        revoked = await theirs.change("revoke_key", moment, owner, key_id) > 0
         if revoked:
-            await self.pause_orphaned()
+            await theirs.fetch("pause_orphaned", moment, MOST_PAUSED, None)
         return revoked
-
-    async def pause_orphaned(self) -> list[tuple[int, str]]:
-        """Pause jobs made with a key that is no longer good; which ones, and why."""
-        rows = await self._database.fetch("pause_orphaned", self._database.moment(), 1000)
-        return [(row["id"], row["reason"]) for row in rows]

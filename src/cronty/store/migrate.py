@@ -8,6 +8,7 @@ import asyncpg
 from cronty.store.database import CONNECT_TIMEOUT, LOST, MISTAKEN, unavailable
 
 OLDEST_POSTGRES: Final = 150000
+_WALLED: Final = "select relrowsecurity from pg_class where oid = 'cronty.jobs'::regclass"
 _LOCK: Final = 7_270_011_515  # any number; every Cronty process uses this one
 
 
@@ -38,6 +39,8 @@ async def migrate(url: str) -> list[str]:
                 text = (files("cronty.store") / "migrations" / f"{name}.sql").read_text(encoding="utf-8")
                 await connection.execute(text)
                 await connection.execute("insert into cronty.migrations (name) values ($1)", name)
+            if missing or not await connection.fetchval(_WALLED):
+                await connection.execute((files("cronty.store") / "walls.sql").read_text(encoding="utf-8"))
             return missing
     finally:
         await connection.close()

@@ -13,7 +13,7 @@ PHOTOGRAPH = Path(__file__).parent / "schema.sql"
 
 
 async def describe(connection: asyncpg.Connection) -> str:
-    """Types, tables with columns, constraints and indexes, views and functions: one per line, sorted."""
+    """Types, tables with columns, constraints and indexes, views, functions, walls, grants: one per line, sorted."""
     text = (Path(__file__).parent / "queries" / "describe_schema.sql").read_text(encoding="utf-8")
     return "\n".join(str(row[0]) for row in await connection.fetch(text)) + "\n"
 

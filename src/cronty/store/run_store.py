@@ -12,17 +12,17 @@ class RunStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def attempts(self, run: Run) -> list[AttemptRecord]:
-        rows = await self._database.fetch("list_attempts", run.job_id, run.scheduled_for)
+    async def attempts(self, owner: str, run: Run) -> list[AttemptRecord]:
+        rows = await self._database.of(owner).fetch("list_attempts", run.job_id, run.scheduled_for)
         return [AttemptRecord(**dict(row)) for row in rows]
 
     async def failed(self, owner: str, limit: int, before: datetime | None) -> list[FailedRun]:
-        rows = await self._database.fetch("list_dead", owner, limit, before)
+        rows = await self._database.of(owner).fetch("list_dead", owner, limit, before)
         return [_failed(row) for row in rows]
 
     async def redrive(self, owner: str, runs: Sequence[tuple[int, datetime]]) -> set[tuple[int, datetime]]:
         """Which of them are tried again; those of a job that runs one at a time, one after the other."""
-        async with self._database.transaction() as connection:
+        async with self._database.of(owner).transaction() as connection:
             rows = await connection.fetch(query("redrive"), owner, *columns(runs, 2))
             if rows:
                 now = self._database.moment() or await connection.fetchval("select statement_timestamp()")

@@ -1,7 +1,43 @@
-function drop_run_partitions(horizon timestamp with time zone) returns integer
+function drop_run_partitions(horizon timestamp with time zone) returns integer security definer
+function find_key(wanted bigint, moment timestamp with time zone) returns record security definer
 function job_status(state cronty.job_state, in_flight boolean, has_next boolean, failing boolean) returns text
-function make_run_partition(monday timestamp with time zone) returns boolean
+function make_run_partition(monday timestamp with time zone) returns boolean security definer
 function raise_alert() returns trigger
+grant to cronty_app on api_keys: insert
+grant to cronty_app on api_keys: select (id, owner_id, name, scopes, agent, created_at, expires_at, last_used_at, revoked_at)
+grant to cronty_app on api_keys: update (last_used_at, revoked_at)
+grant to cronty_app on attempts: insert, select
+grant to cronty_app on audit: insert, select
+grant to cronty_app on channels: insert, select, update
+grant to cronty_app on due: insert, select, update
+grant to cronty_app on find_key: execute
+grant to cronty_app on job_overview: select
+grant to cronty_app on jobs: insert, select, update
+grant to cronty_app on migrations: select
+grant to cronty_app on owners: insert, select
+grant to cronty_app on queue: delete, insert, select, update
+grant to cronty_app on runs: insert, select, update
+grant to cronty_app on stop_requests: insert
+grant to cronty_app on tasks: select
+grant to cronty_app on tzdata: select
+grant to cronty_engine on api_keys: select (id, name, expires_at, revoked_at)
+grant to cronty_engine on attempts: delete, insert, select, update
+grant to cronty_engine on audit: insert
+grant to cronty_engine on channels: select
+grant to cronty_engine on drop_run_partitions: execute
+grant to cronty_engine on due: insert, select, update
+grant to cronty_engine on jobs: insert, select, update
+grant to cronty_engine on make_run_partition: execute
+grant to cronty_engine on migrations: select
+grant to cronty_engine on owners: select
+grant to cronty_engine on queue: delete, insert, select, update
+grant to cronty_engine on runs: insert, select, update
+grant to cronty_engine on runs_elsewhen: delete, select
+grant to cronty_engine on stop_requests: delete, insert, select
+grant to cronty_engine on tasks: delete, insert, select, update
+grant to cronty_engine on tzdata: insert, select, update
+grant to cronty_engine on workers: delete, insert, select, update
+index api_keys_ended on api_keys USING btree (LEAST(revoked_at, expires_at))
 index api_keys_of_owner on api_keys USING btree (owner_id, id)
 index api_keys_pkey on api_keys USING btree (id)
 index attempts_pkey on attempts USING btree (job_id, scheduled_for, attempt)
@@ -224,5 +260,35 @@ table workers.tzdata text not null
 table workers.version text not null
 type job_state (active, paused, cancelled, set_aside)
 type run_state (waiting, running, done, failed, cancelled, skipped, coalesced, missed, quarantined)
-view job_overview
-view slots_unaccounted
+view job_overview with (security_invoker=true)
+view slots_unaccounted with (security_invoker=true)
+wall around api_keys
+wall around api_keys lets cronty_app at (owner_id = ( SELECT o.id FROM cronty.owners o WHERE (o.name = NULLIF(current_setting('cronty.owner'::text, true), ''::text))))
+wall around api_keys lets cronty_engine at true
+wall around attempts
+wall around attempts lets cronty_app at (EXISTS ( SELECT FROM cronty.jobs j WHERE (j.id = attempts.job_id)))
+wall around attempts lets cronty_engine at true
+wall around audit
+wall around audit lets cronty_app at (owner_id = ( SELECT o.id FROM cronty.owners o WHERE (o.name = NULLIF(current_setting('cronty.owner'::text, true), ''::text))))
+wall around audit lets cronty_engine at true
+wall around channels
+wall around channels lets cronty_app at (owner_id = ( SELECT o.id FROM cronty.owners o WHERE (o.name = NULLIF(current_setting('cronty.owner'::text, true), ''::text))))
+wall around channels lets cronty_engine at true
+wall around due
+wall around due lets cronty_app at (owner_id = ( SELECT o.id FROM cronty.owners o WHERE (o.name = NULLIF(current_setting('cronty.owner'::text, true), ''::text))))
+wall around due lets cronty_engine at true
+wall around jobs
+wall around jobs lets cronty_app at (owner_id = ( SELECT o.id FROM cronty.owners o WHERE (o.name = NULLIF(current_setting('cronty.owner'::text, true), ''::text))))
+wall around jobs lets cronty_engine at true
+wall around owners
+wall around owners lets cronty_app at (name = NULLIF(current_setting('cronty.owner'::text, true), ''::text))
+wall around owners lets cronty_engine at true
+wall around queue
+wall around queue lets cronty_app at (owner_id = ( SELECT o.id FROM cronty.owners o WHERE (o.name = NULLIF(current_setting('cronty.owner'::text, true), ''::text)))) and write ((owner_id = ( SELECT o.id FROM cronty.owners o WHERE (o.name = NULLIF(current_setting('cronty.owner'::text, true), ''::text)))) AND (EXISTS ( SELECT FROM cronty.jobs j WHERE (j.id = queue.job_id))))
+wall around queue lets cronty_engine at true
+wall around runs
+wall around runs lets cronty_app at (owner_id = ( SELECT o.id FROM cronty.owners o WHERE (o.name = NULLIF(current_setting('cronty.owner'::text, true), ''::text)))) and write ((owner_id = ( SELECT o.id FROM cronty.owners o WHERE (o.name = NULLIF(current_setting('cronty.owner'::text, true), ''::text)))) AND (EXISTS ( SELECT FROM cronty.jobs j WHERE (j.id = runs.job_id))))
+wall around runs lets cronty_engine at true
+wall around stop_requests
+wall around stop_requests lets cronty_app at (EXISTS ( SELECT FROM cronty.jobs j WHERE (j.id = stop_requests.job_id)))
+wall around stop_requests lets cronty_engine at true

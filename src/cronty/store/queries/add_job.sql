@@ -2,8 +2,8 @@
 -- comes before they would look anyway.
 with job as (
   insert into cronty.jobs (owner_id, name, task, arguments, trigger, zone, policy, tags, max_runs, ends_at, idempotency_key,
-    created_at, updated_at, origin)
-  select o.id, $2, $3, $4::jsonb, $5::jsonb, $20, $6::jsonb, $7, $8, $9, $10, $11, $11, $22::jsonb
+    created_at, updated_at, origin, key_id)
+  select o.id, $2, $3, $4::jsonb, $5::jsonb, $20, $6::jsonb, $7, $8, $9, $10, $11, $11, $22::jsonb, $23
   from cronty.owners o where o.name = $1
   on conflict (owner_id, idempotency_key) where idempotency_key is not null and deleted_at is null do nothing
   returning id, owner_id

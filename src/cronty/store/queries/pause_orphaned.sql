@@ -1,20 +1,31 @@
--- Pause the jobs whose key was revoked or has run out: nothing runs on an authority that is gone. $1 now, $2 how many.
-with orphaned as (
-  select j.id, k.name
+-- Pause the jobs whose key was revoked or has run out: nothing runs on an authority that is gone. $1 now, $2 how many,
+-- $3 only keys that ended within so many seconds (null: whenever). The due row first, as everybody locks it.
+with clock as (
+  select coalesce($1::timestamptz, statement_timestamp()) as now
+), orphaned as (
+  select o.job_id, k.name
   from cronty.api_keys k
-  join cronty.jobs j on j.key_id = k.id and j.state = 'active'
-  where k.revoked_at is not null or k.expires_at <= coalesce($1::timestamptz, statement_timestamp())
+  cross join lateral (
+    select d.job_id
+    from cronty.jobs j
+    join cronty.due d on d.job_id = j.id
+    where j.key_id = k.id and j.state = 'active' and d.next_at is not null
+    limit $2
+    for update of d skip locked
+  ) o
+  where least(k.revoked_at, k.expires_at) <= (select now from clock)
+    and least(k.revoked_at, k.expires_at) >= coalesce((select now from clock) - $3::float8 * interval '1 second', '-infinity')
   limit $2
 ), held as (
   update cronty.due d
   set held_slot = d.next_at - make_interval(secs => d.delay), next_at = null
   from orphaned o
-  where d.job_id = o.id and d.next_at is not null
+  where d.job_id = o.job_id
   returning d.job_id, o.name
 )
 update cronty.jobs j
-set state = 'paused', version = j.version + 1, updated_at = coalesce($1::timestamptz, statement_timestamp()),
+set state = 'paused', version = j.version + 1, updated_at = c.now,
   reason = 'the key "' || h.name || '" it was made with is no longer good'
-from held h
+from held h, clock c
 where j.id = h.job_id and j.state = 'active'
 returning j.id, j.reason

@@ -1,0 +1,80 @@
+-- The second wall between owners: whoever works as `cronty_app` meets only the rows of the owner that the transaction
+-- names in `cronty.owner`, whatever the statement asks for; without a name, none. The engine works for all owners as
+-- `cronty_engine`, and doesn't see what it doesn't need.
+--
+-- `migrate` runs this after every change of the schema, and as long as there is no wall: this file is the whole truth
+-- about it. Where roles can't be made (a managed PostgreSQL may refuse), there is none, and `cronty doctor` says so.
+do $$
+declare
+  asked constant text := case when current_setting('server_version_num')::int < 160000 then 'MEMBER' else 'SET' end;
+  mine constant text := '(select o.id from cronty.owners o where o.name = nullif(current_setting(''cronty.owner'', true), ''''))';
+  about_theirs constant text := 'exists (select from cronty.jobs j where j.id = job_id)'; -- among those that are met
+  named name;
+  seen text;
+  written text;
+begin
+  foreach named in array array['cronty_app', 'cronty_engine'] loop
+    begin
+      if not exists (select from pg_roles where rolname = named) then
+        execute format('create role %I nologin', named);
+      end if;
+    exception
+      when duplicate_object or unique_violation then null; -- somebody else, for another database, just now
+      when insufficient_privilege then return;
+    end;
+    begin
+      if not pg_has_role(current_user, named, asked) then
+        execute format('grant %I to current_user', named);
+      end if;
+    exception when insufficient_privilege then return;
+    end;
+    if exists (select from pg_roles where rolname = named and (rolsuper or rolbypassrls)) then
+      return; -- it would see through every wall
+    end if;
+  end loop;
+
+  -- Who may do what, at all.
+  revoke all on all tables in schema cronty from cronty_app, cronty_engine;
+  grant usage on schema cronty to cronty_app, cronty_engine;
+  grant select on cronty.migrations, cronty.tasks, cronty.tzdata to cronty_app, cronty_engine;
+
+  grant select, insert on cronty.owners, cronty.attempts, cronty.audit to cronty_app;
+  grant select, insert, update on cronty.jobs, cronty.due, cronty.runs, cronty.channels to cronty_app;
+  grant select, insert, update, delete on cronty.queue to cronty_app;
+  grant select on cronty.job_overview to cronty_app;
+  grant insert on cronty.stop_requests to cronty_app;
+  grant select (id, owner_id, name, scopes, agent, created_at, expires_at, last_used_at, revoked_at), insert,
+    update (last_used_at, revoked_at) on cronty.api_keys to cronty_app;
+  grant execute on function cronty.find_key(bigint, timestamptz) to cronty_app;
+
+  grant select on cronty.owners, cronty.channels to cronty_engine;
+  grant select, insert, update on cronty.jobs, cronty.due, cronty.runs, cronty.tzdata to cronty_engine;
+  grant select, insert, update, delete on cronty.queue, cronty.attempts, cronty.workers, cronty.tasks to cronty_engine;
+  grant select, insert, delete on cronty.stop_requests to cronty_engine;
+  grant select, delete on cronty.runs_elsewhen to cronty_engine;
+  grant insert on cronty.audit to cronty_engine;
+  grant select (id, name, expires_at, revoked_at) on cronty.api_keys to cronty_engine;
+  grant execute on function cronty.make_run_partition(timestamptz), cronty.drop_run_partitions(timestamptz) to cronty_engine;
+
+  -- Whose rows they meet. A sub-select is asked once per statement, not once per row. What is written about a job is
+  -- written about one of their own.
+  for named, seen, written in values
+    ('owners', 'name = nullif(current_setting(''cronty.owner'', true), '''')', null),
+    ('jobs', 'owner_id = ' || mine, null),
+    ('due', 'owner_id = ' || mine, null),
+    ('runs', 'owner_id = ' || mine, 'owner_id = ' || mine || ' and ' || about_theirs),
+    ('queue', 'owner_id = ' || mine, 'owner_id = ' || mine || ' and ' || about_theirs),
+    ('channels', 'owner_id = ' || mine, null),
+    ('api_keys', 'owner_id = ' || mine, null),
+    ('audit', 'owner_id = ' || mine, null),
+    ('attempts', about_theirs, null),
+    ('stop_requests', about_theirs, null)
+  loop
+    execute format('alter table cronty.%I enable row level security', named);
+    execute format('drop policy if exists own_rows on cronty.%I', named);
+    execute format('create policy own_rows on cronty.%I to cronty_app using (%s) with check (%s)',
+      named, seen, coalesce(written, seen));
+    execute format('drop policy if exists all_rows on cronty.%I', named);
+    execute format('create policy all_rows on cronty.%I to cronty_engine using (true)', named);
+  end loop;
+end $$;

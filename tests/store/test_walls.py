@@ -1,0 +1,390 @@
+"""The second wall between owners: with the door's own conditions gone, PostgreSQL still shows nobody else's rows."""
+
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from re import compile as pattern
+from typing import Any
+from urllib.parse import quote, urlsplit, urlunsplit
+
+import asyncpg
+import pytest
+
+from cronty.actions.tasks import Registry
+from cronty.jobs.action import Action
+from cronty.jobs.job import Job
+from cronty.jobs.result import Ok
+from cronty.scheduler import JobRequest, Scheduler
+from cronty.store.channel_store import ChannelStore
+from cronty.store.database import Database, StoreUnavailable, query, rows_changed
+from cronty.store.health import look
+from cronty.store.job_store import JobStore
+from cronty.store.key_store import KeyStore
+from cronty.store.migrate import migrate
+from cronty.store.sealing import Sealer
+from tests.conftest import START, HandClock, Hands, add, hands_of, with_database
+
+OWNED = ("jobs", "due", "runs", "queue", "channels", "audit", "api_keys")
+BY_JOB = ("attempts", "stop_requests")
+NOBODYS = {"migrations", "tasks", "tzdata", "workers"}
+KEY_COLUMNS = "id, owner_id, name, scopes, agent, created_at, expires_at, last_used_at, revoked_at"
+VISIBLE = {"api_keys": KEY_COLUMNS}
+FUTURE = datetime(2100, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Life:
+    """Something of an owner's in every table."""
+
+    failing: Job
+    prompt: Job
+    slot: datetime
+    key_id: int
+
+
+async def live(owner: str, door: Scheduler, database: Database, hands: Hands, sql: asyncpg.Connection) -> Life:
+    failing = await add(door, owner=owner, task="fail", name=f"{owner} fails", policy={"attempts": 2, "backoff": 1})
+    prompt = await door.schedule(
+        owner,
+        JobRequest(
+            f"{owner} thinks", Action("prompt", (), {"prompt": owner}), "interval", {"minutes": 1}, idempotency_key="k"
+        ),
+    )
+    assert isinstance(prompt, Ok)
+    await ChannelStore(database, Sealer([b"k" * 32])).save(owner, "phone", "ntfy://x", "ntfy", owner)
+    key_id = await KeyStore(database).add(owner, "laptop", b"h" * 32, ["read"], None, None)
+    await sql.execute(
+        "insert into cronty.audit (at, owner_id, job_id, what) select now(), owner_id, id, 'seen' from cronty.jobs"
+        " where id = $1",
+        failing.id,
+    )
+    await sql.execute("insert into cronty.stop_requests values (77, $1, $2)", failing.id, START)
+    return Life(failing, prompt.value, START + timedelta(minutes=1), key_id)
+
+
+@pytest.fixture
+async def lives(
+    url: str, door: Scheduler, database: Database, clock: HandClock, registry: Registry, sql: asyncpg.Connection
+) -> AsyncGenerator[dict[str, Life]]:
+    """Ann and Bob, each with two jobs that have fired, a failed run and a waiting prompt."""
+    async with hands_of(url, clock, registry) as hands:
+        made = {owner: await live(owner, door, database, hands, sql) for owner in ("ann", "bob")}
+        for seconds in (60, 2, 2, 2):
+            clock.advance(seconds=seconds)
+            await hands.all()
+        yield made
+
+
+async def rows_of(sql: asyncpg.Connection, owner: str, table: str) -> set[str]:
+    """What is really there, whole."""
+    whose = {"owners": "t.name = $1", "job_overview": "t.owner = $1"}
+    if table in BY_JOB:
+        job = "select from cronty.jobs j join cronty.owners o on o.id = j.owner_id"
+        where = f"exists ({job} where j.id = t.job_id and o.name = $1)"
+    else:
+        where = whose.get(table, "t.owner_id = (select id from cronty.owners where name = $1)")
+    columns = VISIBLE.get(table, "*")
+    rows = await sql.fetch(f"select (x)::text from (select {columns} from cronty.{table} t where {where}) x", owner)
+    return {row[0] for row in rows}
+
+
+async def met(connection: Any, table: str) -> set[str]:
+    """What a connection meets that asks for everything."""
+    columns = VISIBLE.get(table, "*")
+    return {row[0] for row in await connection.fetch(f"select (x)::text from (select {columns} from cronty.{table}) x")}
+
+
+READABLE = ("owners", *OWNED, "attempts", "job_overview")
+
+
+@pytest.mark.parametrize("table", READABLE)
+async def test_whoever_asks_for_everything_gets_the_rows_of_one_owner(
+    table: str, lives: dict[str, Life], database: Database, sql: asyncpg.Connection
+) -> None:
+    assert database.walled
+    for owner in lives:
+        theirs = await rows_of(sql, owner, table)
+        assert theirs, "an empty table proves nothing"
+        async with database.of(owner).transaction() as connection:
+            assert await met(connection, table) == theirs
+    async with database.transaction() as connection:
+        assert await met(connection, table) == set(), "on nobody's behalf there is nothing to see"
+    async with database.of("eve").transaction() as connection:
+        assert await met(connection, table) == set()
+
+
+async def test_an_owner_is_forgotten_with_the_transaction(lives: dict[str, Life], url: str) -> None:
+    database = await Database(url, size=1).open()
+    try:
+        assert await database.of("ann").value("owner_id", "ann") is not None
+        assert await database.value("owner_id", "ann") is None
+        with pytest.raises(ZeroDivisionError):
+            async with database.of("ann").transaction():
+                raise ZeroDivisionError
+        assert await database.value("owner_id", "ann") is None
+    finally:
+        await database.close()
+
+
+FILTER = pattern(r"(?<![\w.])(?:o\.name|v\.owner|name) = (\$\d)")
+"""How the door's statements say whose rows they mean."""
+
+
+def unfiltered(name: str) -> str:
+    """The statement with its condition on the owner gone."""
+    plain = FILTER.sub(r"\1::text is not null", query(name))
+    # A scalar sub-select over all owners would fail, which is no answer either.
+    return plain.replace("select id from cronty.owners where", "select min(id) from cronty.owners where")
+
+
+def reads(life: Life) -> dict[str, tuple[object, ...]]:
+    job = life.failing.id
+    return {
+        "show_job": ("bob", job, None),
+        "list_runs": ("bob", job, 100, None, None),
+        "find_by_key": ("bob", "k"),
+        "list_dead": ("bob", 100, None),
+        "list_channels": ("bob",),
+        "find_channel": ("bob", "phone"),
+        "list_keys": ("bob",),
+        "owner_id": ("bob",),
+        "lock_job": ("bob", job),
+        "list_attempts": (job, life.slot),
+        "in_flight_runs": (life.prompt.id,),
+        "about_run": (None, job, life.slot),
+        "find_channel_of_job": (job, "phone"),
+        "taken_slots": ([job], [life.slot]),
+    }
+
+
+async def test_a_statement_that_names_somebody_else_or_forgets_to_ask_finds_nothing_of_theirs(
+    lives: dict[str, Life], database: Database
+) -> None:
+    for name, arguments in reads(lives["bob"]).items():
+        async with database.of("bob").transaction() as connection:
+            theirs = {str(row) for row in await connection.fetch(query(name), *arguments)}
+            assert theirs, f"{name} does find something on Bob's own behalf"
+        async with database.of("ann").transaction() as connection:
+            assert await connection.fetch(query(name), *arguments) == [], name
+            found = {str(row) for row in await connection.fetch(unfiltered(name), *arguments)}
+            assert theirs.isdisjoint(found), f"{name}, unfiltered"
+
+
+async def snapshot(sql: asyncpg.Connection, owner: str) -> dict[str, set[str]]:
+    return {table: await rows_of(sql, owner, table) for table in ("owners", *OWNED, *BY_JOB)}
+
+
+async def test_a_statement_that_changes_somebody_elses_rows_changes_none(
+    lives: dict[str, Life], database: Database, sql: asyncpg.Connection
+) -> None:
+    bob, before = lives["bob"], await snapshot(sql, "bob")
+    job, prompt, slot = bob.failing.id, bob.prompt.id, bob.slot
+    changes: dict[str, tuple[object, ...]] = {
+        "requeue": (prompt, "note"),
+        "relink": (job, slot, FUTURE),
+        "adopt_job": (job, 1),
+        "run_now": (job, FUTURE),
+        "stop_runs": (None, [prompt, job], [slot, slot], "no"),
+        "pause_failing": (None, [job], ["no"]),
+        "set_aside": (job, "no", FUTURE),
+        "clear_failing": ([job],),
+        "note_missed": ([job], ["no"]),
+        "remove_channel": ("bob", "phone", None),
+        "revoke_key": (None, "bob", bob.key_id),
+        "touch_key": (None, bob.key_id),
+        "read_inbox": (None, "bob", None, 10, 60.0),
+        "redrive": ("bob", [job], [slot]),
+        "settle_inbox": (None, "bob", [prompt], [slot], [None], ["done"], [None], [None], [None]),
+        "release_behind": (None, [job], [slot]),
+        "pause_orphaned": (None, 10, None),
+    }
+    for name, arguments in changes.items():
+        async with database.of("ann").transaction() as connection:
+            await connection.fetch(query(name), *arguments)
+        assert await snapshot(sql, "bob") == before, name
+        if unfiltered(name) != query(name):
+            async with database.of("ann").transaction() as connection:
+                await connection.fetch(unfiltered(name), *arguments)
+            assert await snapshot(sql, "bob") == before, f"{name}, unfiltered"
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "update cronty.jobs set name = 'mine'",
+        "update cronty.jobs set deleted_at = now()",
+        "update cronty.due set next_at = null",
+        "update cronty.runs set error = 'mine'",
+        "update cronty.queue set task = 'mine'",
+        "delete from cronty.queue",
+        "update cronty.channels set hint = 'mine'",
+        "update cronty.api_keys set revoked_at = now()",
+    ],
+)
+async def test_a_change_of_every_row_changes_one_owners_rows(
+    statement: str, lives: dict[str, Life], database: Database, sql: asyncpg.Connection
+) -> None:
+    before = await snapshot(sql, "bob")
+    async with database.of("ann").transaction() as connection:
+        assert rows_changed(await connection.execute(statement)) > 0
+    assert await snapshot(sql, "bob") == before
+    async with database.transaction() as connection:
+        assert rows_changed(await connection.execute(statement)) == 0
+
+
+REFUSED = {
+    "a job for Bob": "insert into cronty.jobs (owner_id, name, task, arguments, trigger, policy, tags, created_at,"
+    " updated_at) values ({bob}, 'x', 'note', '{{}}', '{{}}', '{{}}', '{{}}', now(), now())",
+    "a job given to Bob": "update cronty.jobs set owner_id = {bob}",
+    "a run of Bob's job": "insert into cronty.runs (job_id, scheduled_for, owner_id, state) values"
+    " ({job}, '2100-01-01', {ann}, 'waiting')",
+    "a turn for Bob's job": "insert into cronty.queue (job_id, scheduled_for, due_at, owner_id, task) values"
+    " ({job}, '2100-01-01', now(), {ann}, 'fail')",
+    "an attempt of Bob's": "insert into cronty.attempts (job_id, scheduled_for, attempt, ended_at, outcome) values"
+    " ({job}, '2100-01-01', 9, now(), 'failed')",
+    "a stop for Bob's run": "insert into cronty.stop_requests values (1, {job}, now())",
+    "a key of Bob's": "insert into cronty.api_keys (owner_id, name, hash, scopes, created_at) values"
+    " ({bob}, 'x', '\\x00', '{{read}}', now())",
+    "a channel of Bob's": "insert into cronty.channels (owner_id, name, scheme, hint, key_id, sealed, created_at)"
+    " values ({bob}, 'x', 'x', 'x', 'x', '\\x00', now())",
+    "a trail of Bob's": "insert into cronty.audit (at, owner_id, job_id, what) values (now(), {bob}, {job}, 'x')",
+    "another owner": "insert into cronty.owners (name) values ('eve')",
+    "the trail changed": "update cronty.audit set what = 'x'",
+    "the trail shortened": "delete from cronty.audit",
+    "history deleted": "delete from cronty.runs",
+    "a job deleted": "delete from cronty.jobs",
+    "hashes of keys": "select hash from cronty.api_keys",
+    "a key with another hash": "update cronty.api_keys set hash = '\\x00'",
+    "history beside the wall": "select * from cronty.runs_elsewhen",
+    "a week beside the wall": "select * from cronty.runs_20270301",
+    "who is asked to stop": "select * from cronty.stop_requests",
+    "workers": "select * from cronty.workers",
+    "slots unaccounted": "select * from cronty.slots_unaccounted",
+    "weeks dropped": "select cronty.drop_run_partitions('2100-01-01')",
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+async def test_what_the_door_never_does_is_refused(
+    what: str, lives: dict[str, Life], database: Database, sql: asyncpg.Connection
+) -> None:
+    ids = {row["name"]: row["id"] for row in await sql.fetch("select id, name from cronty.owners")}
+    text = REFUSED[what].format(**ids, job=lives["bob"].failing.id)
+    with pytest.raises(asyncpg.InsufficientPrivilegeError):
+        async with database.of("ann").transaction() as connection:
+            await connection.execute(text)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "select hash from cronty.api_keys",
+        "select * from cronty.find_key(1, now())",
+        "select * from cronty.audit",
+        "select * from cronty.runs_20270301",
+        "update cronty.channels set hint = 'x'",
+        "update cronty.api_keys set revoked_at = null",
+        "insert into cronty.owners (name) values ('eve')",
+        "delete from cronty.jobs",
+        "delete from cronty.runs",
+    ],
+)
+async def test_the_engine_has_no_more_than_it_needs(statement: str, lives: dict[str, Life], url: str) -> None:
+    hot = await Database(url, hot=True).open()
+    try:
+        assert hot.walled
+        with pytest.raises(asyncpg.InsufficientPrivilegeError):
+            async with hot.transaction() as connection:
+                await connection.execute(statement)
+    finally:
+        await hot.close()
+
+
+async def test_every_table_is_behind_the_wall_or_is_nobodys(sql: asyncpg.Connection) -> None:
+    rows = await sql.fetch(
+        "select relname, relrowsecurity from pg_class where relnamespace = 'cronty'::regnamespace"
+        " and relkind in ('r', 'p') and not relispartition"
+    )
+    walled = {row["relname"] for row in rows if row["relrowsecurity"]}
+    assert walled == {"owners", *OWNED, *BY_JOB}
+    assert {row["relname"] for row in rows} - walled == NOBODYS, "a new table belongs into walls.sql"
+    with_owner = await sql.fetch(
+        "select c.relname from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attname = 'owner_id'"
+        " where c.relnamespace = 'cronty'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition"
+    )
+    assert {row["relname"] for row in with_owner} <= walled
+    seen_through = await sql.fetch(
+        "select relname from pg_class where relnamespace = 'cronty'::regnamespace and relkind = 'v'"
+        " and not coalesce('security_invoker=true' = any(reloptions), false)"
+    )
+    assert seen_through == [], "a view shows its reader only what the reader may see"
+
+
+@pytest.mark.parametrize(
+    "owner", ["o'brien", 'a"b', "back\\slash", "'; reset role; --", "名前", "🦀", "\\+000041", "$$"]
+)
+async def test_an_owner_may_be_called_anything(owner: str, door: Scheduler, hands: Hands) -> None:
+    job = await add(door, owner=owner)
+    assert job.owner == owner
+    found = await door.list_jobs(owner)
+    assert isinstance(found, Ok)
+    assert [one.id for one in found.value.jobs] == [job.id]
+
+
+# -- where there can be no wall -----------------------------------------------------------------------------------
+
+
+def as_user(url: str, user: str) -> str:
+    parts = urlsplit(url)
+    host = parts.netloc.rpartition("@")[2]
+    return urlunsplit(parts._replace(netloc=f"{quote(user)}:secret@{host}"))
+
+
+async def test_without_the_right_to_make_roles_everything_works_without_a_wall_until_somebody_helps(
+    server_url: str, migrated_url: str, clock: HandClock
+) -> None:
+    assert migrated_url, "the roles are there, and the plain user isn't a member of them"
+    admin = await asyncpg.connect(server_url)
+    await admin.execute("drop database if exists cronty_plain with (force)")
+    for user in ("cronty_plain", "cronty_stranger"):
+        await admin.execute(f"drop role if exists {user}")
+        await admin.execute(f"create role {user} login password 'secret'")
+    await admin.execute("create database cronty_plain owner cronty_plain")
+    url = as_user(with_database(server_url, "cronty_plain"), "cronty_plain")
+    try:
+        await migrate(url)
+        assert not (await look(url)).walled
+        await use(url, clock, walled=False)
+        await admin.execute("grant cronty_app, cronty_engine to cronty_plain")
+        assert await migrate(url) == [], "there is nothing to apply, but a wall to build"
+        assert (await look(url)).walled
+        await use(url, clock, walled=True)
+        stranger = as_user(with_database(server_url, "cronty_plain"), "cronty_stranger")
+        with pytest.raises(StoreUnavailable, match="grant cronty_app, cronty_engine to the user"):
+            await Database(stranger).open()
+        await admin.execute("grant cronty_app, cronty_engine to cronty_stranger")
+        await use(stranger, clock, walled=True)
+    finally:
+        await admin.execute("drop database cronty_plain with (force)")
+        await admin.execute("drop role cronty_plain, cronty_stranger")
+        await admin.close()
+
+
+async def use(url: str, clock: HandClock, *, walled: bool) -> None:
+    """A job is made and runs, with this login."""
+    registry = Registry()
+    done: list[int] = []
+    registry.add(lambda: done.append(1), "note")
+    database = await Database(url, clock=clock).open()
+    try:
+        assert database.walled is walled
+        async with hands_of(url, clock, registry) as hands:
+            await add(Scheduler(JobStore(database)), owner="zoe", max_runs=1)
+            clock.advance(minutes=1)
+            hands.engine.firing.low.forget()
+            await hands.all()
+            await hands.engine.rescuing.step()
+            await hands.store.prune(1.0)
+            assert done == [1]
+    finally:
+        await database.close()
