@@ -13,7 +13,8 @@ from cronty.timing import Slot
 class JobRequest:
     """What someone asks for. `policy` holds only what differs from the default; no slot comes before `starts_at`.
 
-    `origin` is what the surface knows of whoever asks: {"surface": "mcp", "client": {"name": …, "version": …}}.
+    `origin` is what the surface knows of whoever asks: {"surface": "mcp", "client": {"name": …, "version": …}}; its
+    `run_id` is the run in which it is asked, its `agent` the one that a token was made for.
     """
 
     name: str

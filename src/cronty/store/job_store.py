@@ -13,6 +13,7 @@ from cronty.jobs.job import Job
 from cronty.jobs.policy import load_policy, spread_delay
 from cronty.jobs.run import Run
 from cronty.store.database import Connection, Database, Row, columns, query
+from cronty.store.limit_store import LimitStore
 from cronty.timing import Cron, Interval, Once, Trigger, from_stored, to_json, tzdata_version
 from cronty.timing.past import Past
 
@@ -75,6 +76,7 @@ class JobStore:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self.limits = LimitStore(database)
         self._known_owners: set[str] = set()
 
     async def now(self) -> datetime:
