@@ -36,6 +36,7 @@ async def run(asked: argparse.Namespace, postgres: Postgres) -> None:
                 for _ in range(asked.rounds):
                     for turns in (True, False):
                         print(json.dumps(await fair.meanwhile(url, crowd, takes, fair=turns)), flush=True)
+            print(json.dumps(await fair.cost(postgres.url, asked.jobs or MANY, asked.seconds, asked.rounds)))
         case "mcp":
             url = await fresh(postgres.url, "mcp")
             for finding in await mcp.main(url, asked.jobs or 10_000, asked.calls, asked.rounds + 2):

@@ -1,17 +1,24 @@
-"""One owner's crowd beside another owner's few: how late the few start, with and without turns of their own."""
+"""One owner's crowd beside another owner's few: how late the few start, with and without turns of their own; and what
+limits cost a fire."""
 
 import asyncio
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
+from statistics import median
+from typing import Any
 from unittest.mock import patch
 
 import asyncpg
 
+from bench import fires
 from bench.lag import percentiles
 from cronty.actions.tasks import Registry, current_run
 from cronty.engine.crowd import Crowd
 from cronty.engine.engine import Engine, EngineOptions
+from cronty.engine.limiting import Limiting
+from cronty.jobs.limits import Limits
 from cronty.store.database import Database
 from cronty.store.migrate import migrate
 
@@ -44,6 +51,10 @@ def stamping(lags: list[float], name: str, takes: float) -> Callable[..., object
     return made
 
 
+def nobody(_crowd: Crowd) -> list[int]:
+    return []
+
+
 async def meanwhile(url: str, crowd: int, takes: float, *, fair: bool) -> dict[str, object]:
     """`crowd` slots of one owner due at once, `takes` seconds each; another's ten a second until they are over."""
     await migrate(url)
@@ -60,8 +71,7 @@ async def meanwhile(url: str, crowd: int, takes: float, *, fair: bool) -> dict[s
     await connection.execute("vacuum analyze cronty.due")
     database = await Database(url, hot=True).open()
     engine = Engine(database, registry, EngineOptions())
-    nobody: list[int] = []
-    with patch.object(Crowd, "turn", Crowd.turn if fair else lambda _self: nobody):  # pyright: ignore[reportUnknownLambdaType]
+    with patch.object(Crowd, "turn", Crowd.turn if fair else nobody):
         await engine.start()
         async with asyncio.timeout(LONGEST + 60):
             while len(many) < crowd and datetime.now(UTC) < due + timedelta(seconds=LONGEST):
@@ -81,3 +91,26 @@ async def meanwhile(url: str, crowd: int, takes: float, *, fair: bool) -> dict[s
         "what": "fair" if fair else "first come first served", "crowd": crowd, "each_takes_s": takes,
         "crowd_took_s": round(took, 2), "crowd_started": len(many), "few": len(seen), **percentiles(seen or [0.0]),
     }  # fmt: skip
+
+
+async def nothing(*_arguments: object) -> None: ...
+
+
+async def cost(server: str, jobs: int, seconds: float, rounds: int) -> dict[str, object]:
+    """Fires per second without limits, with the usual ones, and with every run of every owner counted."""
+    await fires.prepare(server, jobs)
+    rates: dict[str, list[float]] = {"none": [], "usual": [], "every run counted": []}
+    for turn in range(rounds):
+        for name in list(rates) if turn % 2 == 0 else list(reversed(rates)):
+            limits = Limits(runs_per_hour=10**9) if name == "every run counted" else Limits()
+            off: dict[str, Any] = {"refresh": nothing, "hold": nothing} if name == "none" else {}
+
+            async def how(url: str, limits: Limits = limits) -> float:
+                return await fires.cronty(url, seconds, limits=limits)
+
+            with patch.multiple(Limiting, **off) if off else nullcontext():
+                row = await fires.measure("bench_full", server, how)
+            rates[name].append(row["fires_per_s"])
+    medians = {name: median(found) for name, found in rates.items()}
+    ratios = {name: round(medians[name] / medians["none"], 3) for name in rates}
+    return {"what": "limits", "jobs": jobs, "fires_per_s": medians, "ratio": ratios, "all": rates}

@@ -14,6 +14,7 @@ import asyncpg
 
 from cronty.actions.tasks import Registry
 from cronty.engine.engine import Engine, EngineOptions
+from cronty.jobs.limits import DEFAULTS, Limits
 from cronty.store.database import HOT_PATH, Database, query
 from cronty.store.migrate import migrate
 
@@ -89,12 +90,14 @@ def noop(**_arguments: object) -> None: ...
 async def anoop(**_arguments: object) -> None: ...
 
 
-async def cronty(url: str, seconds: float, *, use_async: bool = False, concurrency: int = 50) -> float:
+async def cronty(
+    url: str, seconds: float, *, use_async: bool = False, concurrency: int = 50, limits: Limits = DEFAULTS
+) -> float:
     """Run a worker for a while; how long it took to fire and settle all it took on."""
     registry = Registry()
     registry.add(anoop if use_async else noop, "noop")
     database = await Database(url, clock=lambda: NOW, hot=True).open()
-    engine = Engine(database, registry, EngineOptions(concurrency=concurrency))
+    engine = Engine(database, registry, EngineOptions(concurrency=concurrency, limits=limits))
     began = time.perf_counter()
     await engine.start()
     await asyncio.sleep(seconds)
@@ -180,12 +183,17 @@ async def measure(template: str, server: str, how: Callable[[str], Awaitable[flo
     }  # fmt: skip
 
 
-async def main(server: str, jobs: int, seconds: float, rounds: int) -> dict[str, object]:
+async def prepare(server: str, jobs: int) -> None:
+    """The filled database that every repetition copies."""
     admin = await asyncpg.connect(server)
     if not await admin.fetchval("select exists (select from pg_database where datname = 'bench_full')"):
         await admin.execute("create database bench_full")
         await fill(server.replace("/postgres?", "/bench_full?"), jobs)
     await admin.close()
+
+
+async def main(server: str, jobs: int, seconds: float, rounds: int) -> dict[str, object]:
+    await prepare(server, jobs)
     rows: dict[str, list[dict[str, float]]] = {"cronty": [], "cronty async": [], "bare": []}
     hows: dict[str, Callable[[str], Awaitable[float]]] = {
         "cronty": lambda url: cronty(url, seconds),

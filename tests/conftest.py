@@ -86,7 +86,7 @@ async def url(migrated_url: str) -> str:
         await connection.execute(
             "truncate cronty.owners, cronty.jobs, cronty.due, cronty.runs, cronty.queue, cronty.attempts, "
             "cronty.workers, cronty.stop_requests, cronty.tasks, cronty.tzdata, cronty.audit, "
-            "cronty.api_keys, cronty.channels restart identity"
+            "cronty.api_keys, cronty.channels, cronty.usage restart identity"
         )
     finally:
         await connection.close()

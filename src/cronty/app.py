@@ -8,20 +8,23 @@ from contextlib import AsyncExitStack
 from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Self, overload
+from typing import Any, NamedTuple, Self, overload
+
+import orjson
 
 from cronty.actions.command import agent_tasks
 from cronty.actions.courier import Courier
 from cronty.actions.notify import Notify
 from cronty.actions.outbound import Outbound, require_success
 from cronty.actions.prompt import prompt
-from cronty.actions.tasks import Registry
+from cronty.actions.tasks import PermanentError, Registry, running_in
 from cronty.actions.webhook import Webhook
 from cronty.engine.engine import Engine, EngineOptions
 from cronty.jobs.action import Action
 from cronty.jobs.answers import failed_answer, run_answer, scheduled_answer, status_answer, summary_answer
 from cronty.jobs.envelope import RunFacts
 from cronty.jobs.job import Job
+from cronty.jobs.limits import DEFAULTS, BadLimits, Limits, read_limits
 from cronty.jobs.result import Err, Result
 from cronty.scheduler import JobChanges, JobRequest, Scheduler
 from cronty.scheduler.agenda import NOT_PENDING, Agenda
@@ -32,7 +35,6 @@ from cronty.scheduler.runs import Runs
 from cronty.settings import Settings
 from cronty.store.channel_store import ChannelStore
 from cronty.store.database import Clock, Database
-from cronty.store.engine_store import EngineStore
 from cronty.store.inbox_store import InboxStore
 from cronty.store.job_store import Filter, JobStore
 from cronty.store.key_store import KeyStore
@@ -42,8 +44,6 @@ from cronty.store.run_store import RunStore
 from cronty.store.sealing import Sealer, key_of_folder
 
 type Answer = dict[str, object]
-
-_ORIGIN: Final = {"surface": "python"}
 
 
 class Doors(NamedTuple):
@@ -76,6 +76,7 @@ class Cronty:
     ) -> None:
         given = {"database_url": database_url, "concurrency": concurrency, "data_dir": data_dir}
         self.settings = Settings(**{name: value for name, value in given.items() if value is not None})  # pyright: ignore[reportArgumentType]
+        self._limits = _limits(self.settings.limits)
         self.owner = owner
         self.registry = Registry()
         self._outbound, self._notify = self._register_built_in()
@@ -144,7 +145,7 @@ class Cronty:
         database = await Database(url, clock=self._clock).open()
         self._stack.push_async_callback(database.close)
         self._doors = self._open_doors(database)
-        await EngineStore(database).publish_tasks(self.registry.built_in())
+        await JobStore(database).publish(self.registry.built_in())
         if self.run_jobs:
             hot = await Database(url, clock=self._clock, hot=True).open()
             self._stack.push_async_callback(hot.close)
@@ -155,6 +156,7 @@ class Cronty:
                 keep_days=self.settings.keep_days,
                 version=version("cronty"),
                 die_when_stuck=self.die_when_stuck,
+                limits=self._limits,
             )
             self._engine = Engine(hot, self.registry, options)
             self._stack.push_async_callback(self._engine.stop)
@@ -221,7 +223,7 @@ class Cronty:
 
     def _open_doors(self, database: Database) -> Doors:
         settings = self.settings
-        scheduler = Scheduler(JobStore(database), settings.zone)
+        scheduler = Scheduler(JobStore(database), settings.zone, self._limits, settings.run)
         secret = settings.jwt_secret.get_secret_value() if settings.jwt_secret else None
         provider = None
         if settings.oidc_issuer and settings.oidc_jwks_url:
@@ -272,6 +274,8 @@ class Cronty:
 
     async def push(self, owner: str | None = None, /, **fields: Any) -> dict[str, object]:
         """Send a notification at once; the fields are those of the task `notify`."""
+        if refused := await self.scheduler.allowance.for_push(owner or self.owner):
+            raise PermanentError(f"{refused.message} {refused.hint}")
         url = await self.channels.url(owner or self.owner, str(fields.get("topic")))
         return await self._notify.push(url, **fields)
 
@@ -310,7 +314,7 @@ class Cronty:
             starts_at=starts_at,
             ends_at=ends_at,
             idempotency_key=idempotency_key,
-            origin=_ORIGIN,
+            origin=_origin(),
         )
         result = await self.scheduler.schedule(self.owner, request)
         return _error(result) if isinstance(result, Err) else scheduled_answer(result.value)
@@ -419,7 +423,7 @@ class Cronty:
 
     async def schedule_prompt(self, at: datetime, prompt: str) -> int:
         """Put a prompt for an agent on the agenda; answers with its number."""
-        return _or_raise(await self._agenda.add(self.owner, prompt, ("once", {"run_at": at}), origin=_ORIGIN)).id
+        return _or_raise(await self._agenda.add(self.owner, prompt, ("once", {"run_at": at}), origin=_origin())).id
 
     async def list_scheduled_tasks(
         self, status: str = "pending", since: datetime | None = None, until: datetime | None = None
@@ -443,6 +447,19 @@ class Cronty:
     @property
     def _agenda(self) -> Agenda:
         return Agenda(self.scheduler)
+
+
+def _origin() -> dict[str, object]:
+    """Who asks: this program, or the run that it is performing."""
+    run = running_in()
+    return {"surface": "python"} if run is None else {"surface": "python", "run_id": run}
+
+
+def _limits(text: str) -> Limits:
+    try:
+        return read_limits(DEFAULTS, orjson.loads(text or "{}"))
+    except (orjson.JSONDecodeError, BadLimits, AttributeError) as bad:
+        raise ValueError(f"CRONTY_LIMITS can't be read: {bad}") from None
 
 
 def _listed(text: str) -> list[str]:

@@ -33,6 +33,13 @@ class Settings(BaseSettings):
     jwt_secret: SecretStr | None = Field(None, description="Signs our own tokens (`cronty token issue`).")
     oidc_issuer: str | None = Field(None, description="An identity provider whose tokens are accepted.")
     oidc_jwks_url: str | None = Field(None, description="Where that provider publishes its keys.")
+    limits: str = Field(
+        "", description="JSON of how much every owner may have and do, where it differs from the defaults (limits.md)."
+    )
+    run: str | None = Field(
+        None,
+        description="The run that started this process, set for the programs of agents; its jobs are its children.",
+    )
     agents_file: Path | None = Field(
         None, description="A TOML file of the agents there are and how each is woken. Unset: prompts wait in the inbox."
     )

@@ -63,5 +63,9 @@ def job_paused(job_id: int, reason: str) -> None:
     log.warning("job %d paused: %s", job_id, reason)
 
 
+def limit_reached(owner_id: int, said: str) -> None:
+    log.warning("owner %d reached a limit: %s", owner_id, said)
+
+
 def released_stuck(count: int) -> None:
     log.warning("%d run(s) waited behind runs that were over", count)

@@ -104,7 +104,8 @@ async def test_an_answer_wrapped_by_claude_may_settle_its_run_too() -> None:
 async def test_only_what_is_named_is_in_its_environment_and_its_secrets_never_come_back() -> None:
     seen = await result(agent("environment", environment=("KEY", "MISSING")))
     assert isinstance(seen, dict)
-    assert {"PATH", "HOME", "KEY"} <= seen.keys() <= {"PATH", "HOME", "KEY", "LC_CTYPE"}
+    assert {"PATH", "HOME", "KEY", "CRONTY_RUN"} <= seen.keys() <= {"PATH", "HOME", "KEY", "CRONTY_RUN", "LC_CTYPE"}
+    assert str(seen["CRONTY_RUN"]).startswith("run_")  # pyright: ignore[reportUnknownArgumentType]
     assert seen["KEY"] == "[secret]"
     assert "sk-very-secret" not in (await failure(agent("exit", "1", "sk-very-secret", environment=("KEY",)))).error
 

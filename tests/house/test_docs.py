@@ -13,6 +13,7 @@ from packaging.requirements import Requirement
 import cronty
 from cronty import Cronty
 from cronty.jobs.job import JOB_MOVES, STATUSES
+from cronty.jobs.limits import Limits
 from cronty.jobs.policy import Policy
 from cronty.jobs.run import MOVES
 from cronty.settings import Settings
@@ -99,6 +100,12 @@ def test_every_setting_is_documented_with_its_default() -> None:
 def test_every_policy_field_is_documented_with_its_default() -> None:
     page = read("docs/reference/policy.md")
     for field in fields(Policy):
+        assert f"| `{field.name}` | `{json.dumps(field.default)}` |" in page
+
+
+def test_every_limit_is_documented_with_its_default() -> None:
+    page = read("docs/reference/limits.md")
+    for field in fields(Limits):
         assert f"| `{field.name}` | `{json.dumps(field.default)}` |" in page
 
 

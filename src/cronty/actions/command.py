@@ -20,7 +20,7 @@ import orjson
 from cronty.actions.agents import Agent, BadAgents, read_agents
 from cronty.actions.outbound import untrusted_text, without
 from cronty.actions.prompt import About, WebhookAgent, envelope_of
-from cronty.actions.tasks import MAX_RESULT_BYTES, PermanentError, RetryAfter, Snooze
+from cronty.actions.tasks import MAX_RESULT_BYTES, PermanentError, RetryAfter, Snooze, running_in
 from cronty.actions.webhook import Webhook
 from cronty.jobs.action import ROUTED
 from cronty.jobs.envelope import Envelope
@@ -95,8 +95,11 @@ class CommandAgent:
             raise AgentFailed(without(secrets, str(failed))) from None
 
     def environment(self) -> dict[str, str]:
+        """What is named, and the run: a `cronty mcp` that the program starts keeps it with every job it makes."""
         names = (*PASSED_ON, *self.agent.environment)
-        return {name: self.source[name] for name in names if name in self.source}
+        given = {name: self.source[name] for name in names if name in self.source}
+        run = running_in()
+        return given if run is None else {**given, "CRONTY_RUN": run}
 
     def _secrets(self) -> set[str]:
         """What it was trusted with, and what is taken out of its words."""

@@ -70,6 +70,12 @@ def current_run() -> CurrentRun:
     return _current.get()
 
 
+def running_in() -> str | None:
+    """The id of the run being performed; None outside of one."""
+    run = _current.get(None)
+    return None if run is None else run.run_id
+
+
 @dataclass(frozen=True, slots=True)
 class Task:
     """A function under the name it is scheduled by."""

@@ -12,12 +12,14 @@ from cronty.actions.tasks import Registry
 from cronty.engine.claiming import Claiming
 from cronty.engine.firing import Firing
 from cronty.engine.lease import Lease
+from cronty.engine.limiting import Limiting
 from cronty.engine.loop import LONGEST_REST, Step, keep_doing
 from cronty.engine.rescuing import Rescuing
 from cronty.engine.retiming import Retiming
 from cronty.engine.settling import Settling
 from cronty.engine.watchdog import watch
 from cronty.engine.working import Working
+from cronty.jobs.limits import DEFAULTS, Limits
 from cronty.store.database import Database
 from cronty.store.engine_store import EngineStore
 from cronty.store.listen import listen
@@ -42,6 +44,7 @@ class EngineOptions:
     keep_days: float = 90.0
     version: str = "0"
     die_when_stuck: bool = False
+    limits: Limits = DEFAULTS
 
 
 class Engine:
@@ -59,7 +62,8 @@ class Engine:
         self._finished = asyncio.Event()
         self._wakes: dict[str, asyncio.Event] = {}
         self.working = Working(options.concurrency, partial(self._wake, "settle"))
-        self.firing = Firing(store, registry, self.working)
+        self.limiting = Limiting(store, options.limits)
+        self.firing = Firing(store, registry, self.working, self.limiting)
         self.firing.more = partial(self._wake, "fire 2")
         self.claiming = Claiming(store, registry, self.working)
         self.settling = Settling(store, self.working, partial(self._wake, "claim"))

@@ -6,15 +6,20 @@ from functools import lru_cache
 from time import monotonic
 from typing import Final
 
+import orjson
+
 from cronty import telemetry
 from cronty.actions.tasks import Registry
 from cronty.engine.attempt import Attempt
+from cronty.engine.batch import Batch
 from cronty.engine.crowd import Crowd
+from cronty.engine.limiting import Limiting
 from cronty.engine.working import PATIENCE, Working
+from cronty.jobs.action import PROMPT, ROUTED, Action
 from cronty.jobs.firing import rows_of
 from cronty.jobs.policy import Policy, load_policy
 from cronty.store.database import SlotTaken
-from cronty.store.engine_store import DueJobs, EngineStore, Fired, Moved
+from cronty.store.engine_store import DueJobs, EngineStore, Moved
 from cronty.timing import CatchUp, Cron, Interval, Once, Plan, Trigger, plan
 from cronty.timing.cron import Gap, Overlap
 
@@ -62,46 +67,12 @@ class LowWater:
         self._mark = self._others = None
 
 
-class Batch:
-    """What one locked batch becomes; filled job by job, written at once."""
-
-    def __init__(self) -> None:
-        self.fired = Fired([], [], [], [])
-        self.attempts: list[Attempt] = []
-        self.moved: list[Moved] = []
-        self.stopped: list[tuple[int, datetime]] = []
-        self.missed: list[tuple[int, str]] = []
-        self.broken: list[tuple[int, str]] = []
-
-    def slots(self) -> list[tuple[int, datetime]]:
-        """Every slot that is to get a run row."""
-        ordinary = list(zip(self.fired.job_ids, self.fired.slots, strict=True))
-        return ordinary + [(one.job_id, row.slot) for one in self.moved for row in one.rows]
-
-    def leave_out(self, taken: set[tuple[int, datetime]]) -> None:
-        """Pass over slots that have their row: a clock set back, or a run asked for at the very same moment."""
-        fired = self.fired
-        ordinary = zip(fired.job_ids, fired.slots, fired.next_slots, fired.owner_ids, self.attempts, strict=True)
-        self.moved = [
-            one._replace(rows=[r for r in one.rows if (one.job_id, r.slot) not in taken]) for one in self.moved
-        ]
-        self.fired, self.attempts = Fired([], [], [], []), []
-        for job_id, slot, next_slot, owner_id, attempt in list(ordinary):
-            if (job_id, slot) in taken:
-                self.moved.append(Moved(job_id, owner_id, attempt.task.name, [], next_slot))
-                continue
-            self.fired.job_ids.append(job_id)
-            self.fired.slots.append(slot)
-            self.fired.next_slots.append(next_slot)
-            self.fired.owner_ids.append(owner_id)
-            self.attempts.append(attempt)
-
-
 class Firing:
     """The duty of firing; any number of them may run at once, here and elsewhere."""
 
-    def __init__(self, store: EngineStore, registry: Registry, working: Working) -> None:
+    def __init__(self, store: EngineStore, registry: Registry, working: Working, limiting: Limiting) -> None:
         self._store = store
+        self._limiting = limiting
         self._tasks = registry.tasks
         self._working = working
         self.low = LowWater()
@@ -113,6 +84,7 @@ class Firing:
 
     async def step(self, worker: int) -> float:
         """Fire one batch as `worker`; 0 if there may be more, else seconds until the next slot."""
+        await self._limiting.refresh()
         await self._working.wait_for_room(self.crowd.patience(PATIENCE))
         if left_out := self.crowd.turn():
             return await self._fire_others(worker, left_out)
@@ -156,6 +128,7 @@ class Firing:
                         self.low.found(latest)
                     if self._careful:
                         batch.leave_out(await due.taken_slots(batch.slots()))
+                    await self._limiting.hold(due, batch, due.rows[0]["now"])
                     await self._write(due, batch, worker, due.rows[0]["now"])
         except BaseException as error:
             self.low.forget()  # what was locked is due again, and lies below the mark
@@ -245,7 +218,8 @@ class Firing:
                 fired.owner_ids.append(owner_id)
                 attempts.append(Attempt(job_id, slot, 1, worker, known, arguments, policy, failing))
             else:
-                self._explain(batch, job_id, owner_id, task, policy, planned, in_flight)
+                agent = _agent(task, arguments)
+                self._explain(batch, job_id, owner_id, task, agent, policy, planned, in_flight)
         return latest
 
     def _explain(
@@ -254,16 +228,24 @@ class Firing:
         job_id: int,
         owner_id: int,
         task: str,
+        agent: str | None,
         policy: Policy,
         planned: Plan,
         in_flight: datetime | None,
     ) -> None:
         rows = rows_of(planned, policy.overlap, in_flight)
-        batch.moved.append(Moved(job_id, owner_id, task, rows, planned.next_at))
+        batch.moved.append(Moved(job_id, owner_id, task, rows, planned.next_at, agent))
         if in_flight is not None and policy.overlap == "cancel_previous" and planned.runs:
             batch.stopped.append((job_id, in_flight))
         if planned.next_at is None and not planned.runs and rows and in_flight is None:
             batch.missed.append((job_id, f"{rows[-1].state}: {rows[-1].reason}"))
+
+
+def _agent(task: str, arguments: str) -> str | None:
+    """Which agent a prompt is for, "" for any; None if it isn't one."""
+    if task != PROMPT and not task.startswith(ROUTED):
+        return None
+    return Action(task, (), orjson.loads(arguments)["kwargs"]).agent or ""
 
 
 @lru_cache(maxsize=4096)

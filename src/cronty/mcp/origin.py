@@ -15,8 +15,11 @@ def origin() -> dict[str, object]:
     return _origin.get()
 
 
-def note_origin(context: Context[Any, Any] | None) -> None:
-    """Name and version, from the handshake or from the request's own `_meta`; whatever a client says, on one line."""
+def note_origin(context: Context[Any, Any] | None, agent: str | None = None) -> None:
+    """Name and version, from the handshake or from the request's own `_meta`; whatever a client says, on one line.
+
+    `agent` is the one that the token was made for.
+    """
     try:
         params = None if context is None else context.request_context.session.client_params
     except ValueError:  # called outside of a request
@@ -25,6 +28,8 @@ def note_origin(context: Context[Any, Any] | None) -> None:
     if params is not None:
         client = params.client_info
         known["client"] = {"name": _said(client.name), "version": _said(client.version)}
+    if agent is not None:
+        known["agent"] = agent
     _origin.set(known)
 
 

@@ -51,6 +51,13 @@ def add_resources(server: MCPServer, desk: Desk) -> None:
         await desk.ready()
         return await read_topic(desk, topic)
 
+    @server.resource("limits://mine", title="My limits", mime_type="application/json")
+    async def limits() -> str:  # pyright: ignore[reportUnusedFunction]
+        """How much this owner may have and do, and what is used of it."""
+        await desk.ready()
+        _require_read(desk)
+        return orjson.dumps(await desk.door.allowance.show(desk.owner)).decode()
+
     @server.resource("job://{job_id}", title="A job", mime_type="application/json")
     async def job(job_id: str) -> str:  # pyright: ignore[reportUnusedFunction]
         """One job in full, with its last runs."""

@@ -84,7 +84,7 @@ class CrontyServer(MCPServer[Any]):
             given = arguments if spec.tidy is None else spec.tidy(arguments)
             fitted = fit(self._schemas[name], given)
             await self._desk.ready()
-            note_origin(context)
+            note_origin(context, self._desk.caller().agent)
             return await super().call_tool(name, {_IN_PYTHON.get(key, key): fitted[key] for key in fitted}, context)
         except BadArguments as bad:
             return tool_error(str(bad))

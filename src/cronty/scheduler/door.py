@@ -11,9 +11,11 @@ from cronty.jobs.action import PROMPT, ROUTED, Action, as_prompt, check_argument
 from cronty.jobs.arguments import check_arguments
 from cronty.jobs.ids import read_job_id
 from cronty.jobs.job import STATUSES, Job
+from cronty.jobs.limits import DEFAULTS, Limits, too_often
 from cronty.jobs.policy import BadPolicy, default_policy, make_policy
 from cronty.jobs.result import Err, Ok, Result
 from cronty.jobs.run import MOVES, Run, run_id
+from cronty.scheduler.allowance import Allowance, lineage
 from cronty.scheduler.decisions import (
     changed_job,
     check_words,
@@ -41,9 +43,13 @@ MOST_PREVIEWED: Final = 100
 class Scheduler:
     """Stateless; any number of them, in any number of processes, may serve the same database."""
 
-    def __init__(self, store: JobStore, default_zone: str = "UTC") -> None:
+    def __init__(
+        self, store: JobStore, default_zone: str = "UTC", limits: Limits = DEFAULTS, made_by: str | None = None
+    ) -> None:
+        """`limits` are the installation's; `made_by` is the run that has started this process, if one did."""
         self._store = store
         self._default_zone = default_zone
+        self.allowance = Allowance(store.limits, limits, made_by)
 
     # -- making -------------------------------------------------------------------------------------------------
 
@@ -58,9 +64,10 @@ class Scheduler:
         if wrong := await self._check_action(request.action):
             return wrong
         action = await self._routed(request.action)
-        now = await self._store.now()
+        standing = await self.allowance.standing(owner, request.origin)
+        now = standing.now
         try:
-            zone_name = zone(request.timezone or await self._store.owner_zone(owner) or self._default_zone).key
+            zone_name = zone(request.timezone or standing.zone or self._default_zone).key
             policy = make_policy({**default_policy(request.action), **request.policy})
             starts_at = now if request.starts_at is None else max(now, read_instant(request.starts_at, zone_name, now))
             rule = read_rule(request.trigger_type, request.trigger_config, zone_name, starts_at)
@@ -72,6 +79,9 @@ class Scheduler:
         first = next_slot_of(trigger, before, ends_at)
         if first is None:
             return never(trigger, before, ends_at)
+        if wrong := await self.allowance.for_new(owner, standing, action, trigger, request.origin):
+            return wrong
+        origin = lineage(standing, request.origin)
         new = NewJob(
             owner=owner,
             name=request.name,
@@ -87,7 +97,7 @@ class Scheduler:
             idempotency_key=request.idempotency_key,
             first_slot=first,
             created_at=now,
-            origin=None if request.origin is None else orjson.dumps(request.origin).decode(),
+            origin=None if origin is None else orjson.dumps(origin).decode(),
             key_id=request.key_id,
         )
         job_id = await self._store.add_job(new)
@@ -112,6 +122,12 @@ class Scheduler:
             if wrong := await self._check_action(changes.action):
                 return wrong
             changes = replace(changes, action=await self._routed(changes.action))
+        standing = await self.allowance.standing(owner)
+        limits, by_agent = self.allowance.of(standing), await self.allowance.by_agent(read_job_id(job_id) or 0)
+        if changes.action is not None and (
+            wrong := await self.allowance.for_arguments(owner, standing, changes.action)
+        ):
+            return wrong
         async with self._store.locked_job(owner, read_job_id(job_id) or 0) as locked:
             if locked is None:
                 return not_found(job_id)
@@ -134,6 +150,8 @@ class Scheduler:
             had_more = (locked.job.next_slot or locked.job.held_slot) is not None
             has_more = (changed.next_slot or changed.held_slot) is not None
             new_rule = changed.trigger != locked.job.trigger
+            if new_rule and (wrong := too_often(limits, changed.action, changed.trigger, by_agent=by_agent)):
+                return wrong
             if (had_more or new_rule) and not has_more and changed.remaining != 0:
                 return never(changed.trigger, locked.now, changed.ends_at)
             if changed.trigger != locked.job.trigger or changed.state != locked.job.state:
@@ -283,6 +301,10 @@ class Scheduler:
 
     async def run_now(self, owner: str, job_id: str | int) -> Result[str]:
         """Run a job once, now, beside its schedule; answers with the id of the run."""
+        shown = await self._store.show_job(owner, read_job_id(job_id) or 0)
+        waking = None if shown is None or shown.action.kind != "prompt" else shown.action
+        if waking is not None and (wrong := await self.allowance.for_wake(owner, waking)):
+            return wrong
         async with self._store.locked_job(owner, read_job_id(job_id) or 0) as locked:
             if locked is None:
                 return not_found(job_id)

@@ -8,6 +8,7 @@ from typing import Final
 
 import orjson
 
+from cronty.jobs.envelope import INBOX_LEASE as LEASE
 from cronty.jobs.envelope import Envelope, RunFacts
 from cronty.jobs.outcome import Done, Failed, Snoozed
 from cronty.jobs.result import Err, Ok, Result
@@ -15,9 +16,6 @@ from cronty.jobs.run import read_receipt
 from cronty.scheduler.decisions import holdable, kept
 from cronty.store.database import Row
 from cronty.store.inbox_store import InboxStore, Verdict, facts_of, prompt_of
-
-LEASE: Final = timedelta(minutes=10)
-"""How long a prompt belongs to the agent that read it, before it is shown again."""
 
 LONGEST_WAIT: Final = timedelta(seconds=20)
 MOST_READ: Final = 100

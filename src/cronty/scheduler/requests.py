@@ -14,7 +14,8 @@ class JobRequest:
     """What someone asks for. `policy` holds only what differs from the default; no slot comes before `starts_at`.
 
     `key_id` is the key that its caller came with: when that ends, the job pauses.
-    `origin` is what the surface knows of whoever asks: {"surface": "mcp", "client": {"name": …, "version": …}}.
+    `origin` is what the surface knows of whoever asks: {"surface": "mcp", "client": {"name": …, "version": …}}; its
+    `run_id` is the run in which it is asked, its `agent` the one that a token was made for.
     """
 
     name: str

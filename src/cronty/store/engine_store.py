@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple, cast
 
+import orjson
+
 from cronty.jobs.firing import RunRow
 from cronty.store.database import Connection, Database, Row, columns, query
 from cronty.store.key_store import MOST_PAUSED
@@ -29,6 +31,7 @@ class Moved(NamedTuple):
     task: str
     rows: Sequence[RunRow]
     next_slot: datetime | None
+    agent: str | None = None
 
 
 class Success(NamedTuple):
@@ -113,6 +116,15 @@ class DueJobs:
     async def stop_previous(self, runs: Sequence[tuple[int, datetime]], now: datetime, reason: str) -> None:
         await self._connection.fetchval(query("stop_runs"), now, *columns(runs, 2), reason)
 
+    async def count_uses(self, uses: Sequence[tuple[int, str, datetime, int]]) -> dict[tuple[int, str], int]:
+        """Count by owner and what; the counts with these."""
+        rows = await self._connection.fetch(query("count_uses"), *columns(uses, 4))
+        return {(row["owner_id"], row["what"]): row["used"] for row in rows}
+
+    async def tell_held(self, now: datetime, held: Sequence[tuple[int, int, str, str]]) -> None:
+        """Say once to owners, by one of their jobs, what holds them back; and where else to say it."""
+        await self._connection.fetchval(query("tell_held"), now, *columns(held, 4))
+
     async def set_aside(self, job_id: int, reason: str, now: datetime) -> None:
         await self._connection.execute(query("set_aside"), job_id, reason, now)
 
@@ -143,6 +155,10 @@ class EngineStore:
         async with self._database.transaction() as connection:
             rows = await connection.fetch(query("pick_due"), now or self._database.moment(), low, limit, left_out)
             yield DueJobs(connection, rows)
+
+    async def limited_owners(self) -> dict[int, dict[str, object]]:
+        """Owners with limits of their own."""
+        return {row["id"]: orjson.loads(row["limits"]) for row in await self._database.fetch("limited_owners")}
 
     async def seconds_until_due(self, low: datetime | None) -> float | None:
         return cast("float | None", await self._database.value("next_due", self._database.moment(), low))

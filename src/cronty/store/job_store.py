@@ -13,6 +13,7 @@ from cronty.jobs.job import Job
 from cronty.jobs.policy import load_policy, spread_delay
 from cronty.jobs.run import Run
 from cronty.store.database import Connection, Database, Row, columns, query
+from cronty.store.limit_store import LimitStore
 from cronty.timing import Cron, Interval, Once, Trigger, from_stored, to_json, tzdata_version
 from cronty.timing.past import Past
 
@@ -76,6 +77,7 @@ class JobStore:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self.limits = LimitStore(database)
         self._known_owners: set[str] = set()
 
     async def now(self) -> datetime:
@@ -151,6 +153,10 @@ class JobStore:
         """The published parameters of a task, or None if no worker has ever had it."""
         text = cast("str | None", await self._database.value("find_task", name))
         return None if text is None else orjson.loads(text)
+
+    async def publish(self, tasks: Sequence[tuple[str, str, str]]) -> None:
+        """Name, parameters as JSON and doc of tasks that every worker has."""
+        await self._database.for_the_engine().change("publish_tasks", self._database.moment(), *columns(tasks, 3))
 
     async def list_tasks(self) -> list[TaskInfo]:
         rows = await self._database.fetch("list_tasks")

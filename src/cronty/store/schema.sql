@@ -15,11 +15,13 @@ grant to cronty_app on job_overview: select
 grant to cronty_app on jobs: insert, select, update
 grant to cronty_app on migrations: select
 grant to cronty_app on owners: insert, select
+grant to cronty_app on owners: update (live_jobs, live_bytes, counted_through)
 grant to cronty_app on queue: delete, insert, select, update
 grant to cronty_app on runs: insert, select, update
 grant to cronty_app on stop_requests: insert
 grant to cronty_app on tasks: select
 grant to cronty_app on tzdata: select
+grant to cronty_app on usage: insert, select, update
 grant to cronty_engine on api_keys: select (id, name, expires_at, revoked_at)
 grant to cronty_engine on attempts: delete, insert, select, update
 grant to cronty_engine on audit: insert
@@ -36,6 +38,7 @@ grant to cronty_engine on runs_elsewhen: delete, select
 grant to cronty_engine on stop_requests: delete, insert, select
 grant to cronty_engine on tasks: delete, insert, select, update
 grant to cronty_engine on tzdata: insert, select, update
+grant to cronty_engine on usage: delete, insert, select, update
 grant to cronty_engine on workers: delete, insert, select, update
 index api_keys_ended on api_keys USING btree (LEAST(revoked_at, expires_at))
 index api_keys_of_owner on api_keys USING btree (owner_id, id)
@@ -52,6 +55,7 @@ index jobs_of_key on jobs USING btree (key_id) WHERE ((key_id IS NOT NULL) AND (
 index jobs_of_owner on jobs USING btree (owner_id, id) WHERE (deleted_at IS NULL)
 index jobs_pkey on jobs USING btree (id)
 index migrations_pkey on migrations USING btree (name)
+index owners_limited on owners USING btree (id) WHERE (limits IS NOT NULL)
 index owners_name_key on owners USING btree (name)
 index owners_pkey on owners USING btree (id)
 index queue_behind on queue USING btree (job_id, behind) WHERE (due_at IS NULL)
@@ -68,6 +72,8 @@ index stop_requests_pkey on stop_requests USING btree (worker, job_id, scheduled
 index tasks_pkey on tasks USING btree (name)
 index tzdata_name_key on tzdata USING btree (name)
 index tzdata_pkey on tzdata USING btree (id)
+index usage_pkey on usage USING btree (owner_id, what, since)
+index usage_since on usage USING btree (since)
 index workers_pkey on workers USING btree (id)
 table api_keys
 table api_keys constraint api_keys_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES cronty.owners(id)
@@ -169,8 +175,12 @@ table migrations.name text not null
 table owners
 table owners constraint owners_name_key UNIQUE (name)
 table owners constraint owners_pkey PRIMARY KEY (id)
+table owners.counted_through bigint not null default 0
 table owners.created_at timestamp with time zone not null default now()
 table owners.id integer not null identity
+table owners.limits jsonb
+table owners.live_bytes bigint not null default 0
+table owners.live_jobs integer not null default 0
 table owners.name text not null
 table owners.zone text
 table queue constraint due_or_behind CHECK (((due_at IS NOT NULL) OR (behind IS NOT NULL)))
@@ -248,6 +258,12 @@ table tzdata.name text not null
 table tzdata.retimed_at timestamp with time zone
 table tzdata.retimed_through bigint not null default 0
 table tzdata.seen_at timestamp with time zone not null default now()
+table usage constraint usage_pkey PRIMARY KEY (owner_id, what, since)
+table usage with (fillfactor=50)
+table usage.owner_id integer not null
+table usage.since timestamp with time zone not null
+table usage.used bigint not null
+table usage.what text not null
 table workers constraint workers_pkey PRIMARY KEY (id)
 table workers with (fillfactor=50)
 table workers.beat_at timestamp with time zone not null
@@ -292,3 +308,6 @@ wall around runs lets cronty_engine at true
 wall around stop_requests
 wall around stop_requests lets cronty_app at (EXISTS ( SELECT FROM cronty.jobs j WHERE (j.id = stop_requests.job_id)))
 wall around stop_requests lets cronty_engine at true
+wall around usage
+wall around usage lets cronty_app at (owner_id = ( SELECT o.id FROM cronty.owners o WHERE (o.name = NULLIF(current_setting('cronty.owner'::text, true), ''::text))))
+wall around usage lets cronty_engine at true

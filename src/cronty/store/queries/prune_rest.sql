@@ -6,6 +6,8 @@ with horizon as (
 ), elsewhen as (
   delete from cronty.runs_elsewhen r using horizon h
   where r.scheduled_for < h.at and r.finished_at < h.at returning 1
+), usage as (
+  delete from cronty.usage u using horizon h where u.since < h.at returning 1
 ), tasks as (
   delete from cronty.tasks t using horizon h where t.seen_at < h.at returning 1
 )

@@ -1,0 +1,159 @@
+"""How much one owner may have and do, and what is said when it is too much. Nothing is counted here."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from datetime import datetime, timedelta
+from typing import Final
+
+from cronty.jobs.action import Action
+from cronty.jobs.result import Err
+from cronty.timing import Interval, Trigger
+from cronty.timing.errors import shown
+
+OVER: Final = "over_limit"
+
+
+class BadLimits(ValueError):
+    """Limits that can't be kept; the text names the field, the value and what is accepted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Zero means that there is no such limit. `alert` is the topic or channel where it is said that one was reached.
+
+    Intervals are seconds: `min_interval` for any job, `min_agent_interval` for what an agent makes that isn't a
+    registered task. `depth` counts jobs that were made by runs of jobs that were made by runs.
+    """
+
+    jobs: int = 10_000
+    stored_bytes: int = 64 * 1024 * 1024
+    min_interval: float = 1.0
+    min_agent_interval: float = 60.0
+    depth: int = 10
+    wakes_per_hour: int = 120
+    runs_per_hour: int = 0
+    pushes_per_day: int = 500
+    alert: str = ""
+
+    def as_json(self) -> dict[str, object]:
+        return asdict(self)
+
+
+DEFAULTS: Final = Limits()
+NAMES: Final = frozenset(one.name for one in fields(Limits))
+
+
+def read_limits(base: Limits, given: Mapping[str, object]) -> Limits:
+    """`base` with some of its limits replaced, or `BadLimits`."""
+    for name, value in given.items():
+        if name not in NAMES:
+            raise BadLimits(f"Unknown limit: {shown(name)}. Known are: {', '.join(sorted(NAMES))}.")
+        if name == "alert":
+            if not isinstance(value, str) or len(value) > 64:
+                raise BadLimits(f"Limit 'alert' must be a topic or a channel such as ann-phone, not {shown(value)}.")
+        elif isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 2**53:
+            raise BadLimits(f"Limit {name!r} must be a number, 0 for none, not {shown(value)}.")
+        elif isinstance(value, float) and not name.endswith("interval"):
+            raise BadLimits(f"Limit {name!r} must be a whole number, not {shown(value)}.")
+    return replace(base, **dict(given))  # pyright: ignore[reportArgumentType]
+
+
+# -- what is refused at the door -----------------------------------------------------------------------------------
+
+
+def too_often(limits: Limits, action: Action, trigger: Trigger, *, by_agent: bool) -> Err | None:
+    """A cron has no finer grain than a minute, so only an interval can be too short."""
+    if not isinstance(trigger, Interval):
+        return None
+    agents = by_agent and action.kind != "task"
+    least = max(limits.min_interval, limits.min_agent_interval if agents else 0)
+    seconds = trigger.period.total_seconds()
+    if seconds >= least:
+        return None
+    whose = f"A {action.kind} that an agent makes" if agents else "A job"
+    return Err(
+        OVER,
+        f"{whose} may repeat every {least:g} seconds at the most; this one would every {seconds:g}.",
+        f"Use an interval of {least:g} seconds or more, or ask the operator for a lower limit.",
+    )
+
+
+def too_many(limits: Limits, jobs: int) -> Err | None:
+    """`jobs` is how many there are already."""
+    if not limits.jobs or jobs < limits.jobs:
+        return None
+    return Err(
+        OVER,
+        f"There are {jobs} jobs with something to come already; {limits.jobs} are allowed.",
+        "Cancel some first (list_jobs shows them), or ask the operator for more.",
+    )
+
+
+def too_large(limits: Limits, stored: int, more: int) -> Err | None:
+    """`stored` is what the arguments of the owner's jobs take up already."""
+    if not limits.stored_bytes or stored + more <= limits.stored_bytes:
+        return None
+    return Err(
+        OVER,
+        f"The arguments of your jobs take up {stored} bytes, and these would add {more}; "
+        f"{limits.stored_bytes} are allowed.",
+        "Cancel some jobs (list_jobs shows them), store the data elsewhere and pass a reference, or ask the operator.",
+    )
+
+
+def too_deep(limits: Limits, depth: int) -> Err | None:
+    """`depth` is how many runs in a row have made the next job."""
+    if not limits.depth or depth <= limits.depth:
+        return None
+    return Err(
+        OVER,
+        f"This job would be made by a run of a job that was itself made by a run, {depth} deep; "
+        f"{limits.depth} are allowed.",
+        'Make one job that repeats ("every hour") instead of a chain, or let a person schedule it.',
+    )
+
+
+def over_wakes(limits: Limits, agent: str, used: int) -> Err | None:
+    if not limits.wakes_per_hour or used <= limits.wakes_per_hour:
+        return None
+    return Err(OVER, held_wakes(limits, agent), "Wait for the next hour, or ask the operator for more.")
+
+
+def over_pushes(limits: Limits, used: int) -> Err | None:
+    if not limits.pushes_per_day or used <= limits.pushes_per_day:
+        return None
+    return Err(
+        OVER,
+        f"{limits.pushes_per_day} notifications have been sent at once today (UTC); more aren't allowed.",
+        "Wait for tomorrow, put several messages into one, or ask the operator for more.",
+    )
+
+
+# -- what is held in the engine ------------------------------------------------------------------------------------
+
+
+def held_wakes(limits: Limits, agent: str) -> str:
+    who = f"agent {agent[:80]}" if agent else "agents that share the inbox"
+    return f"over the limit of {limits.wakes_per_hour} wakes an hour for {who}"
+
+
+def held_runs(limits: Limits) -> str:
+    return f"over the limit of {limits.runs_per_hour} runs an hour"
+
+
+def excess(asked: int, used: int, limit: int) -> int:
+    """How many of `asked` are too many, `used` being the count with all of them."""
+    return min(asked, max(0, used - limit)) if limit else 0
+
+
+def wakes_of(agent: str | None) -> str:
+    """What the wakes of an agent are counted under."""
+    return f"wakes {agent or ''}"[:100]
+
+
+def hour_of(now: datetime) -> datetime:
+    return now.replace(minute=0, second=0, microsecond=0)
+
+
+def day_of(now: datetime) -> datetime:
+    return hour_of(now) - timedelta(hours=now.hour)

@@ -1,0 +1,89 @@
+"""What is remembered about how much an owner has and does."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, cast
+
+import orjson
+
+from cronty.jobs.envelope import INBOX_LEASE
+from cronty.store.database import Database
+
+type RunPlace = tuple[int, datetime]
+"""A run by its job and slot."""
+
+UNCOUNTED: Final = 1000
+"""So many jobs are made before the owner's are counted anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """`limits` are the owner's own; `parent` is the run that asks, `depth` how many runs made its job in turn.
+
+    `jobs` and `bytes` may be too high, because jobs that have ended since the last count are among them.
+    """
+
+    now: datetime
+    owner_id: int | None
+    zone: str | None
+    limits: Mapping[str, object]
+    jobs: int
+    bytes: int
+    uncounted: int
+    parent: RunPlace | None
+    depth: int
+
+
+class LimitStore:
+    """Beside the store of jobs, which asks it before it makes one."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def standing(
+        self, owner: str, run: RunPlace | None = None, *, leased: bool = False, agent: str | None = None
+    ) -> Standing:
+        """`run` is the run that asks, if it is known; `leased`: otherwise the prompt that was read last."""
+        job_id, slot = run or (None, None)
+        row = await self._database.of(owner).one(
+            "standing", self._database.moment(), owner, job_id, slot, leased, agent, INBOX_LEASE.total_seconds()
+        )
+        assert row is not None
+        return Standing(
+            row["now"],
+            row["owner_id"],
+            row["zone"],
+            {} if row["limits"] is None else orjson.loads(row["limits"]),
+            row["jobs"],
+            row["bytes"],
+            row["uncounted"],
+            None if row["job_id"] is None else (row["job_id"], row["scheduled_for"]),
+            row["depth"] or 0,
+        )
+
+    async def recount(self, owner: str) -> tuple[int, int]:
+        """How many jobs have something to come, and how many bytes their arguments take up."""
+        row = await self._database.of(owner).one("recount", owner)
+        return (0, 0) if row is None else (row["jobs"], row["bytes"])
+
+    async def save(self, owner: str, limits: Mapping[str, object] | None) -> None:
+        operator = self._database.for_the_operator()
+        await operator.change("ensure_owner", owner)
+        await operator.change("save_limits", owner, orjson.dumps(limits).decode() if limits else None)
+
+    async def count_use(self, owner: str, what: str, since: datetime) -> int:
+        """How often it has been done since then, this time included; 0 for an owner nobody has heard of."""
+        return cast("int | None", await self._database.of(owner).value("count_use", owner, what, since)) or 0
+
+    async def usage(self, owner: str, *since: datetime) -> dict[str, int]:
+        rows = await self._database.of(owner).fetch("list_usage", owner, *since)
+        return {row["what"]: row["used"] for row in rows}
+
+    async def tell(self, now: datetime, owner_id: int, job_id: int, said: str, topic: str) -> None:
+        """Say to the owner that a limit was reached."""
+        await self._database.for_the_engine().value("tell_held", now, [owner_id], [job_id], [said], [topic])
+
+    async def origin(self, job_id: int) -> dict[str, Any]:
+        text = cast("str | None", await self._database.for_the_engine().value("job_origin", job_id))
+        return {} if text is None else orjson.loads(text)

@@ -1,0 +1,1 @@
+select origin::text from cronty.jobs where id = $1

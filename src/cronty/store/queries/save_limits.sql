@@ -1,0 +1,1 @@
+update cronty.owners set limits = $2::jsonb where name = $1

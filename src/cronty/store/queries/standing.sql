@@ -1,0 +1,34 @@
+-- What the door has to know before it makes a job: how much the owner has, and which run asks. $1 now, $2 owner, $3 and
+-- $4 the run that says so itself, $5 otherwise whether to look for a prompt that is leased, $6 by this agent (null: any),
+-- $7 for so many seconds. Finished jobs among the last thousands count too, until somebody counts anew.
+select c.now, o.id as owner_id, o.zone, o.limits::text, coalesce(o.live_jobs + r.jobs, 0) as jobs, coalesce(o.live_bytes + r.bytes, 0)::bigint as bytes,
+  coalesce(r.jobs, 0) as uncounted, p.job_id, p.scheduled_for, p.depth
+from (select coalesce($1::timestamptz, statement_timestamp()) as now) c
+left join cronty.owners o on o.name = $2
+left join lateral (
+  select count(*) as jobs, coalesce(sum(x.size), 0) as bytes
+  from (
+    select pg_column_size(j.arguments) as size from cronty.jobs j
+    where j.owner_id = o.id and j.id > o.counted_through and j.deleted_at is null
+    order by j.id
+    limit 2000
+  ) x
+) r on true
+left join lateral (
+  select w.job_id, w.scheduled_for, coalesce((j.origin ->> 'depth')::int, 0) as depth
+  from (
+    select $3::bigint as job_id, $4::timestamptz as scheduled_for where $3 is not null
+    union all
+    (select q.job_id, q.scheduled_for
+    from cronty.queue q
+    join cronty.runs l on l.job_id = q.job_id and l.scheduled_for = q.scheduled_for
+    join cronty.jobs m on m.id = q.job_id
+    where $3 is null and $5::boolean and q.task = 'prompt' and q.owner_id = o.id
+      and q.due_at > c.now and q.due_at <= c.now + $7::float8 * interval '1 second'
+      and q.due_at = l.started_at + $7::float8 * interval '1 second'
+      and ($6::text is null or coalesce(m.arguments -> 'kwargs' ->> 'agent', $6) = $6)
+    order by q.due_at desc
+    limit 1)
+  ) w
+  join cronty.jobs j on j.id = w.job_id and j.owner_id = o.id
+) p on true

@@ -1,0 +1,180 @@
+"""How much an owner may have, asked at the door; and which run made a job."""
+
+from datetime import timedelta
+from hashlib import sha256
+
+import asyncpg
+import pytest
+
+from cronty.jobs.action import Action
+from cronty.jobs.job import Job
+from cronty.jobs.limits import Limits
+from cronty.jobs.result import Err, Ok, Result
+from cronty.jobs.run import run_id
+from cronty.scheduler import JobChanges, JobRequest, Scheduler
+from cronty.scheduler.inbox import Inbox
+from cronty.store.database import Database
+from cronty.store.inbox_store import InboxStore
+from cronty.store.job_store import JobStore
+from tests.conftest import START, HandClock, Hands, add
+
+pytestmark = pytest.mark.usefixtures("hands")  # whose tasks are known
+
+MCP = {"surface": "mcp"}
+
+
+async def ask(door: Scheduler, task: str = "note", seconds: float = 60, **rest: object) -> Result[Job]:
+    kwargs = {"prompt": "Look"} if task == "prompt" else {}
+    request = JobRequest("a job", Action(task, (), kwargs), "interval", {"seconds": seconds}, **rest)  # pyright: ignore[reportArgumentType]
+    return await door.schedule("ann", request)
+
+
+def code(result: Result[object]) -> str:
+    return result.code if isinstance(result, Err) else "ok"
+
+
+def limited(database: Database, **limits: float) -> Scheduler:
+    return Scheduler(JobStore(database), limits=Limits(**limits))  # pyright: ignore[reportArgumentType]
+
+
+async def test_so_many_jobs_and_no_more_until_one_is_over(database: Database, clock: HandClock) -> None:
+    door = limited(database, jobs=3)
+    jobs = [await add(door) for _ in range(3)]
+    refused = await ask(door)
+    assert isinstance(refused, Err)
+    assert (refused.code, "3 jobs" in refused.message, "list_jobs" in refused.hint) == ("over_limit", True, True)
+    await door.cancel("ann", jobs[0].id)
+    assert code(await ask(door)) == "ok"
+    assert code(await ask(door)) == "over_limit"
+    assert isinstance(await door.schedule("bob", JobRequest("his", Action("note"), "interval", {"hours": 1})), Ok)
+
+
+async def test_what_has_fired_and_is_over_does_not_count(database: Database, hands: Hands, clock: HandClock) -> None:
+    door = limited(database, jobs=2)
+    for second in range(1, 7):
+        await add(door, "once", {"run_at": START + timedelta(seconds=second)})
+        clock.moment = START + timedelta(seconds=second)
+        await hands.fire()
+
+
+async def test_counting_looks_only_at_what_was_made_since(door: Scheduler, sql: asyncpg.Connection) -> None:
+    await add(door)
+    await sql.execute(
+        "insert into cronty.jobs (owner_id, name, task, arguments, trigger, policy, tags, created_at, updated_at)"
+        " select 1, 'old', 'note', '{}', '{}', '{}', '{}', now(), now() from generate_series(1, 3000);"
+        "insert into cronty.due (job_id, owner_id, serial) select id, 1, true from cronty.jobs where name = 'old'"
+    )
+    await add(door)
+    await add(door)
+    row = await sql.fetchrow("select live_jobs, counted_through from cronty.owners")
+    assert row is not None
+    assert (row["live_jobs"], row["counted_through"]) == (1, 3001), "counted anew once, when there was much to count"
+
+
+async def test_arguments_take_up_room(database: Database) -> None:
+    door = limited(database, stored_bytes=3000)
+    big = Action("note", tuple(sha256(bytes([number])).hexdigest() for number in range(30)))  # nothing to compress
+    assert isinstance(await door.schedule("ann", JobRequest("big", big, "interval", {"hours": 1})), Ok)
+    small = await add(door)
+    assert code(await door.edit("ann", small.id, JobChanges(action=big))) == "over_limit"
+    assert code(await door.schedule("ann", JobRequest("big", big, "interval", {"hours": 1}))) == "over_limit"
+
+
+async def test_what_an_agent_makes_repeats_once_a_minute_at_most(door: Scheduler) -> None:
+    assert code(await ask(door, "prompt", 59, origin=MCP)) == "over_limit"
+    assert code(await ask(door, "prompt", 59, origin={"surface": "python"})) == "ok"
+    assert code(await ask(door, "note", 1, origin=MCP)) == "ok"
+    made = await ask(door, "prompt", 60, origin=MCP)
+    assert isinstance(made, Ok)
+    faster = JobChanges(trigger_type="interval", trigger_config={"seconds": 1})
+    assert code(await door.edit("ann", made.value.id, faster)) == "over_limit"
+    slower = JobChanges(trigger_type="interval", trigger_config={"seconds": 61})
+    assert code(await door.edit("ann", made.value.id, slower)) == "ok"
+
+
+async def test_an_owner_may_have_limits_of_its_own(door: Scheduler) -> None:
+    assert await door.allowance.set("ann", {"jobs": 1}) == Ok(Limits(jobs=1))
+    assert isinstance(await door.allowance.set("ann", {"job": 1}), Err)
+    await add(door)
+    assert code(await ask(door)) == "over_limit"
+    shown = await door.allowance.show("ann")
+    assert isinstance(shown["limits"], dict)
+    assert shown["limits"]["jobs"] == 1
+    assert shown["used"] == {"jobs": 1, "stored_bytes": 41}
+    await door.allowance.set("ann", {})
+    assert code(await ask(door)) == "ok"
+
+
+async def test_the_owner_is_told_once_an_hour_that_something_was_refused(
+    door: Scheduler, sql: asyncpg.Connection, clock: HandClock
+) -> None:
+    await door.allowance.set("ann", {"jobs": 1, "alert": "ann-phone"})
+    await add(door)
+    for _ in range(5):
+        await ask(door)
+    assert await sql.fetchval("select count(*) from cronty.audit where what = 'held by a limit'") == 1
+    [alert] = await sql.fetch("select arguments::text from cronty.jobs where 'alert' = any(tags)")
+    assert "1 are allowed" in alert[0]
+    assert "ann-phone" in alert[0]
+    clock.advance(hours=1)
+    await ask(door)
+    assert await sql.fetchval("select count(*) from cronty.audit") == 2
+
+
+async def test_notifications_sent_at_once_are_counted_by_the_day(database: Database, clock: HandClock) -> None:
+    door = limited(database, pushes_per_day=2)
+    answers = [await door.allowance.for_push("ann") for _ in range(3)]
+    assert [answer is None for answer in answers] == [True, True, False]
+    clock.advance(days=1)
+    assert await door.allowance.for_push("ann") is None
+
+
+# -- lineage -------------------------------------------------------------------------------------------------------
+
+
+async def origin_of(sql: asyncpg.Connection, job: Job) -> tuple[object, object]:
+    row = await sql.fetchrow("select origin ->> 'run_id', origin ->> 'depth' from cronty.jobs where id = $1", job.id)
+    assert row is not None
+    return row[0], row[1]
+
+
+async def test_a_job_knows_the_run_that_made_it_and_chains_end(door: Scheduler, sql: asyncpg.Connection) -> None:
+    job = await add(door)
+    for depth in range(1, 11):
+        parent = run_id(job.id, START)
+        job = await add(door, origin={"surface": "python", "run_id": parent})
+        assert await origin_of(sql, job) == (parent, str(depth))
+    refused = await ask(door, origin={"run_id": run_id(job.id, START)})
+    assert isinstance(refused, Err)
+    assert (refused.code, "11 deep" in refused.message) == ("over_limit", True)
+
+
+async def test_a_run_of_somebody_else_is_nobodys_parent(door: Scheduler, sql: asyncpg.Connection) -> None:
+    his = await add(door, owner="bob")
+    job = await add(door, origin={"surface": "python", "run_id": run_id(his.id, START)})
+    assert await origin_of(sql, job) == (None, None)
+
+
+async def test_a_process_that_a_run_has_started_makes_its_children(database: Database, sql: asyncpg.Connection) -> None:
+    parent = run_id((await add(Scheduler(JobStore(database)))).id, START)
+    job = await add(Scheduler(JobStore(database), made_by=parent), origin=MCP)
+    assert await origin_of(sql, job) == (parent, "1")
+
+
+async def test_what_is_made_while_a_prompt_is_held_is_made_by_it(
+    door: Scheduler, database: Database, hands: Hands, clock: HandClock, sql: asyncpg.Connection
+) -> None:
+    inbox = Inbox(InboxStore(database))
+    made = await ask(door, "prompt", 60)
+    assert isinstance(made, Ok)
+    assert await origin_of(sql, await add(door, origin=MCP)) == (None, None), "nothing has been read yet"
+    clock.advance(minutes=1)
+    await hands.fire()
+    read = await inbox.read("ann")
+    assert isinstance(read, Ok)
+    clock.advance(minutes=1)
+    parent = run_id(made.value.id, START + timedelta(minutes=1))
+    assert await origin_of(sql, await add(door, origin=MCP)) == (parent, "1")
+    assert await origin_of(sql, await add(door, origin={"surface": "python"})) == (None, None)
+    clock.advance(minutes=9)
+    assert await origin_of(sql, await add(door, origin=MCP)) == (None, None), "it isn't held any more"

@@ -1,0 +1,109 @@
+"""Agents that schedule themselves without end are held within a minute, and their owner is told once."""
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import asyncpg
+import pytest
+
+from cronty.jobs.envelope import Envelope
+from cronty.jobs.outcome import Done
+from cronty.jobs.result import Err, Ok
+from cronty.scheduler import Scheduler
+from cronty.scheduler.agenda import Agenda
+from cronty.scheduler.inbox import Inbox
+from cronty.store.database import Database
+from cronty.store.inbox_store import InboxStore
+from tests.conftest import HandClock, Hands
+
+MCP = {"surface": "mcp", "client": {"name": "an agent", "version": "1"}}
+
+
+class Agent:
+    """Reads its inbox every second, and plans what `plans` says for every prompt it finds."""
+
+    def __init__(self, database: Database, door: Scheduler, hands: Hands, clock: HandClock, plans: int) -> None:
+        self._inbox = Inbox(InboxStore(database))
+        self._door = door
+        self._hands = hands
+        self._clock = clock
+        self._plans = plans
+        self.wakes: list[Envelope] = []
+        self.refusals: list[Err] = []
+
+    async def plan(self, seconds: float = 1) -> None:
+        at = self._clock() + timedelta(seconds=seconds)
+        result = await Agenda(self._door).add("ann", "Again!", ("once", {"run_at": at}), agent="me", origin=MCP)
+        if isinstance(result, Err):
+            self.refusals.append(result)
+
+    async def live(self, seconds: int) -> None:
+        for _ in range(seconds):
+            self._clock.advance(seconds=1)
+            self._hands.engine.firing.low.forget()
+            await self._hands.fire()
+            read = await self._inbox.read("ann", "me", 100)
+            assert isinstance(read, Ok)
+            for item in read.value:
+                self.wakes.append(item)
+                for _ in range(self._plans):
+                    await self.plan()
+            if read.value:
+                await self._inbox.settle("ann", [item.receipt for item in read.value], Done())
+
+
+@pytest.fixture
+def agent(database: Database, door: Scheduler, hands: Hands, clock: HandClock) -> Callable[[int], Agent]:
+    return lambda plans: Agent(database, door, hands, clock, plans)
+
+
+async def told(sql: asyncpg.Connection) -> list[str]:
+    return [row[0] for row in await sql.fetch("select after ->> 'reason' from cronty.audit order by id")]
+
+
+async def pending(sql: asyncpg.Connection) -> int:
+    return await sql.fetchval("select count(*) from cronty.due where next_at is not null")
+
+
+async def test_an_agent_that_wants_to_be_woken_every_second_is_refused(
+    door: Scheduler, sql: asyncpg.Connection
+) -> None:
+    await door.allowance.set("ann", {"alert": "ann-phone"})
+    for _ in range(60):
+        result = await Agenda(door).add("ann", "Again!", ("interval", {"seconds": 1}), agent="me", origin=MCP)
+        assert isinstance(result, Err)
+        assert (result.code, "60 seconds" in result.hint) == ("over_limit", True)
+    assert len(await told(sql)) == 1
+    assert await sql.fetchval("select count(*) from cronty.jobs") == 1, "the notification to Ann"
+
+
+async def test_an_agent_whose_every_wake_plans_the_next_comes_to_an_end(
+    agent: Callable[[int], Agent], sql: asyncpg.Connection
+) -> None:
+    runaway = agent(1)
+    await runaway.plan()
+    await runaway.live(60)
+    assert len(runaway.wakes) == 11, "the first, and ten that were made by the one before"
+    assert [item.provenance["run_id"] for item in runaway.wakes[1:]] == [item.run_id for item in runaway.wakes[:-1]]
+    assert "11 deep" in runaway.refusals[0].message
+    assert await pending(sql) == 0
+    assert len(await told(sql)) == 1
+
+
+async def test_an_agent_whose_every_wake_plans_two_more_is_held(
+    agent: Callable[[int], Agent], sql: asyncpg.Connection, clock: HandClock
+) -> None:
+    runaway = agent(2)
+    await runaway.plan()
+    await runaway.live(60)
+    assert len(runaway.wakes) == 120
+    assert await pending(sql) == 0, "what was planned beyond was skipped, and plans nothing"
+    assert await told(sql) == [
+        "Slots are skipped until the hour is over: over the limit of 120 wakes an hour for agent me."
+    ]
+    clock.advance(hours=1)
+    await runaway.live(5)
+    assert len(runaway.wakes) == 120, "nothing is left of it in the next hour"
+    await runaway.plan()
+    await runaway.live(1)
+    assert len(runaway.wakes) == 121, "and a person's next prompt comes"
