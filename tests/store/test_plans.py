@@ -26,6 +26,7 @@ HOT = {
     "clear_failing": "('{1,2}')",
     "next_due": f"('{NOW}', '{(START - timedelta(minutes=1)).isoformat()}')",
     "next_queued": f"('{NOW}', '{{note}}')",
+    "retime_pick": "(0, 5000, 1)",
     "pause_orphaned": f"('{NOW}', 1000, 3600)",
 }
 FILL = """
@@ -95,7 +96,7 @@ async def test_hot_statements_use_indexes_only(hot: asyncpg.Connection, name: st
     assert whole == [], "an index read from end to end is no better than a table read so"
 
 
-@pytest.mark.parametrize("name", HOT)
+@pytest.mark.parametrize("name", sorted(HOT.keys() - {"retime_pick"}))  # which looks at every job, batch by batch
 async def test_hot_statements_cost_the_same_with_ten_times_the_jobs_and_history(
     hot: asyncpg.Connection, name: str
 ) -> None:
