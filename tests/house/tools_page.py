@@ -18,9 +18,9 @@ Generated from the tools themselves by `just reference`; a test holds this page 
 takes any form of it: `job_12_1794729600`, `scd_c`, `12`. Times may be ISO 8601 or words. With
 `cronty mcp --tools jobs,inbox` less is offered; the tools of the last group are always there.
 
-Beside the tools: the resources `cron://examples`, `timezones://valid`, `schedules://{topic}` and `job://{job_id}` (the
-last two with change notices for clients of the 2026-07-28 protocol), and the prompts `plan_my_week` and
-`why_did_it_not_run`.
+Beside the tools: the resources `cron://examples`, `timezones://valid`, `limits://mine`, `schedules://{topic}` and
+`job://{job_id}` (the last two with change notices for clients of the 2026-07-28 protocol), and the prompts
+`plan_my_week` and `why_did_it_not_run`.
 """
 TITLES: dict[Group, str] = {
     "jobs": "Jobs",
