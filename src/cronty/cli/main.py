@@ -1,4 +1,4 @@
-"""The commands: mcp, serve, work, migrate, doctor, next, channel, key."""
+"""The commands of an operator: mcp, serve, work, migrate, doctor; and where the others are."""
 
 import asyncio
 import signal
@@ -13,9 +13,10 @@ from rich.table import Table
 
 from cronty.actions.agents import BadAgents
 from cronty.app import Cronty
-from cronty.cli import channel, jobs
+from cronty.cli import channel, jobs, token
 from cronty.cli.loading import extra, load, set_up_logging
 from cronty.cli.next import next_slots
+from cronty.scheduler.identity import WeakSecret
 from cronty.settings import Settings
 from cronty.store.database import StoreUnavailable
 from cronty.store.health import Health, look
@@ -30,6 +31,7 @@ for name, command in jobs.COMMANDS.items():
     app.command(name)(command)
 app.command("next")(next_slots)
 app.add_typer(channel.app, name="channel")
+app.add_typer(token.app, name="token")
 app.command("key")(channel.key)
 
 
@@ -175,7 +177,7 @@ def main() -> None:
     """The console script; expected faults are said in a line, without a trace."""
     try:
         app()
-    except (StoreUnavailable, SchemaOutdated, NoDatabase, BadKey, BadAgents) as error:
+    except (StoreUnavailable, SchemaOutdated, NoDatabase, BadKey, BadAgents, WeakSecret) as error:
         typer.echo(f"cronty: {error}", err=True)
         sys.exit(2)
     except ValidationError as error:

@@ -21,3 +21,7 @@ def shown(value: object) -> str:
         return _SHORT.repr(value)
     except ValueError:
         return "a number with thousands of digits"
+
+
+class Unclear(BadTrigger):
+    """What may mean several things; the message lists them."""

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from cronty.timing.errors import BadTrigger
+from cronty.timing.errors import BadTrigger, Unclear
 from cronty.timing.interval import Interval
 from cronty.timing.once import Once
 from cronty.timing.reading import read_moment, read_trigger
@@ -59,7 +59,7 @@ def _once_said(text: str, zone_name: str, now: datetime, bad: BadTrigger) -> Rul
     try:
         rule = _said(text, zone_name, now)
     except BadTrigger as unread:
-        raise unread if "may mean" in unread.message else bad from None
+        raise unread if isinstance(unread, Unclear) else bad from None
     if not isinstance(rule.trigger, Once):
         raise BadTrigger(
             f'"{text}" is a rule that repeats, not one moment',
@@ -75,7 +75,7 @@ def _said(text: str, zone_name: str, now: datetime) -> Rule:
                 trigger = Interval(trigger.period, _whole(now))
             return Rule(trigger, zone, note)
         case Ambiguous(readings):
-            raise BadTrigger(f'"{text}" may mean: {"; or: ".join(_candidate(one) for one in readings)}', _CHOOSE)
+            raise Unclear(f'"{text}" may mean: {"; or: ".join(_candidate(one) for one in readings)}', _CHOOSE)
 
 
 def _whole(moment: datetime) -> datetime:
