@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, cast
 
+from cronty.store.audit_store import who
 from cronty.store.database import Database, Row
 from cronty.store.sealing import HOW_TO_MAKE_A_KEY, CannotOpen, Sealer
 
@@ -50,9 +51,8 @@ class ChannelStore:
         await self._database.change("ensure_owner", owner)
         owner_id = cast("int", await self._database.value("owner_id", owner))
         sealed = sealer.seal(url, _place(owner_id, name))
-        row = await self._database.one(
-            "save_channel", owner_id, name, scheme, hint, sealer.key_id, sealed, self._database.moment(), MOST_CHANNELS
-        )
+        given = (owner_id, name, scheme, hint, sealer.key_id, sealed, self._database.moment(), MOST_CHANNELS)
+        row = await self._database.one("save_channel", *given, *who(owner))
         return None if row is None else Channel(name, scheme, hint, row["created_at"], bool(row["replaced"]))
 
     async def list(self, owner: str) -> list[Channel]:
@@ -60,7 +60,7 @@ class ChannelStore:
 
     async def remove(self, owner: str, name: str) -> bool:
         """Forget a channel's URL; its name stays taken."""
-        return await self._database.change("remove_channel", owner, name, self._database.moment()) > 0
+        return await self._database.change("remove_channel", owner, name, self._database.moment(), *who(owner)) > 0
 
     async def find(self, owner: str, name: str) -> Destination | None:
         return self._opened(await self._database.one("find_channel", owner, name))

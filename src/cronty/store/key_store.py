@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import cast
 
+from cronty.store.audit_store import who
 from cronty.store.database import Database, Row
 
 
@@ -37,9 +38,8 @@ class KeyStore:
     ) -> int:
         await self._database.change("ensure_owner", owner)
         moment = self._database.moment()
-        return cast(
-            "int", await self._database.value("add_key", owner, name, hashed, scopes, agent, moment, expires_at)
-        )
+        given = (owner, name, hashed, scopes, agent, moment, expires_at)
+        return cast("int", await self._database.value("add_key", *given, *who(owner)))
 
     async def find(self, key_id: int) -> Row | None:
         """A key that is neither revoked nor run out."""
@@ -53,7 +53,8 @@ class KeyStore:
         return [KeyInfo(**dict(row)) for row in rows]
 
     async def revoke(self, owner: str, key_id: int) -> bool:
-        revoked = await self._database.change("revoke_key", self._database.moment(), owner, key_id) > 0
+        moment = self._database.moment()
+        revoked = await self._database.change("revoke_key", moment, owner, key_id, *who(owner)) > 0
         if revoked:
             await self.pause_orphaned()
         return revoked
