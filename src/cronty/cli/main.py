@@ -1,4 +1,4 @@
-"""The commands: mcp, serve, work, migrate, doctor, next, channel, key."""
+"""The commands: mcp, serve, work, migrate, doctor, next, channel, key, token, audit."""
 
 import asyncio
 import signal
@@ -13,9 +13,10 @@ from rich.table import Table
 
 from cronty.actions.agents import BadAgents
 from cronty.app import Cronty
-from cronty.cli import channel
+from cronty.cli import audit, channel, token
 from cronty.cli.loading import extra, load, set_up_logging
 from cronty.cli.next import next_slots
+from cronty.scheduler.identity import WeakSecret
 from cronty.settings import Settings
 from cronty.store.database import StoreUnavailable
 from cronty.store.health import Health, look
@@ -29,6 +30,8 @@ out = Console(soft_wrap=True)
 app.command("next")(next_slots)
 app.add_typer(channel.app, name="channel")
 app.command("key")(channel.key)
+app.add_typer(token.app, name="token")
+app.add_typer(audit.app, name="audit")
 
 
 @app.callback()
@@ -165,7 +168,7 @@ def main() -> None:
     """The console script; expected faults are said in a line, without a trace."""
     try:
         app()
-    except (StoreUnavailable, SchemaOutdated, NoDatabase, BadKey, BadAgents) as error:
+    except (StoreUnavailable, SchemaOutdated, NoDatabase, BadKey, BadAgents, WeakSecret) as error:
         typer.echo(f"cronty: {error}", err=True)
         sys.exit(2)
     except ValidationError as error:
