@@ -2,7 +2,7 @@
 with made as (
   insert into cronty.api_keys (owner_id, name, hash, scopes, agent, created_at, expires_at)
   select o.id, $2, $3, $4, $5, coalesce($6::timestamptz, statement_timestamp()), $7 from cronty.owners o where o.name = $1
-  returning *
+  returning id, owner_id, name, scopes, agent, created_at, expires_at
 ), noted as (
   insert into cronty.audit (at, owner_id, what, actor, client, after)
   select created_at, owner_id, 'key added', $8::jsonb, $9::jsonb, jsonb_strip_nulls(jsonb_build_object(
