@@ -1,16 +1,13 @@
 """`cronty channel`: where reminders go; and `cronty key`, what their URLs are encrypted with."""
 
-import asyncio
 import sys
 from collections.abc import Awaitable, Callable
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
-from cronty.app import Cronty
-from cronty.jobs.result import Err, Result
+from cronty.cli.asking import ask, show_table
+from cronty.jobs.result import Result
 from cronty.scheduler.channels import Channels
 from cronty.store.sealing import new_key
 
@@ -44,12 +41,8 @@ def list_channels(owner: Owner = "local") -> None:
     if not found:
         typer.echo("There are no channels yet. Add one: cronty channel add phone")
         return
-    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
-    for title in ("name", "leads to", "since"):
-        table.add_column(title, overflow="fold")
-    for channel in found:
-        table.add_row(channel.name, channel.hint, channel.created_at.strftime("%Y-%m-%d"))
-    Console(highlight=False, markup=False).print(table)
+    rows = [(channel.name, channel.hint, channel.created_at.strftime("%Y-%m-%d")) for channel in found]
+    show_table(("name", "leads to", "since"), rows)
 
 
 @app.command()
@@ -74,7 +67,7 @@ def reseal() -> None:
 
 
 def key() -> None:
-    """Print a new key for CRONTY_SECRET_KEY."""
+    """Print a new key, for CRONTY_SECRET_KEY or CRONTY_JWT_SECRET."""
     typer.echo(new_key())
 
 
@@ -85,14 +78,4 @@ def _asked() -> str:
 
 
 def _ask[T](question: Callable[[Channels], Awaitable[Result[T]]]) -> T:
-    """The answer; an `Err` is said in a line, and ends the command."""
-
-    async def open_and_ask() -> Result[T]:
-        async with Cronty(run_jobs=False) as cronty:
-            return await question(cronty.channels)
-
-    answer = asyncio.run(open_and_ask())
-    if isinstance(answer, Err):
-        typer.echo(f"cronty: {answer.message} {answer.hint}".rstrip(), err=True)
-        raise typer.Exit(1)
-    return answer.value
+    return ask(lambda cronty: question(cronty.channels))

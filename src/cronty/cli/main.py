@@ -1,4 +1,4 @@
-"""The commands: mcp, serve, work, migrate, doctor, next, channel, key."""
+"""The commands: mcp, serve, work, migrate, doctor, next, channel, key, token, audit."""
 
 import asyncio
 import signal
@@ -13,9 +13,10 @@ from rich.table import Table
 
 from cronty.actions.agents import BadAgents
 from cronty.app import Cronty
-from cronty.cli import channel, jobs
+from cronty.cli import audit, channel, jobs, token
 from cronty.cli.loading import extra, load, set_up_logging
 from cronty.cli.next import next_slots
+from cronty.scheduler.identity import WeakSecret
 from cronty.settings import Settings
 from cronty.store.database import StoreUnavailable
 from cronty.store.health import Health, look
@@ -31,6 +32,8 @@ for name, command in jobs.COMMANDS.items():
 app.command("next")(next_slots)
 app.add_typer(channel.app, name="channel")
 app.command("key")(channel.key)
+app.add_typer(token.app, name="token")
+app.add_typer(audit.app, name="audit")
 
 
 @app.callback()
@@ -175,7 +178,7 @@ def main() -> None:
     """The console script; expected faults are said in a line, without a trace."""
     try:
         app()
-    except (StoreUnavailable, SchemaOutdated, NoDatabase, BadKey, BadAgents) as error:
+    except (StoreUnavailable, SchemaOutdated, NoDatabase, BadKey, BadAgents, WeakSecret) as error:
         typer.echo(f"cronty: {error}", err=True)
         sys.exit(2)
     except ValidationError as error:

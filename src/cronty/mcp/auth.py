@@ -5,7 +5,6 @@ from collections.abc import Callable
 from mcp.server.auth.middleware.auth_context import get_access_token
 from mcp.server.auth.provider import AccessToken, TokenVerifier
 from mcp.server.auth.settings import AuthSettings
-from pydantic import AnyHttpUrl
 
 from cronty.jobs.caller import Caller, read_scopes
 from cronty.jobs.result import Err
@@ -43,8 +42,11 @@ def current_caller() -> Caller:
 
 def auth_settings(public_url: str, issuer: str | None) -> AuthSettings:
     """What clients are told when they come without a token: whom to ask for one, and for which resource."""
-    return AuthSettings(
-        issuer_url=AnyHttpUrl(issuer or public_url),
-        resource_server_url=AnyHttpUrl(public_url),
-        validate_token_resource=False,  # the audience is checked where the token is read
+    return AuthSettings.model_validate(
+        {
+            # As text: a URL made beforehand would get a slash at its end, and clients compare issuers letter by letter.
+            "issuer_url": issuer or public_url,
+            "resource_server_url": public_url,
+            "validate_token_resource": False,  # the audience is checked where the token is read
+        }
     )

@@ -1,5 +1,6 @@
 """From a bearer token to a caller: our own API keys, our own JWTs, and those of an identity provider."""
 
+import logging
 import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ import jwt
 import orjson
 from jwt.types import Options
 
+from cronty.actions.tasks import PermanentError, RetryAfter
 from cronty.jobs.caller import SCOPES, Caller, is_secret_of, key_hash, key_text, read_key, read_scopes
 from cronty.jobs.result import Err, Ok, Result
 from cronty.store.key_store import KeyInfo, KeyStore
@@ -20,7 +22,11 @@ THEIRS: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", 
 LONGEST_TOKEN: Final = 8192
 KEYS_FOR: Final = 600.0
 ASK_AGAIN_AFTER: Final = 30.0
+SHORTEST_SECRET: Final = 32
 _ISSUER: Final = "cronty"
+_BLOCK: Final = 128
+
+log = logging.getLogger("cronty.identity")
 
 type Fetch = Callable[[str], Awaitable[bytes]]
 
@@ -32,6 +38,10 @@ class Provider:
     issuer: str
     jwks_url: str
     fetch: Fetch
+
+
+class WeakSecret(Exception):
+    """The secret that signs our tokens could be guessed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +60,7 @@ class Identity:
     ) -> None:
         self._store = store
         self._audience = audience
-        self._secret = secret
+        self._secret = None if secret is None else _signing_key(secret)
         self._provider = provider
         self._keys: dict[str, Any] = {}
         self._asked = -ASK_AGAIN_AFTER
@@ -108,8 +118,11 @@ class Identity:
         since = monotonic() - self._asked
         if since > KEYS_FOR or (key_id not in self._keys and since > ASK_AGAIN_AFTER):
             self._asked = monotonic()
-            found = cast("dict[str, Any]", orjson.loads(await self._provider.fetch(self._provider.jwks_url)))
-            self._keys = {str(key.key_id): key for key in jwt.PyJWKSet.from_dict(found).keys}
+            try:
+                found = cast("dict[str, Any]", orjson.loads(await self._provider.fetch(self._provider.jwks_url)))
+                self._keys = {str(key.key_id): key for key in jwt.PyJWKSet.from_dict(found).keys}
+            except (PermanentError, RetryAfter, ValueError, jwt.PyJWTError) as away:  # the keys it had stay good
+                log.warning("the keys of %s can't be fetched: %s", self._provider.issuer, away)
         found_key = self._keys.get(str(key_id))
         return None if found_key is None else found_key.key
 
@@ -153,6 +166,17 @@ class Identity:
         if not await self._store.revoke(owner, key_id):
             return Err("not_found", f"Key not found: {key_id}", "It may be revoked already.")
         return Ok(None)
+
+
+def _signing_key(secret: str) -> bytes:
+    """HMAC fills a key up with zeros; doing so here changes no signature, and PyJWT sees the length it asks for."""
+    given = secret.encode()
+    if len(given) < SHORTEST_SECRET:
+        raise WeakSecret(
+            f"CRONTY_JWT_SECRET has {len(given)} bytes; with fewer than {SHORTEST_SECRET} the tokens it signs could be "
+            "forged. `cronty key` prints a good one."
+        )
+    return given.ljust(_BLOCK, b"\0")
 
 
 def _scopes(claims: Mapping[str, Any]) -> list[str]:

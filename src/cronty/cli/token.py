@@ -1,0 +1,102 @@
+"""`cronty token`: what callers of `cronty serve --auth` show: API keys, and tokens of our own."""
+
+from collections.abc import Awaitable
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+
+from cronty.cli.asking import ask, read_duration, show_table
+from cronty.jobs.caller import MEANINGS, SCOPES
+from cronty.jobs.result import Ok, Result
+from cronty.scheduler.identity import NewKey
+from cronty.store.key_store import KeyInfo
+
+app = typer.Typer(no_args_is_help=True, help="Who may call `cronty serve --auth`: API keys, and signed tokens.")
+
+_SCOPES = "; ".join(f"{scope}: {meaning}" for scope, meaning in MEANINGS.items())
+
+Scope = Annotated[
+    list[str] | None, typer.Option(help=f"What it allows; may be repeated, all of them if left out. {_SCOPES}.")
+]
+Agent = Annotated[str | None, typer.Option(help="The agent it is for, if it is for one.")]
+Owner = Annotated[str, typer.Option(help="Whose jobs its bearer sees and makes.")]
+
+
+@app.command()
+def add(
+    name: Annotated[str, typer.Argument(help="What you call it, for example laptop.")],
+    owner: Owner = "local",
+    scope: Scope = None,
+    agent: Agent = None,
+    expires_in: Annotated[
+        str | None, typer.Option(help="How long it is good, such as 30d; for ever if left out.")
+    ] = None,
+) -> None:
+    """Make an API key. It is shown once, and can be revoked."""
+    lasts = None if expires_in is None else read_duration(expires_in, "--expires-in")
+    ends = None if lasts is None else datetime.now(UTC) + lasts
+    made: NewKey = ask(
+        lambda cronty: cronty.identity.add_key(owner, name, scope or SCOPES, agent=agent, expires_at=ends)
+    )
+    typer.echo(f"Key {made.id} of {owner}{_until(ends)}. It is shown this once:", err=True)
+    typer.echo(made.text)
+
+
+@app.command()
+def issue(
+    email: Annotated[str, typer.Option(help="Who it is for: the owner whose jobs its bearer sees and makes.")],
+    expires_in: Annotated[str, typer.Option(help="How long it is good, such as 30d or 12h.")],
+    scope: Scope = None,
+    agent: Agent = None,
+) -> None:
+    """Sign a token (JWT) with CRONTY_JWT_SECRET. It can't be revoked: give it a short life, or make a key with add."""
+    lasts = read_duration(expires_in, "--expires-in")
+    text = ask(lambda cronty: _at_once(cronty.identity.issue(email, lasts, scope or SCOPES, agent)))
+    typer.echo(f"Token of {email}{_until(datetime.now(UTC) + lasts)}:", err=True)
+    typer.echo(text)
+
+
+@app.command("list")
+def list_keys(owner: Owner = "local") -> None:
+    """Show an owner's API keys: never the keys themselves."""
+    found = ask(lambda cronty: _answered(cronty.identity.keys(owner)))
+    if not found:
+        typer.echo(f"{owner} has no keys yet. Make one: cronty token add laptop --owner {owner}")
+        return
+    titles = ("id", "name", "allows", "agent", "used", "state")
+    show_table(titles, [_row(key, datetime.now(UTC)) for key in found])
+
+
+@app.command()
+def revoke(
+    key_id: Annotated[int, typer.Argument(metavar="ID", help="The key's number, as list shows it.")],
+    owner: Owner = "local",
+) -> None:
+    """Take an API key back at once; the jobs it made pause."""
+    ask(lambda cronty: cronty.identity.revoke(owner, key_id))
+    typer.echo(f"Revoked key {key_id}. The jobs it made are paused.")
+
+
+async def _answered[T](asking: Awaitable[T]) -> Result[T]:
+    return Ok(await asking)
+
+
+async def _at_once[T](answer: Result[T]) -> Result[T]:
+    return answer
+
+
+def _until(ends: datetime | None) -> str:
+    return "" if ends is None else f", good until {ends:%Y-%m-%d %H:%M} UTC"
+
+
+def _row(key: KeyInfo, now: datetime) -> tuple[str, ...]:
+    allows = "everything" if set(key.scopes) == set(SCOPES) else ", ".join(key.scopes)
+    used = f"{key.last_used_at:%Y-%m-%d}" if key.last_used_at else "never"
+    if key.revoked_at:
+        state = f"revoked {key.revoked_at:%Y-%m-%d}"
+    elif key.expires_at:
+        state = f"{'ran out' if key.expires_at <= now else 'good until'} {key.expires_at:%Y-%m-%d}"
+    else:
+        state = "good"
+    return str(key.id), key.name, allows, key.agent or "", used, state
