@@ -83,9 +83,10 @@ async def url(migrated_url: str) -> str:
     """The database, empty."""
     connection = await asyncpg.connect(migrated_url)
     try:
+        await connection.execute("set session_replication_role = replica")  # or the trail refuses to be emptied
         await connection.execute(
             "truncate cronty.owners, cronty.jobs, cronty.due, cronty.runs, cronty.queue, cronty.attempts, "
-            "cronty.workers, cronty.stop_requests, cronty.tasks, cronty.tzdata, cronty.audit, "
+            "cronty.workers, cronty.stop_requests, cronty.tasks, cronty.tzdata, cronty.audit, cronty.audit_heads, "
             "cronty.api_keys, cronty.channels, cronty.usage restart identity"
         )
     finally:

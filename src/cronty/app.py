@@ -33,6 +33,7 @@ from cronty.scheduler.identity import Identity, Provider
 from cronty.scheduler.inbox import Inbox
 from cronty.scheduler.runs import Runs
 from cronty.settings import Settings
+from cronty.store.audit_store import AuditStore
 from cronty.store.channel_store import ChannelStore
 from cronty.store.database import Clock, Database
 from cronty.store.inbox_store import InboxStore
@@ -54,6 +55,7 @@ class Doors(NamedTuple):
     runs: Runs
     channels: Channels
     identity: Identity
+    trail: AuditStore
 
 
 class Cronty:
@@ -234,6 +236,7 @@ class Cronty:
             Runs(RunStore(database), scheduler),
             Channels(ChannelStore(database, self._sealer()), self._courier),
             Identity(KeyStore(database), settings.public_url, secret, provider),
+            AuditStore(database),
         )
 
     async def _fetch(self, url: str) -> bytes:
@@ -271,6 +274,11 @@ class Cronty:
     def identity(self) -> Identity:
         """Who is calling: API keys and tokens."""
         return self._opened.identity
+
+    @property
+    def trail(self) -> AuditStore:
+        """Who did what, for any owner: read, export, verify."""
+        return self._opened.trail
 
     async def push(self, owner: str | None = None, /, **fields: Any) -> dict[str, object]:
         """Send a notification at once; the fields are those of the task `notify`."""

@@ -1,7 +1,9 @@
 """Keys and tokens from the command line, and the trail they leave."""
 
+import json
 import re
 
+import asyncpg
 import jwt
 import pytest
 
@@ -76,7 +78,32 @@ async def test_a_server_with_a_weak_secret_does_not_start(url: str) -> None:
     assert said.err.startswith("cronty: CRONTY_JWT_SECRET has 5 bytes;")
 
 
+async def test_the_trail_is_verified_and_exported(url: str, sql: asyncpg.Connection) -> None:
+    assert (await cronty("audit", "verify", database_url=url)).out == "There are no entries.\n"
+    for owner in ("ann", "ann", "bob"):
+        await cronty("token", "add", "laptop", "--owner", owner, database_url=url)
+    whole = await cronty("audit", "verify", database_url=url)
+    assert re.fullmatch(r"whole  ann  2:[0-9a-f]{64}\nwhole  bob  1:[0-9a-f]{64}\n", whole.out)
+    assert (whole.code, whole.err) == (0, "")
+    exported = await cronty("audit", "export", "--owner", "ann", database_url=url)
+    lines = [json.loads(line) for line in exported.out.splitlines()]
+    assert [(line["number"], line["what"], line["client"]) for line in lines] == [
+        (1, "key added", {"surface": "cli"}), (2, "key added", {"surface": "cli"})
+    ]  # fmt: skip
+    assert (await cronty("audit", "export", "--since", "2999-01-01", database_url=url)).out == ""
+    assert (await cronty("audit", "export", "--since", "yesterday-ish", database_url=url)).code == 2
+    kept = whole.out.split()[2]
+    assert (await cronty("audit", "verify", "--owner", "ann", "--head", kept, database_url=url)).code == 0
+    other = await cronty("audit", "verify", "--owner", "ann", "--head", f"2:{'0' * 64}", database_url=url)
+    assert (other.code, other.err) == (1, "broken  ann: entry 2 isn't the one you kept: the chain was made anew.\n")
+    await sql.execute("set session_replication_role = replica")
+    await sql.execute("delete from cronty.audit where owner_id = 1 and number = 1")
+    broken = await cronty("audit", "verify", database_url=url)
+    assert (broken.code, broken.err) == (1, "broken  ann: entry 1 is missing.\n")
+
+
 async def test_a_database_that_is_away_is_said_in_a_line() -> None:
-    said = await cronty("token", "list", database_url=NOWHERE)
-    assert said.code == 2
-    assert said.err.startswith("cronty: PostgreSQL can't be reached")
+    for command in (("audit", "verify"), ("token", "list")):
+        said = await cronty(*command, database_url=NOWHERE)
+        assert said.code == 2
+        assert said.err.startswith("cronty: PostgreSQL can't be reached")

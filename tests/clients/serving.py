@@ -62,9 +62,9 @@ class Served:
 
 
 @contextmanager
-def serving(folder: Path, *options: str, **settings: str) -> Generator[Served]:
-    """`cronty serve` on a free port of loopback, once it is ready."""
-    port, log = free_port(), folder / "serve.log"
+def serving(folder: Path, *options: str, port: int | None = None, **settings: str) -> Generator[Served]:
+    """`cronty serve` on a port of loopback, a free one if none is given, once it is ready."""
+    port, log = port or free_port(), folder / "serve.log"
     with open(log, "wb") as opened:
         process = subprocess.Popen(
             [CRONTY, "serve", "--port", str(port), *options],

@@ -119,7 +119,7 @@ async def test_a_worker_with_an_older_version_says_so_and_does_not_fire(
 async def test_the_chain_of_slots_survives_a_move(
     door: Scheduler, hands: Hands, clock: HandClock, sql: asyncpg.Connection
 ) -> None:
-    job = await add(door, "cron", {"expression": "0 9 * * *"}, timezone="Europe/Berlin")
+    await add(door, "cron", {"expression": "0 9 * * *"}, timezone="Europe/Berlin")
     clock.advance(days=1)
     await hands.all()
     await sql.execute(
@@ -127,7 +127,7 @@ async def test_the_chain_of_slots_survives_a_move(
     )  # as if computed elsewhere
     await sql.execute("update cronty.runs set followed_by = followed_by + interval '1 hour'")
     await hands.engine.retiming.step()
-    assert await sql.fetchval("select count(*) from cronty.audit where job_id = $1", job.id) == 1
+    assert await sql.fetchval("select count(*) from cronty.audit where what like 'moved%'") == 1
     assert await sql.fetch("select * from cronty.slots_unaccounted where why like 'its%'") == []
 
 

@@ -118,7 +118,7 @@ async def test_the_owner_is_told_once_an_hour_that_something_was_refused(
     assert "ann-phone" in alert[0]
     clock.advance(hours=1)
     await ask(door)
-    assert await sql.fetchval("select count(*) from cronty.audit") == 2
+    assert await sql.fetchval("select count(*) from cronty.audit where what = 'held by a limit'") == 2
 
 
 async def test_notifications_sent_at_once_are_counted_by_the_day(database: Database, clock: HandClock) -> None:

@@ -189,8 +189,8 @@ async def test_a_statement_that_changes_somebody_elses_rows_changes_none(
         "set_aside": (job, "no", FUTURE),
         "clear_failing": ([job],),
         "note_missed": ([job], ["no"]),
-        "remove_channel": ("bob", "phone", None),
-        "revoke_key": (None, "bob", bob.key_id),
+        "remove_channel": ("bob", "phone", None, "{}", "{}"),
+        "revoke_key": (None, "bob", bob.key_id, "{}", "{}"),
         "touch_key": (None, bob.key_id),
         "read_inbox": (None, "bob", None, 10, 60.0),
         "redrive": ("bob", [job], [slot]),
@@ -306,7 +306,7 @@ async def test_every_table_is_behind_the_wall_or_is_nobodys(sql: asyncpg.Connect
         " and relkind in ('r', 'p') and not relispartition"
     )
     walled = {row["relname"] for row in rows if row["relrowsecurity"]}
-    assert walled == {"owners", "usage", *OWNED, *BY_JOB}
+    assert walled == {"owners", "usage", "audit_heads", *OWNED, *BY_JOB}
     assert {row["relname"] for row in rows} - walled == NOBODYS, "a new table belongs into walls.sql"
     with_owner = await sql.fetch(
         "select c.relname from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attname = 'owner_id'"

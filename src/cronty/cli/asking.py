@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from cronty.app import Cronty
+from cronty.jobs.caller import acting
 from cronty.jobs.result import Err, Result
 from cronty.timing import BadTrigger
 from cronty.timing.rule import read_instant
@@ -18,8 +19,9 @@ def ask[T](question: Callable[[Cronty], Awaitable[Result[T]]]) -> T:
     """The answer of an open Cronty that runs no jobs; an `Err` is said in a line, and ends the command."""
 
     async def open_and_ask() -> Result[T]:
-        async with Cronty(run_jobs=False) as cronty:
-            return await question(cronty)
+        with acting(None, {"surface": "cli"}):
+            async with Cronty(run_jobs=False) as cronty:
+                return await question(cronty)
 
     return answer_of(asyncio.run(open_and_ask()))
 

@@ -1,9 +1,11 @@
-"""Who is calling: on whose behalf, and what they may do. API keys are made and read here; nothing is looked up."""
+"""Who is calling, for whom, through what, and what they may do. API keys are made and read here, not looked up."""
 
 import hashlib
 import hmac
 import re
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
@@ -32,6 +34,41 @@ class Caller:
 
     def may(self, scope: Scope) -> bool:
         return scope in self.scopes
+
+
+@dataclass(frozen=True, slots=True)
+class Acting:
+    """Who does what is being done, as the trail keeps it. `caller` None: the owner, and nobody vouches for more.
+
+    `via` is what the surface knows: {"surface": "mcp", "tool": …, "client": {"name": …, "version": …}}.
+    """
+
+    caller: Caller | None
+    via: Mapping[str, object]
+
+    def actor(self, owner: str) -> dict[str, object]:
+        """Who acts on what is `owner`'s."""
+        if self.caller is None:
+            return {"owner": owner}
+        known = {"owner": self.caller.owner, "agent": self.caller.agent, "key_id": self.caller.key_id}
+        return {name: value for name, value in known.items() if value is not None}
+
+
+_acting: ContextVar[Acting] = ContextVar("cronty_acting", default=Acting(None, {"surface": "python"}))  # noqa: B039
+
+
+def who_acts() -> Acting:
+    return _acting.get()
+
+
+@contextmanager
+def acting(caller: Caller | None, via: Mapping[str, object]) -> Generator[None]:
+    """Everything done inside is done by this caller, through this."""
+    token = _acting.set(Acting(caller, via))
+    try:
+        yield
+    finally:
+        _acting.reset(token)
 
 
 def local_caller(owner: str) -> Caller:

@@ -12,6 +12,7 @@ from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from mcp.types import CallToolResult, InputRequiredResult, TextContent
 
+from cronty.jobs.caller import acting
 from cronty.mcp.agenda import AgendaTools
 from cronty.mcp.answers import sentence
 from cronty.mcp.arguments import BadArguments, fit
@@ -21,7 +22,7 @@ from cronty.mcp.desk import AWAY, Desk
 from cronty.mcp.inbox import InboxTools
 from cronty.mcp.jobs import JobTools
 from cronty.mcp.notifications import NotificationTools
-from cronty.mcp.origin import note_origin
+from cronty.mcp.origin import note_origin, origin
 from cronty.mcp.prompts import add_prompts
 from cronty.mcp.resources import add_resources
 from cronty.mcp.tool import RENAMED, Group, Spec, make_tool
@@ -78,14 +79,17 @@ class CrontyServer(MCPServer[Any]):
         spec = self._specs.get(name)
         if spec is None:
             return tool_error(f"Unknown tool: {name}. There are: {', '.join(self._specs)}.")
-        if not self._desk.caller().may(spec.scope):
+        caller = self._desk.caller()
+        if not caller.may(spec.scope):
             return tool_error(f"{name} needs the scope {spec.scope}, which this token lacks. Ask for a token with it.")
         try:
             given = arguments if spec.tidy is None else spec.tidy(arguments)
             fitted = fit(self._schemas[name], given)
             await self._desk.ready()
-            note_origin(context, self._desk.caller().agent)
-            return await super().call_tool(name, {_IN_PYTHON.get(key, key): fitted[key] for key in fitted}, context)
+            note_origin(context, caller.agent)
+            named = {_IN_PYTHON.get(key, key): fitted[key] for key in fitted}
+            with acting(caller, {**origin(), "tool": name}):
+                return await super().call_tool(name, named, context)
         except BadArguments as bad:
             return tool_error(str(bad))
         except UnexpectedToolError as fault:

@@ -161,7 +161,7 @@ async def end_job(locked: LockedJob, *, deleted: bool) -> None:
     elif job.state != "cancelled":
         ended = await close_passed(locked, ended, "cancelled", "cancelled before it was fired")
     await locked.stop_runs("the job was deleted" if deleted else "the job was cancelled")
-    await locked.save(ended, deleted=deleted)
+    await locked.save(ended, "cancelled", deleted=deleted)
 
 
 def cursor_of(job: Job) -> str:

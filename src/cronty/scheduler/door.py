@@ -241,7 +241,7 @@ class Scheduler:
                 return not_found(job_id)
             job = locked.job
             if job.state == "active" and job.next_slot is not None:
-                await locked.save(replace(job, state="paused", held_slot=job.next_slot, next_slot=None))
+                await locked.save(replace(job, state="paused", held_slot=job.next_slot, next_slot=None), "paused")
             elif job.state != "paused":
                 return Err("not_editable", f"Job {job_id} is {job.status}; there is nothing to pause.")
         return await self.show(owner, job_id)
@@ -275,7 +275,7 @@ class Scheduler:
                         failures_in_row=1,
                         last_error="skipped: the job was paused when its time came",
                     )
-                await locked.save(resumed)
+                await locked.save(resumed, "resumed")
                 await locked.adopt(key_id)
             elif job.state != "active":
                 return Err("not_editable", f"Job {job_id} is {job.status}; it can't be resumed.")

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, cast
 
+from cronty.store.audit_store import who
 from cronty.store.database import Database, Row
 from cronty.store.sealing import HOW_TO_MAKE_A_KEY, CannotOpen, Sealer
 
@@ -51,9 +52,8 @@ class ChannelStore:
         await theirs.change("ensure_owner", owner)
         owner_id = cast("int", await theirs.value("owner_id", owner))
         sealed = sealer.seal(url, _place(owner_id, name))
-        row = await theirs.one(
-            "save_channel", owner_id, name, scheme, hint, sealer.key_id, sealed, self._database.moment(), MOST_CHANNELS
-        )
+        given = (owner_id, name, scheme, hint, sealer.key_id, sealed, self._database.moment(), MOST_CHANNELS)
+        row = await theirs.one("save_channel", *given, *who(owner))
         return None if row is None else Channel(name, scheme, hint, row["created_at"], bool(row["replaced"]))
 
     async def list(self, owner: str) -> list[Channel]:
@@ -61,7 +61,8 @@ class ChannelStore:
 
     async def remove(self, owner: str, name: str) -> bool:
         """Forget a channel's URL; its name stays taken."""
-        return await self._database.of(owner).change("remove_channel", owner, name, self._database.moment()) > 0
+        given = (owner, name, self._database.moment(), *who(owner))
+        return await self._database.of(owner).change("remove_channel", *given) > 0
 
     async def find(self, owner: str, name: str) -> Destination | None:
         return self._opened(await self._database.of(owner).one("find_channel", owner, name))

@@ -12,6 +12,7 @@ from cronty.jobs.action import Action
 from cronty.jobs.job import Job
 from cronty.jobs.policy import load_policy, spread_delay
 from cronty.jobs.run import Run
+from cronty.store.audit_store import changes, note, who
 from cronty.store.database import Connection, Database, Row, columns, query
 from cronty.store.limit_store import LimitStore
 from cronty.timing import Cron, Interval, Once, Trigger, from_stored, to_json, tzdata_version
@@ -113,6 +114,7 @@ class JobStore:
             tzdata_version(),
             new.origin,
             new.key_id,
+            *who(new.owner),
         )
         return None if row is None else cast("int", row["id"])
 
@@ -181,7 +183,8 @@ class LockedJob:
         self.job = job
         self.now = now
 
-    async def save(self, job: Job, *, deleted: bool = False) -> None:
+    async def save(self, job: Job, what: str = "edited", *, deleted: bool = False) -> None:
+        """Write it back; `what` is how the trail calls it."""
         if job.action.task != self.job.action.task:
             await self._connection.execute(query("requeue"), job.id, job.action.task)
         # Runs before jobs, as a settlement locks them.
@@ -215,6 +218,10 @@ class LockedJob:
             job.zone,
             tzdata_version(),
         )
+        await self._note("deleted" if deleted else what, *changes(self.job, job))
+
+    async def _note(self, what: str, before: dict[str, object], after: dict[str, object]) -> None:
+        await note(self._connection, self.now, (self.job.owner, self._owner_id), what, self.job.id, before, after)
 
     async def adopt(self, key_id: int | None) -> None:
         """From now on the job stands on this key; None: on nobody's."""
@@ -254,6 +261,7 @@ class LockedJob:
             [self.job.action.task],
             self.now,
         )
+        await self._note("run asked for", {}, {"run": self.now})
         return self.now
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, cast
 
+from cronty.store.audit_store import who
 from cronty.store.database import Database, Row
 
 MOST_PAUSED: Final = 1000
@@ -41,7 +42,8 @@ class KeyStore:
         theirs = self._database.of(owner)
         await theirs.change("ensure_owner", owner)
         moment = self._database.moment()
-        return cast("int", await theirs.value("add_key", owner, name, hashed, scopes, agent, moment, expires_at))
+        given = (owner, name, hashed, scopes, agent, moment, expires_at)
+        return cast("int", await theirs.value("add_key", *given, *who(owner)))
 
     async def find(self, key_id: int) -> Row | None:
         """A key that is neither revoked nor run out."""
@@ -57,7 +59,7 @@ class KeyStore:
     async def revoke(self, owner: str, key_id: int) -> bool:
         """Take a key back, and pause the jobs that were made with it; the engine pauses what is left of them."""
         theirs, moment = self._database.of(owner), self._database.moment()
-        revoked = await theirs.change("revoke_key", moment, owner, key_id) > 0
+        revoked = await theirs.change("revoke_key", moment, owner, key_id, *who(owner)) > 0
         if revoked:
             await theirs.fetch("pause_orphaned", moment, MOST_PAUSED, None)
         return revoked

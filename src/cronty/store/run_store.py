@@ -5,6 +5,7 @@ from datetime import datetime
 from itertools import groupby
 
 from cronty.jobs.run import AttemptRecord, FailedRun, Run
+from cronty.store.audit_store import note
 from cronty.store.database import Database, Row, columns, query
 
 
@@ -30,6 +31,12 @@ class RunStore:
                 for place in waiting:  # one by one: each may wait behind the one before it
                     await connection.execute(query("insert_queue"), *columns([place], 5), now)
                 await connection.fetchval(query("notify"), "queue")
+                for job_id, of_job in groupby(rows, lambda row: row["job_id"]):
+                    again = [*of_job]
+                    slots = [row["scheduled_for"] for row in again]
+                    await note(
+                        connection, now, (owner, again[0]["owner_id"]), "redriven", job_id, None, {"runs": slots}
+                    )
             return {(row["job_id"], row["scheduled_for"]) for row in rows}
 
 

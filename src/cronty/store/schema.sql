@@ -1,8 +1,14 @@
+function audit_hash(entry cronty.audit) returns bytea
+function audit_text(entry cronty.audit) returns text
+function chain_audit() returns trigger security definer
 function drop_run_partitions(horizon timestamp with time zone) returns integer security definer
 function find_key(wanted bigint, moment timestamp with time zone) returns record security definer
 function job_status(state cronty.job_state, in_flight boolean, has_next boolean, failing boolean) returns text
 function make_run_partition(monday timestamp with time zone) returns boolean security definer
+function move_audit_heads() returns trigger security definer
 function raise_alert() returns trigger
+function refuse_change() returns trigger
+function without_arguments(change jsonb) returns jsonb
 grant to cronty_app on api_keys: insert
 grant to cronty_app on api_keys: select (id, owner_id, name, scopes, agent, created_at, expires_at, last_used_at, revoked_at)
 grant to cronty_app on api_keys: update (last_used_at, revoked_at)
@@ -45,6 +51,8 @@ index api_keys_of_owner on api_keys USING btree (owner_id, id)
 index api_keys_pkey on api_keys USING btree (id)
 index attempts_pkey on attempts USING btree (job_id, scheduled_for, attempt)
 index attempts_slot on attempts USING btree (scheduled_for)
+index audit_chain on audit USING btree (owner_id, number)
+index audit_heads_pkey on audit_heads USING btree (owner_id)
 index audit_of_job on audit USING btree (job_id, id)
 index audit_pkey on audit USING btree (id)
 index channels_pkey on channels USING btree (owner_id, name)
@@ -101,13 +109,23 @@ table attempts.started_at timestamp with time zone
 table attempts.worker integer
 table audit
 table audit constraint audit_pkey PRIMARY KEY (id)
+table audit.actor jsonb
 table audit.after jsonb
 table audit.at timestamp with time zone not null
 table audit.before jsonb
+table audit.client jsonb
+table audit.hash bytea not null
 table audit.id bigint not null identity
-table audit.job_id bigint not null
+table audit.job_id bigint
+table audit.number bigint not null
 table audit.owner_id integer not null
+table audit.previous bytea not null
 table audit.what text not null
+table audit_heads constraint audit_heads_pkey PRIMARY KEY (owner_id)
+table audit_heads with (fillfactor=50)
+table audit_heads.hash bytea not null
+table audit_heads.number bigint not null
+table audit_heads.owner_id integer not null
 table channels
 table channels constraint channels_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES cronty.owners(id)
 table channels constraint channels_pkey PRIMARY KEY (owner_id, name)
@@ -287,6 +305,9 @@ wall around attempts lets cronty_engine at true
 wall around audit
 wall around audit lets cronty_app at (owner_id = ( SELECT o.id FROM cronty.owners o WHERE (o.name = NULLIF(current_setting('cronty.owner'::text, true), ''::text))))
 wall around audit lets cronty_engine at true
+wall around audit_heads
+wall around audit_heads lets cronty_app at (owner_id = ( SELECT o.id FROM cronty.owners o WHERE (o.name = NULLIF(current_setting('cronty.owner'::text, true), ''::text))))
+wall around audit_heads lets cronty_engine at true
 wall around channels
 wall around channels lets cronty_app at (owner_id = ( SELECT o.id FROM cronty.owners o WHERE (o.name = NULLIF(current_setting('cronty.owner'::text, true), ''::text))))
 wall around channels lets cronty_engine at true

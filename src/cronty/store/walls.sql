@@ -70,6 +70,7 @@ begin
     ('api_keys', 'owner_id = ' || mine, null),
     ('audit', 'owner_id = ' || mine, null),
     ('usage', 'owner_id = ' || mine, null),
+    ('audit_heads', 'owner_id = ' || mine, null),
     ('attempts', about_theirs, null),
     ('stop_requests', about_theirs, null)
   loop

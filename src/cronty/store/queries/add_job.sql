@@ -6,10 +6,17 @@ with job as (
   select o.id, $2, $3, $4::jsonb, $5::jsonb, $20, $6::jsonb, $7, $8, $9, $10, $11, $11, $22::jsonb, $23
   from cronty.owners o where o.name = $1
   on conflict (owner_id, idempotency_key) where idempotency_key is not null and deleted_at is null do nothing
-  returning id, owner_id
+  returning *
 ), due as (
   insert into cronty.due (job_id, owner_id, next_at, delay, serial, period, expression, zone, dst_gap, dst_overlap, tzdata)
   select id, owner_id, $12::timestamptz + make_interval(secs => $13::int), $13::int, $14, $15, $16, $17, $18, $19, (select t.id from cronty.tzdata t where t.name = $21) from job
+), noted as (
+  insert into cronty.audit (at, owner_id, job_id, what, actor, client, after)
+  select j.created_at, j.owner_id, j.id, 'created', $24::jsonb, $25::jsonb, jsonb_strip_nulls(jsonb_build_object(
+    'name', j.name, 'task', j.task, 'arguments', j.arguments, 'trigger', j.trigger,
+    'zone', j.zone, 'policy', j.policy, 'tags', to_jsonb(j.tags), 'max_runs', j.max_runs,
+    'ends_at', to_char(j.ends_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"+00:00"'), 'state', j.state, 'version', j.version))
+  from job j
 )
 select id, case when $12::timestamptz < $11::timestamptz + interval '30 seconds'
     then pg_notify('cronty', 'due ' || extract(epoch from $12::timestamptz)) end

@@ -8,10 +8,19 @@ with held as (
   where d.job_id = u.job_id and d.next_at is not null and j.state = 'active'
     and (u.why is not null or j.failures_in_row >= nullif(coalesce((j.policy ->> 'pause_after')::int, 10), 0))
   returning d.job_id, u.why
+), paused as (
+  update cronty.jobs j
+  set state = 'paused', version = j.version + 1, updated_at = coalesce($1::timestamptz, statement_timestamp()),
+    reason = coalesce(h.why, 'it failed ' || j.failures_in_row || ' times in a row')
+  from held h
+  where j.id = h.job_id and j.state = 'active'
+  returning j.id, j.owner_id, j.updated_at, j.reason
+), noted as (
+  -- Every job before any entry: whoever holds a job may wait for the head of its owner, never the other way round.
+  insert into cronty.audit (at, owner_id, job_id, what, before, after)
+  select p.updated_at, p.owner_id, p.id, 'paused', jsonb_build_object('state', 'active'),
+    jsonb_build_object('state', 'paused', 'reason', p.reason)
+  from paused p, (select count(*) from paused) every_one
+  order by p.owner_id, p.id
 )
-update cronty.jobs j
-set state = 'paused', version = j.version + 1, updated_at = coalesce($1::timestamptz, statement_timestamp()),
-  reason = coalesce(h.why, 'it failed ' || j.failures_in_row || ' times in a row')
-from held h
-where j.id = h.job_id and j.state = 'active'
-returning j.id, j.reason
+select id, reason from paused

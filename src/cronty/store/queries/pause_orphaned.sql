@@ -22,10 +22,19 @@ with clock as (
   from orphaned o
   where d.job_id = o.job_id
   returning d.job_id, o.name
+), paused as (
+  update cronty.jobs j
+  set state = 'paused', version = j.version + 1, updated_at = coalesce($1::timestamptz, statement_timestamp()),
+    reason = 'the key "' || h.name || '" it was made with is no longer good'
+  from held h
+  where j.id = h.job_id and j.state = 'active'
+  returning j.id, j.owner_id, j.updated_at, j.reason
+), noted as (
+  -- Every job before any entry: whoever holds a job may wait for the head of its owner, never the other way round.
+  insert into cronty.audit (at, owner_id, job_id, what, before, after)
+  select p.updated_at, p.owner_id, p.id, 'paused', jsonb_build_object('state', 'active'),
+    jsonb_build_object('state', 'paused', 'reason', p.reason)
+  from paused p, (select count(*) from paused) every_one
+  order by p.owner_id, p.id
 )
-update cronty.jobs j
-set state = 'paused', version = j.version + 1, updated_at = c.now,
-  reason = 'the key "' || h.name || '" it was made with is no longer good'
-from held h, clock c
-where j.id = h.job_id and j.state = 'active'
-returning j.id, j.reason
+select id, reason from paused

@@ -1,8 +1,20 @@
 -- A channel of that name is replaced, a removed one comes back; not beyond $8 channels of one owner. Says which it was.
-insert into cronty.channels (owner_id, name, scheme, hint, key_id, sealed, created_at)
-select $1, $2, $3, $4, $5, $6, coalesce($7::timestamptz, statement_timestamp())
-where (select count(*) from cronty.channels where owner_id = $1 and name <> $2) < $8
-on conflict (owner_id, name) do update
-set scheme = excluded.scheme, hint = excluded.hint, key_id = excluded.key_id, sealed = excluded.sealed,
-  created_at = excluded.created_at, removed_at = null
-returning created_at, (select c.sealed is not null from cronty.channels c where c.owner_id = $1 and c.name = $2) as replaced
+-- $9 actor, $10 client. The trail gets what a list may show, never the URL.
+with old as (
+  select scheme, hint, sealed is not null as there from cronty.channels where owner_id = $1 and name = $2
+), saved as (
+  insert into cronty.channels (owner_id, name, scheme, hint, key_id, sealed, created_at)
+  select $1, $2, $3, $4, $5, $6, coalesce($7::timestamptz, statement_timestamp())
+  where (select count(*) from cronty.channels where owner_id = $1 and name <> $2) < $8
+  on conflict (owner_id, name) do update
+  set scheme = excluded.scheme, hint = excluded.hint, key_id = excluded.key_id, sealed = excluded.sealed,
+    created_at = excluded.created_at, removed_at = null
+  returning owner_id, name, scheme, hint, created_at
+), noted as (
+  insert into cronty.audit (at, owner_id, what, actor, client, before, after)
+  select s.created_at, s.owner_id, case when o.there then 'channel replaced' else 'channel added' end, $9::jsonb, $10::jsonb,
+    case when o.there then jsonb_build_object('name', s.name, 'scheme', o.scheme, 'hint', o.hint) end,
+    jsonb_build_object('name', s.name, 'scheme', s.scheme, 'hint', s.hint)
+  from saved s left join old o on true
+)
+select created_at, (select there from old) as replaced from saved

@@ -1,0 +1,81 @@
+"""`cronty audit`: whether the trail is whole, and the trail as lines of JSON."""
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable
+from typing import Annotated
+
+import typer
+
+from cronty.app import Cronty
+from cronty.cli.asking import answer_of
+from cronty.jobs.result import Err, Ok, Result
+from cronty.store.audit_store import AuditStore
+from cronty.timing import BadTrigger
+from cronty.timing.reading import read_moment
+
+app = typer.Typer(no_args_is_help=True, help="The trail of who did what: check it, export it.")
+
+Owner = Annotated[str | None, typer.Option(help="Whose trail. Left out: everybody's.")]
+
+
+@app.command()
+def verify(
+    owner: Owner = None,
+    head: Annotated[
+        str | None, typer.Option(help="A head you kept, as NUMBER:HASH; says whether it is still in the trail.")
+    ] = None,
+) -> None:
+    """Check every entry against its hash and the one before it; exit 1 and say where, if something was changed."""
+    if head is not None and owner is None:
+        raise typer.BadParameter("name the --owner whose head it is.", param_hint="--head")
+    found = _look(lambda trail: _verify(trail, owner, head))
+    for line in found[1]:
+        typer.echo(line)
+    for line in found[0]:
+        typer.echo(f"broken  {line}", err=True)
+    if found[0]:
+        raise typer.Exit(1)
+
+
+@app.command()
+def export(
+    owner: Owner = None,
+    since: Annotated[str | None, typer.Option(help="From this moment on, in ISO 8601.")] = None,
+) -> None:
+    """Write the trail to standard output, an entry a line."""
+    try:
+        start = None if since is None else read_moment(since, "UTC")
+    except BadTrigger as bad:
+        raise typer.BadParameter(f"{bad.message}. {bad.hint}", param_hint="--since") from None
+
+    async def write(trail: AuditStore) -> Result[None]:
+        async for line in trail.export(owner, start):
+            sys.stdout.buffer.write(line)
+        return Ok(None)
+
+    _look(write)
+    sys.stdout.flush()
+
+
+async def _verify(trail: AuditStore, owner: str | None, head: str | None) -> Result[tuple[list[str], list[str]]]:
+    """What is broken, and where the chains end."""
+    broken = [f"{one.owner}: {one.why}." for one in await trail.verify(owner)]
+    if head is not None:
+        number, _, kept = head.partition(":")
+        if not number.isdecimal() or len(number) > 18 or not kept:
+            return Err("bad_head", f"Invalid head: {head}", "Give it as verify printed it, NUMBER:HASH.")
+        if await trail.hash_of(owner or "", int(number)) != kept.lower():
+            broken.append(f"{owner}: entry {number} isn't the one you kept: the chain was made anew.")
+    heads = [
+        f"{'whole' if not broken else 'head'}  {one.owner}  {one.number}:{one.hash}" for one in await trail.heads(owner)
+    ]
+    return Ok((broken, heads or ["There are no entries."]))
+
+
+def _look[T](question: Callable[[AuditStore], Awaitable[Result[T]]]) -> T:
+    async def open_and_look() -> Result[T]:
+        async with Cronty(run_jobs=False) as cronty:
+            return await question(cronty.trail)
+
+    return answer_of(asyncio.run(open_and_look()))

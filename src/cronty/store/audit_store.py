@@ -1,0 +1,131 @@
+"""The trail: what the stores note in it, reading it, and finding out whether somebody changed it afterwards.
+
+Every entry is written in the transaction of the act itself. The database numbers it, takes out what a trail must not
+keep and links it to the entry before it (migration 0010), whoever inserts it and by whatever statement.
+"""
+
+from collections.abc import AsyncGenerator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import cast
+
+import orjson
+
+from cronty.jobs.caller import who_acts
+from cronty.jobs.job import Job
+from cronty.store.database import Connection, Database, Row, query
+from cronty.timing import to_json
+
+
+def who(owner: str) -> tuple[str, str]:
+    """Who acts on what is `owner`'s, and through what, as statements take them."""
+    acting = who_acts()
+    return _json(acting.actor(owner)), _json(acting.via)
+
+
+async def note(
+    connection: Connection,
+    now: datetime | None,
+    owner: tuple[str, int],
+    what: str,
+    job_id: int,
+    before: Mapping[str, object] | None,
+    after: Mapping[str, object] | None,
+) -> None:
+    """An entry about a job of `owner` (name and number); the last statement of its transaction."""
+    texts = [_json(side) if side else None for side in (before, after)]
+    await connection.execute(query("note"), now, owner[1], job_id, what, *who(owner[0]), *texts)
+
+
+def changes(before: Job, after: Job) -> tuple[dict[str, object], dict[str, object]]:
+    """What of a job is another now: as it was, as it is."""
+    old, new = _shown(before), _shown(after)
+    other = [name for name in old if old[name] != new[name]]
+    return {name: old[name] for name in other}, {name: new[name] for name in other}
+
+
+def _shown(job: Job) -> dict[str, object]:
+    """What the trail says of a job; the database keeps only a hash of its arguments."""
+    return {
+        "name": job.name,
+        "task": job.action.task,
+        "arguments": {"args": list(job.action.args), "kwargs": dict(job.action.kwargs)},
+        "trigger": to_json(job.trigger),
+        "zone": job.zone,
+        "policy": orjson.loads(job.policy.dump()),
+        "tags": list(job.tags),
+        "max_runs": job.max_runs,
+        "ends_at": job.ends_at,
+        "state": job.state,
+        "reason": job.reason,
+        "next_slot": job.next_slot,
+        "held_slot": job.held_slot,
+    }
+
+
+def _json(value: object) -> str:
+    return orjson.dumps(value).decode()
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """Where an owner's chain ends. Kept elsewhere, it proves later that nothing up to it was rewritten."""
+
+    owner: str
+    number: int
+    hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """A place at which an owner's chain doesn't hold."""
+
+    owner: str
+    number: int
+    why: str
+
+
+class AuditStore:
+    """Reads the trail of one owner, or of all."""
+
+    def __init__(self, database: Database) -> None:
+        self._all = database.for_the_operator()
+
+    async def heads(self, owner: str | None = None) -> list[Head]:
+        """Where each chain ends, as the database says."""
+        return [Head(**dict(row)) for row in await self._all.fetch("audit_heads", owner)]
+
+    async def verify(self, owner: str | None = None) -> list[Broken]:
+        """Every place at which a chain doesn't hold, in order; none if nothing was tampered with."""
+        return [_broken(row) for row in await self._all.fetch("verify_audit", owner)]
+
+    async def hash_of(self, owner: str, number: int) -> str | None:
+        """The hash of one entry, to be compared with one that was kept elsewhere."""
+        return cast("str | None", await self._all.value("audit_hash", owner, number))
+
+    async def export(self, owner: str | None = None, since: datetime | None = None) -> AsyncGenerator[bytes]:
+        """Entries as lines of JSON, an owner after the other, in the order of their chains; however many there are."""
+        async with self._all.transaction() as connection:
+            async for row in connection.cursor(query("export_audit"), owner, since, prefetch=500):
+                yield orjson.dumps(_line(row), option=orjson.OPT_APPEND_NEWLINE)
+
+
+def _line(row: Row) -> dict[str, object]:
+    raw = ("actor", "client", "before", "after")
+    return {name: orjson.Fragment(value) if name in raw and value else value for name, value in row.items()}
+
+
+def _broken(row: Row) -> Broken:
+    number, last, kind = row["number"], row["last"], row["kind"]
+    named = f"{number}" if number == last else f"{number} to {last}"
+    some = "entry" if number == last else "entries"
+    said = f"entry {number} ({row['what']}, {row['at']:%Y-%m-%d %H:%M:%S} UTC)" if row["what"] else f"{some} {named}"
+    why = {
+        "changed": f"{said} was changed: it no longer has its hash",
+        "missing": f"{some} {named} {'is' if number == last else 'are'} missing",
+        "unlinked": f"{said} doesn't follow the entry before it: that one was rewritten",
+        "cut off": f"{some} {named} {'is' if number == last else 'are'} missing: the end was cut off",
+        "added": f"{said} is beyond the head: it was added by other means than an act",
+        "another head": f"{said} isn't the one the chain ended with: it was rewritten",
+    }
+    return Broken(row["owner"], number, why[kind])

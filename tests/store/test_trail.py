@@ -1,0 +1,297 @@
+"""The trail: one entry for every act, with whoever did it; and whoever changes it afterwards is found out."""
+
+import asyncio
+import json
+from contextlib import suppress
+from datetime import timedelta
+from typing import Any
+
+import asyncpg
+import orjson
+import pytest
+
+from cronty.jobs.action import Action
+from cronty.jobs.caller import Caller, acting
+from cronty.jobs.result import Ok
+from cronty.scheduler import JobChanges, Scheduler
+from cronty.scheduler.identity import Identity
+from cronty.scheduler.runs import Runs
+from cronty.store.audit_store import AuditStore
+from cronty.store.channel_store import ChannelStore
+from cronty.store.database import Database
+from cronty.store.key_store import KeyStore
+from cronty.store.run_store import RunStore
+from cronty.store.sealing import Sealer, new_key
+from tests.conftest import START, HandClock, Hands, add
+
+CANARY = "Canary7Secret"
+
+pytestmark = pytest.mark.usefixtures("hands")  # a worker publishes what may be scheduled
+
+
+@pytest.fixture
+def trail(database: Database) -> AuditStore:
+    return AuditStore(database)
+
+
+async def entries(trail: AuditStore, owner: str | None = "ann") -> list[dict[str, Any]]:
+    return [orjson.loads(line) async for line in trail.export(owner)]
+
+
+async def said(trail: AuditStore, owner: str | None = None) -> list[str]:
+    return [broken.why for broken in await trail.verify(owner)]
+
+
+async def test_every_act_on_a_job_leaves_one_entry_with_what_changed(
+    door: Scheduler, database: Database, trail: AuditStore, hands: Hands, clock: HandClock
+) -> None:
+    job = await add(door, args=(CANARY,))
+    await door.edit("ann", job.id, JobChanges(name="another name", action=Action("note", ("x",))))
+    await door.pause("ann", job.id)
+    await door.pause("ann", job.id)  # changes nothing, leaves nothing
+    await door.resume("ann", job.id)
+    await door.run_now("ann", job.id)
+    await door.cancel("ann", job.id)
+    await door.delete("ann", job.id)
+    await door.delete("ann", job.id)  # isn't there any more
+    failing = await add(door, "once", {"run_at": START + timedelta(minutes=1)}, task="fail")
+    clock.advance(minutes=1)
+    await hands.all()
+    failed = await Runs(RunStore(database), door).failed("ann")
+    assert isinstance(failed, Ok)
+    await Runs(RunStore(database), door).redrive("ann", [run.run.run_id for run in failed.value])
+    found = await entries(trail)
+    assert [(entry["what"], entry["job_id"]) for entry in found] == [
+        ("created", job.id), ("edited", job.id), ("paused", job.id), ("resumed", job.id), ("run asked for", job.id),
+        ("cancelled", job.id), ("deleted", job.id), ("created", failing.id), ("redriven", failing.id),
+    ]  # fmt: skip
+    edited = found[1]
+    assert (edited["before"].keys(), edited["after"]["name"]) == ({"name", "arguments"}, "another name")
+    assert edited["before"]["arguments"] == found[0]["after"]["arguments"]
+    assert edited["after"]["arguments"].startswith("sha256:"), "arguments may hold a secret, and the trail is for ever"
+    assert CANARY not in json.dumps(found)
+    assert (found[2]["before"]["state"], found[2]["after"]["state"]) == ("active", "paused")
+    assert [entry["number"] for entry in found] == list(range(1, 10))
+    assert await said(trail) == []
+
+
+async def test_an_entry_names_who_acted_and_through_what(door: Scheduler, trail: AuditStore) -> None:
+    await add(door)
+    via = {"surface": "mcp", "tool": "schedule_job", "client": {"name": "claude-code", "version": "2.1"}}
+    with acting(Caller("ann", frozenset({"schedule"}), "claude", 7), via):
+        await add(door)
+    await add(door)
+    found = await entries(trail)
+    assert [entry["actor"] for entry in found] == [
+        {"owner": "ann"}, {"owner": "ann", "agent": "claude", "key_id": 7}, {"owner": "ann"}
+    ]  # fmt: skip
+    assert [entry["client"] for entry in found] == [{"surface": "python"}, via, {"surface": "python"}]
+
+
+async def test_keys_and_channels_leave_entries_without_their_secrets(
+    database: Database, trail: AuditStore, sql: asyncpg.Connection
+) -> None:
+    identity = Identity(KeyStore(database), "https://cronty.example.com/mcp")
+    made = await identity.add_key("ann", "laptop", ["read"], agent="claude")
+    assert isinstance(made, Ok)
+    channels = ChannelStore(database, Sealer.read(new_key()))
+    for password in (CANARY, CANARY * 2):
+        assert await channels.save("ann", "mail", f"mailtos://ann:{password}@example.com", "mailtos", "mail to a…")
+    assert await channels.remove("ann", "mail")
+    assert isinstance(await identity.revoke("ann", made.value.id), Ok)
+    found = await entries(trail)
+    assert [entry["what"] for entry in found] == [
+        "key added", "channel added", "channel replaced", "channel removed", "key revoked"
+    ]  # fmt: skip
+    assert found[0]["after"] == {"key_id": made.value.id, "name": "laptop", "scopes": ["read"], "agent": "claude"}
+    assert found[4]["before"] == {"key_id": made.value.id, "name": "laptop"}
+    assert found[2]["before"] == found[1]["after"] == found[3]["before"]
+    everything = str(await sql.fetch("select * from cronty.audit"))
+    assert CANARY not in everything
+    assert made.value.text.rsplit("_", 1)[-1] not in everything
+
+
+async def test_what_nobody_asked_for_is_noted_without_an_actor(
+    door: Scheduler, database: Database, trail: AuditStore, sql: asyncpg.Connection
+) -> None:
+    identity = Identity(KeyStore(database), "https://cronty.example.com/mcp")
+    made = await identity.add_key("ann", "laptop")
+    assert isinstance(made, Ok)
+    job = await add(door)
+    await sql.execute("update cronty.jobs set key_id = $1", made.value.id)
+    await identity.revoke("ann", made.value.id)
+    last = (await entries(trail))[-1]
+    assert (last["what"], last["job_id"], last["actor"]) == ("paused", job.id, None)
+    assert last["after"]["reason"] == 'the key "laptop" it was made with is no longer good'
+
+
+async def test_an_act_that_fails_leaves_nothing(door: Scheduler, database: Database, trail: AuditStore) -> None:
+    await add(door, idempotency_key="once")
+    await add(door, idempotency_key="once")
+    with suppress(RuntimeError):
+        async with database.for_the_operator().transaction() as connection:
+            await connection.execute("insert into cronty.audit (at, owner_id, what) values (now(), 1, 'a lie')")
+            raise RuntimeError("changed my mind")
+    assert [entry["what"] for entry in await entries(trail)] == ["created"]
+    assert await said(trail) == []
+
+
+async def test_many_at_once_make_one_chain_for_each_owner(door: Scheduler, trail: AuditStore) -> None:
+    await asyncio.gather(*(add(door, owner=owner) for owner in ("ann", "bob", "cay") * 30))
+    assert [(head.owner, head.number) for head in await trail.heads()] == [("ann", 30), ("bob", 30), ("cay", 30)]
+    for owner in ("ann", "bob", "cay"):
+        found = await entries(trail, owner)
+        assert [entry["number"] for entry in found] == list(range(1, 31))
+        assert [entry["previous"] for entry in found[1:]] == [entry["hash"] for entry in found[:-1]]
+    assert await said(trail) == []
+
+
+@pytest.mark.parametrize(
+    "statement", ["update cronty.audit set what = 'x'", "delete from cronty.audit", "truncate cronty.audit"]
+)
+async def test_the_trail_is_only_added_to(door: Scheduler, sql: asyncpg.Connection, statement: str) -> None:
+    await add(door)
+    with pytest.raises(asyncpg.InsufficientPrivilegeError, match="only ever added to"):
+        await sql.execute(statement)
+
+
+TAMPERED = {
+    "an entry changed": (
+        "update cronty.audit set what = 'nothing' where owner_id = 1 and number = 3",
+        ["entry 3 (nothing, 2027-03-01 08:00:00 UTC) was changed: it no longer has its hash"],
+    ),
+    "its actor changed": (
+        """update cronty.audit set actor = '{"owner": "eve"}' where owner_id = 1 and number = 3""",
+        ["entry 3 (created, 2027-03-01 08:00:00 UTC) was changed: it no longer has its hash"],
+    ),
+    "its time changed": (
+        "update cronty.audit set at = at + interval '1 microsecond' where owner_id = 1 and number = 3",
+        ["entry 3 (created, 2027-03-01 08:00:00 UTC) was changed: it no longer has its hash"],
+    ),
+    "an entry changed, with its hash": (
+        """update cronty.audit set what = 'nothing' where owner_id = 1 and number = 3;
+        update cronty.audit a set hash = cronty.audit_hash(a) where owner_id = 1 and number = 3""",
+        [
+            "entry 4 (created, 2027-03-01 08:00:00 UTC) doesn't follow the entry before it: that one was rewritten",
+        ],
+    ),
+    "the last one changed, with its hash": (
+        """update cronty.audit set what = 'nothing' where owner_id = 1 and number = 6;
+        update cronty.audit a set hash = cronty.audit_hash(a) where owner_id = 1 and number = 6""",
+        ["entry 6 (nothing, 2027-03-01 08:00:00 UTC) isn't the one the chain ended with: it was rewritten"],
+    ),
+    "an entry deleted": ("delete from cronty.audit where owner_id = 1 and number = 3", ["entry 3 is missing"]),
+    "entries deleted": (
+        "delete from cronty.audit where owner_id = 1 and number in (1, 3, 4)",
+        ["entry 1 is missing", "entries 3 to 4 are missing"],
+    ),
+    "an entry deleted and the gap closed": (
+        """delete from cronty.audit where owner_id = 1 and number = 3;
+        update cronty.audit set number = number - 1 where owner_id = 1 and number = 4;
+        update cronty.audit set number = number - 1 where owner_id = 1 and number = 5;
+        update cronty.audit set number = number - 1 where owner_id = 1 and number = 6;
+        update cronty.audit_heads set number = 5 where owner_id = 1""",
+        [f"entry {n} (created, 2027-03-01 08:00:00 UTC) was changed: it no longer has its hash" for n in (3, 4, 5)],
+    ),
+    "an entry inserted": (
+        """update cronty.audit set number = 7 where owner_id = 1 and number = 6;
+        insert into cronty.audit (at, owner_id, what, number, previous, hash)
+        select at, owner_id, 'a lie', 6, previous, hash from cronty.audit where owner_id = 1 and number = 5""",
+        [
+            "entry 6 (a lie, 2027-03-01 08:00:00 UTC) was changed: it no longer has its hash",
+            "entry 7 (created, 2027-03-01 08:00:00 UTC) is beyond the head: it was added by other means than an act",
+            "entry 7 (created, 2027-03-01 08:00:00 UTC) was changed: it no longer has its hash",
+        ],
+    ),
+    "an entry appended, with its hash": (
+        """insert into cronty.audit (at, owner_id, what, number, previous, hash)
+        select at, owner_id, 'a lie', 7, hash, '' from cronty.audit where owner_id = 1 and number = 6;
+        update cronty.audit a set hash = cronty.audit_hash(a) where owner_id = 1 and number = 7""",
+        ["entry 7 (a lie, 2027-03-01 08:00:00 UTC) is beyond the head: it was added by other means than an act"],
+    ),
+    "two entries in each other's place": (
+        """update cronty.audit set number = 99 where owner_id = 1 and number = 3;
+        update cronty.audit set number = 3 where owner_id = 1 and number = 4;
+        update cronty.audit set number = 4 where owner_id = 1 and number = 99""",
+        [
+            "entry 3 (created, 2027-03-01 08:00:00 UTC) was changed: it no longer has its hash",
+            "entry 4 (created, 2027-03-01 08:00:00 UTC) was changed: it no longer has its hash",
+            "entry 5 (created, 2027-03-01 08:00:00 UTC) doesn't follow the entry before it: that one was rewritten",
+        ],
+    ),
+    "the end cut off": (
+        "delete from cronty.audit where owner_id = 1 and number > 4",
+        ["entries 5 to 6 are missing: the end was cut off"],
+    ),
+    "everything gone": (
+        "delete from cronty.audit where owner_id = 1",
+        ["entries 1 to 6 are missing: the end was cut off"],
+    ),
+    "given to another owner": (
+        "update cronty.audit set owner_id = 2, number = 7 where owner_id = 1 and number = 6",
+        [
+            "entry 6 is missing: the end was cut off",
+            "entry 7 (created, 2027-03-01 08:00:00 UTC) is beyond the head: it was added by other means than an act",
+            "entry 7 (created, 2027-03-01 08:00:00 UTC) was changed: it no longer has its hash",
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("how", TAMPERED)
+async def test_tampering_is_found_and_named(
+    how: str, door: Scheduler, trail: AuditStore, sql: asyncpg.Connection
+) -> None:
+    for owner in ("ann", "bob"):
+        for _ in range(6):
+            await add(door, owner=owner)
+    assert await said(trail) == []
+    statement, expected = TAMPERED[how]
+    await sql.execute("set session_replication_role = replica")  # a superuser who knows what is in his way
+    await sql.execute(statement)
+    assert await said(trail) == expected
+    assert await said(trail, "bob") == ([] if how != "given to another owner" else expected[1:])
+
+
+async def test_what_was_cut_off_stays_found_when_the_chain_goes_on(
+    door: Scheduler, trail: AuditStore, sql: asyncpg.Connection
+) -> None:
+    for _ in range(3):
+        await add(door)
+    await sql.execute("set session_replication_role = replica")
+    await sql.execute("delete from cronty.audit where number = 3")
+    await add(door)
+    assert await said(trail) == ["entry 3 is missing"]
+
+
+async def test_a_chain_made_anew_is_found_by_whoever_kept_a_head(
+    door: Scheduler, trail: AuditStore, sql: asyncpg.Connection
+) -> None:
+    for _ in range(3):
+        await add(door)
+    [kept] = await trail.heads("ann")
+    assert await trail.hash_of("ann", kept.number) == kept.hash
+    await sql.execute("alter table cronty.audit disable trigger only_grows")
+    await sql.execute("create temp table old as select at, owner_id, job_id, actor, client, after from cronty.audit")
+    await sql.execute("delete from cronty.audit; delete from cronty.audit_heads")
+    await sql.execute(
+        "insert into cronty.audit (at, owner_id, job_id, what, actor, client, after)"
+        " select at, owner_id, job_id, 'forged', actor, client, after from old"
+    )
+    await sql.execute("alter table cronty.audit enable trigger only_grows")
+    assert await said(trail) == [], "a chain alone can't tell"
+    assert await trail.hash_of("ann", kept.number) != kept.hash
+
+
+async def test_an_export_is_of_one_owner_and_from_a_moment_on(
+    door: Scheduler, trail: AuditStore, clock: HandClock
+) -> None:
+    await add(door)
+    await add(door, owner="bob")
+    clock.advance(hours=1)
+    await add(door)
+    assert [entry["owner"] for entry in await entries(trail, None)] == ["ann", "ann", "bob"]
+    assert [entry["number"] for entry in await entries(trail)] == [1, 2]
+    late = [orjson.loads(line) async for line in trail.export("ann", START + timedelta(minutes=1))]
+    assert [(entry["number"], entry["at"]) for entry in late] == [(2, "2027-03-01T09:00:00+00:00")]
+    assert [entry async for entry in trail.export("nobody")] == []
