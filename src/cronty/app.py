@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack
 from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple, Self, overload
+from typing import Any, Self, overload
 
 import orjson
 
@@ -29,8 +29,10 @@ from cronty.jobs.result import Err, Result
 from cronty.scheduler import JobChanges, JobRequest, Scheduler
 from cronty.scheduler.agenda import NOT_PENDING, Agenda
 from cronty.scheduler.channels import Channels
+from cronty.scheduler.doors import Doors
 from cronty.scheduler.identity import Identity, Provider
 from cronty.scheduler.inbox import Inbox
+from cronty.scheduler.overview import Overview
 from cronty.scheduler.runs import Runs
 from cronty.settings import Settings
 from cronty.store.audit_store import AuditStore
@@ -41,21 +43,11 @@ from cronty.store.job_store import Filter, JobStore
 from cronty.store.key_store import KeyStore
 from cronty.store.local import start_local_server
 from cronty.store.migrate import SchemaOutdated, migrate, pending_migrations
+from cronty.store.overview_store import OverviewStore
 from cronty.store.run_store import RunStore
 from cronty.store.sealing import Sealer, key_of_folder
 
 type Answer = dict[str, object]
-
-
-class Doors(NamedTuple):
-    """Everything a caller may ask, open over one database."""
-
-    scheduler: Scheduler
-    inbox: Inbox
-    runs: Runs
-    channels: Channels
-    identity: Identity
-    trail: AuditStore
 
 
 class Cronty:
@@ -237,6 +229,8 @@ class Cronty:
             Channels(ChannelStore(database, self._sealer()), self._courier),
             Identity(KeyStore(database), settings.public_url, secret, provider),
             AuditStore(database),
+            Overview(OverviewStore(database)),
+            self.push,
         )
 
     async def _fetch(self, url: str) -> bytes:
@@ -245,7 +239,8 @@ class Cronty:
         return answer.body
 
     @property
-    def _opened(self) -> Doors:
+    def doors(self) -> Doors:
+        """Everything a caller may ask, for any owner."""
         if self._doors is None:
             raise RuntimeError("Cronty isn't open; use `async with cronty:` or cronty.start() first.")
         return self._doors
@@ -253,32 +248,32 @@ class Cronty:
     @property
     def scheduler(self) -> Scheduler:
         """The door itself, for any owner."""
-        return self._opened.scheduler
+        return self.doors.scheduler
 
     @property
     def inbox(self) -> Inbox:
         """The prompts that have fired, for any owner."""
-        return self._opened.inbox
+        return self.doors.inbox
 
     @property
     def runs(self) -> Runs:
         """Single runs, for any owner: one in full, what failed, and trying that again."""
-        return self._opened.runs
+        return self.doors.runs
 
     @property
     def channels(self) -> Channels:
         """Where reminders go, for any owner."""
-        return self._opened.channels
+        return self.doors.channels
 
     @property
     def identity(self) -> Identity:
         """Who is calling: API keys and tokens."""
-        return self._opened.identity
+        return self.doors.identity
 
     @property
     def trail(self) -> AuditStore:
         """Who did what, for any owner: read, export, verify."""
-        return self._opened.trail
+        return self.doors.trail
 
     async def push(self, owner: str | None = None, /, **fields: Any) -> dict[str, object]:
         """Send a notification at once; the fields are those of the task `notify`."""

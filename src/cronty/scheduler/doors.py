@@ -1,0 +1,29 @@
+"""Everything a caller may ask, open over one database; what every surface works with."""
+
+from collections.abc import Awaitable
+from typing import Any, NamedTuple, Protocol
+
+from cronty.scheduler.channels import Channels
+from cronty.scheduler.door import Scheduler
+from cronty.scheduler.identity import Identity
+from cronty.scheduler.inbox import Inbox
+from cronty.scheduler.overview import Overview
+from cronty.scheduler.runs import Runs
+from cronty.store.audit_store import AuditStore
+
+
+class Push(Protocol):
+    """Sends a notification at once, to the owner's channel or to a topic; the fields are those of the task `notify`."""
+
+    def __call__(self, owner: str, /, **fields: Any) -> Awaitable[dict[str, object]]: ...
+
+
+class Doors(NamedTuple):
+    scheduler: Scheduler
+    inbox: Inbox
+    runs: Runs
+    channels: Channels
+    identity: Identity
+    trail: AuditStore
+    overview: Overview
+    push: Push
