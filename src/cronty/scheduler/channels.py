@@ -46,12 +46,13 @@ class Channels:
 
     async def remove(self, owner: str, name: str) -> Result[None]:
         """Forget the URL. Messages for the name fail from now on, until it is added again."""
-        return Ok(None) if await self._store.remove(owner, name) else _not_found(name)
+        gone = _NAME.fullmatch(name) is not None and await self._store.remove(owner, name)
+        return Ok(None) if gone else _not_found(name)
 
     async def test(self, owner: str, name: str) -> Result[dict[str, object]]:
         """Send a message there now."""
         try:
-            url = await self.url(owner, name)
+            url = await self.url(owner, name) if _NAME.fullmatch(name) else None
             if url is None:
                 return _not_found(name)
             return Ok(await self._courier.deliver(url, {"topic": name, "title": "Cronty", "message": TEST_MESSAGE}))
