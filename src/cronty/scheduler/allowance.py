@@ -115,7 +115,7 @@ class Allowance:
 
     # -- looking and setting ------------------------------------------------------------------------------------
 
-    async def show(self, owner: str) -> dict[str, object]:
+    async def show(self, owner: str) -> dict[str, dict[str, object]]:
         """The limits of an owner and what is used of them."""
         standing = await self._store.standing(owner)
         jobs, stored = await self._store.recount(owner)
