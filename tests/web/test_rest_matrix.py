@@ -177,7 +177,7 @@ async def test_ones_own_id_is_answered_otherwise(route: str, ann: Api, world: di
     way = MATRIX[route]
     if way.many == "receipts":
         await ann.post("/inbox/read", json={})
-    said = (way.bodies[0], "", {})
+    said: tuple[Any, str, Any] = (way.bodies[0], "", {})
     form = next(iter(way.forms.values()))
     missing = await ask(ann, route, way, form, MISSING, said)
     own = [await ask(ann, route, way, form, number, said) for number in theirs(world, "ann", way)]
