@@ -1,10 +1,14 @@
-"""REST in this process over the real database, with a key for each of several callers, and a clock in the hand."""
+"""REST in this process with its clock in the hand, and a server of its own; over the real database, with keys."""
 
-from collections.abc import AsyncGenerator, Callable
+import asyncio
+import os
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+import asyncpg
 import httpx2
 import pytest
 from starlette.applications import Starlette
@@ -14,11 +18,23 @@ from cronty.cli.serve import http_app
 from cronty.jobs.caller import SCOPES
 from cronty.jobs.result import Ok
 from cronty.mcp.server import GROUPS
+from cronty.store.migrate import migrate
 from cronty.store.sealing import new_key
 from tests.actions.servers import Plain, answer, plain
-from tests.conftest import HandClock, Hands, hands_of
+from tests.clients.serving import Served, serving
+from tests.conftest import HandClock, Hands, hands_of, with_database
 
 PLACE = "/api/v1"
+APP = '''
+from cronty import Cronty
+
+cronty = Cronty()
+
+@cronty.task
+def say(word: str) -> str:
+    """Say a word."""
+    return word
+'''
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,3 +130,39 @@ async def ann(keyed: Keyed) -> Api:
 @pytest.fixture
 async def bob(keyed: Keyed) -> Api:
     return await keyed("bob")
+
+
+# -- a server of its own, over the wire ----------------------------------------------------------------------------
+
+
+async def key_of(own_url: str, owner: str, *scopes: str) -> str:
+    async with Cronty(own_url, run_jobs=False) as cronty:
+        made = await cronty.identity.add_key(owner, "a key", scopes or SCOPES)
+    assert isinstance(made, Ok)
+    return made.value.text
+
+
+@pytest.fixture(scope="session")
+def own_url(server_url: str) -> Iterator[str]:
+    """A database that no other test empties."""
+    name = f"cronty_rest_{os.getpid()}"
+
+    async def prepare(*statements: str) -> None:
+        connection = await asyncpg.connect(server_url)
+        for statement in statements:
+            await connection.execute(statement)
+        await connection.close()
+
+    asyncio.run(prepare(f"drop database if exists {name}", f"create database {name}"))
+    url = with_database(server_url, name)
+    asyncio.run(migrate(url))
+    yield url
+    asyncio.run(prepare(f"drop database {name} with (force)"))
+
+
+@pytest.fixture(scope="session")
+def served(own_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    folder = tmp_path_factory.mktemp("app")
+    (folder / "words.py").write_text(APP)
+    with serving(Path(folder), "--auth", "--app", "words:cronty", database_url=own_url) as running:
+        yield running

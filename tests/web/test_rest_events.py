@@ -1,69 +1,16 @@
 """What happens to runs, as it happens: from a real `cronty serve --auth`, over the wire."""
 
 import asyncio
-import os
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
-import asyncpg
 import httpx2
 import orjson
-import pytest
 
-from cronty import Cronty
-from cronty.jobs.caller import SCOPES
-from cronty.jobs.result import Ok
-from cronty.store.migrate import migrate
 from cronty.web.rest.events import MOST_LISTENERS
-from tests.clients.serving import Served, serving
-from tests.conftest import with_database
-from tests.web.conftest import PLACE
-
-APP = '''
-from cronty import Cronty
-
-cronty = Cronty()
-
-@cronty.task
-def say(word: str) -> str:
-    """Say a word."""
-    return word
-'''
-
-
-@pytest.fixture(scope="module")
-def own_url(server_url: str) -> Iterator[str]:
-    """A database that no other test empties."""
-    name = f"cronty_rest_{os.getpid()}"
-
-    async def prepare(*statements: str) -> None:
-        connection = await asyncpg.connect(server_url)
-        for statement in statements:
-            await connection.execute(statement)
-        await connection.close()
-
-    asyncio.run(prepare(f"drop database if exists {name}", f"create database {name}"))
-    url = with_database(server_url, name)
-    asyncio.run(migrate(url))
-    yield url
-    asyncio.run(prepare(f"drop database {name} with (force)"))
-
-
-@pytest.fixture(scope="module")
-def served(own_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    folder = tmp_path_factory.mktemp("app")
-    (folder / "words.py").write_text(APP)
-    with serving(Path(folder), "--auth", "--app", "words:cronty", database_url=own_url) as running:
-        yield running
-
-
-async def key_of(own_url: str, owner: str, *scopes: str) -> str:
-    async with Cronty(own_url, run_jobs=False) as cronty:
-        made = await cronty.identity.add_key(owner, "a key", scopes or SCOPES)
-    assert isinstance(made, Ok)
-    return made.value.text
+from tests.clients.serving import Served
+from tests.web.conftest import PLACE, key_of
 
 
 @asynccontextmanager

@@ -83,7 +83,9 @@ def http_app(cronty: Cronty, groups: Sequence[Group], hosts: Sequence[str], *, a
     rest = extra("cronty.web.rest", "web")
     mounted = [Mount(rest.PLACE, rest.rest_app(lambda: cronty.doors, who)), Mount("/", mcp_app)]
     routes = [*health_routes(not_ready), *mounted]
-    return Starlette(routes=routes, lifespan=lifespan, middleware=[Middleware(Hosts, hosts)])
+    middleware = [Middleware(Hosts, hosts)]
+    # A path with a line break in it fits no route at all, and is to be answered like any other.
+    return Starlette(routes=routes, lifespan=lifespan, middleware=middleware, exception_handlers={404: rest.refused})
 
 
 async def _serve(cronty: Cronty, config: uvicorn.Config) -> None:

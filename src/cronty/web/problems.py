@@ -107,7 +107,7 @@ def _flaw(error: Mapping[str, Any], known: Sequence[str]) -> Flaw:
 def _unknown(name: str, known: Sequence[str]) -> str:
     near = get_close_matches(name[:80], known, 1, cutoff=0.7)
     meant = f" Did you mean {near[0]}?" if near else ""
-    return f"There is no such field.{meant} Known are: {', '.join(known)}."
+    return f"There is no such field.{meant} Known are: {', '.join(known) or 'none'}."
 
 
 def _kept(text: str) -> str:

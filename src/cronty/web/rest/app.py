@@ -42,13 +42,13 @@ def rest_app(doors: Callable[[], Doors], who: WhoCalls) -> FastAPI:
     app.state.doors, app.state.who, app.state.listeners = doors, who, events.Listeners()
     for room in (jobs, runs, events, clock, messages, owners):
         app.include_router(room.room.router)
-    app.add_exception_handler(HTTPException, _refused)
+    app.add_exception_handler(HTTPException, refused)
     app.openapi = lambda: described(app)
     add_page(app)
     return app
 
 
-async def _refused(request: Request, error: Exception) -> Response:
+async def refused(request: Request, error: Exception) -> Response:
     """What is refused before an operation is found, or while its body comes in."""
     assert isinstance(error, HTTPException)
     where = f"{request.method} {request.url.path}"[:200]

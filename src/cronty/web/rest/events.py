@@ -56,7 +56,7 @@ class Listeners:
                 del self._of[owner]
 
 
-@room.operation("GET", "/events", "read", EXAMPLE, 429)
+@room.operation("GET", "/events", "read", EXAMPLE, 429, headers={"Last-Event-ID": "Where the stream begins."})
 async def events(
     ask: Asks,
     request: Request,
@@ -78,7 +78,8 @@ async def events(
     except BadTrigger as bad:
         return Err("bad_cursor", f"Invalid event id: {bad.message}", "Use the id of an event, or none.")
     stream = _told(ask, request, listeners, start)
-    return StreamingResponse(stream, media_type="text/event-stream", headers={"x-accel-buffering": "no"})
+    headers = {"last-event-id": start.isoformat(), "x-accel-buffering": "no"}
+    return StreamingResponse(stream, media_type="text/event-stream", headers=headers)
 
 
 async def _start(ask: Asking, said: str | None) -> datetime:
@@ -91,7 +92,7 @@ async def _start(ask: Asking, said: str | None) -> datetime:
 async def _told(ask: Asking, request: Request, listeners: Listeners, after: datetime) -> AsyncGenerator[str]:
     """Until the client leaves, or its token is no longer good."""
     with listeners.one(ask.owner):
-        yield "retry: 2000\n: listening\n\n"
+        yield f"id: {after.isoformat()}\nretry: 2000\n: listening\n\n"
         quiet = 0
         while True:
             try:

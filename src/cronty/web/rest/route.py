@@ -75,12 +75,12 @@ class Guarded(APIRoute):
         inner = super().get_route_handler()
         said = (self.openapi_extra or {})["x-scope"]
         scope: Scope | None = None if said == ANY else said
-        known = _names(self)
+        known, queried = _names(self), _queried(self)
         via = f"{min(self.methods or ())} {self.path}"
 
         async def handle(request: Request) -> Response:
             try:
-                response = await _admitted(request, scope, via, inner)
+                response = await _admitted(request, scope, via, lambda asked: _fitting(asked, queried, inner))
             except RequestValidationError as wrong:
                 response = bad_request(wrong.errors(), known)
             except StoreUnavailable:
@@ -100,11 +100,27 @@ class Guarded(APIRoute):
 
 
 def _names(route: APIRoute) -> list[str]:
-    """The fields that a route takes, by the names callers have for them."""
-    taken = [route.body_field, *route.dependant.query_params]
-    models = [one.field_info.annotation for one in taken if one is not None]
-    fields = [one.model_fields for one in models if isinstance(one, type) and issubclass(one, BaseModel)]
-    return [field.alias or name for model in fields for name, field in model.items()]
+    """The fields that a route takes in its body."""
+    model = None if route.body_field is None else route.body_field.field_info.annotation
+    return list(model.model_fields) if isinstance(model, type) and issubclass(model, BaseModel) else []
+
+
+def _queried(route: APIRoute) -> list[str]:
+    """What may stand in the query."""
+    params = route.dependant.query_params
+    models = [one.field_info.annotation for one in params]
+    if len(params) == 1 and isinstance(models[0], type) and issubclass(models[0], BaseModel):
+        return [field.alias or name for name, field in models[0].model_fields.items()]
+    return [param.alias for param in params]
+
+
+async def _fitting(request: Request, queried: list[str], inner: Callable[[Request], Awaitable[Response]]) -> Response:
+    """A mistyped name in the query would do nothing, so it is refused."""
+    unknown = [name for name in request.query_params if name not in queried]
+    if unknown:
+        errors = [{"type": "extra_forbidden", "loc": ("query", name), "msg": ""} for name in unknown]
+        return bad_request(errors, queried)
+    return await inner(request)
 
 
 async def _admitted(
@@ -188,6 +204,7 @@ class Room:
                     return result
                 return problem(result) if isinstance(result, Err) else reply(result.value, status)
 
+            named = (404,) if "{" in path else ()  # what is in a path may fit none
             needs = "any token" if scope is None else f"the scope `{scope}`: {MEANINGS[scope]}"
             self.router.add_api_route(
                 path,
@@ -196,7 +213,7 @@ class Room:
                 status_code=status,
                 response_model=None,
                 response_class=Response,
-                responses=responses_of(status, shape, errors, headers or {}),
+                responses=responses_of(status, shape, (*errors, *named), headers or {}),
                 summary=function.__name__.replace("_", " ").capitalize(),
                 description=f"{' '.join((function.__doc__ or '').split())}\n\nNeeds {needs}.",
                 operation_id=function.__name__,
