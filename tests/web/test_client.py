@@ -5,11 +5,13 @@ import subprocess
 import sys
 from collections.abc import AsyncGenerator, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from threading import Thread
 from typing import Any, ClassVar, get_type_hints, is_typeddict
 
 import pytest
 
+from cronty import client as exported
 from cronty.client import AsyncClient, Client, CrontyError, shapes
 from cronty.client.client import Operation, Operations
 from cronty.web.rest.app import described
@@ -35,6 +37,13 @@ def test_it_has_every_operation_by_its_name() -> None:
     assert hasattr(AsyncClient, "events")
 
 
+def test_its_page_names_every_operation_and_every_export() -> None:
+    page = (Path(__file__).parents[2] / "docs/reference/client.md").read_text(encoding="utf-8")
+    own = [name for name, member in vars(Operations).items() if isinstance(member, Operation)]
+    missing = [name for name in (*own, *exported.__all__, "jobs", "runs", "trail", "events") if f"`{name}" not in page]
+    assert missing == []
+
+
 def test_its_types_are_those_of_the_server() -> None:
     schemas = described(bare())["components"]["schemas"]
     checked = 0
@@ -49,8 +58,8 @@ def test_its_types_are_those_of_the_server() -> None:
 
 @pytest.fixture
 def anns(served: Served, own_url: str) -> Iterator[Client]:
-    with Client(served.url, asyncio.run(key_of(own_url, "client"))) as client:
-        yield client
+    with Client(served.url, asyncio.run(key_of(own_url, "client"))) as made:
+        yield made
 
 
 def test_a_program_schedules_looks_changes_and_ends(anns: Client) -> None:

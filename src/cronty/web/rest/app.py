@@ -17,7 +17,7 @@ from cronty.jobs.result import Err
 from cronty.scheduler.doors import Doors
 from cronty.web.problems import problem
 from cronty.web.rest import clock, events, jobs, messages, owners, runs, shapes, shapes_of_owners
-from cronty.web.rest.documented import Problem
+from cronty.web.rest.documented import Problem, add_examples
 from cronty.web.rest.pages import add_page
 from cronty.web.rest.route import LONGEST_BODY
 from cronty.web.who import WhoCalls
@@ -74,6 +74,7 @@ def described(app: FastAPI) -> dict[str, Any]:
         components = made.setdefault("components", {})
         components["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer", "description": "An API key."}}
         components["schemas"] = {**_shapes(), **components.get("schemas", {})}
+        add_examples(made["paths"], components["schemas"])
         app.openapi_schema = made
     return app.openapi_schema
 
