@@ -1,5 +1,6 @@
 """Everything else over REST: runs, time, inbox, channels, notifications, keys, limits, the trail."""
 
+import json
 from typing import Any
 
 import orjson
@@ -88,8 +89,10 @@ async def test_a_notification_is_sent_at_once(ann: Api, phone: Plain, cronty: Cr
     sent = await ann.post("/notifications", json={"message": "Green", "topic": "ann-phone", "priority": 4})
     assert (sent.status_code, sent.json()) == (200, {"topic": "ann-phone", "id": "abc"})
     assert orjson.loads(phone.received[0].body) == {"topic": "ann-phone", "message": "Green", "priority": 4}
-    wrong = await ann.post("/notifications", json={"message": "Green", "topic": "Ann Phone"})
-    assert (wrong.status_code, wrong.json()["code"]) == (422, "not_sent")
+    for topic in ("Ann Phone", "", "a\0", "a\ud800"):
+        body = orjson.dumps({"message": "Green", "topic": "?"}).replace(b'"?"', json.dumps(topic).encode())
+        wrong = await ann.post("/notifications", content=body, headers={"content-type": "application/json"})
+        assert (wrong.status_code, wrong.json()["code"]) == (422, "not_sent"), topic
     phone.answers = [answer(503)]
     away = await ann.post("/notifications", json={"message": "Green", "topic": "ann-phone"})
     assert (away.status_code, away.json()["code"]) == (422, "not_sent")

@@ -116,7 +116,9 @@ def _section(description: dict[str, Any], method: str, path: str, operation: dic
 
 
 def _meaning(schema: dict[str, Any]) -> str:
-    choices = schema.get("enum") or next((one["enum"] for one in schema.get("anyOf", []) if "enum" in one), [])
+    choices: list[str] = schema.get("enum") or next(
+        (one["enum"] for one in schema.get("anyOf", []) if "enum" in one), list[str]()
+    )
     said = schema.get("description", "")
     return f"{said} One of: {', '.join(choices)}.".strip() if choices else said
 

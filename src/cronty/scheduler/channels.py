@@ -52,7 +52,7 @@ class Channels:
     async def test(self, owner: str, name: str) -> Result[dict[str, object]]:
         """Send a message there now."""
         try:
-            url = await self.url(owner, name) if _NAME.fullmatch(name) else None
+            url = await self.url(owner, name)
             if url is None:
                 return _not_found(name)
             return Ok(await self._courier.deliver(url, {"topic": name, "title": "Cronty", "message": TEST_MESSAGE}))
@@ -75,7 +75,7 @@ class Channels:
 
     async def url(self, owner: str, name: str) -> str | None:
         """Where a message of this owner goes; None if the name never was a channel. For delivering, not for showing."""
-        return await _url(name, self._store.find(owner, name))
+        return await _url(name, self._store.find(owner, name)) if _NAME.fullmatch(name) else None
 
     async def url_of_job(self, job_id: int, name: str) -> str | None:
         """The same, for the owner of a job."""
