@@ -12,10 +12,11 @@ import typer
 import uvicorn
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
+from starlette.middleware import Middleware
 from starlette.routing import Mount
 
 from cronty.app import Cronty
-from cronty.cli.loading import load
+from cronty.cli.loading import extra, load
 from cronty.cli.stdin import make_stdin_end_when_told
 from cronty.jobs.caller import local_caller
 from cronty.mcp.auth import Verifier, auth_settings, current_caller
@@ -24,6 +25,8 @@ from cronty.mcp.server import GROUPS, Auth, CrontyServer
 from cronty.mcp.tool import Group
 from cronty.store.database import StoreUnavailable
 from cronty.web.health import health_routes
+from cronty.web.hosts import Hosts
+from cronty.web.who import anybody, by_token
 
 
 def speak(app: str | None, tools: str) -> None:
@@ -50,7 +53,7 @@ def serve(app: str | None, tools: str, host: str, port: int, names: Sequence[str
 
 
 def http_app(cronty: Cronty, groups: Sequence[Group], hosts: Sequence[str], *, auth: bool = False) -> Starlette:
-    """One ASGI application over an open Cronty: health, readiness and MCP.
+    """One ASGI application over an open Cronty: health, readiness, REST and MCP.
 
     Without `auth` everybody who can reach it is the owner of that Cronty.
     """
@@ -76,7 +79,13 @@ def http_app(cronty: Cronty, groups: Sequence[Group], hosts: Sequence[str], *, a
             return str(away)
         return None
 
-    return Starlette(routes=[*health_routes(not_ready), Mount("/", mcp_app)], lifespan=lifespan)
+    who = by_token(lambda: cronty.identity) if auth else anybody(cronty.owner)
+    rest = extra("cronty.web.rest", "web")
+    mounted = [Mount(rest.PLACE, rest.rest_app(lambda: cronty.doors, who)), Mount("/", mcp_app)]
+    routes = [*health_routes(not_ready), *mounted]
+    middleware = [Middleware(Hosts, hosts)]
+    # A path with a line break in it fits no route at all, and is to be answered like any other.
+    return Starlette(routes=routes, lifespan=lifespan, middleware=middleware, exception_handlers={404: rest.refused})
 
 
 async def _serve(cronty: Cronty, config: uvicorn.Config) -> None:
