@@ -23,7 +23,9 @@ from cronty.mcp.desk import Desk
 from cronty.mcp.server import GROUPS, Auth, CrontyServer
 from cronty.mcp.tool import Group
 from cronty.store.database import StoreUnavailable
+from cronty.web.dashboard import dashboard_routes
 from cronty.web.health import health_routes
+from cronty.web.who import anybody, by_token
 
 
 def speak(app: str | None, tools: str) -> None:
@@ -50,7 +52,7 @@ def serve(app: str | None, tools: str, host: str, port: int, names: Sequence[str
 
 
 def http_app(cronty: Cronty, groups: Sequence[Group], hosts: Sequence[str], *, auth: bool = False) -> Starlette:
-    """One ASGI application over an open Cronty: health, readiness and MCP.
+    """One ASGI application over an open Cronty: health, readiness, the dashboard and MCP.
 
     Without `auth` everybody who can reach it is the owner of that Cronty.
     """
@@ -76,7 +78,9 @@ def http_app(cronty: Cronty, groups: Sequence[Group], hosts: Sequence[str], *, a
             return str(away)
         return None
 
-    return Starlette(routes=[*health_routes(not_ready), Mount("/", mcp_app)], lifespan=lifespan)
+    who = by_token(lambda: cronty.identity) if auth else anybody(cronty.owner)
+    pages = dashboard_routes(lambda: cronty.doors, who, hosts)
+    return Starlette(routes=[*health_routes(not_ready), *pages, Mount("/", mcp_app)], lifespan=lifespan)
 
 
 async def _serve(cronty: Cronty, config: uvicorn.Config) -> None:
