@@ -12,10 +12,10 @@ import typer
 import uvicorn
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
-from starlette.routing import Mount
+from starlette.routing import BaseRoute, Mount
 
 from cronty.app import Cronty
-from cronty.cli.loading import load
+from cronty.cli.loading import extra, load
 from cronty.cli.stdin import make_stdin_end_when_told
 from cronty.jobs.caller import local_caller
 from cronty.mcp.auth import Verifier, auth_settings, current_caller
@@ -23,7 +23,6 @@ from cronty.mcp.desk import Desk
 from cronty.mcp.server import GROUPS, Auth, CrontyServer
 from cronty.mcp.tool import Group
 from cronty.store.database import StoreUnavailable
-from cronty.web.dashboard import dashboard_routes
 from cronty.web.health import health_routes
 from cronty.web.who import anybody, by_token
 
@@ -79,7 +78,7 @@ def http_app(cronty: Cronty, groups: Sequence[Group], hosts: Sequence[str], *, a
         return None
 
     who = by_token(lambda: cronty.identity) if auth else anybody(cronty.owner)
-    pages = dashboard_routes(lambda: cronty.doors, who, hosts)
+    pages: list[BaseRoute] = extra("cronty.web.dashboard", "web").dashboard_routes(lambda: cronty.doors, who, hosts)
     return Starlette(routes=[*health_routes(not_ready), *pages, Mount("/", mcp_app)], lifespan=lifespan)
 
 

@@ -102,5 +102,7 @@ async def _previewed(visit: Visit, when: str, zone_name: str) -> dict[str, objec
         visit.owner, "words", {"text": when.strip()[:500]}, zone_name.strip()[:100] or usual, PREVIEWED
     )
     if isinstance(found, Err):
-        return {"preview": None, "unread": found, "now": now}
+        # The hint of the door is for agents, who ask a person; here is the person.
+        unread = Err(found.code, found.message, "Type the one you mean.") if " may mean: " in found.message else found
+        return {"preview": None, "unread": unread, "now": now}
     return {"preview": found.value, "unread": None, "now": now}

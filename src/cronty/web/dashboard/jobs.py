@@ -11,7 +11,7 @@ from cronty.store.job_store import Filter
 from cronty.web.dashboard.saying import number
 from cronty.web.dashboard.visit import Refused, Visit
 
-LISTED = 30
+LISTED = 25
 MOST_TASKS = 50
 
 

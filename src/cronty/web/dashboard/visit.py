@@ -113,10 +113,12 @@ class Gate:
         if not known_host(request, self.hosts):
             return HTMLResponse("This server isn't known by that name.", 421)
         browser = request.cookies.get(BROWSER)
+        visit: Visit | None = None
         try:
-            visit = await self._visit(request, browser or new_browser(), public=public)
-            if isinstance(visit, Response):
-                return visit
+            known = await self._visit(request, browser or new_browser(), public=public)
+            if isinstance(known, Response):
+                return known
+            visit = known
             if request.method == "POST":
                 visit.form = await read_form(request)
                 if not from_our_pages(request, visit.form, browser, visit.session):
@@ -126,11 +128,11 @@ class Gate:
             with acting(visit.caller, VIA):
                 response = await handler(visit)
         except Refused as refused:
-            return page(request, "error.html", STATUS.get(refused.err.code, 422), None, err=refused.err)
+            return page(request, "error.html", STATUS.get(refused.err.code, 422), visit, err=refused.err)
         except StoreUnavailable:
-            return page(request, "error.html", 503, None, err=_AWAY)
+            return page(request, "error.html", 503, visit, err=_AWAY)
         except TooLarge:
-            return page(request, "error.html", 413, None, err=_LARGE)
+            return page(request, "error.html", 413, visit, err=_LARGE)
         if browser is None:
             set_cookie(request, response, BROWSER, visit.browser, days=365)
         return response
