@@ -110,13 +110,14 @@
   });
   document.addEventListener("click", click);
   document.addEventListener("change", change);
-  document.addEventListener("htmx:afterSwap", (event) => {
-    place(event.detail.elt.parentNode || document);
-    // Whoever has asked for more keeps what they got.
-    if (event.detail.requestConfig?.elt.closest(".more") || event.detail.requestConfig?.elt.name === "verdict") {
-      document.querySelector("[data-live]")?.firstElementChild?.setAttribute("data-more", "");
-    }
+  document.addEventListener("htmx:beforeRequest", (event) => {
+    const region = document.querySelector("[data-live]");
+    // Whoever has asked for more, or for a verdict, keeps what they get.
+    if (!region || !event.detail.elt.closest(".more, [name=verdict]")) return;
+    htmx.trigger(region, "htmx:abort");
+    region.firstElementChild?.setAttribute("data-more", "");
   });
+  document.addEventListener("htmx:afterSwap", (event) => place(event.detail.elt.parentNode || document));
   document.addEventListener("DOMContentLoaded", () => {
     place(document);
     listen();
