@@ -36,7 +36,7 @@ PAGES = {
     "settings": "/settings",
     "missing": "/jobs/99999",
 }
-SHOWN: dict[tuple[str, Look], str] = {("now", "light"): "now", ("job", "dark"): "job", ("jobs", "phone"): "phone"}
+SHOWN: dict[tuple[str, Look], str] = {("now", "light"): "now", ("job", "dark"): "job", ("now", "phone"): "phone"}
 """The pictures that the README shows."""
 
 

@@ -11,7 +11,7 @@ from cronty.web.dashboard.sparkline import draw_columns, draw_lag
 from cronty.web.dashboard.timeline import counted
 from cronty.web.dashboard.visit import Refused, Visit
 
-DEAD = 25
+DEAD = 15
 MOST_WORKERS = 100
 
 

@@ -59,9 +59,9 @@ def draw_year(days: Sequence[Day]) -> Heatmap:
 
 def _kind(verdicts: Mapping[Verdict, int], most: int) -> str:
     """The worst that happened decides; among good days, how much there was."""
-    if any(verdicts.get(one) for one in BAD):
-        return "bad"
-    good = sum(verdicts.get(one, 0) for one in GOOD)
+    bad, good = (sum(verdicts.get(one, 0) for one in kind) for kind in (BAD, GOOD))
+    if bad:
+        return "some" if good > bad else "bad"
     if verdicts.get("missed"):
         return "missed"
     if not good:
