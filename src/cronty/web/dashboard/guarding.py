@@ -89,7 +89,8 @@ def new_browser() -> str:
 def set_cookie(request: Request, response: Response, name: str, value: str, *, days: int | None = None) -> None:
     """One that scripts can't read and other sites can't send."""
     age = None if days is None else days * 86400
-    secure = request.url.scheme == "https"
+    # A proxy may speak TLS for us; the browser says so by the origin of its form.
+    secure = request.url.scheme == "https" or request.headers.get("origin", "").startswith("https://")
     response.set_cookie(name, value, max_age=age, path="/", secure=secure, httponly=True, samesite="strict")
 
 

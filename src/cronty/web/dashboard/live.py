@@ -23,27 +23,26 @@ LONGEST: Final = 900.0
 
 def live(who: WhoCalls) -> Handler:
     async def show_live(visit: Visit) -> Response:
-        return StreamingResponse(_events(visit, who), media_type="text/event-stream")
+        return StreamingResponse(_events(visit, who, await _start(visit)), media_type="text/event-stream")
 
     return show_live
 
 
-async def _events(visit: Visit, who: WhoCalls) -> AsyncGenerator[bytes]:
+async def _events(visit: Visit, who: WhoCalls, after: datetime) -> AsyncGenerator[bytes]:
     """Nothing is asked of the database unless somebody listens, and nobody listens with a key that was revoked."""
     started = asked = monotonic()
-    after = await _start(visit)
     yield b"retry: 2000\n\n"
     while monotonic() - started < LONGEST:
         await asyncio.sleep(EVERY)
-        if monotonic() - asked > ASK_WHO_EVERY:
-            asked = monotonic()
-            if visit.auth and isinstance(await who(visit.session), Err):
-                return
-            yield b": here\n\n"
         try:
+            if visit.auth and monotonic() - asked > ASK_WHO_EVERY and isinstance(await who(visit.session), Err):
+                return
             events = await visit.doors.overview.events(visit.owner, after)
         except StoreUnavailable:
             continue
+        if monotonic() - asked > ASK_WHO_EVERY:
+            asked = monotonic()
+            yield b": here\n\n"
         if events:
             after = events[-1].at
             yield _said(events)
