@@ -32,6 +32,11 @@ photograph:
 reference:
     python -m tests.house.tools_page
 
+# Take the pictures of the dashboard anew, those of the README among them. Needs Chromium.
+pictures:
+    CRONTY_PICTURES=build/pictures pytest -q tests/web/test_browser.py -k pictures
+    cp build/pictures/now.png build/pictures/job.png build/pictures/phone.png docs/pictures/
+
 # Lock the dependencies by hash; `just lock --upgrade` takes newer versions. Needs uv on the PATH.
 lock *args:
     {{ compile }} {{ args }} -o requirements/runtime.txt pyproject.toml

@@ -202,3 +202,29 @@ def test_a_receipt_says_which_run_and_which_reading() -> None:
     assert read_receipt(receipt(7, START, 3).split("#")[0]) == (7, START, None)
     for odd in ("", "run_7", "run_x_1#1", "job_7_1", "run_99999999999999999999_1", "run_1_1#"):
         assert read_receipt(odd) is None
+
+
+async def test_looking_into_the_inbox_takes_nothing(
+    door: Scheduler, inbox: Inbox, hands: Hands, clock: HandClock
+) -> None:
+    first = await remind(door, "Stand up", max_runs=1)
+    second = await remind(door, "Sit down", max_runs=1)
+    await remind(door, "Bob's", owner="bob", max_runs=1)
+    clock.advance(minutes=1, seconds=5)
+    await hands.all()
+    for _ in range(2):
+        seen = await inbox.peek("ann")
+        assert isinstance(seen, Ok)
+        assert [(item.prompt, item.attempt) for item in seen.value] == [("Stand up", 0), ("Sit down", 0)]
+        assert all(item.deadline <= clock() for item in seen.value)
+    page = await inbox.peek("ann", limit=1)
+    assert isinstance(page, Ok)
+    rest = await inbox.peek("ann", after=page.value[0].run_id)
+    assert isinstance(rest, Ok)
+    assert [page.value[0].facts.job_id, *(item.facts.job_id for item in rest.value)] == [first.id, second.id]
+    held = await read(inbox)
+    seen = await inbox.peek("ann")
+    assert isinstance(seen, Ok)
+    assert [(item.receipt, item.deadline) for item in seen.value] == [(item.receipt, item.deadline) for item in held]
+    assert isinstance(await inbox.peek("ann", limit=0), Err)
+    assert isinstance(await inbox.peek("ann", after="nonsense"), Err)

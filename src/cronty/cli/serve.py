@@ -13,7 +13,7 @@ import uvicorn
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
-from starlette.routing import Mount
+from starlette.routing import BaseRoute, Mount
 
 from cronty.app import Cronty
 from cronty.cli.loading import extra, load
@@ -53,7 +53,7 @@ def serve(app: str | None, tools: str, host: str, port: int, names: Sequence[str
 
 
 def http_app(cronty: Cronty, groups: Sequence[Group], hosts: Sequence[str], *, auth: bool = False) -> Starlette:
-    """One ASGI application over an open Cronty: health, readiness, REST and MCP.
+    """One ASGI application over an open Cronty: health, readiness, REST, the dashboard and MCP.
 
     Without `auth` everybody who can reach it is the owner of that Cronty.
     """
@@ -81,8 +81,12 @@ def http_app(cronty: Cronty, groups: Sequence[Group], hosts: Sequence[str], *, a
 
     who = by_token(lambda: cronty.identity) if auth else anybody(cronty.owner)
     rest = extra("cronty.web.rest", "web")
-    mounted = [Mount(rest.PLACE, rest.rest_app(lambda: cronty.doors, who)), Mount("/", mcp_app)]
-    routes = [*health_routes(not_ready), *mounted]
+    routes: list[BaseRoute] = [
+        *health_routes(not_ready),
+        Mount(rest.PLACE, rest.rest_app(lambda: cronty.doors, who)),
+        *extra("cronty.web.dashboard", "web").dashboard_routes(lambda: cronty.doors, who, hosts),
+        Mount("/", mcp_app),
+    ]
     middleware = [Middleware(Hosts, hosts)]
     # A path with a line break in it fits no route at all, and is to be answered like any other.
     return Starlette(routes=routes, lifespan=lifespan, middleware=middleware, exception_handlers={404: rest.refused})

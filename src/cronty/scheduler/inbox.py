@@ -51,6 +51,22 @@ class Inbox:
                 return Ok([_item(row) for row in rows])
             await asyncio.sleep(min(_LOOK_AGAIN, rest))
 
+    async def peek(self, owner: str, limit: int = 20, after: str | None = None) -> Result[list[Envelope]]:
+        """What waits, oldest first, for somebody who only looks: nothing is handed out by it.
+
+        `after` is the run id of the last one seen. A `deadline` still to come means that an agent holds the prompt
+        until then, or has put it off.
+        """
+        if not 1 <= limit <= MOST_READ:
+            return Err("bad_limit", f"Invalid limit: {limit}", f"Use a number from 1 to {MOST_READ}.")
+        place = None
+        if after is not None:
+            found = read_receipt(after)
+            if found is None:
+                return Err("bad_cursor", f"Invalid run id: {after[:80]}", "Use the last run id of the page before.")
+            place = found[1], found[0]
+        return Ok([_item(row) for row in await self._store.peek(owner, limit, place)])
+
     async def about(self, job_id: int, slot: datetime) -> RunFacts | None:
         """What an envelope says about a run, for whoever delivers it elsewhere."""
         return await self._store.about(job_id, slot)

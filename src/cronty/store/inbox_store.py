@@ -32,6 +32,11 @@ class InboxStore:
         rows = await self._database.of(owner).fetch("read_inbox", self._database.moment(), owner, agent, limit, lease)
         return sorted(rows, key=lambda row: (row["scheduled_for"], row["job_id"]))
 
+    async def peek(self, owner: str, limit: int, after: tuple[datetime, int] | None) -> list[Row]:
+        """The same prompts, those that somebody holds or has put off too; nothing changes by it."""
+        place = after or (None, None)
+        return await self._database.of(owner).fetch("peek_inbox", self._database.moment(), owner, limit, *place)
+
     async def about(self, job_id: int, slot: datetime) -> RunFacts | None:
         """What is known about a run, for whoever wakes its agent; None if it isn't there any more."""
         row = await self._database.for_the_engine().one("about_run", self._database.moment(), job_id, slot)

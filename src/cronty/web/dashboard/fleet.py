@@ -1,0 +1,61 @@
+"""Who works, how far behind they are, and what failed for good."""
+
+from datetime import datetime
+
+from starlette.responses import Response
+
+from cronty.jobs.result import Err
+from cronty.jobs.run import FailedRun
+from cronty.web.dashboard.saying import number
+from cronty.web.dashboard.sparkline import draw_columns, draw_lag
+from cronty.web.dashboard.timeline import counted
+from cronty.web.dashboard.visit import Refused, Visit
+
+DEAD = 15
+MOST_WORKERS = 100
+
+
+async def show_fleet(visit: Visit) -> Response:
+    """The figures of the whole installation are for those who may administer it; dead letters are the owner's own."""
+    fleet = await visit.doors.overview.fleet() if visit.caller.may("admin") else None
+    before = _moment(visit.query.get("before"))
+    failed = await visit.doors.runs.failed(visit.owner, DEAD + 1, before)
+    if isinstance(failed, Err):
+        raise Refused(failed)
+    now, zone_name = await visit.clock()
+    dead: list[FailedRun] = failed.value
+    last = dead[DEAD - 1].run.finished_at if len(dead) > DEAD else None
+    return visit.page(
+        "fleet.html",
+        now=now,
+        zone=zone_name,
+        fleet=fleet,
+        workers=fleet.workers[:MOST_WORKERS] if fleet else [],
+        alive=sum(one.alive for one in fleet.workers) if fleet else 0,
+        lag=draw_lag(fleet.lag) if fleet else None,
+        columns=draw_columns(fleet.throughput) if fleet else [],
+        counts=counted(fleet.throughput) if fleet else {},
+        dead=dead[:DEAD],
+        before=before,
+        more=last.isoformat() if last else None,
+        said=_said(visit),
+    )
+
+
+def _said(visit: Visit) -> str | None:
+    match visit.query.get("said"), visit.query.get("n", ""):
+        case "again", count if count.isdecimal() and len(count) < 7:
+            runs = "run is" if count == "1" else "runs are"
+            return f"{number(int(count))} {runs} tried again."
+        case "none", _:
+            return "Choose the runs to try again first."
+        case _:
+            return None
+
+
+def _moment(text: str | None) -> datetime | None:
+    try:
+        moment = datetime.fromisoformat(text) if text else None
+    except ValueError:
+        return None
+    return moment if moment is not None and moment.tzinfo is not None else None

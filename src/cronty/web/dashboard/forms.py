@@ -1,0 +1,193 @@
+"""A job as a form: from what a person typed to what the door takes, and back."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, cast
+
+import orjson
+
+from cronty.actions.notify import check_notification
+from cronty.jobs.action import Action
+from cronty.jobs.job import Job
+from cronty.jobs.policy import Policy
+from cronty.jobs.result import Err, Ok, Result
+from cronty.scheduler import JobChanges, JobRequest
+from cronty.timing import Cron, Interval, Once, describe
+from cronty.web.dashboard.guarding import Form
+from cronty.web.dashboard.saying import span
+
+KINDS: Final = ("prompt", "notify", "webhook", "task")
+LARGEST_SHOWN: Final = 8_000
+"""Arguments above this aren't put into a form; they stay as they are."""
+_NUMBERS: Final = {"attempts": int, "timeout": float}
+_CHOICES: Final = ("overlap", "catch_up")
+_TEXTS: Final = {
+    "prompt": {"prompt": "prompt_text", "agent": "prompt_agent"},
+    "notify": {"message": "notify_message", "topic": "notify_topic", "title": "notify_title"},
+    "webhook": {"url": "webhook_url"},
+}
+"""Which argument of an action stands in which field."""
+
+
+@dataclass(frozen=True, slots=True)
+class BadField(Exception):
+    err: Err
+
+
+def new_values(zone_name: str) -> dict[str, str]:
+    """An empty form."""
+    return {"kind": "prompt", "zone": zone_name}
+
+
+def values_of(job: Job) -> dict[str, str]:
+    """The form of a job as it is; `large` if its arguments are too much for one."""
+    action = job.action
+    values: dict[str, str] = {
+        "name": job.name,
+        "kind": action.kind,
+        "when": rule_text(job),
+        "zone": job.zone,
+        "tags": ", ".join(job.tags),
+        "max_runs": str(job.max_runs or ""),
+        "attempts": str(job.policy.attempts),
+        "timeout": f"{job.policy.timeout:g}",
+        "overlap": job.policy.overlap,
+        "catch_up": job.policy.catch_up,
+        "version": str(job.version),
+    }
+    if len(action.arguments_json()) > LARGEST_SHOWN:
+        return values | {"large": "yes", "task": action.task}
+    for argument, field in _TEXTS.get(action.kind, {}).items():
+        values[field] = str(action.kwargs.get(argument) or "")
+    if action.kind == "webhook":
+        body = action.kwargs.get("body")
+        values["webhook_body"] = "" if body is None else _json(body)
+    if action.kind == "task":
+        values["task"] = action.task
+        values["args"] = _json(list(action.args)) if action.args else ""
+        values["kwargs"] = _json(dict(action.kwargs)) if action.kwargs else ""
+    return values
+
+
+def rule_text(job: Job) -> str:
+    """The rule as one would type it."""
+    match job.trigger:
+        case Cron(expression=expression):
+            return expression
+        case Interval(period=period):
+            return f"every {span(period)}" if period.total_seconds() >= 60 else f"every {period.total_seconds():g} s"
+        case Once(local=local, at=at):
+            return (local or at).isoformat(sep=" ")
+        case _:
+            return describe(job.trigger, job.zone)
+
+
+def request_of(form: Form, origin: Mapping[str, object], key_id: int | None) -> Result[JobRequest]:
+    try:
+        action = _action(form, None)
+        policy = _policy(form, None)
+        request = JobRequest(
+            form.text("name"),
+            action,
+            "words",
+            {"text": form.text("when")},
+            timezone=form.text("zone") or None,
+            policy=policy,
+            max_runs=_whole(form, "max_runs"),
+            tags=_tags(form),
+            ends_at=form.text("ends_at") or None,
+            idempotency_key=form.text("once") or None,
+            origin=origin,
+            key_id=key_id,
+        )
+    except BadField as bad:
+        return bad.err
+    return Ok(request)
+
+
+def changes_of(form: Form, job: Job) -> Result[JobChanges]:
+    """Only what differs: a rule that is left alone keeps its anchor."""
+    try:
+        when, zone_name = form.text("when"), form.text("zone")
+        new_rule = when != rule_text(job) or zone_name != job.zone
+        action = None if form.get("large") else _action(form, job.action)
+        policy = _policy(form, job.policy)
+        tags = _tags(form)
+        changes = JobChanges(
+            name=form.text("name") if form.text("name") != job.name else None,
+            action=action if action != job.action else None,
+            trigger_type="words" if new_rule else None,
+            trigger_config={"text": when} if new_rule else None,
+            timezone=zone_name or None if new_rule else None,
+            policy=policy or None,
+            max_runs=found if (found := _whole(form, "max_runs")) != job.max_runs else None,
+            tags=tags if tuple(tags) != job.tags else None,
+            ends_at=form.text("ends_at") or None,
+        )
+    except BadField as bad:
+        return bad.err
+    return Ok(changes)
+
+
+def _action(form: Form, old: Action | None) -> Action:
+    kind = form.text("kind")
+    if kind not in KINDS:
+        raise BadField(Err("bad_kind", f"Unknown kind: {kind[:40]!r}", f"Choose one of: {', '.join(KINDS)}."))
+    if kind == "task":
+        args, kwargs = _read_json(form, "args", list, []), _read_json(form, "kwargs", dict, {})
+        return Action(form.text("task"), tuple(cast("list[object]", args)), cast("dict[str, object]", kwargs))
+    # What the form has no field for stays as it was.
+    kwargs = dict(old.kwargs) if old is not None and old.kind == kind else {}
+    for argument, field in _TEXTS[kind].items():
+        kwargs[argument] = form.text(field)
+        if not kwargs[argument] and argument in ("agent", "title"):
+            del kwargs[argument]
+    if kind == "webhook":
+        body = _read_json(form, "webhook_body", None, None)
+        kwargs = {name: value for name, value in kwargs.items() if name != "body"}
+        kwargs |= {} if body is None else {"body": body}
+    if kind == "notify" and (flaw := check_notification(**kwargs)) is not None:
+        raise BadField(Err("bad_arguments", flaw))
+    return Action(kind, (), kwargs)
+
+
+def _policy(form: Form, old: Policy | None) -> dict[str, object]:
+    """What was filled in; for a job that exists, what was filled in anew."""
+    given: dict[str, object] = {}
+    for name, read in _NUMBERS.items():
+        if text := form.text(name):
+            try:
+                given[name] = read(text)
+            except ValueError:
+                raise BadField(Err("bad_policy", f"{name} must be a number, not {text[:40]!r}.")) from None
+    given |= {name: form.text(name) for name in _CHOICES if form.text(name)}
+    return {name: value for name, value in given.items() if old is None or getattr(old, name) != value}
+
+
+def _tags(form: Form) -> list[str]:
+    return list(dict.fromkeys(tag.strip() for tag in form.text("tags").split(",") if tag.strip()))
+
+
+def _whole(form: Form, name: str) -> int | None:
+    text = form.text(name)
+    if text and not text.isdecimal():
+        raise BadField(Err("bad_max_runs", f"“Stop after” must be a whole number, not {text[:40]!r}."))
+    return int(text[:18]) if text else None
+
+
+def _read_json(form: Form, name: str, kind: type | None, default: object) -> object:
+    text = form.text(name)
+    if not text:
+        return default
+    try:
+        value: object = orjson.loads(text)
+    except orjson.JSONDecodeError as bad:
+        raise BadField(Err("bad_arguments", f"This isn't JSON: {bad}.", 'Text needs quotes: "like this".')) from None
+    if kind is not None and not isinstance(value, kind):
+        what = "a list, as in [1, 2]" if kind is list else 'an object, as in {"path": "/data"}'
+        raise BadField(Err("bad_arguments", f"The arguments must be {what}."))
+    return value
+
+
+def _json(value: object) -> str:
+    return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()

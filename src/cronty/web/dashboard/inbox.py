@@ -1,0 +1,77 @@
+"""Prompts that have fired and wait for an agent; a person may look at them without taking them, and settle them."""
+
+from datetime import timedelta
+
+from starlette.responses import Response
+
+from cronty.jobs.outcome import QUIET, Done, Failed, Snoozed
+from cronty.jobs.result import Err
+from cronty.scheduler.inbox import result_json
+from cronty.timing import BadTrigger
+from cronty.timing.rule import read_instant
+from cronty.web.dashboard.visit import STATUS, Refused, Visit
+
+SHOWN = 20
+SAID = {
+    "done": "Settled as done.",
+    "quiet": "Settled: there was nothing to report.",
+    "failed": "Settled as failed.",
+    "snooze": "Put off. It comes back when its time has come.",
+    "late": "That prompt was settled or handed out again meanwhile. Look at it as it is now.",
+}
+
+
+async def show_inbox(visit: Visit, problem: Err | None = None) -> Response:
+    after = visit.query.get("after") or None
+    found = await visit.doors.inbox.peek(visit.owner, SHOWN + 1, after)
+    if isinstance(found, Err):
+        raise Refused(found)
+    now, zone_name = await visit.clock()
+    items = found.value
+    return visit.page(
+        "inbox.html",
+        200 if problem is None else STATUS.get(problem.code, 422),
+        items=items[:SHOWN],
+        more=items[SHOWN - 1].run_id if len(items) > SHOWN else None,
+        after=after,
+        now=now,
+        zone=zone_name,
+        err=problem,
+        said=SAID.get(visit.query.get("said", "")),
+    )
+
+
+async def settle(visit: Visit) -> Response:
+    outcome = await _outcome(visit)
+    if isinstance(outcome, Err):
+        return await show_inbox(visit, outcome)
+    settled = await visit.doors.inbox.settle(visit.owner, [visit.form.get("receipt", "")], outcome)
+    if isinstance(settled, Err):
+        return await show_inbox(visit, settled)
+    said = visit.form.get("outcome", "done") if all(settled.value.values()) else "late"
+    return visit.go(f"/inbox?said={said if said in SAID else 'done'}")
+
+
+async def _outcome(visit: Visit) -> Done | Failed | Snoozed | Err:
+    report = visit.form.text("report") or None
+    match visit.form.get("outcome", "done"):
+        case "quiet":
+            return QUIET
+        case "failed":
+            return Failed(report or "Settled as failed on the dashboard, without a reason.")
+        case "snooze":
+            return await _snooze(visit, visit.form.text("until") or "1h")
+        case _:
+            return Done(result_json(report))
+
+
+async def _snooze(visit: Visit, until: str) -> Snoozed | Err:
+    now, zone_name = await visit.clock()
+    hint = "Say it as in “1h” or “tomorrow at 9:00”."
+    try:
+        moment = read_instant(until[:200], zone_name, now)
+    except BadTrigger as bad:
+        return Err("bad_snooze", f"Until when? {bad.message}", hint)
+    if moment - now <= timedelta(0):
+        return Err("bad_snooze", f"“{until[:80]}” is past.", hint)
+    return Snoozed(moment - now)

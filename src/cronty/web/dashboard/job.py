@@ -1,0 +1,158 @@
+"""One job: its rule, its slots before and after now, and everything that can be done with it."""
+
+from collections.abc import Awaitable, Callable
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from starlette.responses import Response
+
+from cronty.jobs.answers import run_answer
+from cronty.jobs.caller import Scope
+from cronty.jobs.job import Job
+from cronty.jobs.result import Err, Ok, Result
+from cronty.jobs.run import MOVES, Run
+from cronty.timing import Slot, preview
+from cronty.web.dashboard.heatmap import draw_year
+from cronty.web.dashboard.visit import STATUS, Handler, Refused, Visit
+
+RUNS: Final = 25
+COMING: Final = 10
+SAID: Final = {
+    "made": "The job is scheduled.",
+    "edited": "The change is saved.",
+    "paused": "The job is paused. Nothing fires until it is resumed.",
+    "resumed": "The job goes on.",
+    "cancelled": "The job is cancelled. Nothing more fires.",
+    "asked": "A run was asked for. It starts as soon as a worker is free.",
+}
+
+
+async def show_job(visit: Visit, problem: Err | None = None) -> Response:
+    job = await find(visit)
+    door = visit.doors.scheduler
+    now, _ = await visit.clock()
+    year = await visit.doors.overview.year(visit.owner, job.id)
+    return visit.page(
+        "job.html",
+        200 if problem is None else STATUS.get(problem.code, 422),
+        job=job,
+        now=now,
+        coming=coming(job, now),
+        year=draw_year([] if isinstance(year, Err) else year.value),
+        runs=_page(await door.list_runs(visit.owner, job.id, RUNS + 1)),
+        verdict="",
+        verdicts=list(MOVES),
+        err=problem,
+        said=SAID.get(visit.query.get("said", "")),
+        why=why,
+        run_answer=run_answer,
+    )
+
+
+async def show_runs(visit: Visit) -> Response:
+    """More slots of a job, or those with one verdict: only the rows."""
+    job = await find(visit)
+    verdict = visit.query.get("verdict", "")
+    try:
+        before = datetime.fromisoformat(visit.query["before"]) if visit.query.get("before") else None
+    except ValueError:
+        before = None
+    if before is not None and before.tzinfo is None:
+        before = None
+    state = verdict if verdict in MOVES else None
+    found = await visit.doors.scheduler.list_runs(visit.owner, job.id, RUNS + 1, before, state)
+    now, _ = await visit.clock()
+    return visit.page(
+        "run_rows.html", job=job, now=now, runs=_page(found), verdict=state or "", why=why, run_answer=run_answer
+    )
+
+
+async def find(visit: Visit) -> Job:
+    found = await visit.doors.scheduler.show(visit.owner, visit.path("job_id"))
+    if isinstance(found, Err):
+        raise Refused(found)
+    return found.value
+
+
+def coming(job: Job, now: datetime) -> list[Slot]:
+    """The next slots on the job's own clock, no more than it will have."""
+    if job.next_slot is None:
+        return []
+    count = COMING if job.remaining is None else min(COMING, job.remaining)
+    slots = preview(job.trigger, min(job.next_slot, now + timedelta(days=36500)) - _INSTANT, count, job.zone)
+    return [slot for slot in slots if job.ends_at is None or slot.utc <= job.ends_at]
+
+
+_INSTANT: Final = timedelta(microseconds=1)
+
+
+def why(run: Run) -> str:
+    """The reason for a verdict in a line, with how late it began and how often it was tried."""
+    answer = run_answer(run)
+    parts = [str(answer["reason"])] if answer["reason"] else []
+    if run.manual and not run.reason:
+        parts.append("asked for by hand")
+    if run.slots > 1:
+        parts.append(f"stands for {run.slots} slots")
+    if run.attempt > 1:
+        parts.append(f"attempt {run.attempt}")
+    return ", ".join(parts)
+
+
+def _page(found: Result[list[Run]]) -> tuple[list[Run], str | None]:
+    """A page of runs, and where the next one begins."""
+    runs = [] if isinstance(found, Err) else found.value
+    more = runs[RUNS - 1].scheduled_for.isoformat() if len(runs) > RUNS else None
+    return runs[:RUNS], more
+
+
+# -- doing something with it ---------------------------------------------------------------------------------------
+
+type Act = Callable[[Visit, str], Awaitable[Result[Any]]]
+
+
+async def _pause(visit: Visit, job_id: str) -> Result[Job]:
+    return await visit.doors.scheduler.pause(visit.owner, job_id)
+
+
+async def _resume(visit: Visit, job_id: str) -> Result[Job]:
+    return await visit.doors.scheduler.resume(visit.owner, job_id, key_id=visit.caller.key_id)
+
+
+async def _cancel(visit: Visit, job_id: str) -> Result[Job]:
+    return await visit.doors.scheduler.cancel(visit.owner, job_id)
+
+
+async def _run_now(visit: Visit, job_id: str) -> Result[str]:
+    return await visit.doors.scheduler.run_now(visit.owner, job_id)
+
+
+ACTS: Final[dict[str, tuple[Act, Scope, str]]] = {
+    "pause": (_pause, "schedule", "paused"),
+    "resume": (_resume, "schedule", "resumed"),
+    "cancel": (_cancel, "schedule", "cancelled"),
+    "run": (_run_now, "run", "asked"),
+}
+"""What can be done with a job by pressing a button: how, who may, and what is said then."""
+
+
+def acting_on_job(name: str) -> Handler:
+    act, _, said = ACTS[name]
+
+    async def act_on_job(visit: Visit) -> Response:
+        match await act(visit, visit.path("job_id")):
+            case Err(code="not_found") as missing:
+                raise Refused(missing)
+            case Err() as problem:
+                return await show_job(visit, problem)
+            case Ok():
+                return visit.go(f"/jobs/{(await find(visit)).id}?said={said}")
+
+    return act_on_job
+
+
+async def delete_job(visit: Visit) -> Response:
+    deleted = await visit.doors.scheduler.delete(visit.owner, visit.path("job_id"))
+    if isinstance(deleted, Err):
+        raise Refused(deleted)
+    return visit.go("/jobs?said=deleted")

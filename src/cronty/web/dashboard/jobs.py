@@ -1,0 +1,65 @@
+"""All jobs: searched as one types, filtered, continued; and all of a tag at once."""
+
+from urllib.parse import urlencode
+
+from starlette.responses import Response
+
+from cronty.jobs.job import STATUSES
+from cronty.jobs.result import Err
+from cronty.scheduler.tagged import pause_tagged, resume_tagged
+from cronty.store.job_store import Filter
+from cronty.web.dashboard.saying import number
+from cronty.web.dashboard.visit import Refused, Visit
+
+LISTED = 25
+MOST_TASKS = 50
+
+
+async def show_jobs(visit: Visit) -> Response:
+    """The page, or with a cursor only the rows that go on from there."""
+    asked = {name: visit.query.get(name, "").strip()[:200] for name in ("q", "status", "tag", "kind")}
+    if asked["status"] and asked["status"] not in STATUSES:
+        asked["status"] = ""
+    wanted = Filter(asked["status"] or None, asked["q"] or None, asked["tag"] or None, asked["kind"] or None)
+    cursor = visit.query.get("cursor") or None
+    found = await visit.doors.scheduler.list_jobs(visit.owner, wanted, LISTED, cursor)
+    if isinstance(found, Err):
+        raise Refused(found)
+    now, zone_name = await visit.clock()
+    facts = {"now": now, "zone": zone_name, "asked": asked, "listed": found.value}
+    if cursor is not None and "hx-request" in visit.request.headers:
+        return visit.page("job_rows.html", **facts)
+    tasks = [task.name for task in await visit.doors.scheduler.list_tasks() if ":" not in task.name]
+    return visit.page(
+        "jobs.html",
+        **facts,
+        tags=await visit.doors.overview.tags(visit.owner),
+        tasks=[name for name in tasks if name not in ("prompt", "notify", "webhook")][:MOST_TASKS],
+        statuses=STATUSES,
+        said=_said(visit),
+    )
+
+
+async def change_tagged(visit: Visit) -> Response:
+    """Pause or resume every job of a tag."""
+    tag, door = visit.form.get("tag", ""), visit.doors.scheduler
+    if visit.form.get("do") == "pause":
+        changed, said = await pause_tagged(door, visit.owner, tag), "paused"
+    else:
+        changed, said = await resume_tagged(door, visit.owner, tag, key_id=visit.caller.key_id), "resumed"
+    if isinstance(changed, Err):
+        raise Refused(changed)
+    facts = {"tag": tag, "said": said, "n": changed.value.jobs} | ({"more": 1} if changed.value.more else {})
+    return visit.go(f"/jobs?{urlencode(facts)}")
+
+
+def _said(visit: Visit) -> str | None:
+    """What was done just now, in words of ours: only numbers come from the address."""
+    count = visit.query.get("n", "0")
+    jobs = f"{number(int(count))} job{'' if count == '1' else 's'}" if count.isdecimal() and len(count) < 7 else "jobs"
+    more = " There are more; do it again for those." if "more" in visit.query else ""
+    return {
+        "deleted": "The job is deleted. The history of its runs is kept.",
+        "paused": f"Paused {jobs} with this tag.{more}",
+        "resumed": f"Resumed {jobs} with this tag.{more}",
+    }.get(visit.query.get("said", ""))

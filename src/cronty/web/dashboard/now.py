@@ -1,0 +1,65 @@
+"""The first page: the day before and the day ahead, what needs attention, what comes next."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from starlette.responses import Response
+
+from cronty.jobs.overview import Timeline, Verdict
+from cronty.jobs.result import Err
+from cronty.jobs.run import run_id
+from cronty.web.dashboard.sparkline import draw_lag
+from cronty.web.dashboard.timeline import draw_timeline
+from cronty.web.dashboard.visit import Refused, Visit
+
+NEXT = 8
+LATEST = 9
+
+
+async def show_now(visit: Visit) -> Response:
+    overview = visit.doors.overview
+    now, zone_name = await visit.clock()
+    line = await overview.timeline(visit.owner)
+    lag = await overview.lag(visit.owner)
+    concerns = await overview.concerns(visit.owner, 6)
+    coming = await visit.doors.scheduler.list_jobs(visit.owner, limit=NEXT)
+    if isinstance(coming, Err):
+        raise Refused(coming)
+    return visit.page(
+        "now.html",
+        now=now,
+        zone=zone_name,
+        drawing=draw_timeline(line, zone_name),
+        lag=draw_lag(lag),
+        concerns=concerns,
+        coming=[job for job in coming.value.jobs if job.next_slot is not None],
+        total=coming.value.total,
+        latest=[*_latest(line)] if line.slots is not None else await _happened(visit),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Latest:
+    """A run as the first page names it."""
+
+    run_id: str
+    name: str
+    verdict: Verdict
+    at: datetime
+    why: str | None
+
+
+def _latest(line: Timeline) -> Iterator[Latest]:
+    passed = [slot for slot in line.slots or [] if slot.verdict != "planned"]
+    for slot in sorted(passed, key=lambda one: one.scheduled_for, reverse=True)[:LATEST]:
+        name = run_id(slot.job_id, slot.scheduled_for)
+        yield Latest(name, slot.name, slot.verdict, slot.scheduled_for, slot.reason)
+
+
+async def _happened(visit: Visit) -> list[Latest]:
+    """Where there is too much to name it all, what happened just now."""
+    events = await visit.doors.overview.events(visit.owner)
+    return [
+        Latest(one.run_id, one.name, one.verdict, one.at, one.error or one.reason) for one in events[: -LATEST - 1 : -1]
+    ]

@@ -1,0 +1,49 @@
+"""One run: what became of a slot, attempt by attempt."""
+
+from starlette.responses import Response
+
+from cronty.jobs.answers import run_answer
+from cronty.jobs.result import Err
+from cronty.jobs.run import receipt
+from cronty.web.dashboard.job import why
+from cronty.web.dashboard.visit import STATUS, Refused, Visit
+
+AGAIN = ("failed", "quarantined")
+
+
+async def show_run(visit: Visit, problem: Err | None = None) -> Response:
+    found = await visit.doors.runs.show(visit.owner, visit.path("run_id"))
+    if isinstance(found, Err):
+        raise Refused(found)
+    now, _ = await visit.clock()
+    run, job = found.value.run, found.value.job
+    return visit.page(
+        "run.html",
+        200 if problem is None else STATUS.get(problem.code, 422),
+        run=run,
+        job=job,
+        attempts=found.value.attempts[-20:],
+        now=now,
+        why=why(run),
+        moved_from=run_answer(run, job.zone, job.trigger).get("moved_from"),
+        receipt=receipt(run.job_id, run.scheduled_for, run.attempt) if run.attempt else None,
+        again=run.state in AGAIN,
+        err=problem,
+        said="It is tried again, under its own id." if visit.query.get("said") == "again" else None,
+    )
+
+
+async def redrive(visit: Visit) -> Response:
+    """Try a failed run again; from its own page or, several at once, from the dead letters."""
+    runs = visit.form.lists.get("run", [])[:1000]
+    found = await visit.doors.runs.redrive(visit.owner, runs)
+    alone = len(runs) == 1 and visit.form.get("from") == "run"
+    if isinstance(found, Err):
+        if runs:
+            raise Refused(found)
+        return visit.go("/fleet?said=none")
+    again = sum(found.value.values())
+    if alone and not again:
+        refusal = Err("not_found", "Only a failed run of a job that is still there can be tried again.")
+        raise Refused(refusal)
+    return visit.go(f"/runs/{runs[0]}?said=again" if alone else f"/fleet?said=again&n={again}")

@@ -1,0 +1,136 @@
+"""Where reminders go, which agents there are, who holds a key, and how much of the limits is used."""
+
+from datetime import timedelta
+from typing import Final, cast
+
+from starlette.responses import Response
+
+from cronty.jobs.caller import MEANINGS, SCOPES
+from cronty.jobs.result import Err
+from cronty.scheduler.identity import NewKey
+from cronty.store.key_store import KeyInfo
+from cronty.web.dashboard.saying import number
+from cronty.web.dashboard.visit import STATUS, Visit
+
+MOST_KEYS: Final = 40
+LASTS: Final = {"30": "30 days", "90": "90 days", "365": "a year", "": "until it is revoked"}
+SAID: Final = {
+    "added": "The channel is saved. Its address is encrypted and never shown again.",
+    "removed": "The channel is removed. Messages for it fail from now on.",
+    "sent": "A test message is on its way.",
+    "revoked": "The key is revoked. The jobs that stood on it are paused.",
+}
+_COUNTED: Final = (
+    ("jobs", "Jobs with something to come", "jobs"),
+    ("stored_bytes", "Stored arguments", "stored_bytes"),
+    ("runs_per_hour", "Runs this hour", "runs"),
+    ("pushes_per_day", "Notifications sent at once today", "pushes"),
+)
+
+
+async def show_settings(visit: Visit, problem: Err | None = None, made: NewKey | None = None) -> Response:
+    admin = visit.caller.may("admin")
+    doors = visit.doors
+    shown = await doors.scheduler.allowance.show(visit.owner)
+    channels = await doors.channels.list(visit.owner) if admin else None
+    keys = await doors.identity.keys(visit.owner) if admin else []
+    now, zone_name = await visit.clock()
+    limits = cast("dict[str, object]", shown["limits"])
+    used = cast("dict[str, int]", shown["used"])
+    routed = [task.name for task in await doors.scheduler.list_tasks() if task.name.startswith("prompt:")]
+    return visit.page(
+        "settings.html",
+        200 if problem is None else STATUS.get(problem.code, 422),
+        now=now,
+        zone=zone_name,
+        admin=admin,
+        meters=[_meter(limits, used, *one) for one in _COUNTED],
+        limits=limits,
+        channels=[] if channels is None or isinstance(channels, Err) else channels.value,
+        agents=_agents(routed, keys, used, limits),
+        keys=sorted(keys, key=lambda key: (key.revoked_at is not None, -key.id))[:MOST_KEYS],
+        scopes=SCOPES,
+        scope_meanings=MEANINGS,
+        lasts=LASTS,
+        made=made,
+        err=problem,
+        said=SAID.get(visit.query.get("said", "")),
+    )
+
+
+def _meter(limits: dict[str, object], used: dict[str, int], limit: str, label: str, what: str) -> dict[str, object]:
+    """`share` in hundredths; no limit, no share."""
+    most, now_used = cast("int", limits[limit]), used.get(what, 0)
+    said = _bytes if limit == "stored_bytes" else number
+    share = min(100.0, 100 * now_used / most) if most else None
+    return {"label": label, "used": said(now_used), "most": said(most) if most else None, "share": share}
+
+
+def _bytes(count: float) -> str:
+    for unit in ("B", "KB", "MB"):
+        if count < 1024:
+            return f"{count:.0f} {unit}" if unit == "B" or count >= 10 else f"{count:.1f} {unit}"
+        count /= 1024
+    return f"{count:.1f} GB"
+
+
+def _agents(
+    routed: list[str], keys: list[KeyInfo], used: dict[str, int], limits: dict[str, object]
+) -> list[dict[str, object]]:
+    """Agents that a worker wakes, that hold a key, or that were woken this hour."""
+    woken = {what.removeprefix("wakes ").strip(): count for what, count in used.items() if what.startswith("wakes")}
+    by_worker = {name.removeprefix("prompt:") for name in routed}
+    held = {key.agent for key in keys if key.agent and key.revoked_at is None}
+    return [
+        {
+            "name": name or "any agent",
+            "how": "woken by a worker" if name in by_worker else "reads the inbox",
+            "keys": sum(key.agent == name and key.revoked_at is None for key in keys) if name else 0,
+            "wakes": woken.get(name, 0),
+            "most": limits["wakes_per_hour"],
+        }
+        for name in sorted(by_worker | held | woken.keys())
+    ][:30]
+
+
+# -- changing ------------------------------------------------------------------------------------------------------
+
+
+async def add_channel(visit: Visit) -> Response:
+    added = await visit.doors.channels.add(visit.owner, visit.form.text("name"), visit.form.text("url"))
+    return await show_settings(visit, added) if isinstance(added, Err) else visit.go("/settings?said=added")
+
+
+async def change_channel(visit: Visit) -> Response:
+    channels = visit.doors.channels
+    if "test" in visit.form:
+        done, said = await channels.test(visit.owner, visit.form["test"]), "sent"
+    else:
+        done, said = await channels.remove(visit.owner, visit.form.get("remove", "")), "removed"
+    return await show_settings(visit, done) if isinstance(done, Err) else visit.go(f"/settings?said={said}")
+
+
+async def make_key(visit: Visit) -> Response:
+    """The key is part of this answer and of no other."""
+    form = visit.form
+    days = form.get("lasts", "90")
+    now, _ = await visit.clock()
+    expires_at = now + timedelta(days=int(days)) if days in LASTS and days else None
+    wanted = form.lists.get("scope", [])
+    beyond = [scope for scope in SCOPES if scope in wanted and not visit.caller.may(scope)]
+    if beyond:
+        refusal = Err("missing_scope", f"Your own key doesn't have the scope “{beyond[0]}”.", "Leave it out.")
+        return await show_settings(visit, refusal)
+    made = await visit.doors.identity.add_key(
+        visit.owner, form.text("name"), wanted, agent=form.text("agent")[:100] or None, expires_at=expires_at
+    )
+    if isinstance(made, Err):
+        return await show_settings(visit, made)
+    return await show_settings(visit, made=made.value)
+
+
+async def revoke_key(visit: Visit) -> Response:
+    text = visit.form.get("key", "")
+    key_id = int(text) if text.isdecimal() and len(text) < 19 else 0
+    revoked = await visit.doors.identity.revoke(visit.owner, key_id)
+    return await show_settings(visit, revoked) if isinstance(revoked, Err) else visit.go("/settings?said=revoked")

@@ -1,0 +1,175 @@
+"""Where everything goes on the timeline: columns of marks, or stacked bars when there are too many to tell apart.
+
+Places across are percentages, places down are pixels: the drawing fits any width, and nothing in it is distorted.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final, Protocol
+
+from cronty.jobs.overview import Bin, Slot, Timeline, Verdict
+from cronty.jobs.run import run_id
+from cronty.timing import zone
+from cronty.web.dashboard.saying import brief, clock_text, day_text, number
+from cronty.web.dashboard.verdicts import LABELS, ORDER
+
+PITCH: Final = 10
+"""From mark to mark in a column."""
+MOST_STACKED: Final = 11
+NAMES: Final = 12_000
+"""How many bytes of a page the names of marks may take up together."""
+PLOT: Final = 124
+LEAST: Final = 74
+AXIS: Final = 26
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    x: str
+    y: int
+    verdict: Verdict
+    href: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    x: str
+    y: str
+    width: str
+    height: str
+    verdict: Verdict
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    x: str
+    label: str
+    day: bool
+    wide: bool
+    """Whether it is left out where there is little room."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    now: str
+    marks: list[Mark]
+    bars: list[Bar]
+    over: list[tuple[str, int]]
+    """Columns that are higher than the drawing, and how many marks are left out."""
+    ticks: list[Tick]
+    until: str | None
+    """How far planned slots were counted, if not to the end."""
+    counts: dict[Verdict, int]
+    plot: int
+
+    @property
+    def height(self) -> int:
+        return self.plot + AXIS
+
+
+def draw_timeline(line: Timeline, zone_name: str) -> Drawing:
+    whole = line.until - line.since
+
+    def across(moment: datetime) -> float:
+        return 100 * (moment - line.since) / whole
+
+    columns = _columns(line)
+    rows = min(MOST_STACKED, max(map(len, columns.values()), default=0))
+    plot = PLOT if line.slots is None else min(PLOT, max(LEAST, rows * PITCH + 14))
+    marks, over = _marks(line, columns, plot, zone_name)
+    return Drawing(
+        now=f"{across(line.now):.2f}",
+        marks=marks,
+        bars=list(_bars(line.bins, 100 * (line.width / whole), across, zone_name)) if line.slots is None else [],
+        over=over,
+        ticks=list(_ticks(line, zone_name)),
+        until=f"{across(line.planned_through):.2f}" if line.planned_through < line.until else None,
+        counts=counted(line.bins),
+        plot=plot,
+    )
+
+
+def counted(bins: Sequence[Bin]) -> dict[Verdict, int]:
+    """How many of each, in the order of the legend; those that don't occur are left out."""
+    sums: dict[Verdict, int] = {verdict: sum(one.verdicts.get(verdict, 0) for one in bins) for verdict in ORDER}
+    return {verdict: count for verdict, count in sums.items() if count}
+
+
+def _columns(line: Timeline) -> dict[int, list[Slot]]:
+    columns: dict[int, list[Slot]] = {}
+    for slot in sorted(line.slots or [], key=lambda one: (one.scheduled_for, one.job_id)):
+        place = (slot.scheduled_for - line.since) // line.width
+        columns.setdefault(max(0, min(place, len(line.bins) - 1)), []).append(slot)
+    return columns
+
+
+def _marks(
+    line: Timeline, columns: Mapping[int, list[Slot]], plot: int, zone_name: str
+) -> tuple[list[Mark], list[tuple[str, int]]]:
+    marks: list[Mark] = []
+    over: list[tuple[str, int]] = []
+    room = min(80, NAMES // max(1, len(line.slots or [])))
+    for place, stacked in columns.items():
+        x = f"{100 * (place + 0.5) * (line.width / (line.until - line.since)):.2f}"
+        stacked.sort(key=lambda one: ORDER.index(one.verdict), reverse=True)  # what went wrong is never left out
+        shown = stacked[:MOST_STACKED][::-1]
+        marks += [
+            _mark(slot, x, plot - PITCH // 2 - 2 - row * PITCH, room, zone_name) for row, slot in enumerate(shown)
+        ]
+        if len(stacked) > MOST_STACKED:
+            over.append((x, len(stacked) - MOST_STACKED))
+    return marks, over
+
+
+def _mark(slot: Slot, x: str, y: int, room: int, zone_name: str) -> Mark:
+    planned = slot.verdict == "planned"
+    href = f"/jobs/{slot.job_id}" if planned else f"/runs/{run_id(slot.job_id, slot.scheduled_for)}"
+    when = clock_text(slot.scheduled_for, zone_name)
+    title = f"{brief(slot.name, room)}, {when}: {LABELS[slot.verdict].lower()}"
+    return Mark(x, y, slot.verdict, href, title)
+
+
+def _bars(bins: Sequence[Bin], width: float, across: "Across", zone_name: str) -> Iterator[Bar]:
+    highest = max((sum(one.verdicts.values()) for one in bins), default=0) or 1
+    for one in bins:
+        y = float(PLOT)
+        title = clock_text(one.start, zone_name) + ": " + said(one.verdicts)
+        for verdict in ORDER:
+            if not (count := one.verdicts.get(verdict, 0)):
+                continue
+            height = max(1.5, (PLOT - 12) * count / highest)
+            y -= height
+            x = across(one.start) + width * 0.12
+            yield Bar(f"{x:.2f}", f"{max(0.0, y):.1f}", f"{width * 0.76:.2f}", f"{height:.1f}", verdict, title)
+
+
+def said(verdicts: Mapping[Verdict, int]) -> str:
+    """`24 done, 1 failed`."""
+    parts = [f"{number(verdicts[one])} {LABELS[one].lower()}" for one in ORDER if verdicts.get(one)]
+    return ", ".join(parts) or "nothing"
+
+
+def _ticks(line: Timeline, zone_name: str) -> Iterator[Tick]:
+    """Every third hour of the local day; a day that a clock change makes longer or shorter is no exception."""
+    zoneinfo = zone(zone_name)
+    hour = line.since.astimezone(zoneinfo).replace(minute=0, second=0, microsecond=0)
+    moment = hour.astimezone(line.since.tzinfo)
+    while moment < line.until:
+        local = moment.astimezone(zoneinfo)
+        place = 100 * (moment - line.since) / (line.until - line.since)
+        crowded = abs(place - 100 * (line.now - line.since) / (line.until - line.since)) < 4
+        if local.hour % 3 == 0 and local.minute == 0 and 1.5 < place < 98.5:
+            day = local.hour == 0
+            label = day_text(moment, zone_name, line.now) if day else f"{local:%H:%M}"
+            label = "" if crowded else label
+            yield Tick(f"{place:.2f}", label, day, local.hour % 6 != 0)
+        moment += timedelta(hours=1) if local.minute == 0 else timedelta(minutes=60 - local.minute)
+
+
+class Across(Protocol):
+    """From a moment to its place across."""
+
+    def __call__(self, moment: datetime, /) -> float: ...

@@ -1,0 +1,187 @@
+"""One request of a person: who it is, what they may do, and the answer as a page."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final
+from urllib.parse import quote
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from cronty.jobs.caller import Caller, Scope, acting
+from cronty.jobs.result import Err
+from cronty.scheduler.doors import Doors
+from cronty.store.database import StoreUnavailable
+from cronty.web.dashboard.guarding import (
+    BROWSER,
+    HEADERS,
+    LONGEST_SESSION,
+    SESSION,
+    Form,
+    TooLarge,
+    csrf_token,
+    from_our_pages,
+    known_host,
+    new_browser,
+    read_form,
+    set_cookie,
+)
+from cronty.web.dashboard.pages import render
+from cronty.web.who import WhoCalls
+
+THEMES: Final = ("light", "dark")
+STATUS: Final = {"not_found": 404, "version_conflict": 409, "missing_scope": 403, "over_limit": 429}
+VIA: Final = {"surface": "dashboard"}
+
+
+class Refused(Exception):
+    """An `Err` that leaves nothing to show but itself."""
+
+    def __init__(self, err: Err) -> None:
+        super().__init__(err.message)
+        self.err = err
+
+
+@dataclass
+class Visit:
+    """`caller` is whoever the request is made for; `auth` if they had to sign in."""
+
+    request: Request
+    doors: Doors
+    caller: Caller
+    browser: str
+    session: str | None
+    auth: bool
+    form: Form = field(default_factory=lambda: Form([]))
+
+    @property
+    def owner(self) -> str:
+        return self.caller.owner
+
+    @property
+    def query(self) -> Mapping[str, str]:
+        return self.request.query_params
+
+    @property
+    def origin(self) -> dict[str, object]:
+        """Kept with every job that is made here."""
+        return dict(VIA)
+
+    def path(self, name: str) -> str:
+        return str(self.request.path_params[name])
+
+    async def clock(self) -> tuple[datetime, str]:
+        return await self.doors.scheduler.clock(self.owner)
+
+    def need(self, scope: Scope) -> None:
+        if not self.caller.may(scope):
+            hint = f"Sign in with a key that has the scope “{scope}”, or ask whoever gave you this one."
+            raise Refused(Err("missing_scope", f"This key doesn't have the scope “{scope}”.", hint))
+
+    def page(self, template: str, status: int = 200, /, **facts: object) -> Response:
+        return page(self.request, template, status, self, **facts)
+
+    def go(self, path: str) -> Response:
+        return RedirectResponse(path, status_code=303)
+
+
+type Handler = Callable[[Visit], Awaitable[Response]]
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """Through it every request comes: `hosts` are the names this server may be called by."""
+
+    doors: Callable[[], Doors]
+    who: WhoCalls
+    hosts: Sequence[str]
+
+    def open(self, handler: Handler, scope: Scope | None = "read", *, public: bool = False) -> Callable[..., object]:
+        """An endpoint around a handler. `public` ones are for those who haven't signed in."""
+
+        async def endpoint(request: Request) -> Response:
+            response = await self._answer(request, handler, scope, public=public)
+            for name, value in HEADERS.items():
+                response.headers.setdefault(name, value)
+            response.headers.setdefault("cache-control", "no-store")
+            return response
+
+        return endpoint
+
+    async def _answer(self, request: Request, handler: Handler, scope: Scope | None, *, public: bool) -> Response:
+        if not known_host(request, self.hosts):
+            return HTMLResponse("This server isn't known by that name.", 421)
+        browser = request.cookies.get(BROWSER)
+        visit: Visit | None = None
+        try:
+            known = await self._visit(request, browser or new_browser(), public=public)
+            if isinstance(known, Response):
+                return known
+            visit = known
+            if request.method == "POST":
+                visit.form = await read_form(request)
+                if not from_our_pages(request, visit.form, browser, visit.session):
+                    return visit.page("error.html", 403, err=_FOREIGN)
+            if scope is not None:
+                visit.need(scope)
+            with acting(visit.caller, VIA):
+                response = await handler(visit)
+        except Refused as refused:
+            return page(request, "error.html", STATUS.get(refused.err.code, 422), visit, err=refused.err)
+        except StoreUnavailable:
+            return page(request, "error.html", 503, visit, err=_AWAY)
+        except TooLarge:
+            return page(request, "error.html", 413, visit, err=_LARGE)
+        if browser is None:
+            set_cookie(request, response, BROWSER, visit.browser, days=365)
+        return response
+
+    async def _visit(self, request: Request, browser: str, *, public: bool) -> Visit | Response:
+        """Who comes is asked anew each time, so a key that was revoked is out at once."""
+        anybody = await self.who(None)
+        session = request.cookies.get(SESSION)
+        if not isinstance(anybody, Err):
+            return Visit(request, self.doors(), anybody.value, browser, None, auth=False)
+        known = await self.who(session) if session and len(session) <= LONGEST_SESSION else anybody
+        if not isinstance(known, Err):
+            return Visit(request, self.doors(), known.value, browser, session, auth=True)
+        if public:
+            return Visit(request, self.doors(), NOBODY, browser, None, auth=True)
+        return _to_sign_in(request)
+
+
+NOBODY: Final = Caller("", frozenset())
+_FOREIGN: Final = Err(
+    "foreign", "This change didn't come from a page of this dashboard.", "Go back, reload the page and try again."
+)
+_AWAY: Final = Err(
+    "unavailable",
+    "The database can't be reached right now.",
+    "Nothing is lost: what was planned is still planned. This page works again as soon as the database does.",
+)
+_LARGE: Final = Err("too_large", "That is more than a form here takes.", "Use the API for very large arguments.")
+
+
+def _to_sign_in(request: Request) -> Response:
+    where = "/sign-in"
+    if request.method == "GET" and "hx-request" not in request.headers:
+        path = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+        where += "" if path == "/" else f"?next={quote(path, safe='/')}"
+    if "hx-request" in request.headers:
+        return Response(status_code=204, headers={"hx-redirect": where})
+    return RedirectResponse(where, status_code=303)
+
+
+def page(request: Request, template: str, status: int, visit: Visit | None, /, **facts: object) -> Response:
+    theme = request.cookies.get("cronty_theme")
+    known: dict[str, object] = {
+        "theme": theme if theme in THEMES else None,
+        "visit": visit,
+        "csrf": csrf_token(visit.browser, visit.session) if visit else "",
+        "path": request.url.path,
+        "here": request.url.path + (f"?{request.url.query}" if request.url.query else ""),
+        "err": None,
+        "said": None,
+    }
+    return HTMLResponse(render(template, **{**known, **facts}), status)

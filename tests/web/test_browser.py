@@ -1,0 +1,205 @@
+"""The dashboard in a real browser: clicked through, looked at in every light, read by axe, and attacked."""
+
+from pathlib import Path
+
+import asyncpg
+import orjson
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.clients.serving import Served
+from tests.web.browser_fixtures import (
+    Look,
+    axe,
+    chromium,
+    demo,
+    furnished,
+    looking,
+    noticed,
+    pictures,
+    violations,
+)
+from tests.web.browser_payloads import PAYLOADS
+
+__all__ = ["chromium", "demo", "pictures"]
+
+PAGES = {
+    "now": "/",
+    "jobs": "/jobs",
+    "tag": "/jobs?tag=agents",
+    "new": "/jobs/new",
+    "job": "/jobs/2",
+    "failing": "/jobs/5",
+    "edit": "/jobs/2/edit",
+    "inbox": "/inbox",
+    "fleet": "/fleet",
+    "settings": "/settings",
+    "missing": "/jobs/99999",
+}
+SHOWN: dict[tuple[str, Look], str] = {("now", "light"): "now", ("job", "dark"): "job", ("now", "phone"): "phone"}
+"""The pictures that the README shows."""
+
+
+def test_a_job_is_made_fires_is_seen_and_is_paused_by_clicking(chromium: Browser, demo: Served) -> None:
+    with looking(chromium) as page:
+        page.goto(demo.url)
+        page.get_by_role("link", name="New job").click()
+        page.get_by_label("Name", exact=True).fill("Greeting")
+        page.get_by_role("radio", name="Task").check()
+        page.get_by_label("Task", exact=True).last.fill("greet")
+        page.get_by_label("Named arguments").fill('{"name": "Ann"}')
+        page.get_by_label("When").fill("every 2 seconds")
+        expect(page.locator("#preview")).to_contain_text("Every 2 seconds")
+        page.get_by_role("button", name="Schedule").click()
+        expect(page.get_by_role("status").first).to_contain_text("The job is scheduled")
+        # Nothing is reloaded by hand: what happens comes by itself.
+        page.locator("#runs .v-done").first.wait_for()
+        page.get_by_role("button", name="Pause").click()
+        expect(page.locator(".facts-line")).to_contain_text("Paused")
+        page.locator("#runs a.row").first.click()
+        expect(page.get_by_role("main")).to_contain_text("hello Ann")
+        expect(page.locator(".facts-line")).to_contain_text("Done")
+        page.get_by_role("link", name="Greeting").click()
+        page.get_by_text("More", exact=True).click()
+        page.get_by_role("button", name="Delete this job").click()
+        expect(page.get_by_role("status").first).to_contain_text("The job is deleted")
+        assert noticed(page) == []
+
+
+def test_keys_and_search_need_no_mouse(chromium: Browser, demo: Served) -> None:
+    with looking(chromium) as page:
+        page.goto(demo.url)
+        page.keyboard.press("Tab")
+        expect(page.get_by_role("link", name="Skip to content")).to_be_focused()
+        page.keyboard.press("g")
+        page.keyboard.press("j")
+        page.wait_for_url("**/jobs")
+        page.keyboard.press("/")
+        expect(page.locator("#search")).to_be_focused()
+        page.keyboard.type("backup")
+        expect(page.locator("#live")).to_contain_text("1 job")
+        expect(page).to_have_url(f"{demo.url}/jobs?q=backup&status=&kind=&tag=")
+        expect(page.locator("#search")).to_be_focused()
+        page.locator("h1").click()
+        page.keyboard.press("?")
+        expect(page.get_by_role("dialog")).to_be_visible()
+        page.keyboard.press("Escape")
+        page.get_by_role("button", name="Dark").first.click()
+        expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+        page.get_by_role("button", name="As the system").first.click()
+        assert noticed(page) == []
+
+
+def test_what_somebody_types_is_not_swept_away_by_what_happens(chromium: Browser, demo: Served) -> None:
+    with looking(chromium) as page, looking(chromium) as elsewhere:
+        page.goto(f"{demo.url}/inbox")
+        page.get_by_text("Settle", exact=True).first.click()
+        page.get_by_label("Report").first.fill("I am still thinking")
+        page.evaluate(
+            "() => { window.told = new Promise((told) => new EventSource('/live').addEventListener('changed', told)) }"
+        )
+        elsewhere.goto(f"{demo.url}/jobs/new")
+        elsewhere.get_by_label("Name", exact=True).fill("Once")
+        elsewhere.get_by_role("radio", name="Task").check()
+        elsewhere.get_by_label("Task", exact=True).last.fill("greet")
+        elsewhere.get_by_label("Named arguments").fill('{"name": "Bob"}')
+        elsewhere.get_by_label("When").fill("in 3 seconds")
+        elsewhere.get_by_role("button", name="Schedule").click()
+        page.evaluate("window.told.then(() => true)")
+        elsewhere.locator("#runs .v-done").first.wait_for()
+        expect(page.get_by_label("Report").first).to_have_value("I am still thinking")
+        expect(page.get_by_label("Report").first).to_be_visible()
+
+
+@pytest.mark.npm
+@pytest.mark.parametrize("look", ["light", "dark", "phone"])
+def test_pictures_of_every_page_that_everybody_can_read(
+    chromium: Browser, demo: Served, pictures: Path, look: Look
+) -> None:
+    source = axe()
+    found: dict[str, list[str]] = {}
+    with looking(chromium, look) as page:
+        for name, path in [*PAGES.items(), ("run", _failed_run(page, demo))]:
+            page.goto(demo.url + path)
+            if name == "new":
+                page.get_by_label("When").fill("every weekday at 8:30")
+                expect(page.locator("#preview")).to_contain_text("At 08:30 on weekdays")
+            if (shown := SHOWN.get((name, look))) is not None:
+                page.screenshot(path=pictures / f"{shown}.png")
+            page.screenshot(path=pictures / f"{name}-{look}.png", full_page=True)
+            wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+            found[name] = [
+                *noticed(page),
+                *([f"{wide} pixels too wide"] if wide > 0 else []),
+                *([] if look == "phone" else violations(page, source)),
+            ]
+    assert {name: flaws for name, flaws in found.items() if flaws} == {}
+
+
+def _failed_run(page: Page, demo: Served) -> str:
+    page.goto(f"{demo.url}/fleet")
+    return page.locator(".dead a.row-main").first.get_attribute("href") or ""
+
+
+async def _hostile(url: str) -> None:
+    """Jobs, tags, prompts, errors and results of a kind nobody should run."""
+    sql = await asyncpg.connect(url)
+    owner = await sql.fetchval("insert into cronty.owners (name) values ('local') returning id")
+    for payload in PAYLOADS:
+        arguments = orjson.dumps(
+            {"args": [], "kwargs": {"prompt": payload, "agent": payload, "data": {payload: payload}}}
+        )
+        job = await sql.fetchval(
+            """insert into cronty.jobs (owner_id, name, task, arguments, trigger, policy, tags, zone, created_at,
+              updated_at, last_error, failures_in_row)
+            values ($1, $2, 'prompt', $3::text::jsonb, '{"kind": "interval", "seconds": 86400,
+              "anchor": "2027-01-01T00:00:00+00:00"}', '{}', array[$4::text], 'UTC', now(), now(), $2, 1)
+            returning id""",
+            owner, payload, arguments.decode(), payload[:50],
+        )  # fmt: skip
+        await sql.execute(
+            """insert into cronty.due (job_id, owner_id, next_at, serial, period)
+            values ($1, $2, now() + interval '1 hour', true, 86400000000)""",
+            job, owner,
+        )  # fmt: skip
+        await sql.execute(
+            """insert into cronty.runs
+              (job_id, scheduled_for, owner_id, state, attempt, started_at, finished_at, reason, error, result)
+            values ($1, now() - interval '1 hour', $2, 'failed', 1, now() - interval '1 hour', now(), $3, $3,
+              jsonb_build_object($3::text, $3::text))""",
+            job, owner, payload,
+        )  # fmt: skip
+        await sql.execute(
+            """insert into cronty.runs (job_id, scheduled_for, owner_id, state) values ($1, now(), $2, 'waiting')""",
+            job, owner,
+        )  # fmt: skip
+        await sql.execute(
+            """insert into cronty.queue (job_id, scheduled_for, owner_id, task, due_at)
+            select job_id, scheduled_for, owner_id, 'prompt', now() from cronty.runs
+            where job_id = $1 and state = 'waiting'""",
+            job,
+        )  # fmt: skip
+    await sql.close()
+
+
+def test_nothing_that_somebody_wrote_runs(chromium: Browser, server_url: str, tmp_path: Path) -> None:
+    seen: list[str] = []
+    with furnished(server_url, tmp_path, "hostile", _hostile) as served, looking(chromium) as page:
+        page.on("dialog", lambda dialog: seen.append(dialog.message))
+        for path in ("/", "/jobs", "/inbox", "/fleet", "/settings", *(f"/jobs/{job}" for job in range(1, 51))):
+            answer = page.goto(served.url + path, wait_until="domcontentloaded")
+            assert answer is not None
+            assert answer.status == 200, path
+            seen += noticed(page)
+            if path == "/jobs":
+                page.get_by_role("link", name="Show more").click()
+                expect(page.locator("li.job-row")).to_have_count(50)
+            elif path.startswith("/jobs/"):
+                number = int(path.rsplit("/", 1)[1])
+                shown = page.locator("h1").inner_text()
+                assert " ".join(shown.split()) == " ".join(PAYLOADS[number - 1].split())
+            seen += noticed(page)
+        run = page.locator("#runs a.row").last.get_attribute("href")
+        page.goto(f"{served.url}{run}")
+        seen += noticed(page)
+    assert seen == []

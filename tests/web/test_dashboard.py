@@ -1,0 +1,341 @@
+"""The dashboard, page by page: what is there is shown, what is pressed is done."""
+
+import re
+
+import asyncpg
+import orjson
+import pytest
+
+from cronty.jobs.action import Action
+from cronty.jobs.result import Ok
+from cronty.web.dashboard.assets import assets
+from cronty.web.dashboard.guarding import CSP
+from tests.conftest import HandClock, Hands
+from tests.web.dashboard_fixtures import Browser, House, ann, house
+
+__all__ = ["ann", "house"]
+
+PAGES = ["/", "/jobs", "/jobs/new", "/jobs/{job}", "/jobs/{job}/edit", "/runs/{run}", "/inbox", "/fleet", "/settings"]
+
+
+async def fired(house: House, hands: Hands, clock: HandClock, **given: object) -> tuple[int, str]:
+    """A job and a run of it that has ended."""
+    job = await house.job(**given)  # pyright: ignore[reportArgumentType]
+    clock.advance(minutes=5, seconds=1)
+    await hands.all()
+    runs = await house.cronty.scheduler.list_runs("ann", job.id)
+    assert isinstance(runs, Ok)
+    return job.id, runs.value[0].run_id
+
+
+async def test_every_page_is_there_and_holds_nothing_but_what_is_ours(
+    house: House, ann: Browser, hands: Hands, clock: HandClock
+) -> None:
+    job, run = await fired(house, hands, clock, name="Backup", tags=["nightly"])
+    for path in PAGES:
+        page = await ann.get(path.format(job=job, run=run))
+        assert page.flaws() == [], path
+        headers = ann.pages[-1].headers
+        assert headers["content-security-policy"] == CSP
+        assert headers["cache-control"] == "no-store"
+        assert (headers["x-content-type-options"], headers["x-frame-options"]) == ("nosniff", "DENY")
+    assert "unsafe" not in CSP
+
+
+async def test_an_empty_installation_says_what_to_do(house: House, ann: Browser, hands: Hands) -> None:
+    assert "Nothing is planned" in (await ann.get("/")).text
+    assert "No jobs yet" in (await ann.get("/jobs")).text
+    assert "The inbox is empty" in (await ann.get("/inbox")).text
+    assert "Nothing has failed for good" in (await ann.get("/fleet")).text
+    assert "No channels yet" in (await ann.get("/settings")).text
+
+
+async def test_files_are_kept_for_good_under_the_name_of_their_content(ann: Browser) -> None:
+    page = await ann.get("/")
+    scripts = [one["src"] for one in page.all("script")]
+    styles = [one["href"] for one in page.all("link", rel="stylesheet")]
+    assert len(scripts) == 2
+    assert len(styles) == 1
+    for url in [*scripts, *styles]:
+        assert url is not None
+        answer = await ann.client.get(url)
+        assert (answer.status_code, "immutable" in answer.headers["cache-control"]) == (200, True)
+        assert (await ann.client.get(re.sub(r"/[0-9a-f]{12}/", "/000000000000/", url))).status_code == 404
+    assert (await ann.client.get("/static/x/../routes.py")).status_code == 404
+    assert {"app.css", "app.js", "htmx.min.js", "htmx.LICENSE.txt", "icon.svg"} == assets().keys()
+
+
+async def test_a_job_is_made_from_a_form_and_says_its_rule_back(
+    house: House, ann: Browser, hands: Hands, sql: asyncpg.Connection
+) -> None:
+    page = await ann.get("/jobs/new")
+    [once] = page.all("input", name="once")
+    fields = {
+        "name": "Stand-up", "kind": "prompt", "prompt_text": "What needs me?\r\nSay it.", "prompt_agent": "claude",
+        "when": "every weekday at 8:30", "zone": "Europe/Berlin", "tags": "team, reviews", "attempts": "2",
+        "once": once["value"] or "",
+    }  # fmt: skip
+    await ann.post("/jobs", **fields)
+    assert ann.went_to == "/jobs/1?said=made"
+    await ann.post("/jobs", **fields)
+    assert ann.went_to == "/jobs/1?said=made", "pressed twice, made once"
+    page = await ann.get("/jobs/1?said=made")
+    for said in ("The job is scheduled", "At 08:30 on weekdays, Berlin time", "What needs me?", "team", "For claude"):
+        assert said in page.text
+    job = await house.cronty.scheduler.show("ann", 1)
+    assert isinstance(job, Ok)
+    assert job.value.action == Action("prompt", (), {"prompt": "What needs me?\nSay it.", "agent": "claude"})
+    assert (job.value.tags, job.value.policy.attempts) == (("team", "reviews"), 2)
+    origin = await sql.fetchval("select origin from cronty.jobs where id = 1")
+    assert orjson.loads(origin) == {"surface": "dashboard"}
+    client = await sql.fetchval("select client from cronty.audit where job_id = 1")
+    assert orjson.loads(client) == {"surface": "dashboard"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "kwargs"),
+    [
+        ({"kind": "notify", "notify_topic": "phone", "notify_message": "Tea"}, {"topic": "phone", "message": "Tea"}),
+        (
+            {"kind": "webhook", "webhook_url": "https://example.com/a", "webhook_body": '{"a": [1]}'},
+            {"url": "https://example.com/a", "body": {"a": [1]}},
+        ),
+        ({"kind": "task", "task": "note", "args": "[1]", "kwargs": "{}"}, {}),
+    ],
+)
+async def test_every_kind_of_job_can_be_made(
+    house: House, ann: Browser, hands: Hands, fields: dict[str, str], kwargs: dict[str, object]
+) -> None:
+    await ann.post("/jobs", name="one", when="every hour", zone="UTC", **fields)
+    job = await house.cronty.scheduler.show("ann", 1)
+    assert isinstance(job, Ok)
+    assert (job.value.action.kind, job.value.action.kwargs) == (fields["kind"], kwargs)
+    assert "one" in (await ann.get("/jobs/1/edit")).all("input", name="name")[0].values()
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"when": "whenever you like"}, "whenever"),
+        ({"name": " "}, "name of 1 to 200 characters"),
+        ({"kind": "task", "task": "note", "args": "[1"}, "isn't JSON"),
+        ({"kind": "task", "task": "note", "args": "{}"}, "must be a list"),
+        ({"kind": "sorcery"}, "Unknown kind"),
+        ({"max_runs": "many"}, "must be a whole number"),
+        ({"zone": "Mars/Olympus"}, "Mars/Olympus"),
+        ({"attempts": "some"}, "must be a number"),
+    ],
+)
+async def test_what_cant_be_scheduled_is_said_in_the_form_that_keeps_what_was_typed(
+    ann: Browser, hands: Hands, fields: dict[str, str], said: str
+) -> None:
+    good = {"name": "Tea", "kind": "prompt", "prompt_text": "Tea?", "when": "every hour", "zone": "UTC"}
+    page = await ann.post("/jobs", 422, **(good | fields))
+    assert said in page.text
+    assert page.all("input", name="when")[0]["value"] == (good | fields)["when"]
+    assert page.flaws() == []
+
+
+async def test_the_words_and_the_next_slots_show_while_one_types(ann: Browser, clock: HandClock) -> None:
+    page = await ann.get("/jobs/preview?when=every+day+at+02:30&zone=Europe/Berlin")
+    assert "At 02:30 every day, Berlin time" in page.text
+    assert page.text.count("01:30 UTC") == 5
+    clock.advance(days=26)
+    assert "clocks go forward that night" in (await ann.get("/jobs/preview?when=30+2+*+*+*&zone=Europe/Berlin")).text
+    unclear = await ann.get("/jobs/preview?when=at+8&zone=UTC")
+    assert "may mean" in unclear.text
+    assert "Type the one you mean." in unclear.text
+    assert "in your own words" in (await ann.get("/jobs/preview?when=&zone=")).text
+
+
+async def test_a_change_keeps_what_it_leaves_alone_and_is_refused_if_somebody_was_quicker(
+    house: House, ann: Browser, hands: Hands, clock: HandClock
+) -> None:
+    job = await house.job("Tea", task="prompt", kwargs={"prompt": "Tea?", "data": {"pot": 1}}, tags=["home"])
+    clock.advance(minutes=2)
+    page = await ann.get(f"/jobs/{job.id}/edit")
+    fields = {
+        name: page.all("input", name=name)[0]["value"] or "" for name in ("name", "when", "zone", "tags", "version")
+    }
+    fields |= {"kind": "prompt", "prompt_text": "More tea?", "attempts": "3", "timeout": "3600"}
+    await ann.post(f"/jobs/{job.id}/edit", **(fields | {"name": "More tea"}))
+    changed = await house.cronty.scheduler.show("ann", job.id)
+    assert isinstance(changed, Ok)
+    assert (changed.value.name, changed.value.trigger, changed.value.next_slot) == (
+        "More tea",
+        job.trigger,
+        job.next_slot,
+    )
+    assert changed.value.action.kwargs == {"prompt": "More tea?", "data": {"pot": 1}}
+    page = await ann.post(f"/jobs/{job.id}/edit", 409, **(fields | {"name": "Less tea"}))
+    assert "is at version 2, not 1" in page.text
+    assert page.all("input", name="name")[0]["value"] == "Less tea"
+    assert (await ann.get(f"/jobs/{job.id}/edit")).all("input", name="version")[0]["value"] == "2"
+    await ann.post(f"/jobs/{job.id}/edit", **(fields | {"version": "2", "when": "every 10 minutes"}))
+    changed = await house.cronty.scheduler.show("ann", job.id)
+    assert isinstance(changed, Ok)
+    assert changed.value.trigger != job.trigger
+
+
+async def test_the_buttons_of_a_job_do_what_they_say(house: House, ann: Browser, hands: Hands) -> None:
+    job = await house.job("Tea")
+    for act, said, status in [
+        ("pause", "The job is paused", "Paused"),
+        ("resume", "The job goes on", "Scheduled"),
+        ("run", "A run was asked for", "Running"),
+        ("cancel", "The job is cancelled", "Cancelled"),
+    ]:
+        await ann.post(f"/jobs/{job.id}/{act}")
+        page = await ann.get(ann.went_to)
+        assert said in page.text
+        assert status in page.text
+    page = await ann.post(f"/jobs/{job.id}/pause", 422)
+    assert "there is nothing to pause" in page.text
+    await ann.post(f"/jobs/{job.id}/delete")
+    assert "The job is deleted" in (await ann.get(ann.went_to)).text
+    await ann.get(f"/jobs/{job.id}", 404)
+
+
+async def test_jobs_are_searched_filtered_and_continued(house: House, ann: Browser, hands: Hands) -> None:
+    for number in range(65):
+        await house.job(f"Report {number:02}", tags=["reports"] if number < 3 else [])
+    await house.job("Tea", task="notify", kwargs={"topic": "phone", "message": "Tea"})
+    page = await ann.get("/jobs?q=tea")
+    assert "1 job" in page.text
+    assert len(page.all("a", **{"class": "row"})) == 1
+    assert "3 jobs tagged reports" in (await ann.get("/jobs?tag=reports")).text
+    assert "1 job" in (await ann.get("/jobs?kind=notify")).text
+    assert "Nothing matches" in (await ann.get("/jobs?status=failed")).text
+    seen: list[str | None] = []
+    page = await ann.get("/jobs")
+    for _ in range(3):
+        seen += [one["href"] for one in page.all("a", **{"class": "row"})]
+        more = [one["hx-get"] for one in page.all("a") if one.get("hx-get")]
+        if not more:
+            break
+        assert more[0] is not None
+        page = await ann.get(more[0], 200, **{"hx-request": "true"})
+        assert page.all("html") == [], "only the rows"
+    assert len(seen) == len(set(seen)) == 66
+    await ann.get("/jobs?cursor=nonsense", 422)
+
+
+async def test_all_jobs_of_a_tag_pause_and_resume(house: House, ann: Browser, hands: Hands) -> None:
+    for number in range(3):
+        await house.job(f"Report {number}", tags=["a & b"])
+    await ann.post("/jobs/tagged", tag="a & b", do="pause")
+    page = await ann.get(ann.went_to)
+    assert "Paused 3 jobs with this tag" in page.text
+    await ann.post("/jobs/tagged", tag="a & b", do="resume")
+    assert "Resumed 3 jobs" in (await ann.get(ann.went_to)).text
+
+
+async def test_a_run_shows_its_attempts_and_can_be_tried_again(
+    house: House, ann: Browser, hands: Hands, clock: HandClock
+) -> None:
+    job, run = await fired(house, hands, clock, name="Broken", task="fail", policy={"attempts": 2, "backoff": 1.0})
+    clock.advance(seconds=30)
+    await hands.all()
+    page = await ann.get(f"/runs/{run}")
+    for said in ("Failed", "ValueError: no luck", "Attempt 1", "Attempt 2", run, "Try again"):
+        assert said in page.text
+    page = await ann.get("/fleet")
+    assert "Broken" in page.text
+    assert [one["value"] for one in page.all("input", name="run")] == [run]
+    assert "Failing: ValueError: no luck" in (await ann.get("/")).text
+    await ann.post("/runs/redrive", run=run, from_="run")
+    assert ann.went_to == f"/runs/{run}?said=again"
+    assert "Waiting" in (await ann.get(ann.went_to)).text
+    await ann.post("/runs/redrive", 404, run=run, from_="run")
+    await ann.post("/runs/redrive", run=[run, "nonsense"])
+    assert ann.went_to == "/fleet?said=again&n=0"
+    await ann.post("/runs/redrive")
+    assert "Choose the runs" in (await ann.get(ann.went_to)).text
+    assert "Waiting" in (await ann.get(f"/jobs/{job}/runs?verdict=waiting")).text
+
+
+async def test_every_slot_of_a_job_says_why_and_older_ones_come_on_demand(
+    house: House, ann: Browser, hands: Hands, clock: HandClock
+) -> None:
+    job = await house.job("Tea", policy={"catch_up": "all"})
+    for _ in range(30):
+        clock.advance(minutes=5)
+        await hands.all()
+    page = await ann.get(f"/jobs/{job.id}")
+    assert len(page.all("a", **{"class": "row run-row"})) == 25
+    assert "Every slot, and why" in page.text
+    older = [one["hx-get"] for one in page.all("a") if "before=" in (one.get("hx-get") or "")]
+    assert older[0] is not None
+    rest = await ann.get(older[0])
+    assert len(rest.all("a", **{"class": "row run-row"})) == 5
+    assert "No slot with this verdict" in (await ann.get(f"/jobs/{job.id}/runs?verdict=failed")).text
+    assert len(page.all("svg", **{"class": "year"})) == 1
+    assert "30 done" in page.text
+
+
+async def test_looking_at_the_inbox_takes_nothing_and_a_person_can_settle_it(
+    house: House, ann: Browser, hands: Hands, clock: HandClock
+) -> None:
+    for number in range(4):
+        await house.job(f"Ask {number}", task="prompt", kwargs={"prompt": f"Question {number}?"}, max_runs=1)
+    clock.advance(minutes=5, seconds=1)
+    await hands.all()
+    page = await ann.get("/inbox")
+    assert all(f"Question {number}?" in page.text for number in range(4))
+    receipts = [one["value"] or "" for one in page.all("input", name="receipt")]
+    await ann.post("/inbox", receipt=receipts[0], outcome="done", report="It is 42.")
+    assert "Settled as done" in (await ann.get(ann.went_to)).text
+    assert "It is 42." in (await ann.get(f"/runs/{receipts[0]}")).text
+    await ann.post("/inbox", receipt=receipts[1], outcome="failed")
+    await ann.post("/inbox", receipt=receipts[2], outcome="snooze", until="1h")
+    page = await ann.post("/inbox", 422, receipt=receipts[3], outcome="snooze", until="2020-01-01T09:00:00Z")
+    assert "past" in page.text
+    page = await ann.get("/inbox")
+    assert len(page.all("input", name="receipt")) == 2
+    await ann.post("/inbox", receipt=receipts[0], outcome="done")
+    assert ann.went_to == "/inbox?said=late"
+    handed = await house.cronty.inbox.read("ann")
+    assert isinstance(handed, Ok)
+    assert [item.attempt for item in handed.value] == [1], "nobody had taken it by looking"
+    await ann.post("/inbox", receipt=receipts[3], outcome="quiet")
+    assert ann.went_to == "/inbox?said=quiet", "a person's word counts, whoever holds it"
+
+
+async def test_a_key_is_shown_once_and_revoked(house: House, ann: Browser) -> None:
+    page = await ann.post("/settings/keys", 200, name="laptop", scope=["read", "run"], lasts="90", agent="claude")
+    [shown] = page.all("input", id="made")
+    key = shown["value"] or ""
+    assert key.startswith("cronty_1_")
+    known = await house.cronty.identity.identify(key)
+    assert isinstance(known, Ok)
+    assert (known.value.owner, known.value.scopes, known.value.agent) == ("ann", {"read", "run"}, "claude")
+    page = await ann.get("/settings")
+    assert key not in ann.pages[-1].text
+    assert "laptop" in page.text
+    await ann.post("/settings/keys/revoke", key="1")
+    assert not (await house.cronty.identity.identify(key)).is_ok
+    assert "revoked" in (await ann.get("/settings")).text
+    assert "Key not found" in (await ann.post("/settings/keys/revoke", 404, key="1")).text
+    assert "Unknown scope" in (await ann.post("/settings/keys", 422, name="x", scope="everything")).text
+
+
+async def test_a_channel_is_added_without_its_address_ever_being_shown(house: House, ann: Browser) -> None:
+    await ann.post("/settings/channels", name="phone", url="ntfy://127.0.0.1:9/canary-topic-7f3a")
+    page = await ann.get(ann.went_to)
+    assert "phone" in page.text
+    assert "canary-topic-7f3a" not in ann.pages[-1].text
+    page = await ann.post("/settings/channels", 422, name="Not A Name", url="ntfy://x")
+    assert "Invalid name of a channel" in page.text
+    await ann.post("/settings/channels/change", remove="phone")
+    assert "No channels yet" in (await ann.get("/settings")).text
+    await ann.post("/settings/channels/change", 404, remove="phone")
+
+
+async def test_light_and_dark_are_remembered(ann: Browser) -> None:
+    assert "data-theme" not in (await ann.get("/")).all("html")[0]
+    await ann.post("/theme", theme="dark", next="/jobs?q=a")
+    assert ann.went_to == "/jobs?q=a"
+    assert (await ann.get("/")).all("html")[0]["data-theme"] == "dark"
+    await ann.post("/theme", theme="", next="//elsewhere.example")
+    assert ann.went_to == "/"
+    assert "data-theme" not in (await ann.get("/")).all("html")[0]

@@ -1,0 +1,114 @@
+"""What is drawn and how it is said: the places of marks, days of a year, times at a glance."""
+
+from datetime import UTC, date, datetime, timedelta
+
+import pytest
+
+from cronty.jobs.overview import Bin, Day, Lag, Slot, Timeline, Verdict
+from cronty.web.dashboard.heatmap import draw_year
+from cronty.web.dashboard.saying import ago, brief, day_text, span, utc_beside
+from cronty.web.dashboard.sparkline import HEIGHT, draw_columns, draw_lag
+from cronty.web.dashboard.timeline import MOST_STACKED, draw_timeline
+
+NOW = datetime(2027, 3, 28, 0, 30, tzinfo=UTC)
+DAY = timedelta(days=1)
+WIDTH = timedelta(minutes=30)
+
+
+def timeline(slots: list[Slot] | None, *counts: dict[Verdict, int]) -> Timeline:
+    since = NOW - DAY
+    bins = [Bin(since + number * WIDTH, counts[number] if number < len(counts) else {}) for number in range(96)]
+    return Timeline(since, NOW, NOW + DAY, WIDTH, bins, slots, NOW + DAY)
+
+
+def slot(minutes: float, verdict: Verdict = "done", name: str = "Tea") -> Slot:
+    return Slot(7, name, NOW + timedelta(minutes=minutes), verdict)
+
+
+def test_what_has_passed_stands_left_of_now_and_what_comes_right_of_it() -> None:
+    drawn = draw_timeline(timeline([slot(-40), slot(-35, "failed"), slot(95, "planned")]), "UTC")
+    assert drawn.now == "50.00"
+    done, failed, planned = drawn.marks
+    assert (done.x, done.verdict, failed.x, failed.verdict) == ("48.44", "done", "48.44", "failed")
+    assert done.y > failed.y, "one upon the other"
+    assert float(planned.x) > 50
+    assert done.href.startswith("/runs/run_7_")
+    assert planned.href == "/jobs/7"
+
+
+def test_of_a_column_that_is_too_high_what_went_wrong_is_never_left_out() -> None:
+    drawn = draw_timeline(timeline([slot(-40 + number / 100) for number in range(30)] + [slot(-40, "failed")]), "UTC")
+    assert len(drawn.marks) == MOST_STACKED
+    assert [mark.verdict for mark in drawn.marks].count("failed") == 1
+    assert [number for _, number in drawn.over] == [31 - MOST_STACKED]
+
+
+def test_too_many_slots_become_bars_that_stay_inside() -> None:
+    drawn = draw_timeline(timeline(None, {"done": 900, "failed": 100}, {"done": 1}), "UTC")
+    assert drawn.marks == []
+    assert [bar.verdict for bar in drawn.bars] == ["done", "failed", "done"]
+    assert all(float(bar.y) >= 0 and float(bar.y) + float(bar.height) <= drawn.plot + 0.2 for bar in drawn.bars)
+    assert drawn.bars[0].title == "00:30: 900 done, 100 failed"
+    assert drawn.counts == {"done": 901, "failed": 100}
+
+
+def test_the_hours_are_right_on_a_day_when_clocks_change() -> None:
+    labels = [tick.label for tick in draw_timeline(timeline([]), "Europe/Berlin").ticks if tick.label]
+    assert labels == [
+        "03:00", "06:00", "09:00", "12:00", "15:00", "18:00", "21:00", "06:00", "09:00", "12:00", "15:00", "18:00",
+        "21:00", "Tomorrow",
+    ]  # fmt: skip
+
+
+def test_the_worst_of_a_day_decides_how_it_looks() -> None:
+    first = date(2027, 1, 4)
+    kinds: list[dict[Verdict, int]] = [
+        {}, {"done": 1}, {"done": 4}, {"done": 9, "failed": 1}, {"failed": 2, "done": 1}, {"missed": 1, "done": 1},
+        {"skipped": 3},
+    ]  # fmt: skip
+    drawn = draw_year([Day(first + number * DAY, kind) for number, kind in enumerate(kinds)])
+    assert [cell.kind for cell in drawn.cells] == ["good1", "good2", "some", "bad", "missed", "none"]
+    assert drawn.empty.count("M") == 1
+    assert drawn.cells[0].title == "Tue 5 Jan: 1 done"
+    assert draw_year([]).cells == []
+
+
+def test_a_lag_is_drawn_with_its_gaps() -> None:
+    drawn = draw_lag([Lag(NOW, 0.01, 0.2), Lag(NOW, None, None), Lag(NOW, 0.03, 40.0)])
+    assert (drawn.usual, drawn.slow, drawn.worst) == (0.02, 20.1, 40.0)
+    assert drawn.p50.count("M") == 2
+    assert draw_lag([]).usual is None
+
+
+def test_columns_stay_inside() -> None:
+    [column] = draw_columns([Bin(NOW, {"done": 5, "failed": 5}), Bin(NOW, {})])
+    assert sum(float(height) for _, _, height in column.parts) <= HEIGHT
+    assert column.title == "00:30 UTC: 5 done, 5 failed"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [(0.0004, "0 ms"), (0.12, "120 ms"), (1, "1.0 s"), (59, "59 s"), (61, "1 min 1 s"), (3600, "1 h"),
+     (12000, "3 h 20 min"), (86400 * 3, "3 d"), (86400 * 400, "1 y 35 d"), (-5, "−5.0 s")],
+)  # fmt: skip
+def test_a_span_is_said_in_two_parts_at_the_most(seconds: float, said: str) -> None:
+    assert span(seconds) == said
+
+
+def test_moments_are_said_as_people_say_them() -> None:
+    assert [ago(NOW + timedelta(seconds=one), NOW) for one in (0, 300, -7300)] == ["now", "in 5 min", "2 h ago"]
+    assert [day_text(NOW + one * DAY, "UTC", NOW) for one in (-1, 0, 1, 2)] == [
+        "Yesterday",
+        "Today",
+        "Tomorrow",
+        "Tue 30 Mar",
+    ]
+    assert day_text(NOW + 300 * DAY, "UTC", NOW) == "Sat 22 Jan 2028"
+    assert utc_beside(NOW, "Europe/Berlin") == "00:30 UTC"
+    assert utc_beside(NOW, "America/New_York") == "Sun 28 Mar 00:30 UTC"
+
+
+def test_a_text_takes_up_no_more_room_than_it_is_given() -> None:
+    assert brief("Tea", 20) == "Tea"
+    assert brief('"' * 50, 33) == '"' * 5 + "…"
+    assert brief("ä" * 50, 23) == "ä" * 10 + "…"
