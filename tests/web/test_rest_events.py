@@ -7,10 +7,17 @@ from typing import Any
 
 import httpx2
 import orjson
+import pytest
 
+from cronty import Cronty
+from cronty.cli.serve import http_app
+from cronty.jobs.result import Ok
+from cronty.mcp.server import GROUPS
+from cronty.web.rest import events
 from cronty.web.rest.events import MOST_LISTENERS
+from tests.actions.servers import serving
 from tests.clients.serving import Served
-from tests.web.conftest import PLACE, key_of
+from tests.web.conftest import PLACE, Api, key_of
 
 
 @asynccontextmanager
@@ -113,3 +120,22 @@ async def test_listeners_of_one_owner_are_bounded_and_leave_their_place_behind(s
                 await again.aclose()
         for answer in [*heard, again, over]:
             await answer.aclose()
+
+
+async def test_the_line_is_kept_alive_and_ends_with_its_key(
+    cronty: Cronty, ann: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(events, "EVERY", 0.01)  # or a look would take a second, and a sign of life fifteen
+    lost = await cronty.identity.add_key("ann", "lost", ["read"])
+    assert isinstance(lost, Ok)
+    async with (
+        serving(http_app(cronty, GROUPS, ["127.0.0.1:*"], auth=True)) as port,
+        httpx2.AsyncClient(headers={"authorization": f"Bearer {lost.value.text}"}, timeout=30) as http,
+        http.stream("GET", f"http://127.0.0.1:{port}{PLACE}/events") as answer,
+    ):
+        seen = frames(answer)
+        async with asyncio.timeout(20):
+            assert (await anext(seen))["id"] == answer.headers["last-event-id"]
+            assert await anext(seen) == {"": "nothing new"}
+            assert (await ann.ask("DELETE", f"/keys/{lost.value.id}")).status_code == 204
+            assert {str(frame) for frame in [frame async for frame in seen]} <= {str({"": "nothing new"})}
