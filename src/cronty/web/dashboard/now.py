@@ -1,5 +1,6 @@
 """The first page: the day before and the day ahead, what needs attention, what comes next."""
 
+import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -20,10 +21,12 @@ LATEST = 9
 async def show_now(visit: Visit) -> Response:
     overview = visit.doors.overview
     now, zone_name = await visit.clock()
-    line = await overview.timeline(visit.owner)
-    lag = await overview.lag(visit.owner)
-    concerns = await overview.concerns(visit.owner, 6)
-    coming = await visit.doors.scheduler.list_jobs(visit.owner, limit=NEXT)
+    line, lag, concerns, coming = await asyncio.gather(
+        overview.timeline(visit.owner),
+        overview.lag(visit.owner),
+        overview.concerns(visit.owner, 6),
+        visit.doors.scheduler.list_jobs(visit.owner, limit=NEXT),
+    )
     if isinstance(coming, Err):
         raise Refused(coming)
     return visit.page(

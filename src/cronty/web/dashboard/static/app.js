@@ -5,7 +5,8 @@
 
   // -- live regions ---------------------------------------------------------------------------------------------------
 
-  const pause = 1500;
+  // Between two looks; longer where a look takes long, so that watching never becomes the work.
+  let pause = 1500;
   let stale = false;
   let last = 0;
   let timer = 0;
@@ -117,7 +118,10 @@
     htmx.trigger(region, "htmx:abort");
     region.firstElementChild?.setAttribute("data-more", "");
   });
-  document.addEventListener("htmx:afterSwap", (event) => place(event.detail.elt.parentNode || document));
+  document.addEventListener("htmx:afterSwap", (event) => {
+    place(event.detail.elt.parentNode || document);
+    if (event.detail.target.id === "live") pause = Math.max(1500, 4 * (Date.now() - last));
+  });
   document.addEventListener("DOMContentLoaded", () => {
     place(document);
     listen();
