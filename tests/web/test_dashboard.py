@@ -167,7 +167,7 @@ async def test_a_change_keeps_what_it_leaves_alone_and_is_refused_if_somebody_wa
         job.next_slot,
     )
     assert changed.value.action.kwargs == {"prompt": "More tea?", "data": {"pot": 1}}
-    page = await ann.post(f"/jobs/{job.id}/edit", 409, **(fields | {"name": "Less tea"}))
+    page = await ann.post(f"/jobs/{job.id}/edit", 412, **(fields | {"name": "Less tea"}))
     assert "is at version 2, not 1" in page.text
     assert page.all("input", name="name")[0]["value"] == "Less tea"
     assert (await ann.get(f"/jobs/{job.id}/edit")).all("input", name="version")[0]["value"] == "2"
@@ -189,7 +189,7 @@ async def test_the_buttons_of_a_job_do_what_they_say(house: House, ann: Browser,
         page = await ann.get(ann.went_to)
         assert said in page.text
         assert status in page.text
-    page = await ann.post(f"/jobs/{job.id}/pause", 422)
+    page = await ann.post(f"/jobs/{job.id}/pause", 409)
     assert "there is nothing to pause" in page.text
     await ann.post(f"/jobs/{job.id}/delete")
     assert "The job is deleted" in (await ann.get(ann.went_to)).text

@@ -84,7 +84,7 @@ def http_app(cronty: Cronty, groups: Sequence[Group], hosts: Sequence[str], *, a
     routes: list[BaseRoute] = [
         *health_routes(not_ready),
         Mount(rest.PLACE, rest.rest_app(lambda: cronty.doors, who)),
-        *extra("cronty.web.dashboard", "web").dashboard_routes(lambda: cronty.doors, who, hosts),
+        *extra("cronty.web.dashboard", "web").dashboard_routes(lambda: cronty.doors, who),
         Mount("/", mcp_app),
     ]
     middleware = [Middleware(Hosts, hosts)]

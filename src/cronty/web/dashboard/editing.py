@@ -9,7 +9,8 @@ from cronty.jobs.policy import CATCH_UPS, OVERLAPS
 from cronty.jobs.result import Err
 from cronty.web.dashboard.forms import changes_of, new_values, request_of, values_of
 from cronty.web.dashboard.job import find
-from cronty.web.dashboard.visit import STATUS, Refused, Visit
+from cronty.web.dashboard.visit import Refused, Visit
+from cronty.web.problems import status_of
 
 PREVIEWED = 5
 COMMON_ZONES = (
@@ -71,7 +72,7 @@ async def _form(visit: Visit, job: Job | None, values: dict[str, str], problem: 
     agents = sorted(task.name.removeprefix("prompt:") for task in tasks if task.name.startswith("prompt:"))
     return visit.page(
         "job_form.html",
-        200 if problem is None else STATUS.get(problem.code, 422),
+        200 if problem is None else status_of(problem.code),
         job=job,
         values=values,
         tasks=[task for task in tasks if ":" not in task.name and task.name not in ("prompt", "notify", "webhook")][

@@ -9,7 +9,8 @@ from cronty.jobs.result import Err
 from cronty.scheduler.inbox import result_json
 from cronty.timing import BadTrigger
 from cronty.timing.rule import read_instant
-from cronty.web.dashboard.visit import STATUS, Refused, Visit
+from cronty.web.dashboard.visit import Refused, Visit
+from cronty.web.problems import status_of
 
 SHOWN = 20
 SAID = {
@@ -30,7 +31,7 @@ async def show_inbox(visit: Visit, problem: Err | None = None) -> Response:
     items = found.value
     return visit.page(
         "inbox.html",
-        200 if problem is None else STATUS.get(problem.code, 422),
+        200 if problem is None else status_of(problem.code),
         items=items[:SHOWN],
         more=items[SHOWN - 1].run_id if len(items) > SHOWN else None,
         after=after,

@@ -13,7 +13,8 @@ from cronty.jobs.result import Err, Ok, Result
 from cronty.jobs.run import MOVES, Run
 from cronty.timing import Slot, preview
 from cronty.web.dashboard.heatmap import draw_year
-from cronty.web.dashboard.visit import STATUS, Handler, Refused, Visit
+from cronty.web.dashboard.visit import Handler, Refused, Visit
+from cronty.web.problems import status_of
 
 RUNS: Final = 25
 COMING: Final = 10
@@ -34,7 +35,7 @@ async def show_job(visit: Visit, problem: Err | None = None) -> Response:
     year = await visit.doors.overview.year(visit.owner, job.id)
     return visit.page(
         "job.html",
-        200 if problem is None else STATUS.get(problem.code, 422),
+        200 if problem is None else status_of(problem.code),
         job=job,
         now=now,
         coming=coming(job, now),

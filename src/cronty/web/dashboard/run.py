@@ -6,7 +6,8 @@ from cronty.jobs.answers import run_answer
 from cronty.jobs.result import Err
 from cronty.jobs.run import receipt
 from cronty.web.dashboard.job import why
-from cronty.web.dashboard.visit import STATUS, Refused, Visit
+from cronty.web.dashboard.visit import Refused, Visit
+from cronty.web.problems import status_of
 
 AGAIN = ("failed", "quarantined")
 
@@ -19,7 +20,7 @@ async def show_run(visit: Visit, problem: Err | None = None) -> Response:
     run, job = found.value.run, found.value.job
     return visit.page(
         "run.html",
-        200 if problem is None else STATUS.get(problem.code, 422),
+        200 if problem is None else status_of(problem.code),
         run=run,
         job=job,
         attempts=found.value.attempts[-20:],

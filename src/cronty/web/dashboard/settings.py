@@ -10,7 +10,8 @@ from cronty.jobs.result import Err
 from cronty.scheduler.identity import NewKey
 from cronty.store.key_store import KeyInfo
 from cronty.web.dashboard.saying import number
-from cronty.web.dashboard.visit import STATUS, Visit
+from cronty.web.dashboard.visit import Visit
+from cronty.web.problems import status_of
 
 MOST_KEYS: Final = 40
 LASTS: Final = {"30": "30 days", "90": "90 days", "365": "a year", "": "until it is revoked"}
@@ -35,12 +36,12 @@ async def show_settings(visit: Visit, problem: Err | None = None, made: NewKey |
     channels = await doors.channels.list(visit.owner) if admin else None
     keys = await doors.identity.keys(visit.owner) if admin else []
     now, zone_name = await visit.clock()
-    limits = cast("dict[str, object]", shown["limits"])
+    limits = shown["limits"]
     used = cast("dict[str, int]", shown["used"])
     routed = [task.name for task in await doors.scheduler.list_tasks() if task.name.startswith("prompt:")]
     return visit.page(
         "settings.html",
-        200 if problem is None else STATUS.get(problem.code, 422),
+        200 if problem is None else status_of(problem.code),
         now=now,
         zone=zone_name,
         admin=admin,

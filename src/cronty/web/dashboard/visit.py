@@ -1,6 +1,6 @@
 """One request of a person: who it is, what they may do, and the answer as a page."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
@@ -22,16 +22,15 @@ from cronty.web.dashboard.guarding import (
     TooLarge,
     csrf_token,
     from_our_pages,
-    known_host,
     new_browser,
     read_form,
     set_cookie,
 )
 from cronty.web.dashboard.pages import render
+from cronty.web.problems import status_of
 from cronty.web.who import WhoCalls
 
 THEMES: Final = ("light", "dark")
-STATUS: Final = {"not_found": 404, "version_conflict": 409, "missing_scope": 403, "over_limit": 429}
 VIA: Final = {"surface": "dashboard"}
 
 
@@ -91,11 +90,10 @@ type Handler = Callable[[Visit], Awaitable[Response]]
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """Through it every request comes: `hosts` are the names this server may be called by."""
+    """Through it every request comes."""
 
     doors: Callable[[], Doors]
     who: WhoCalls
-    hosts: Sequence[str]
 
     def open(self, handler: Handler, scope: Scope | None = "read", *, public: bool = False) -> Callable[..., object]:
         """An endpoint around a handler. `public` ones are for those who haven't signed in."""
@@ -110,8 +108,6 @@ class Gate:
         return endpoint
 
     async def _answer(self, request: Request, handler: Handler, scope: Scope | None, *, public: bool) -> Response:
-        if not known_host(request, self.hosts):
-            return HTMLResponse("This server isn't known by that name.", 421)
         browser = request.cookies.get(BROWSER)
         visit: Visit | None = None
         try:
@@ -128,7 +124,7 @@ class Gate:
             with acting(visit.caller, VIA):
                 response = await handler(visit)
         except Refused as refused:
-            return page(request, "error.html", STATUS.get(refused.err.code, 422), visit, err=refused.err)
+            return page(request, "error.html", status_of(refused.err.code), visit, err=refused.err)
         except StoreUnavailable:
             return page(request, "error.html", 503, visit, err=_AWAY)
         except TooLarge:
@@ -153,7 +149,9 @@ class Gate:
 
 NOBODY: Final = Caller("", frozenset())
 _FOREIGN: Final = Err(
-    "foreign", "This change didn't come from a page of this dashboard.", "Go back, reload the page and try again."
+    "foreign_origin",
+    "This change didn't come from a page of this dashboard.",
+    "Go back, reload the page and try again.",
 )
 _AWAY: Final = Err(
     "unavailable",
