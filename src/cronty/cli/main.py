@@ -13,7 +13,7 @@ from rich.table import Table
 
 from cronty.actions.agents import BadAgents
 from cronty.app import Cronty
-from cronty.cli import audit, channel, jobs, token
+from cronty.cli import audit, channel, jobs, service, token
 from cronty.cli.loading import extra, load, set_up_logging
 from cronty.cli.next import next_slots
 from cronty.scheduler.identity import WeakSecret
@@ -30,6 +30,8 @@ out = Console(soft_wrap=True)
 for name, command in jobs.COMMANDS.items():
     app.command(name)(command)
 app.command("next")(next_slots)
+for command in (service.up, service.down, service.status):
+    app.command()(command)
 app.add_typer(channel.app, name="channel")
 app.command("key")(channel.key)
 app.add_typer(token.app, name="token")
@@ -64,6 +66,7 @@ EVERY_TOOL = "jobs,notifications,agenda,inbox"
 def mcp(target: App = None, tools: Tools = EVERY_TOOL) -> None:
     """Speak MCP over standard input and output: the command to give to Claude, Cursor and the others."""
     set_up_logging(_settings().log_level)
+    service.mend(_settings())
     extra("cronty.cli.serve", "mcp").speak(target, tools)
 
 

@@ -5,6 +5,7 @@ import signal
 import sys
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager, redirect_stdout, suppress
+from datetime import UTC, datetime
 from ipaddress import ip_address
 from typing import cast
 
@@ -16,6 +17,8 @@ from starlette.routing import Mount
 
 from cronty.app import Cronty
 from cronty.cli.loading import load
+from cronty.cli.service_away import tell_of_absences
+from cronty.cli.service_place import url_of
 from cronty.cli.stdin import make_stdin_end_when_told
 from cronty.jobs.caller import local_caller
 from cronty.mcp.auth import Verifier, auth_settings, current_caller
@@ -43,6 +46,8 @@ def serve(app: str | None, tools: str, host: str, port: int, names: Sequence[str
             param_hint="--host",
         )
     cronty = _cronty(app)
+    if "public_url" not in cronty.settings.model_fields_set:
+        cronty.settings = cronty.settings.model_copy(update={"public_url": f"{url_of(host, port)}/mcp"})
     asgi = http_app(cronty, _groups(tools), [f"{host}:{port}", f"localhost:{port}", *names], auth=auth)
     # A client that listens for changes would hold the server up for ever.
     config = uvicorn.Config(asgi, host=host, port=port, log_config=None, access_log=False, timeout_graceful_shutdown=2)
@@ -86,8 +91,13 @@ async def _serve(cronty: Cronty, config: uvicorn.Config) -> None:
     for told in (signal.SIGTERM, signal.SIGINT):
         # The server raises the signal again when it is done; somebody has to take it.
         loop.add_signal_handler(told, setattr, server, "should_exit", True)
+    began = datetime.now(UTC)
     async with cronty:
-        await server.serve()
+        telling = asyncio.ensure_future(tell_of_absences(cronty, began))
+        try:
+            await server.serve()
+        finally:
+            telling.cancel()
 
 
 async def _speak(cronty: Cronty, groups: Sequence[Group]) -> None:

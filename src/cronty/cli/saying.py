@@ -1,0 +1,147 @@
+"""How commands answer: lines and tables that fit the terminal, JSON for programs, refusals with their exit codes.
+
+What goes to a terminal is wrapped between words or shortened to its width; what goes into a pipe or a file stays whole,
+a line for each thing, so that other programs can read it.
+"""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated, Final, NoReturn
+
+import orjson
+import typer
+from rich.cells import cell_len
+from rich.console import Console
+from rich.text import Text
+
+REFUSED: Final = 1
+"""The answer is no: not found, not allowed, not up, something is wrong."""
+MISUSED: Final = 2
+"""Wrong usage, a wrong setting, or no database."""
+UNCLEAR: Final = 3
+"""The words may mean several things, which are listed."""
+
+GAP: Final = 2
+NARROWEST: Final = 12
+"""Cells that a shortened column keeps; with less, rows are stacked."""
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def console(*, err: bool = False) -> Console:
+    """As wide as the terminal; as wide as it takes if there is none."""
+    made = Console(stderr=err, highlight=False, markup=False)
+    return made if made.is_terminal or "COLUMNS" in os.environ else Console(
+        stderr=err, highlight=False, markup=False, width=100_000
+    )  # fmt: skip
+
+
+def say(text: str, style: str | None = None, *, err: bool = False) -> None:
+    console(err=err).print(Text(_printable(text)), style=style, overflow="fold")
+
+
+def print_json(answer: object) -> None:
+    typer.echo(orjson.dumps(answer, option=orjson.OPT_INDENT_2).decode())
+
+
+def refuse(text: str, code: int = REFUSED, *, json: bool = False, hint: str = "") -> NoReturn:
+    """Say why not, and end the command."""
+    if json:
+        print_json({"error": text, "hint": hint} if hint else {"error": text})
+    else:
+        say(f"cronty: {text.rstrip('.')}. {hint}".rstrip() if hint else f"cronty: {text}", err=True)
+    raise typer.Exit(code)
+
+
+def clock(moment: str | datetime | None) -> str:
+    """A moment as people read it, on the clocks that it is given in."""
+    if moment is None:
+        return "-"
+    read = datetime.fromisoformat(moment) if isinstance(moment, str) else moment
+    return f"{read:%a %d %b %Y %H:%M}"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """`whole` columns are never cut (ids, times); `fold` ones go on in the next line, others end in `…`."""
+
+    title: str
+    whole: bool = False
+    fold: bool = False
+
+
+def show_rows(
+    columns: Sequence[Column], rows: Sequence[Sequence[str]], out: Console | None = None, styles: Sequence[str] = ()
+) -> None:
+    """A table that fits; where it can't, each row as a few lines. `styles` has one for each row, for its verdict."""
+    out = out or console()
+    given = [[_printable(cell) for cell in row] for row in rows]
+    natural = [
+        max(cell_len(cell) for cell in (column.title, *cells))
+        for column, *cells in zip(columns, *given, strict=True)
+    ]  # fmt: skip
+    widths = _fitted(columns, natural, out.width)
+    if widths is None:
+        _stack(columns, given, out)
+        return
+    if any(column.title for column in columns):
+        _print_line([[Text(column.title, "dim")] for column in columns], widths, out)
+    for row, style in zip(given, styles or [""] * len(given), strict=True):
+        cells = [
+            Text(cell, style if column.title == "verdict" else "") for column, cell in zip(columns, row, strict=True)
+        ]
+        lines = [_lines(cell, column, width, out) for cell, column, width in zip(cells, columns, widths, strict=True)]
+        _print_line(lines, widths, out)
+
+
+def _lines(cell: Text, column: Column, width: int, out: Console) -> list[Text]:
+    if column.fold:
+        return list(cell.wrap(out, width, overflow="fold"))
+    cell.truncate(width, overflow="ellipsis")
+    return [cell]
+
+
+def _print_line(cells: Sequence[Sequence[Text]], widths: Sequence[int], out: Console) -> None:
+    """One row, as many lines high as its highest cell; no spaces at the end."""
+    for at in range(max(map(len, cells))):
+        line = Text()
+        for lines, width in zip(cells, widths, strict=True):
+            part = lines[at].copy() if at < len(lines) else Text()
+            line += part + Text(" " * (width - part.cell_len + GAP))
+        line.rstrip()
+        out.print(line, overflow="ignore", no_wrap=True, crop=False)
+
+
+def _fitted(columns: Sequence[Column], natural: Sequence[int], width: int) -> list[int] | None:
+    """A width for each column: those that may be cut share what is left; None if that is too little."""
+    widths = list(natural)
+    flexible = [at for at, column in enumerate(columns) if not column.whole]
+    excess = sum(widths) + GAP * (len(widths) - 1) - width
+    while excess > 0:
+        widest = max(flexible, key=lambda at: widths[at], default=None)
+        if widest is None or widths[widest] <= min(NARROWEST, natural[widest]):
+            return None
+        widths[widest] -= 1
+        excess -= 1
+    return widths
+
+
+def _stack(columns: Sequence[Column], rows: Sequence[Sequence[str]], out: Console) -> None:
+    label = max(cell_len(column.title) for column in columns) + GAP
+    for number, row in enumerate(rows):
+        if number:
+            out.print()
+        for column, cell in zip(columns, row, strict=True):
+            if not cell:
+                continue
+            lines = Text(cell).wrap(out, max(out.width - label, NARROWEST), overflow="fold")
+            for at, line in enumerate(lines):
+                head = Text((column.title if not at else "").ljust(label), style="dim")
+                out.print(head + line, overflow="ignore", no_wrap=True, crop=False)
+
+
+def _printable(text: str) -> str:
+    """Somebody's words in one line, without what would move the cursor or colour the rest."""
+    return "".join(each if each.isprintable() or each == "\n" else " " for each in text)
