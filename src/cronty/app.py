@@ -229,7 +229,7 @@ class Cronty:
             Channels(ChannelStore(database, self._sealer()), self._courier),
             Identity(KeyStore(database), settings.public_url, secret, provider),
             AuditStore(database),
-            Overview(OverviewStore(database)),
+            Overview(OverviewStore(database), scheduler),
             self.push,
         )
 

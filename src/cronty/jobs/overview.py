@@ -1,8 +1,12 @@
 """What a person looks at: slots before and behind now, how late they started, what needs attention, who works."""
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
+from heapq import heapify, heappop, heapreplace
 from typing import Final, Literal
+
+from cronty.timing import Trigger
 
 Verdict = Literal[
     "planned", "waiting", "running", "done", "failed", "cancelled", "skipped", "coalesced", "missed", "quarantined"
@@ -36,8 +40,8 @@ class Bin:
 class Timeline:
     """`bins` cover `since` to `until` without a gap, each `width` long; `slots` is None when there are too many.
 
-    `planned_through` is how far planned slots were counted: earlier than `until` if the jobs fire too often to
-    count them all.
+    `planned_through` is how far planned slots were counted: less far than `until` if there are too many of them. A row
+    that speaks for many slots is counted where its first one is.
     """
 
     since: datetime
@@ -126,5 +130,51 @@ class Fleet:
     """Slots whose time has passed and that nobody has fired yet."""
     oldest_overdue: datetime | None = None
     throughput: list[Bin] = field(default_factory=list[Bin])
-    """Verdicts for each minute of the last hour."""
+    """Verdicts of the last minutes."""
     lag: list[Lag] = field(default_factory=list[Lag])
+    """How late slots started that were done in the same bins."""
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """What is needed of a job to say when it fires: from `next_slot` on, `remaining` times or without an end."""
+
+    job_id: int
+    name: str
+    trigger: Trigger
+    next_slot: datetime
+    ends_at: datetime | None
+    remaining: int | None
+
+    def then(self) -> "Planned | None":
+        """The job as it will be when its next slot has passed."""
+        remaining = None if self.remaining is None else self.remaining - 1
+        following = None if remaining is not None and remaining <= 0 else self.trigger.after(self.next_slot)
+        if following is None or (self.ends_at is not None and following > self.ends_at):
+            return None
+        return replace(self, next_slot=following, remaining=remaining)
+
+
+def planned_slots(jobs: Iterable[Planned], until: datetime) -> Iterator[Slot]:
+    """What the jobs will fire before `until`, in order of time."""
+    ahead = [(job.next_slot, job.job_id, job) for job in jobs]
+    heapify(ahead)
+    while ahead and ahead[0][0] < until:
+        at, job_id, job = ahead[0]
+        yield Slot(job_id, job.name, at, "planned")
+        following = job.then()
+        if following is None:
+            heappop(ahead)
+        else:
+            heapreplace(ahead, (following.next_slot, job_id, following))
+
+
+def bins_of(
+    since: datetime, until: datetime, width: timedelta, counted: Iterable[tuple[datetime, Verdict, int]]
+) -> list[Bin]:
+    """What was counted, each at its moment, in bins without a gap."""
+    bins = [Bin(since + number * width, {}) for number in range(-((since - until) // width))]
+    for at, verdict, slots in counted:
+        verdicts = bins[(at - since) // width].verdicts
+        verdicts[verdict] = verdicts.get(verdict, 0) + slots
+    return bins

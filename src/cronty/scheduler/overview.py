@@ -1,44 +1,125 @@
 """What a person may look at: the slots around now, a job's year, how late things start, what needs attention."""
 
-from datetime import datetime, timedelta
+from collections.abc import Iterable
+from datetime import UTC, datetime, time, timedelta
+from itertools import islice
+from typing import Final
 
-from cronty.jobs.overview import Concerns, Day, Fleet, Lag, RunEvent, Timeline
-from cronty.jobs.result import Result
-from cronty.store.overview_store import OverviewStore
+from cronty.jobs.overview import (
+    MOST_DRAWN,
+    Concerns,
+    Day,
+    Fleet,
+    Lag,
+    RunEvent,
+    Slot,
+    Timeline,
+    Verdict,
+    bins_of,
+    planned_slots,
+)
+from cronty.jobs.result import Err, Ok, Result
+from cronty.scheduler.door import Scheduler
+from cronty.store.overview_store import Counted, OverviewStore
+from cronty.timing import zone
+
+MOST_PLANNED: Final = 2000
+"""How many slots ahead are counted at most; a matter of milliseconds."""
+
+FLEET_BACK: Final = timedelta(minutes=5)
+FLEET_BIN: Final = timedelta(seconds=10)
+_DAY: Final = timedelta(days=1)
+_YEAR_SHOWN: Final = 371  # 53 weeks
 
 
 class Overview:
     """Beside the door, because nothing here changes anything."""
 
-    def __init__(self, store: OverviewStore) -> None:
+    def __init__(self, store: OverviewStore, door: Scheduler) -> None:
         self._store = store
+        self._door = door
 
-    async def timeline(
-        self, owner: str, back: timedelta = timedelta(hours=24), ahead: timedelta = timedelta(hours=24), bins: int = 96
-    ) -> Timeline:
+    async def timeline(self, owner: str, back: timedelta = _DAY, ahead: timedelta = _DAY, bins: int = 96) -> Timeline:
         """The slots of all jobs around now, each with its verdict."""
-        raise NotImplementedError
+        now = await self._store.now()
+        since, until, width = now - back, now + ahead, (back + ahead) / bins
+        planned = await self._store.planned(owner, until, MOST_PLANNED)
+        coming = list(islice(planned_slots(planned, until), MOST_PLANNED))
+        through = coming[-1].scheduled_for if len(coming) == MOST_PLANNED else until
+        # A slot that is due this very moment is planned until it is fired, and has its row from then on.
+        passed = await self._store.passed(owner, since, until, MOST_DRAWN + 1)
+        if len(passed) > MOST_DRAWN:
+            counted = await self._store.count(owner, since, until, width)
+        else:
+            counted: Counted = [(slot.scheduled_for, slot.verdict, slots) for slot, slots in passed]
+        counted.extend((max(since, slot.scheduled_for), "planned", 1) for slot in coming)
+        named = [slot for slot, _ in passed] + coming
+        return Timeline(
+            since,
+            now,
+            until,
+            width,
+            bins_of(since, until, width, counted),
+            sorted(named, key=_moment) if len(named) <= MOST_DRAWN else None,
+            through,
+        )
 
-    async def lag(self, owner: str, back: timedelta = timedelta(hours=24), bins: int = 48) -> list[Lag]:
+    async def lag(self, owner: str, back: timedelta = _DAY, bins: int = 48) -> list[Lag]:
         """How late an owner's slots started."""
-        raise NotImplementedError
+        now = await self._store.now()
+        found = await self._store.lag(owner, now - back, now, back / bins)
+        return _lags(now - back, back / bins, bins, found)
 
     async def concerns(self, owner: str, limit: int = 10) -> Concerns:
-        """Jobs that are held, set aside, failing or overdue, the latest first."""
-        raise NotImplementedError
+        """Jobs that were held for a reason, set aside, fail or are overdue, the latest first."""
+        return await self._store.concerns(owner, limit)
 
-    async def year(self, owner: str, job_id: str | int, days: int = 371) -> Result[list[Day]]:
+    async def year(self, owner: str, job_id: str | int, days: int = _YEAR_SHOWN) -> Result[list[Day]]:
         """A job's days until today in its own zone, those without a slot too."""
-        raise NotImplementedError
+        shown = await self._door.show(owner, job_id)
+        if isinstance(shown, Err):
+            return shown
+        job, place = shown.value, zone(shown.value.zone)
+        today = (await self._store.now()).astimezone(place).date()
+        first = today - (days - 1) * _DAY
+        since = datetime.combine(first, time.min, place).astimezone(UTC)
+        year: dict[object, dict[Verdict, int]] = {}
+        for day, verdict, slots in await self._store.days(owner, job.id, place.key, since):
+            year.setdefault(day, {})[verdict] = slots
+        return Ok([Day(day, year.get(day, {})) for day in (first + number * _DAY for number in range(days))])
 
     async def tags(self, owner: str) -> dict[str, int]:
-        """Every tag of the owner's jobs, and how many jobs carry it; the most used first, up to 100."""
-        raise NotImplementedError
+        """The tags of the owner's jobs and how many carry each; the most used first, up to 100."""
+        return await self._store.tags(owner)
 
     async def events(self, owner: str, after: datetime | None = None, limit: int = 500) -> list[RunEvent]:
-        """What happened to runs after a moment, oldest first; after None, the latest alone."""
-        raise NotImplementedError
+        """What happened to runs after a moment, oldest first; after None, the last minute's. Half a second late."""
+        return await self._store.events(owner, after or await self._store.now() - timedelta(minutes=1), limit)
 
     async def fleet(self) -> Fleet:
         """The whole installation, in numbers that name no owner: for those who may see it."""
-        raise NotImplementedError
+        backlog = await self._store.backlog()
+        since = backlog.now - FLEET_BACK
+        rows = await self._store.throughput(since, backlog.now, FLEET_BIN)
+        bins = bins_of(since, backlog.now, FLEET_BIN, [(start, verdict, slots) for start, verdict, slots, _ in rows])
+        late = [(start, lags[0], lags[1]) for start, verdict, _, lags in rows if verdict == "done" and lags]
+        return Fleet(
+            backlog.now,
+            await self._store.workers(),
+            backlog.waiting,
+            backlog.running,
+            backlog.overdue,
+            backlog.oldest_overdue,
+            bins,
+            _lags(since, FLEET_BIN, len(bins), late),
+        )
+
+
+def _moment(slot: Slot) -> datetime:
+    return slot.scheduled_for
+
+
+def _lags(since: datetime, width: timedelta, bins: int, found: Iterable[tuple[datetime, float, float]]) -> list[Lag]:
+    at = {start: (p50, p99) for start, p50, p99 in found}
+    starts = (since + number * width for number in range(bins))
+    return [Lag(start, *at.get(start, (None, None))) for start in starts]

@@ -1,8 +1,97 @@
 """What a person looks at, read from the rows as they are; nothing is kept for it."""
 
-from cronty.store.database import Database
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import cast
+
+import orjson
+
+from cronty.jobs.overview import Concern, Concerns, Planned, RunEvent, Slot, Verdict, WorkerLook
+from cronty.jobs.run import run_id
+from cronty.store.database import Database, Row
+from cronty.timing import from_stored
+
+type Counted = list[tuple[datetime, Verdict, int]]
+type Lags = list[tuple[datetime, float, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Backlog:
+    """What waits and runs in the whole installation."""
+
+    now: datetime
+    waiting: int
+    running: int
+    overdue: int
+    oldest_overdue: datetime | None
 
 
 class OverviewStore:
     def __init__(self, database: Database) -> None:
         self._database = database
+
+    async def now(self) -> datetime:
+        return cast("datetime", await self._database.value("now", self._database.moment()))
+
+    async def passed(self, owner: str, since: datetime, until: datetime, limit: int) -> list[tuple[Slot, int]]:
+        """Slots with a verdict, in order, each with how many slots its row speaks for."""
+        rows = await self._database.of(owner).fetch("slots_passed", owner, since, until, limit)
+        return [(_slot(row), row["slots"]) for row in rows]
+
+    async def count(self, owner: str, since: datetime, until: datetime, width: timedelta) -> Counted:
+        rows = await self._database.of(owner).fetch("count_slots", owner, since, until, width)
+        return [(row["start"], row["verdict"], row["slots"]) for row in rows]
+
+    async def planned(self, owner: str, until: datetime, limit: int) -> list[Planned]:
+        rows = await self._database.of(owner).fetch("slots_planned", owner, until, limit)
+        return [
+            Planned(
+                row["id"],
+                row["name"],
+                from_stored(orjson.loads(row["trigger_json"])),
+                row["next_slot"],
+                row["ends_at"],
+                row["remaining"],
+            )
+            for row in rows
+        ]
+
+    async def lag(self, owner: str, since: datetime, until: datetime, width: timedelta) -> Lags:
+        rows = await self._database.of(owner).fetch("lag_of_owner", owner, since, until, width)
+        return [(row["start"], *row["lags"]) for row in rows]
+
+    async def concerns(self, owner: str, limit: int) -> Concerns:
+        rows = await self._database.of(owner).fetch("list_concerns", owner, self._database.moment(), limit)
+        items = [Concern(row["kind"], row["job_id"], row["name"], row["what"] or "", row["since"]) for row in rows]
+        return Concerns(items, rows[0]["total"] if rows else 0)
+
+    async def days(self, owner: str, job_id: int, zone: str, since: datetime) -> list[tuple[date, Verdict, int]]:
+        rows = await self._database.of(owner).fetch("days_of_job", owner, job_id, zone, since)
+        return [(row["day"], row["verdict"], row["slots"]) for row in rows]
+
+    async def tags(self, owner: str) -> dict[str, int]:
+        rows = await self._database.of(owner).fetch("list_tags", owner)
+        return {row["tag"]: row["jobs"] for row in rows}
+
+    async def events(self, owner: str, after: datetime, limit: int) -> list[RunEvent]:
+        rows = await self._database.of(owner).fetch("list_events", owner, after, self._database.moment(), limit)
+        return [RunEvent(run_id=run_id(row["job_id"], row["scheduled_for"]), **dict(row)) for row in rows]
+
+    async def workers(self) -> list[WorkerLook]:
+        rows = await self._database.for_the_engine().fetch("list_workers", self._database.moment())
+        return [WorkerLook(**dict(row)) for row in rows]
+
+    async def backlog(self) -> Backlog:
+        row = await self._database.for_the_engine().one("fleet", self._database.moment())
+        assert row is not None
+        return Backlog(**dict(row))
+
+    async def throughput(
+        self, since: datetime, until: datetime, width: timedelta
+    ) -> list[tuple[datetime, Verdict, int, list[float] | None]]:
+        rows = await self._database.for_the_engine().fetch("throughput", since, until, width)
+        return [(row["start"], row["verdict"], row["slots"], row["lags"]) for row in rows]
+
+
+def _slot(row: Row) -> Slot:
+    return Slot(row["job_id"], row["name"], row["scheduled_for"], row["verdict"], row["reason"])

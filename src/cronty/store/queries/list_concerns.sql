@@ -1,0 +1,19 @@
+-- What of an owner's jobs a person should look at, the latest first, and how many there are. $1 owner, $2 the moment,
+-- $3 how many.
+select c.*, count(*) over () as total
+from (
+  select j.id as job_id, j.name,
+    case when j.state = 'set_aside' then 'set_aside' when j.state = 'paused' then 'paused'
+      when d.next_at < n.now - interval '1 minute' then 'overdue' else 'failing' end as kind,
+    case when j.state in ('set_aside', 'paused') then j.reason else j.last_error end as what,
+    case when j.state in ('set_aside', 'paused') then j.updated_at
+      when d.next_at < n.now - interval '1 minute' then d.next_at else d.last_run end as since
+  from cronty.jobs j
+  join cronty.due d on d.job_id = j.id
+  cross join (select coalesce($2::timestamptz, statement_timestamp()) as now) n
+  where j.owner_id = (select id from cronty.owners where name = $1) and j.deleted_at is null
+    and (j.state = 'set_aside' or (j.state = 'paused' and j.reason is not null)
+      or (j.state = 'active' and (j.failures_in_row > 0 or d.next_at < n.now - interval '1 minute')))
+) c
+order by c.since desc nulls last, c.job_id
+limit $3

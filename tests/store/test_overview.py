@@ -1,0 +1,222 @@
+"""What a person looks at: slots around now, a job's year, lag, what needs attention, what just happened, who works."""
+
+from collections import Counter
+from datetime import UTC, date, datetime, timedelta
+
+import asyncpg
+import pytest
+
+from cronty.jobs.overview import MOST_DRAWN, Planned, Verdict, bins_of, planned_slots
+from cronty.jobs.result import Err, Ok
+from cronty.jobs.run import run_id
+from cronty.scheduler import Scheduler
+from cronty.scheduler.overview import MOST_PLANNED, Overview
+from cronty.store.database import Database
+from cronty.store.overview_store import OverviewStore
+from cronty.timing import Cron, Interval
+from tests.conftest import START, HandClock, Hands, add
+
+MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
+
+
+@pytest.fixture
+def overview(database: Database, door: Scheduler) -> Overview:
+    return Overview(OverviewStore(database), door)
+
+
+# -- pure --------------------------------------------------------------------------------------------------------------
+
+
+def test_planned_slots_of_many_jobs_come_in_order_and_end_where_they_must() -> None:
+    jobs = [
+        Planned(1, "often", Interval(MINUTE, START), START + MINUTE, None, 3),
+        Planned(2, "seldom", Cron("2 * * * *", "UTC"), START + 2 * MINUTE, START + 2 * MINUTE, None),
+        Planned(3, "later", Interval(HOUR, START), START + HOUR, None, None),
+    ]
+    slots = [(slot.job_id, (slot.scheduled_for - START) / MINUTE) for slot in planned_slots(jobs, START + HOUR)]
+    assert slots == [(1, 1), (1, 2), (2, 2), (1, 3)]
+
+
+def test_bins_leave_no_gap_and_the_last_one_may_be_short() -> None:
+    counted: list[tuple[datetime, Verdict, int]] = [(START, "done", 2), (START + 25 * MINUTE, "failed", 1)]
+    bins = bins_of(START, START + 25 * MINUTE + MINUTE, 10 * MINUTE, counted)
+    assert [(bin.start - START) / MINUTE for bin in bins] == [0, 10, 20]
+    assert [bin.verdicts for bin in bins] == [{"done": 2}, {}, {"failed": 1}]
+
+
+# -- the timeline ------------------------------------------------------------------------------------------------------
+
+
+async def test_the_timeline_shows_what_was_and_what_comes(
+    overview: Overview, door: Scheduler, hands: Hands, clock: HandClock
+) -> None:
+    await add(door, config={"hours": 6}, name="six")
+    await add(door, task="fail", config={"hours": 12}, name="bad", policy={"attempts": 1})
+    await add(door, config={"hours": 1}, name="hers", owner="bob")
+    for _ in range(2):
+        clock.advance(hours=6)
+        await hands.all()
+    seen = await overview.timeline("ann")
+    assert (seen.now, seen.since, seen.until) == (clock(), clock() - DAY, clock() + DAY)
+    assert seen.slots is not None
+    assert [(slot.name, (slot.scheduled_for - clock()) / HOUR, slot.verdict) for slot in seen.slots] == [
+        ("six", -6, "done"), ("six", 0, "done"), ("bad", 0, "failed"),
+        ("six", 6, "planned"), ("six", 12, "planned"), ("bad", 12, "planned"), ("six", 18, "planned"),
+    ]  # fmt: skip
+    assert seen.slots[2].reason is not None
+    assert "no luck" in seen.slots[2].reason
+    assert len(seen.bins) == 96
+    whole = Counter[str]()
+    for bin in seen.bins:
+        whole.update(bin.verdicts)
+    assert whole == {"done": 2, "failed": 1, "planned": 4}
+    assert seen.planned_through == seen.until
+
+
+async def test_of_too_many_slots_the_timeline_only_counts(
+    overview: Overview, door: Scheduler, hands: Hands, clock: HandClock
+) -> None:
+    for number in range(5):
+        await add(door, config={"minutes": 1}, name=f"job {number}", policy={"catch_up": "all"})
+    clock.advance(minutes=100)
+    await hands.all()
+    seen = await overview.timeline("ann")
+    assert seen.slots is None
+    counted = sum(bin.verdicts.get("done", 0) + bin.verdicts.get("waiting", 0) for bin in seen.bins)
+    assert counted == 500 > MOST_DRAWN
+    planned = sum(bin.verdicts.get("planned", 0) for bin in seen.bins)
+    assert planned == MOST_PLANNED
+    assert clock() < seen.planned_through < seen.until
+
+
+async def test_an_empty_agenda_has_an_empty_timeline(overview: Overview) -> None:
+    seen = await overview.timeline("nobody")
+    assert seen.slots == []
+    assert all(bin.verdicts == {} for bin in seen.bins)
+    assert (await overview.concerns("nobody")).total == 0
+    assert all(lag.p50 is None for lag in await overview.lag("nobody"))
+    assert await overview.tags("nobody") == {}
+    assert await overview.events("nobody") == []
+
+
+# -- how late, how it went ---------------------------------------------------------------------------------------------
+
+
+async def test_lag_is_from_the_slot_to_the_first_start(
+    overview: Overview, door: Scheduler, hands: Hands, clock: HandClock
+) -> None:
+    await add(door, config={"minutes": 30})
+    clock.advance(minutes=30, seconds=4)
+    await hands.all()
+    clock.advance(minutes=1)
+    found = [(lag.p50, lag.p99) for lag in await overview.lag("ann") if lag.p50 is not None]
+    assert found == [pytest.approx((4.0, 4.0), abs=0.5)]
+    assert len(await overview.lag("ann")) == 48
+
+
+async def test_a_year_is_told_in_days_of_the_jobs_zone(
+    overview: Overview, door: Scheduler, hands: Hands, clock: HandClock
+) -> None:
+    job = await add(door, "cron", {"expression": "30 23 * * *"}, timezone="America/New_York")
+    assert job.next_slot is not None
+    clock.advance(seconds=(job.next_slot - clock()).total_seconds() + 1)
+    await hands.all()
+    year = await overview.year("ann", job.id)
+    assert isinstance(year, Ok)
+    assert len(year.value) == 371
+    there = job.next_slot.astimezone(UTC) - timedelta(hours=5)
+    assert [day.date for day in year.value if day.verdicts] == [date(there.year, there.month, there.day)]
+    assert year.value[-1].verdicts == {"done": 1}
+    foreign, missing = await overview.year("bob", job.id), await overview.year("bob", 999_999)
+    assert isinstance(foreign, Err)
+    assert isinstance(missing, Err)
+    assert foreign.code == missing.code == "not_found"
+
+
+# -- what needs attention ----------------------------------------------------------------------------------------------
+
+
+async def test_what_fails_is_held_or_overdue_needs_attention(
+    overview: Overview, door: Scheduler, hands: Hands, clock: HandClock, sql: asyncpg.Connection
+) -> None:
+    failing = await add(door, task="fail", config={"hours": 1}, name="failing", policy={"attempts": 1})
+    by_hand = await add(door, name="paused by hand", config={"days": 1})
+    held = await add(door, name="held", config={"days": 1})
+    aside = await add(door, name="aside", config={"days": 1})
+    await door.pause("ann", by_hand.id)
+    await door.pause("ann", held.id)
+    await sql.execute("update cronty.jobs set reason = 'failed 10 times in a row' where id = $1", held.id)
+    await sql.execute("update cronty.jobs set state = 'set_aside', reason = 'no such zone' where id = $1", aside.id)
+    await sql.execute("update cronty.due set next_at = null where job_id = $1", aside.id)
+    clock.advance(hours=1)
+    await hands.all()
+    late = await add(door, name="late", config={"minutes": 1})
+    clock.advance(minutes=5)
+    seen = await overview.concerns("ann")
+    assert {(one.job_id, one.kind) for one in seen.items} == {
+        (failing.id, "failing"), (held.id, "paused"), (aside.id, "set_aside"), (late.id, "overdue")
+    }  # fmt: skip
+    assert seen.total == 4
+    assert {one.what for one in seen.items if one.kind == "paused"} == {"failed 10 times in a row"}
+    assert [one.kind for one in (await overview.concerns("ann", 1)).items] == ["overdue"]
+    assert (await overview.concerns("ann", 1)).total == 4
+    assert (await overview.concerns("bob")).total == 0
+
+
+async def test_tags_are_counted(overview: Overview, door: Scheduler, hands: Hands) -> None:
+    assert hands.engine.worker  # it has published its tasks
+    await add(door, tags=["work", "daily"])
+    gone = await add(door, tags=["work", "old"])
+    await add(door, tags=["work"])
+    await door.delete("ann", gone.id)
+    assert await overview.tags("ann") == {"work": 2, "daily": 1}
+
+
+# -- what just happened ------------------------------------------------------------------------------------------------
+
+
+async def test_events_are_told_once_in_order_and_never_torn_apart(
+    overview: Overview, door: Scheduler, hands: Hands, clock: HandClock, sql: asyncpg.Connection
+) -> None:
+    jobs = [await add(door, name=f"job {number}") for number in range(5)]
+    clock.advance(minutes=1)
+    await hands.all()
+    await sql.execute("update cronty.runs set started_at = $1, finished_at = $1", clock())
+    assert await overview.events("ann", START) == []  # the last half second may still be being written
+    clock.advance(seconds=1)
+    first = await overview.events("ann", START, limit=2)
+    assert {event.run_id for event in first} == {run_id(job.id, START + MINUTE) for job in jobs}
+    assert {event.verdict for event in first} == {"done"}
+    clock.advance(seconds=60)
+    await hands.all()
+    clock.advance(seconds=1)
+    after = await overview.events("ann", first[-1].at)
+    assert {event.scheduled_for for event in after} == {START + 2 * MINUTE}
+    assert [event.at for event in after] == sorted(event.at for event in after)
+    assert await overview.events("ann", after[-1].at) == []
+    assert {event.run_id for event in await overview.events("ann")} == {event.run_id for event in after}
+    assert await overview.events("bob", START) == []
+
+
+# -- the fleet ---------------------------------------------------------------------------------------------------------
+
+
+async def test_the_fleet_is_told_in_numbers(
+    overview: Overview, door: Scheduler, hands: Hands, clock: HandClock
+) -> None:
+    for owner in ("ann", "bob"):
+        await add(door, owner=owner)
+    await add(door, owner="bob", task="fail", policy={"attempts": 1})
+    clock.advance(minutes=1, seconds=2)
+    before = await overview.fleet()
+    assert (before.overdue, before.oldest_overdue) == (3, START + MINUTE)
+    await hands.all()
+    await hands.engine.lease.beat()
+    clock.advance(seconds=5)
+    fleet = await overview.fleet()
+    assert (fleet.overdue, fleet.waiting, fleet.running) == (0, 0, 0)
+    assert [bin.verdicts for bin in fleet.throughput if bin.verdicts] == [{"done": 2, "failed": 1}]
+    assert [lag.p99 for lag in fleet.lag if lag.p99 is not None] == [pytest.approx(2.0, abs=0.5)]
+    assert [(worker.id, worker.alive, worker.running) for worker in fleet.workers] == [(hands.engine.worker, True, 0)]
+    clock.advance(hours=1)
+    assert [worker.alive for worker in (await overview.fleet()).workers] == [False]
