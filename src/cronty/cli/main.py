@@ -12,8 +12,10 @@ from rich.console import Console
 from rich.table import Table
 
 from cronty.actions.agents import BadAgents
+from cronty.actions.shell import BadCommands
 from cronty.app import Cronty
-from cronty.cli import audit, channel, jobs, service, token
+from cronty.cli import audit, channel, crontab, jobs, service, token
+from cronty.cli.crontab_export import export
 from cronty.cli.loading import extra, load, set_up_logging
 from cronty.cli.next import next_slots
 from cronty.scheduler.identity import WeakSecret
@@ -30,6 +32,8 @@ out = Console(soft_wrap=True)
 for name, command in jobs.COMMANDS.items():
     app.command(name)(command)
 app.command("next")(next_slots)
+app.add_typer(crontab.app, name="import")
+app.command("export")(export)
 for command in (service.up, service.down, service.status):
     app.command()(command)
 app.add_typer(channel.app, name="channel")
@@ -181,7 +185,7 @@ def main() -> None:
     """The console script; expected faults are said in a line, without a trace."""
     try:
         app()
-    except (StoreUnavailable, SchemaOutdated, NoDatabase, BadKey, BadAgents, WeakSecret) as error:
+    except (StoreUnavailable, SchemaOutdated, NoDatabase, BadKey, BadAgents, BadCommands, WeakSecret) as error:
         typer.echo(f"cronty: {error}", err=True)
         sys.exit(2)
     except ValidationError as error:

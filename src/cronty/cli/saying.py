@@ -5,7 +5,9 @@ a line for each thing, so that other programs can read it.
 """
 
 import os
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Final, NoReturn
@@ -14,6 +16,7 @@ import orjson
 import typer
 from rich.cells import cell_len
 from rich.console import Console
+from rich.progress import Progress
 from rich.text import Text
 
 REFUSED: Final = 1
@@ -26,6 +29,9 @@ UNCLEAR: Final = 3
 GAP: Final = 2
 NARROWEST: Final = 12
 """Cells that a shortened column keeps; with less, rows are stacked."""
+
+LONG_WORK: Final = 20
+"""Steps from which on progress is shown."""
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
@@ -53,6 +59,15 @@ def refuse(text: str, code: int = REFUSED, *, json: bool = False, hint: str = ""
     else:
         say(f"cronty: {text.rstrip('.')}. {hint}".rstrip() if hint else f"cronty: {text}", err=True)
     raise typer.Exit(code)
+
+
+@contextmanager
+def progress(what: str, total: int, *, quiet: bool = False) -> Generator[Callable[[], None]]:
+    """A bar on standard error, if that is a terminal and there is enough to do; what it yields is one step."""
+    shown = not quiet and total > LONG_WORK and sys.stderr.isatty()
+    with Progress(console=Console(stderr=True), transient=True, disable=not shown) as bar:
+        task = bar.add_task(what, total=total)
+        yield lambda: bar.advance(task)
 
 
 def clock(moment: str | datetime | None) -> str:
