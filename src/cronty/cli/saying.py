@@ -6,7 +6,7 @@ a line for each thing, so that other programs can read it.
 
 import os
 import sys
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,7 +14,6 @@ from typing import Annotated, Final, NoReturn
 
 import orjson
 import typer
-from rich.cells import cell_len
 from rich.console import Console
 from rich.progress import Progress
 from rich.text import Text
@@ -45,7 +44,14 @@ def console(*, err: bool = False) -> Console:
 
 
 def say(text: str, style: str | None = None, *, err: bool = False) -> None:
-    console(err=err).print(Text(_printable(text)), style=style, overflow="fold")
+    """A sentence: wrapped between words on a terminal, else in one line."""
+    out = Console(stderr=err, highlight=False, markup=False)
+    if not out.is_terminal:
+        typer.echo(_printable(text), err=err)
+        return
+    for line in Text(_printable(text)).wrap(out, out.width, overflow="fold"):
+        line.rstrip()
+        out.print(line, style=style, overflow="ignore", no_wrap=True, crop=False)
 
 
 def print_json(answer: object) -> None:
@@ -59,6 +65,16 @@ def refuse(text: str, code: int = REFUSED, *, json: bool = False, hint: str = ""
     else:
         say(f"cronty: {text.rstrip('.')}. {hint}".rstrip() if hint else f"cronty: {text}", err=True)
     raise typer.Exit(code)
+
+
+@contextmanager
+def waiting(text: str) -> Generator[None]:
+    """Say on standard error, if that is a terminal, that something takes a while."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    with Console(stderr=True).status(text):
+        yield
 
 
 @contextmanager
@@ -92,23 +108,33 @@ def show_rows(
 ) -> None:
     """A table that fits; where it can't, each row as a few lines. `styles` has one for each row, for its verdict."""
     out = out or console()
-    given = [[_printable(cell) for cell in row] for row in rows]
-    natural = [
-        max(cell_len(cell) for cell in (column.title, *cells))
-        for column, *cells in zip(columns, *given, strict=True)
-    ]  # fmt: skip
+    for line in fit(columns, rows, out, styles):
+        out.print(line, overflow="ignore", no_wrap=True, crop=False)
+
+
+def fit(
+    columns: Sequence[Column], rows: Sequence[Sequence[str]], out: Console, styles: Sequence[str] = ()
+) -> Iterator[Text]:
+    """The lines of that table, none wider than the console and none with spaces at the end."""
+    colours = styles or [""] * len(rows)
+    told = [column.title == "verdict" for column in columns]
+    given = [
+        [
+            Text(_printable(cell).replace("\n", " "), colour if tells else "")
+            for tells, cell in zip(told, row, strict=True)
+        ]
+        for row, colour in zip(rows, colours, strict=True)
+    ]
+    heads = [Text(column.title, "dim") for column in columns]
+    natural = [max(cell.cell_len for cell in cells) for cells in zip(heads, *given, strict=True)]
     widths = _fitted(columns, natural, out.width)
     if widths is None:
-        _stack(columns, given, out)
+        yield from _stacked(heads, given, out)
         return
-    if any(column.title for column in columns):
-        _print_line([[Text(column.title, "dim")] for column in columns], widths, out)
-    for row, style in zip(given, styles or [""] * len(given), strict=True):
-        cells = [
-            Text(cell, style if column.title == "verdict" else "") for column, cell in zip(columns, row, strict=True)
-        ]
-        lines = [_lines(cell, column, width, out) for cell, column, width in zip(cells, columns, widths, strict=True)]
-        _print_line(lines, widths, out)
+    titled = any(column.title for column in columns)
+    for row in [heads, *given] if titled else given:
+        cells = [_lines(cell, one, width, out) for cell, one, width in zip(row, columns, widths, strict=True)]
+        yield from _side_by_side(cells, widths)
 
 
 def _lines(cell: Text, column: Column, width: int, out: Console) -> list[Text]:
@@ -118,15 +144,14 @@ def _lines(cell: Text, column: Column, width: int, out: Console) -> list[Text]:
     return [cell]
 
 
-def _print_line(cells: Sequence[Sequence[Text]], widths: Sequence[int], out: Console) -> None:
-    """One row, as many lines high as its highest cell; no spaces at the end."""
+def _side_by_side(cells: Sequence[Sequence[Text]], widths: Sequence[int]) -> Iterator[Text]:
     for at in range(max(map(len, cells))):
         line = Text()
         for lines, width in zip(cells, widths, strict=True):
             part = lines[at].copy() if at < len(lines) else Text()
             line += part + Text(" " * (width - part.cell_len + GAP))
         line.rstrip()
-        out.print(line, overflow="ignore", no_wrap=True, crop=False)
+        yield line
 
 
 def _fitted(columns: Sequence[Column], natural: Sequence[int], width: int) -> list[int] | None:
@@ -143,18 +168,17 @@ def _fitted(columns: Sequence[Column], natural: Sequence[int], width: int) -> li
     return widths
 
 
-def _stack(columns: Sequence[Column], rows: Sequence[Sequence[str]], out: Console) -> None:
-    label = max(cell_len(column.title) for column in columns) + GAP
+def _stacked(heads: Sequence[Text], rows: Sequence[Sequence[Text]], out: Console) -> Iterator[Text]:
+    label = max(head.cell_len for head in heads) + GAP
     for number, row in enumerate(rows):
         if number:
-            out.print()
-        for column, cell in zip(columns, row, strict=True):
-            if not cell:
-                continue
-            lines = Text(cell).wrap(out, max(out.width - label, NARROWEST), overflow="fold")
-            for at, line in enumerate(lines):
-                head = Text((column.title if not at else "").ljust(label), style="dim")
-                out.print(head + line, overflow="ignore", no_wrap=True, crop=False)
+            yield Text()
+        for head, cell in zip(heads, row, strict=True):
+            for at, line in enumerate(cell.wrap(out, max(out.width - label, 1), overflow="fold")):
+                line.rstrip()
+                if not line:
+                    continue
+                yield Text((head.plain if not at else "").ljust(label), "dim") + line
 
 
 def _printable(text: str) -> str:

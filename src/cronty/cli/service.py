@@ -6,19 +6,16 @@ import logging
 import os
 import re
 import socket
-import sys
 import time
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any, Final
 from urllib.parse import urlsplit
 
 import typer
-from rich.console import Console
 
 from cronty.actions.agents import read_agents
 from cronty.cli import service_keeper, service_units
-from cronty.cli.saying import Json, print_json, refuse, say
+from cronty.cli.saying import Json, print_json, refuse, say, waiting
 from cronty.cli.service_place import Kept, Place, Wish, url_of
 from cronty.cli.service_standing import show_standing, standing_of
 from cronty.settings import Settings
@@ -56,8 +53,7 @@ def up(
     arguments = ["--host", host, "--port", str(port), *(["--app", target] if target else [])]
     arguments += [part for each in name or [] for part in ("--name", each)] + (["--auth"] if auth else [])
     wish = Wish(arguments, url_of(host, port), kept, str(Path.cwd()), _environment(settings))
-    waiting = Console(stderr=True).status("Starting …") if sys.stderr.isatty() else nullcontext()
-    with waiting:
+    with waiting("Starting …"):
         already = _is_as_wished(place, wish)
         flaw = _bring_up(place, wish, already=already)
     if flaw is not None:
