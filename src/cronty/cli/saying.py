@@ -44,9 +44,9 @@ def console(*, err: bool = False) -> Console:
 
 
 def say(text: str, style: str | None = None, *, err: bool = False) -> None:
-    """A sentence: wrapped between words on a terminal, else in one line."""
+    """A sentence: wrapped between words on a terminal, else in one line; a fault always, for whoever reads the log."""
     out = Console(stderr=err, highlight=False, markup=False)
-    if not out.is_terminal:
+    if not out.is_terminal and (err or "COLUMNS" not in os.environ):
         typer.echo(_printable(text), err=err)
         return
     for line in Text(_printable(text)).wrap(out, out.width, overflow="fold"):
@@ -184,3 +184,7 @@ def _stacked(heads: Sequence[Text], rows: Sequence[Sequence[Text]], out: Console
 def _printable(text: str) -> str:
     """Somebody's words in one line, without what would move the cursor or colour the rest."""
     return "".join(each if each.isprintable() or each == "\n" else " " for each in text)
+
+
+def _in_a_line(text: str) -> str:
+    return _printable(text).replace("\n", " ")
