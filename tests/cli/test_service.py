@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 
 from cronty.cli import service_keeper, service_units
@@ -54,8 +55,8 @@ class Machine:
         assert "Traceback" not in done.stderr
         return done.stdout + done.stderr
 
-    def up(self, code: int = 0) -> str:
-        return self.say("up", "--background", "--port", str(self.port), code=code)
+    def up(self, *options: str, code: int = 0) -> str:
+        return self.say("up", "--background", "--port", str(self.port), *options, code=code)
 
     def status(self, code: int = 0) -> dict[str, Any]:
         return json.loads(self.say("status", "--json", code=code))
@@ -191,13 +192,21 @@ def test_numbers_that_other_processes_got_since_are_not_taken_for_the_service(jo
     assert joined.alive().pid != os.getpid()
 
 
-def test_up_with_other_settings_starts_it_anew(joined: Machine) -> None:
+def test_up_with_other_settings_starts_it_anew_and_tokens_are_for_where_it_is(joined: Machine) -> None:
+    joined.settings["jwt_secret"] = "s" * 32
     joined.up()
     server = joined.alive().pid
     joined.port = free_port()
-    assert f"is up at http://127.0.0.1:{joined.port}" in joined.up()
+    assert f"is up at http://127.0.0.1:{joined.port}" in joined.up("--auth")
     assert joined.alive().pid != server
     assert joined.status()["url"].endswith(str(joined.port))
+    issued = json.loads(joined.say("token", "issue", "--email", "ann@example.com", "--expires-in", "1h", "--json"))
+    listing = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    accepts = {"accept": "application/json, text/event-stream"}
+    there = f"http://127.0.0.1:{joined.port}/mcp"
+    assert httpx2.post(there, json=listing, headers=accepts).status_code == 401
+    shown = accepts | {"authorization": f"Bearer {issued['token']}"}
+    assert httpx2.post(there, json=listing, headers=shown).status_code == 200
 
 
 def test_why_it_does_not_come_up_is_said_with_the_end_of_the_log_and_nothing_is_left(machine: Machine) -> None:

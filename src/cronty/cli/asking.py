@@ -9,6 +9,7 @@ import typer
 
 from cronty.app import Cronty
 from cronty.cli.saying import REFUSED, UNCLEAR, print_json, refuse
+from cronty.cli.service_place import Place
 from cronty.jobs.caller import acting
 from cronty.jobs.result import Err, Result
 from cronty.timing import BadTrigger
@@ -38,10 +39,20 @@ def ask_api(question: Callable[[Cronty], Awaitable[Answer]], *, json: bool = Fal
 def open_for[T](question: Callable[[Cronty], Awaitable[T]]) -> T:
     async def open_and_ask() -> T:
         with acting(None, {"surface": "cli"}):
-            async with Cronty(run_jobs=False) as cronty:
+            async with _at_home(Cronty(run_jobs=False)) as cronty:
                 return await question(cronty)
 
     return asyncio.run(open_and_ask())
+
+
+def _at_home(cronty: Cronty) -> Cronty:
+    """The same, knowing where the service of this machine is reached, if nobody says otherwise: tokens are for that."""
+    settings = cronty.settings
+    wish = Place(settings.data_dir).wish()
+    if wish is not None and "public_url" not in settings.model_fields_set:
+        url = wish.environment.get("CRONTY_PUBLIC_URL", f"{wish.url}/mcp")
+        cronty.settings = settings.model_copy(update={"public_url": url})
+    return cronty
 
 
 def code_of(error: str) -> int:

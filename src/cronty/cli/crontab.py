@@ -156,7 +156,7 @@ def _show(fates: Sequence[dict[str, Any]], zone_name: str, *, dry_run: bool) -> 
     for one in fates:
         if one["fate"] == "refused":
             say(f"line {one['line']}: {one['text']}", "yellow", err=True)
-            say(f"  refused: {one['why']}", err=True)
+            say(f"refused: {one['why']}", err=True, indent=2)
     counts = {fate: sum(one["fate"] == fate for one in fates) for fate in _FATES}
     said = ", ".join(f"{number} {_FATES[fate]}" for fate, number in counts.items() if number)
     say(f"{said or 'There is nothing in it'}. Times without a zone are meant in {zone_name}.")

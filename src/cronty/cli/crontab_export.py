@@ -21,6 +21,8 @@ from cronty.settings import Settings
 from cronty.store.job_store import Filter
 from cronty.timing import Cron, to_json
 
+_KINDS = {"notify": "notification"}
+
 
 def export(
     form: Annotated[Literal["crontab", "json"], typer.Option("--as", help="crontab: the commands. json: all jobs.")] = (
@@ -97,7 +99,7 @@ def _as_crontab(jobs: Sequence[Job], commands: dict[str, Declared]) -> tuple[lis
 def _flaw(job: Job, commands: dict[str, Declared]) -> str | None:
     trigger = job.trigger
     if job.action.task != COMMAND:
-        return f"it is a {job.action.kind}, not a command"
+        return f"it is a {_KINDS.get(job.action.kind, job.action.kind)}, not a command"
     command = commands.get(str(job.action.kwargs.get("name")))
     if command is None or "\n" in command.run:
         return "its command isn't declared on this machine" if command is None else "its command has several lines"

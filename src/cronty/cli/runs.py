@@ -9,7 +9,7 @@ from cronty.app import Cronty
 from cronty.cli.asking import Answer, ask, ask_api
 from cronty.cli.completing import Id, complete_jobs
 from cronty.cli.saying import Column, Json, clock, print_json, say, show_rows
-from cronty.jobs.answers import run_answer
+from cronty.jobs.answers import local_text, run_answer
 from cronty.jobs.result import Err, Ok, Result
 from cronty.jobs.run import Run
 from cronty.timing import BadTrigger
@@ -92,8 +92,9 @@ async def _explained(cronty: Cronty, job: str, said: str) -> Result[dict[str, An
             "It is planned, and its time hasn't come." if moment > now else "It was planned before the job was made."
         )
     else:
-        after = f" The next one after that is {due.isoformat()}." if due else ""
-        words = f"{moment.isoformat()} is no moment of this job.{after}"
+        zone = shown.value.zone
+        after = f" The next one after that is {local_text(due, zone)}." if due else ""
+        words = f"{local_text(moment, zone)}, is no moment of this job.{after}"
     return Ok(facts | {"run": None, "next_slot": due.isoformat() if due else None, "in_words": words})
 
 

@@ -32,6 +32,9 @@ NARROWEST: Final = 12
 LONG_WORK: Final = 20
 """Steps from which on progress is shown."""
 
+_ACTS: Final = {"list_jobs": "`cronty list`", "list_runs": "`cronty runs`", "job_status": "`cronty show`"}
+"""What the door calls by the name of a tool is a command here."""
+
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
@@ -43,15 +46,15 @@ def console(*, err: bool = False) -> Console:
     )  # fmt: skip
 
 
-def say(text: str, style: str | None = None, *, err: bool = False) -> None:
+def say(text: str, style: str | None = None, *, err: bool = False, indent: int = 0) -> None:
     """A sentence: wrapped between words on a terminal, else in one line; a fault always, for whoever reads the log."""
     out = Console(stderr=err, highlight=False, markup=False)
     if not out.is_terminal and (err or "COLUMNS" not in os.environ):
-        typer.echo(_printable(text), err=err)
+        typer.echo(" " * indent + _printable(text), err=err)
         return
-    for line in Text(_printable(text)).wrap(out, out.width, overflow="fold"):
+    for line in Text(_printable(text)).wrap(out, out.width - indent, overflow="fold"):
         line.rstrip()
-        out.print(line, style=style, overflow="ignore", no_wrap=True, crop=False)
+        out.print(Text(" " * indent) + line, style=style, overflow="ignore", no_wrap=True, crop=False)
 
 
 def print_json(answer: object) -> None:
@@ -60,6 +63,8 @@ def print_json(answer: object) -> None:
 
 def refuse(text: str, code: int = REFUSED, *, json: bool = False, hint: str = "") -> NoReturn:
     """Say why not, and end the command."""
+    for tool, act in _ACTS.items():
+        text, hint = text.replace(tool, act), hint.replace(tool, act)
     if json:
         print_json({"error": text, "hint": hint} if hint else {"error": text})
     else:
@@ -119,10 +124,7 @@ def fit(
     colours = styles or [""] * len(rows)
     told = [column.title == "verdict" for column in columns]
     given = [
-        [
-            Text(_printable(cell).replace("\n", " "), colour if tells else "")
-            for tells, cell in zip(told, row, strict=True)
-        ]
+        [Text(_in_a_line(cell), colour if tells else "") for tells, cell in zip(told, row, strict=True)]
         for row, colour in zip(rows, colours, strict=True)
     ]
     heads = [Text(column.title, "dim") for column in columns]

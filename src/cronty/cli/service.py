@@ -108,12 +108,6 @@ def mend(settings: Settings) -> None:
         service_keeper.start(place)
 
 
-def service_url(settings: Settings) -> str | None:
-    """Where the service of this machine is reached, if there is one."""
-    wish = Place(settings.data_dir).wish()
-    return None if wish is None else wish.url
-
-
 def is_ready(url: str) -> bool:
     """Whether a Cronty answers there; asked directly, whatever proxies are set."""
     parts = urlsplit(url)
