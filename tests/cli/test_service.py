@@ -1,8 +1,10 @@
 """A service that stays up: real processes, killed and closed, and reminders that arrive nevertheless."""
 
+import asyncio
 import json
 import os
 import plistlib
+import re
 import shutil
 import signal
 import subprocess
@@ -12,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import asyncpg
 import httpx2
 import pytest
 
@@ -179,6 +182,23 @@ def test_a_service_that_is_gone_comes_back_with_the_next_client(joined: Machine)
         client.greet()
         wait_until(lambda: is_ready(f"http://127.0.0.1:{joined.port}"))
     assert joined.status()["state"] == "up"
+
+
+def test_what_became_of_slots_while_it_was_away_is_in_the_log_and_in_the_status(joined: Machine, url: str) -> None:
+    for text in ("water the plants", "feed the cat"):
+        joined.say("add", "in 1 hour", text, "--notify", "phone")
+
+    async def let_them_pass() -> None:
+        connection = await asyncpg.connect(url)
+        await connection.execute("update cronty.due set next_at = next_at - job_id * interval '20 hours'")
+        await connection.close()
+
+    asyncio.run(let_them_pass())
+    joined.up()
+    line = re.compile(r"while it was away, .* to .*: 1 fired late, 1 missed")
+    wait_until(lambda: line.search(joined.place.log.read_text()), "no line in the log")
+    assert line.search(joined.status()["away"][0]["in_words"])
+    assert line.search(" ".join(joined.say("status").split()))
 
 
 def test_numbers_that_other_processes_got_since_are_not_taken_for_the_service(joined: Machine) -> None:
