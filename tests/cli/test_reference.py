@@ -32,6 +32,7 @@ CODES = [
     (2, ("add", "in 2h")),
     (2, ("next", "evry day")),
     (2, ("import", "crontab", "/nowhere")),
+    (2, ("up", "--host", "0.0.0.0")),
     (3, ("next", "03/04 at 9:00")),
     (3, ("add", "03/04 at 9:00", "x", "--prompt")),
 ]

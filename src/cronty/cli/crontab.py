@@ -161,7 +161,11 @@ def _show(fates: Sequence[dict[str, Any]], zone_name: str, *, dry_run: bool) -> 
     said = ", ".join(f"{number} {_FATES[fate]}" for fate, number in counts.items() if number)
     say(f"{said or 'There is nothing in it'}. Times without a zone are meant in {zone_name}.")
     if counts["scheduled"] and not dry_run:
-        say("Cron still runs these lines too: take them out of the crontab (`crontab -e`).", "yellow")
+        say(
+            "Cron still runs these lines too: take them out of the crontab (`crontab -e`). `cronty up` runs them from "
+            "now on.",
+            "yellow",
+        )
 
 
 _FATES: Final = {

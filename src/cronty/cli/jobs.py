@@ -1,11 +1,12 @@
 """Jobs from the command line: the same acts as in the tools, under the same names."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Annotated, Final, cast
 
 import orjson
 import typer
 
+from cronty.app import Cronty
 from cronty.cli.asking import Answer, ask_api
 from cronty.cli.completing import Id
 from cronty.cli.runs import runs, show_runs, why
@@ -32,15 +33,18 @@ def add(
     """Schedule something: a notification, a prompt for an agent, or a registered task."""
     kind, arguments = _action(text, notify, agent, task, kwargs, prompt=prompt)
     made = ask_api(
-        lambda cronty: cronty.schedule_job(
-            name or title(text or kind),
-            kind,
-            "words",
-            {"text": when},
-            kwargs=arguments,
-            max_runs=max_runs,
-            timezone=zone,
-            tags=tag or (),
+        lambda cronty: armed(
+            cronty,
+            cronty.schedule_job(
+                name or title(text or kind),
+                kind,
+                "words",
+                {"text": when},
+                kwargs=arguments,
+                max_runs=max_runs,
+                timezone=zone,
+                tags=tag or (),
+            ),
         ),
         json=json,
     )
@@ -48,6 +52,7 @@ def add(
         return
     say(f"{made['name']}: {made['schedule']}", "bold")
     say(f"{made['job_id']}, first on {clock(made['next_run'])}, {made['timezone']}", "dim")
+    _warn(made)
 
 
 def _action(
@@ -147,9 +152,10 @@ def delete(job: Id, json: Json = False) -> None:
 
 def run(job: Id, json: Json = False) -> None:
     """Run a job once, now, beside its schedule."""
-    answer = ask_api(lambda cronty: cronty.run_job_now(job), json=json)
+    answer = ask_api(lambda cronty: armed(cronty, cronty.run_job_now(job)), json=json)
     if not json:
         say(f"Asked for {answer['run_id']}; `cronty runs {job}` shows it.")
+        _warn(answer)
 
 
 COMMANDS: Final[dict[str, Callable[..., None]]] = {
@@ -164,6 +170,20 @@ COMMANDS: Final[dict[str, Callable[..., None]]] = {
     "delete": delete,
     "run": run,
 }
+
+
+async def armed(cronty: Cronty, asking: Awaitable[Answer]) -> Answer:
+    """The answer, and whether anything runs that would perform it."""
+    answer = await asking
+    if "error" in answer:
+        return answer
+    fleet = await cronty.doors.overview.fleet()
+    return answer | {"armed": any(worker.alive for worker in fleet.workers)}
+
+
+def _warn(answer: Answer) -> None:
+    if not answer["armed"]:
+        say("Nothing runs the jobs at the moment: `cronty up` does.", "yellow", err=True)
 
 
 def number(job_id: str) -> str:

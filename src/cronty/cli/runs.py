@@ -1,7 +1,8 @@
 """What became of slots: `cronty runs` and `cronty why`."""
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Final
+from zoneinfo import ZoneInfo
 
 import typer
 
@@ -76,7 +77,7 @@ async def _explained(cronty: Cronty, job: str, said: str) -> Result[dict[str, An
         return shown
     now, _ = await cronty.scheduler.clock(cronty.owner)
     try:
-        moment = read_instant(said, shown.value.zone, now)
+        moment = _read(said, shown.value.zone, now)
     except BadTrigger as bad:
         return Err("bad_time", bad.message, bad.hint)
     facts: dict[str, Any] = {"slot": moment.isoformat()}
@@ -96,6 +97,15 @@ async def _explained(cronty: Cronty, job: str, said: str) -> Result[dict[str, An
         after = f" The next one after that is {local_text(due, zone)}." if due else ""
         words = f"{local_text(moment, zone)}, is no moment of this job.{after}"
     return Ok(facts | {"run": None, "next_slot": due.isoformat() if due else None, "in_words": words})
+
+
+def _read(said: str, zone_name: str, now: datetime) -> datetime:
+    """A moment that may be past: words are about what is to come, so of today they are read as its first moment."""
+    try:
+        return read_instant(said, zone_name, now)
+    except BadTrigger:
+        midnight = now.astimezone(ZoneInfo(zone_name)).replace(hour=0, minute=0, second=0, microsecond=0)
+        return read_instant(said, zone_name, midnight.astimezone(UTC))
 
 
 def _covers(run: Run, moment: datetime) -> bool:

@@ -6,7 +6,6 @@ import sys
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager, redirect_stdout, suppress
 from datetime import UTC, datetime
-from ipaddress import ip_address
 from typing import cast
 
 import typer
@@ -16,7 +15,7 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 
 from cronty.app import Cronty
-from cronty.cli.loading import load
+from cronty.cli.loading import check_reach, load
 from cronty.cli.service_away import tell_of_absences
 from cronty.cli.service_place import url_of
 from cronty.cli.stdin import make_stdin_end_when_told
@@ -39,12 +38,7 @@ def speak(app: str | None, tools: str) -> None:
 
 def serve(app: str | None, tools: str, host: str, port: int, names: Sequence[str], *, auth: bool) -> None:
     """MCP over HTTP, until told to stop. `names`: what else clients may call this server."""
-    if not auth and not _is_loopback(host):
-        raise typer.BadParameter(
-            f"{host} can be reached by others: without tokens anybody could schedule anything. Add --auth (and make "
-            "tokens with `cronty token`), or listen on 127.0.0.1.",
-            param_hint="--host",
-        )
+    check_reach(host, auth=auth)
     cronty = _cronty(app)
     if "public_url" not in cronty.settings.model_fields_set:
         cronty.settings = cronty.settings.model_copy(update={"public_url": f"{url_of(host, port)}/mcp"})
@@ -131,10 +125,3 @@ def _groups(text: str) -> list[Group]:
         wrong = ", ".join(unknown) or "nothing"
         raise typer.BadParameter(f"{wrong}: use any of {', '.join(GROUPS)}.", param_hint="--tools")
     return cast("list[Group]", names)
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

@@ -15,7 +15,8 @@ import typer
 
 from cronty.actions.agents import read_agents
 from cronty.cli import service_keeper, service_units
-from cronty.cli.saying import Json, print_json, refuse, say, waiting
+from cronty.cli.loading import check_reach
+from cronty.cli.saying import REFUSED, Json, print_json, say, waiting
 from cronty.cli.service_place import Kept, Place, Wish, url_of
 from cronty.cli.service_standing import show_standing, standing_of
 from cronty.settings import Settings
@@ -46,6 +47,7 @@ def up(
     json: Json = False,
 ) -> None:
     """Run Cronty in the background from now on: the jobs, and `cronty serve`. Doing it twice does no harm."""
+    check_reach(host, auth=auth)
     settings = _settings()
     place = Place(settings.data_dir)
     place.make()
@@ -57,8 +59,8 @@ def up(
         already = _is_as_wished(place, wish)
         flaw = _bring_up(place, wish, already=already)
     if flaw is not None:
-        said = "\n".join(f"  {line}" for line in place.last_lines())
-        refuse(f"It isn't up: {flaw}" + (f"\n{said}\n  (the end of {place.log})" if said else ""), json=json)
+        _say_why_not(flaw, place, json=json)
+        raise typer.Exit(REFUSED)
     answer = {"up": True, "already": already, "url": wish.url, "mcp": f"{wish.url}/mcp", "kept_by": kept}
     if json:
         print_json(answer | {"log": str(place.log)})
@@ -67,6 +69,18 @@ def up(
     say("Reminders fire with every client closed. `cronty status` looks, `cronty down` stops it.")
     if kept == "systemd" and not _lingers():
         say("It stops when you log out: `loginctl enable-linger` lets it stay, and start with the machine.")
+
+
+def _say_why_not(flaw: str, place: Place, *, json: bool) -> None:
+    lines = place.last_lines() if flaw.endswith(":") else []
+    if json:
+        print_json({"up": False, "error": flaw, "last_lines": lines, "log": str(place.log)})
+        return
+    say(f"cronty: It isn't up: {flaw}", err=True)
+    for line in lines:
+        say(line, err=True, indent=2)
+    if lines:
+        say(f"(the end of {place.log})", err=True)
 
 
 def down(json: Json = False) -> None:
