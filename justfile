@@ -28,9 +28,11 @@ test *args:
 photograph:
     python -m cronty.store.photograph
 
-# Rewrite docs/reference/tools.md from the tools themselves.
+# Rewrite the reference pages of tools, commands and REST from the things themselves.
 reference:
     python -m tests.house.tools_page
+    python -m tests.cli.reference_page
+    python -m tests.web.test_rest_page
 
 # Take the pictures of the dashboard anew, those of the README among them. Needs Chromium.
 pictures:

@@ -17,10 +17,11 @@ from cronty.actions.courier import Courier
 from cronty.actions.notify import Notify
 from cronty.actions.outbound import Outbound, require_success
 from cronty.actions.prompt import prompt
+from cronty.actions.shell import Shell
 from cronty.actions.tasks import Registry, running_in
 from cronty.actions.webhook import Webhook
 from cronty.engine.engine import Engine, EngineOptions
-from cronty.jobs.action import Action
+from cronty.jobs.action import COMMAND, Action
 from cronty.jobs.answers import failed_answer, run_answer, scheduled_answer, status_answer, summary_answer
 from cronty.jobs.envelope import RunFacts
 from cronty.jobs.job import Job
@@ -95,6 +96,8 @@ class Cronty:
         webhook = Webhook(outbound, _listed(settings.webhook_secrets))
         self.registry.add(webhook.webhook, "webhook")
         self.registry.declare(prompt)
+        if settings.commands is not None:
+            self.registry.add(Shell(settings.commands, os.environ).command, COMMAND)
         if settings.agents_file is not None:
             for name, wake in agent_tasks(settings.agents_file, webhook, self._about, os.environ).items():
                 self.registry.add(wake, name)

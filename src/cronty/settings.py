@@ -43,6 +43,11 @@ class Settings(BaseSettings):
     agents_file: Path | None = Field(
         None, description="A TOML file of the agents there are and how each is woken. Unset: prompts wait in the inbox."
     )
+    commands_file: Path | None = Field(
+        None,
+        description="A TOML file of the commands that `cronty import crontab` has taken over. Unset with the local "
+        "server: `commands.toml` in the data folder.",
+    )
     ntfy_url: str = Field("https://ntfy.sh", description="The ntfy server that delivers push notifications.")
     ntfy_token: SecretStr | None = Field(None, description="An access token for that server.")
     webhook_secrets: str = Field(
@@ -60,3 +65,10 @@ class Settings(BaseSettings):
         "mailto,mailtos,slack,discord,tgram,workflows,pover,gotify,gotifys",
         description="What a channel may be besides ntfy, as Apprise calls it (`cronty[apprise]`).",
     )
+
+    @property
+    def commands(self) -> Path | None:
+        """Where the commands of this machine are declared; None if it runs none."""
+        if self.commands_file is not None:
+            return self.commands_file
+        return self.data_dir.expanduser() / "commands.toml" if self.database_url is None else None

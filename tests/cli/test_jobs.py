@@ -1,5 +1,6 @@
 """The acts of the tools from the command line, through the real entry point and a real database."""
 
+import asyncio
 import json
 import re
 from collections.abc import Callable
@@ -7,7 +8,10 @@ from collections.abc import Callable
 import pytest
 from typer.testing import CliRunner, Result
 
+from cronty.actions.tasks import Registry
+from cronty.cli.completing import complete_jobs
 from cronty.cli.main import app
+from tests.conftest import hands_of
 
 type Say = Callable[..., Result]
 
@@ -97,6 +101,41 @@ def test_a_run_that_was_asked_for_is_seen(say: Say) -> None:
 def test_a_moment_is_explained(say: Say) -> None:
     say("add", "2098-01-31T09:00:00Z", "x", "--prompt")
     assert "It is planned, and its time hasn't come." in say("why", "1", "2098-01-31 09:00").output
-    assert "is no moment of this job. The next one after that is 2098-01-31T09:00:00+00:00." in " ".join(
+    assert "is no moment of this job. The next one after that is Fri 31 Jan 2098 09:00, UTC." in " ".join(
         say("why", "1", "2098-01-31 08:00").output.split()
     )
+
+
+async def test_who_schedules_while_nothing_runs_is_told(say: Say, url: str) -> None:
+    alone = await asyncio.to_thread(standup, say)
+    assert "Nothing runs the jobs at the moment: `cronty up` does." in alone.output
+    async with hands_of(url, None, Registry()):
+        made = await asyncio.to_thread(standup, say)
+        assert "Nothing runs" not in made.output
+        asked = await asyncio.to_thread(say, "run", "1", "--json")
+    assert json.loads(asked.output)["armed"] is True
+
+
+def test_a_shell_completes_numbers_by_the_names_of_their_jobs(say: Say, monkeypatch: pytest.MonkeyPatch) -> None:
+    standup(say)
+    assert complete_jobs("") == [("1", "Stand-up [now]")]
+    assert complete_jobs("stand") == [("1", "Stand-up [now]")]
+    assert complete_jobs("x") == []
+    monkeypatch.setenv("CRONTY_DATABASE_URL", "postgresql://localhost:1/nowhere")
+    assert complete_jobs("") == []
+
+
+@pytest.mark.parametrize("when", ["today at 0:01", "today at 23:59"])
+def test_a_moment_of_today_is_explained_before_and_after_it(say: Say, when: str) -> None:
+    say("add", "2098-01-31T09:00:00Z", "x", "--prompt")
+    assert "is no moment of this job." in " ".join(say("why", "1", when).output.split())
+
+
+def test_acts_answer_in_json(say: Say) -> None:
+    standup(say)
+    for words in (("pause", "1"), ("resume", "1"), ("why", "1", "today at 9:00"), ("cancel", "1"), ("delete", "1")):
+        answer = say(*words, "--json")
+        assert answer.exit_code == 0, answer.output
+        assert isinstance(json.loads(answer.output), dict)
+    for words in (("channel", "list"), ("token", "list"), ("token", "add", "laptop"), ("token", "list"), ("key",)):
+        assert json.loads(say(*words, "--json").output)

@@ -28,7 +28,7 @@ async def test_a_key_is_made_shown_once_listed_and_revoked(url: str) -> None:
     assert max(map(len, shown.out.splitlines())) <= 80
     assert made.out.strip().rsplit("_", 1)[1] not in shown.out
     assert (await cronty("token", "revoke", "1", database_url=url)).err == (
-        "cronty: Key not found: 1 It may be revoked already.\n"
+        "cronty: Key not found: 1. It may be revoked already.\n"
     )
     revoked = await cronty("token", "revoke", "1", "--owner", "ann", database_url=url)
     assert revoked.out == "Revoked key 1. The jobs it made are paused.\n"
@@ -51,7 +51,7 @@ async def test_a_token_is_issued_for_an_email(url: str) -> None:
     [
         (["issue", "--email", "a@b", "--expires-in", "soon"], "", 2, "'soon' isn't a length of time: use 30d, 12h or"),
         (["issue", "--email", "a@b", "--expires-in", "0d"], "", 2, "'0d' isn't a length of time"),
-        (["add", "x", "--scope", "everything"], "", 1, "Unknown scope: everything Use any of: read, schedule, run, "),
+        (["add", "x", "--scope", "everything"], "", 1, "Unknown scope: everything. Use any of: read, schedule, run, "),
         (["issue", "--email", "a@b", "--expires-in", "1d"], "", 1, "Set CRONTY_JWT_SECRET (cronty key makes one)"),
         (
             ["issue", "--email", "a@b", "--expires-in", "1d"], "hunter2-hunter2", 2,

@@ -4,23 +4,21 @@ The program is the operator's, named in a file; a caller can't name one. It gets
 is named, and a session of its own, so that whatever it starts ends with it.
 """
 
-import asyncio
 import logging
-import os
-import signal
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Final, cast
 
 import orjson
 
 from cronty.actions.agents import Agent, BadAgents, read_agents
 from cronty.actions.outbound import untrusted_text, without
+from cronty.actions.program import GRACE, Printed, Program, ProgramFailed, result_of
 from cronty.actions.prompt import About, WebhookAgent, envelope_of
-from cronty.actions.tasks import MAX_RESULT_BYTES, PermanentError, RetryAfter, Snooze, running_in
+from cronty.actions.tasks import PermanentError, RetryAfter, Snooze, running_in
 from cronty.actions.webhook import Webhook
 from cronty.jobs.action import ROUTED
 from cronty.jobs.envelope import Envelope
@@ -28,13 +26,9 @@ from cronty.jobs.outcome import QUIET
 from cronty.timing import BadTrigger
 from cronty.timing.rule import read_instant
 
-GRACE: Final = 5.0
-"""Seconds between asking a program to end and ending it."""
-
 TRY_AGAIN: Final = 75  # EX_TEMPFAIL
 PASSED_ON: Final = ("PATH", "HOME", "LANG")
 MAX_SAID: Final = 200
-_STDERR_KEPT: Final = 4096
 _SHORTEST_SECRET: Final = 6
 _LONGEST_CHARACTER: Final = 12  # bytes, as two escaped surrogates in JSON
 
@@ -47,24 +41,6 @@ class AgentFailed(PermanentError):
 
 class AgentBusy(RetryAfter):
     """The agent asked to be tried again, by its exit status."""
-
-
-@dataclass(slots=True)
-class Printed:
-    """What came out of a program; `stdout` is its beginning, `stderr` its end."""
-
-    status: int
-    stdout: bytes
-    size: int
-    stderr: bytes
-    complained: int = 0
-
-    def drop_halves(self, length: int) -> None:
-        """Where something was cut off, leave out `length` more bytes: half a secret can't be recognised."""
-        if length and self.size > len(self.stdout):
-            self.stdout = self.stdout[:-length]
-        if length and self.complained > len(self.stderr):
-            self.stderr = self.stderr[length:]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +64,7 @@ class CommandAgent:
             log.warning("agent %s ended with status %d: %s", self.agent.name, printed.status, said)
         last = untrusted_text(said.strip().rsplit("\n", 1)[-1], MAX_SAID)
         _require_success(self.agent.name, printed.status, last)
-        result = _result(without(secrets, printed.stdout.decode(errors="replace")), printed)
+        result = result_of(without(secrets, printed.stdout.decode(errors="replace")), printed)
         try:  # again, because in JSON a secret may be spelled differently
             return without(secrets, settled(result, envelope))
         except AgentFailed as failed:
@@ -107,54 +83,14 @@ class CommandAgent:
         return {value for value in values if len(value) >= _SHORTEST_SECRET}
 
     async def _run(self, text: bytes) -> Printed:
-        watch = _Watch()
-        transport = await self._start(watch)
-        feed = cast("asyncio.WriteTransport", transport.get_pipe_transport(0))
-        feed.write(text)
-        feed.close()  # once everything is written
+        agent = self.agent
+        program = Program(
+            f"agent {agent.name!r}", agent.command, self.environment(), agent.workdir, agent.timeout, self.grace
+        )
         try:
-            async with asyncio.timeout(self.agent.timeout):
-                await watch.exited.wait()
-        except TimeoutError:
-            await self._stop(transport, watch)
-            limit = f"{self.agent.timeout:g} s"
-            raise AgentFailed(f"Agent {self.agent.name!r} ran longer than its {limit} and was stopped.") from None
-        except asyncio.CancelledError:
-            await self._stop(transport, watch)
-            raise
-        else:
-            _signal(transport, signal.SIGKILL)  # whatever it left behind
-            with suppress(TimeoutError):  # somebody who left its session may hold the pipes open
-                await asyncio.wait_for(watch.closed.wait(), self.grace)
-        finally:
-            if feed.get_write_buffer_size():  # nobody reads it any more
-                feed.abort()
-            transport.close()
-        status = transport.get_returncode() or 0
-        return Printed(status, bytes(watch.stdout), watch.size, bytes(watch.stderr), watch.complained)
-
-    async def _start(self, watch: "_Watch") -> asyncio.SubprocessTransport:
-        options: dict[str, Any] = {"env": self.environment(), "cwd": self.agent.workdir, "start_new_session": True}
-        try:
-            loop = asyncio.get_running_loop()
-            transport, _ = await loop.subprocess_exec(lambda: watch, *self.agent.command, **options)
-        except OSError as error:
-            log.error("agent %s can't be started: %s", self.agent.name, error)
-            raise AgentFailed(
-                f"The program of agent {self.agent.name!r} can't be started on this worker; its operator has to look."
-            ) from None
-        return transport
-
-    async def _stop(self, transport: asyncio.SubprocessTransport, watch: "_Watch") -> None:
-        """Ask it and all it has started to end, and see to it."""
-        _signal(transport, signal.SIGTERM)
-        try:
-            with suppress(TimeoutError):
-                await asyncio.wait_for(watch.exited.wait(), self.grace)
-        finally:
-            _signal(transport, signal.SIGKILL)
-        with suppress(TimeoutError):
-            await asyncio.wait_for(watch.closed.wait(), self.grace)
+            return await program.run(text)
+        except ProgramFailed as failed:
+            raise AgentFailed(str(failed)) from None
 
 
 def agent_tasks(
@@ -172,39 +108,6 @@ def agent_tasks(
     return tasks
 
 
-class _Watch(asyncio.SubprocessProtocol):
-    """Keeps the beginning of what is printed and the end of what is complained about, however much it is."""
-
-    def __init__(self) -> None:
-        self.exited = asyncio.Event()
-        self.closed = asyncio.Event()
-        self.stdout = bytearray()
-        self.stderr = bytearray()
-        self.size = 0
-        self.complained = 0
-
-    def pipe_data_received(self, fd: int, data: bytes) -> None:
-        if fd == 1:
-            self.size += len(data)
-            self.stdout += data[: max(0, MAX_RESULT_BYTES - len(self.stdout))]
-        else:
-            self.complained += len(data)
-            self.stderr += data
-            del self.stderr[:-_STDERR_KEPT]
-
-    def process_exited(self) -> None:
-        self.exited.set()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self.closed.set()
-
-
-def _signal(transport: asyncio.SubprocessTransport, number: signal.Signals) -> None:
-    """To the whole group, which has the name of the program that leads it."""
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(transport.get_pid(), number)
-
-
 def _require_success(name: str, status: int, said: str) -> None:
     if status == 0:
         return
@@ -213,27 +116,6 @@ def _require_success(name: str, status: int, said: str) -> None:
         raise AgentBusy(f"Agent {name!r} asked to be tried again{words}.", timedelta(0))
     how = f"was ended by signal {-status}" if status < 0 else f"ended with status {status}"
     raise AgentFailed(f"Agent {name!r} {how}{words}.")
-
-
-def _result(text: str, printed: Printed) -> object:
-    """JSON as JSON, anything else as text; of too much the beginning."""
-    if printed.size > len(printed.stdout):
-        return _beginning(text, printed.size)
-    try:
-        found: object = orjson.loads(text)
-    except orjson.JSONDecodeError:
-        found = text
-    if len(orjson.dumps(found)) > MAX_RESULT_BYTES:  # escaped, it may take up more
-        return _beginning(text, printed.size)
-    return None if text == "" else found
-
-
-def _beginning(text: str, size: int) -> dict[str, object]:
-    kept: dict[str, object] = {"truncated": True, "bytes": size, "text": text}
-    while len(orjson.dumps(kept)) > MAX_RESULT_BYTES:
-        text = text[: len(text) * 3 // 4]
-        kept["text"] = text
-    return kept
 
 
 def settled(result: object, envelope: Envelope) -> object:

@@ -12,7 +12,7 @@ import orjson
 from pydantic import TypeAdapter
 from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
 
-from cronty.jobs.action import BUILT_IN
+from cronty.jobs.action import BUILT_IN, COMMAND
 from cronty.jobs.outcome import Done, Failed, Outcome, Snoozed
 from cronty.jobs.run import run_id
 
@@ -126,7 +126,7 @@ class Registry:
 
     def built_in(self) -> list[tuple[str, str, str]]:
         """What every worker can do: it may be scheduled before there is one."""
-        return [_described(task) for task in {**self.known, **self.tasks}.values() if task.name in BUILT_IN]
+        return [_described(task) for task in {**self.known, **self.tasks}.values() if task.name in (*BUILT_IN, COMMAND)]
 
 
 def _described(task: Task) -> tuple[str, str, str]:

@@ -1,14 +1,13 @@
 """`cronty audit`: whether the trail is whole, and the trail as lines of JSON."""
 
-import asyncio
 import sys
 from collections.abc import Awaitable, Callable
 from typing import Annotated
 
 import typer
 
-from cronty.app import Cronty
-from cronty.cli.asking import answer_of
+from cronty.cli.asking import ask
+from cronty.cli.saying import REFUSED, Json, print_json, say
 from cronty.jobs.result import Err, Ok, Result
 from cronty.store.audit_store import AuditStore
 from cronty.timing import BadTrigger
@@ -25,17 +24,24 @@ def verify(
     head: Annotated[
         str | None, typer.Option(help="A head you kept, as NUMBER:HASH; says whether it is still in the trail.")
     ] = None,
+    json: Json = False,
 ) -> None:
     """Check every entry against its hash and the one before it; exit 1 and say where, if something was changed."""
     if head is not None and owner is None:
         raise typer.BadParameter("name the --owner whose head it is.", param_hint="--head")
-    found = _look(lambda trail: _verify(trail, owner, head))
-    for line in found[1]:
-        typer.echo(line)
-    for line in found[0]:
-        typer.echo(f"broken  {line}", err=True)
-    if found[0]:
-        raise typer.Exit(1)
+    broken, heads = _look(lambda trail: _verify(trail, owner, head), json=json)
+    if json:
+        print_json({"whole": not broken, "broken": broken, "heads": heads})
+    else:
+        state = "head" if broken else "whole"
+        for one in heads:
+            typer.echo(f"{state}  {one['owner']}  {one['head']}")
+        if not heads:
+            say("There are no entries.")
+        for line in broken:
+            say(f"broken  {line}", err=True)
+    if broken:
+        raise typer.Exit(REFUSED)
 
 
 @app.command()
@@ -58,7 +64,9 @@ def export(
     sys.stdout.flush()
 
 
-async def _verify(trail: AuditStore, owner: str | None, head: str | None) -> Result[tuple[list[str], list[str]]]:
+async def _verify(
+    trail: AuditStore, owner: str | None, head: str | None
+) -> Result[tuple[list[str], list[dict[str, str]]]]:
     """What is broken, and where the chains end."""
     broken = [f"{one.owner}: {one.why}." for one in await trail.verify(owner)]
     if head is not None:
@@ -67,15 +75,9 @@ async def _verify(trail: AuditStore, owner: str | None, head: str | None) -> Res
             return Err("bad_head", f"Invalid head: {head}", "Give it as verify printed it, NUMBER:HASH.")
         if await trail.hash_of(owner or "", int(number)) != kept.lower():
             broken.append(f"{owner}: entry {number} isn't the one you kept: the chain was made anew.")
-    heads = [
-        f"{'whole' if not broken else 'head'}  {one.owner}  {one.number}:{one.hash}" for one in await trail.heads(owner)
-    ]
-    return Ok((broken, heads or ["There are no entries."]))
+    heads = [{"owner": one.owner, "head": f"{one.number}:{one.hash}"} for one in await trail.heads(owner)]
+    return Ok((broken, heads))
 
 
-def _look[T](question: Callable[[AuditStore], Awaitable[Result[T]]]) -> T:
-    async def open_and_look() -> Result[T]:
-        async with Cronty(run_jobs=False) as cronty:
-            return await question(cronty.trail)
-
-    return answer_of(asyncio.run(open_and_look()))
+def _look[T](question: Callable[[AuditStore], Awaitable[Result[T]]], *, json: bool = False) -> T:
+    return ask(lambda cronty: question(cronty.trail), json=json)

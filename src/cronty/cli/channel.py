@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from cronty.cli.asking import ask, show_table
+from cronty.cli.asking import ask
+from cronty.cli.saying import Column, Json, print_json, say, show_rows
 from cronty.jobs.result import Result
 from cronty.scheduler.channels import Channels
 from cronty.store.sealing import new_key
@@ -25,50 +26,68 @@ def add(
         typer.Argument(help="Where it leads. Left out, it is asked for, and stays out of the shell's history."),
     ] = None,
     owner: Owner = "local",
+    json: Json = False,
 ) -> None:
     """Name a destination, such as ntfy://ntfy.sh/topic or mailtos://user:password@example.com; replaces an old one."""
     given = url if url is not None else _asked()
-    saved = _ask(lambda channels: channels.add(owner, name, given))
-    typer.echo(
-        f"{'Replaced' if saved.replaced else 'Added'} {saved.name}: {saved.hint}. Try it: cronty channel test {name}"
-    )
+    saved = _ask(lambda channels: channels.add(owner, name, given), json=json)
+    if json:
+        print_json({"name": saved.name, "leads_to": saved.hint, "replaced": saved.replaced})
+        return
+    act = "Replaced" if saved.replaced else "Added"
+    say(f"{act} {saved.name}: {saved.hint}. Try it: cronty channel test {name}")
 
 
 @app.command("list")
-def list_channels(owner: Owner = "local") -> None:
+def list_channels(owner: Owner = "local", json: Json = False) -> None:
     """Show the names, and what may be shown of where they lead."""
-    found = _ask(lambda channels: channels.list(owner))
+    found = _ask(lambda channels: channels.list(owner), json=json)
+    if json:
+        shown = [{"name": one.name, "leads_to": one.hint, "since": one.created_at.isoformat()} for one in found]
+        print_json({"channels": shown})
+        return
     if not found:
-        typer.echo("There are no channels yet. Add one: cronty channel add phone")
+        say("There are no channels yet. Add one: cronty channel add phone")
         return
     rows = [(channel.name, channel.hint, channel.created_at.strftime("%Y-%m-%d")) for channel in found]
-    show_table(("name", "leads to", "since"), rows)
+    show_rows([Column("name", whole=True), Column("leads to"), Column("since", whole=True)], rows)
 
 
 @app.command()
-def remove(name: Name, owner: Owner = "local") -> None:
+def remove(name: Name, owner: Owner = "local", json: Json = False) -> None:
     """Forget where a name leads; what is still sent to it fails, and goes nowhere else."""
-    _ask(lambda channels: channels.remove(owner, name))
-    typer.echo(f"Removed {name}. Reminders for it will fail until it is added again.")
+    _ask(lambda channels: channels.remove(owner, name), json=json)
+    _done(f"Removed {name}. Reminders for it will fail until it is added again.", {"removed": name}, json=json)
 
 
 @app.command("test")
-def try_out(name: Name, owner: Owner = "local") -> None:
+def try_out(name: Name, owner: Owner = "local", json: Json = False) -> None:
     """Send a message there now."""
-    _ask(lambda channels: channels.test(owner, name))
-    typer.echo(f"Sent a message to {name}.")
+    _ask(lambda channels: channels.test(owner, name), json=json)
+    _done(f"Sent a message to {name}.", {"sent_to": name}, json=json)
 
 
 @app.command()
-def reseal() -> None:
+def reseal(json: Json = False) -> None:
     """Encrypt every channel with the first key of CRONTY_SECRET_KEY; after that the old keys can go."""
-    done = _ask(lambda channels: channels.reseal())
-    typer.echo(f"Encrypted again: {done}. Every channel uses the first key now.")
+    done = _ask(lambda channels: channels.reseal(), json=json)
+    _done(f"Encrypted again: {done}. Every channel uses the first key now.", {"resealed": done}, json=json)
 
 
-def key() -> None:
+def key(json: Json = False) -> None:
     """Print a new key, for CRONTY_SECRET_KEY or CRONTY_JWT_SECRET."""
-    typer.echo(new_key())
+    made = new_key()
+    if json:
+        print_json({"key": made})
+    else:
+        typer.echo(made)
+
+
+def _done(text: str, answer: dict[str, object], *, json: bool) -> None:
+    if json:
+        print_json(answer)
+    else:
+        say(text)
 
 
 def _asked() -> str:
@@ -77,5 +96,5 @@ def _asked() -> str:
     return sys.stdin.readline().strip()
 
 
-def _ask[T](question: Callable[[Channels], Awaitable[Result[T]]]) -> T:
-    return ask(lambda cronty: question(cronty.channels))
+def _ask[T](question: Callable[[Channels], Awaitable[Result[T]]], *, json: bool) -> T:
+    return ask(lambda cronty: question(cronty.channels), json=json)

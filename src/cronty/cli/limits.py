@@ -5,7 +5,8 @@ from typing import Annotated
 import orjson
 import typer
 
-from cronty.cli.asking import ask, show_table
+from cronty.cli.asking import ask
+from cronty.cli.saying import Column, Json, print_json, show_rows
 from cronty.jobs.result import Ok, Result
 from cronty.scheduler.allowance import Allowance
 
@@ -14,13 +15,12 @@ app = typer.Typer(no_args_is_help=True, help="How much an owner may have and do;
 type Shown = dict[str, dict[str, object]]
 
 Owner = Annotated[str, typer.Option(help="Whose limits.")]
-AsJson = Annotated[bool, typer.Option("--json", help="As JSON, for programs.")]
 
 
 @app.command()
-def show(owner: Owner = "local", as_json: AsJson = False) -> None:
+def show(owner: Owner = "local", json: Json = False) -> None:
     """An owner's limits, and what is used of them."""
-    _say(ask(lambda cronty: _shown(cronty.scheduler.allowance, owner)), as_json=as_json)
+    _say(ask(lambda cronty: _shown(cronty.scheduler.allowance, owner), json=json), json=json)
 
 
 @app.command("set")
@@ -30,11 +30,11 @@ def set_limits(
         typer.Argument(metavar="NAME=VALUE…", help="For example jobs=50000; 0 is no limit, jobs= takes it back."),
     ],
     owner: Owner = "local",
-    as_json: AsJson = False,
+    json: Json = False,
 ) -> None:
     """Give an owner limits of its own; those not named stay as they are. Running engines follow in ten seconds."""
     given = dict(_read(change) for change in changes)
-    _say(ask(lambda cronty: _changed(cronty.scheduler.allowance, owner, given)), as_json=as_json)
+    _say(ask(lambda cronty: _changed(cronty.scheduler.allowance, owner, given), json=json), json=json)
 
 
 async def _shown(allowance: Allowance, owner: str) -> Result[Shown]:
@@ -59,11 +59,11 @@ def _read(change: str) -> tuple[str, object]:
         return name, text
 
 
-def _say(shown: Shown, *, as_json: bool) -> None:
-    if as_json:
-        typer.echo(orjson.dumps(shown).decode())
+def _say(shown: Shown, *, json: bool) -> None:
+    if json:
+        print_json(shown)
         return
     limits, used = shown["limits"], shown["used"]
     rows = [(name, str(value or "none"), str(used.get(name, ""))) for name, value in limits.items()]
     rows += [(name, "", str(count)) for name, count in used.items() if name not in limits]
-    show_table(("limit", "allowed", "used"), rows)
+    show_rows([Column("limit", whole=True), Column("allowed", whole=True), Column("used", whole=True)], rows)

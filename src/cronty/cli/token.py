@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from cronty.cli.asking import ask, read_duration, show_table
+from cronty.cli.asking import ask, read_duration
+from cronty.cli.saying import Column, Json, print_json, say, show_rows
 from cronty.jobs.caller import MEANINGS, SCOPES
 from cronty.jobs.result import Ok, Result
 from cronty.scheduler.identity import NewKey
@@ -32,14 +33,19 @@ def add(
     expires_in: Annotated[
         str | None, typer.Option(help="How long it is good, such as 30d; for ever if left out.")
     ] = None,
+    json: Json = False,
 ) -> None:
     """Make an API key. It is shown once, and can be revoked."""
     lasts = None if expires_in is None else read_duration(expires_in, "--expires-in")
     ends = None if lasts is None else datetime.now(UTC) + lasts
     made: NewKey = ask(
-        lambda cronty: cronty.identity.add_key(owner, name, scope or SCOPES, agent=agent, expires_at=ends)
+        lambda cronty: cronty.identity.add_key(owner, name, scope or SCOPES, agent=agent, expires_at=ends),
+        json=json,
     )
-    typer.echo(f"Key {made.id} of {owner}{_until(ends)}. It is shown this once:", err=True)
+    if json:
+        print_json({"id": made.id, "key": made.text, "owner": owner, "expires_at": ends and ends.isoformat()})
+        return
+    say(f"Key {made.id} of {owner}{_until(ends)}. It is shown this once:", err=True)
     typer.echo(made.text)
 
 
@@ -49,33 +55,45 @@ def issue(
     expires_in: Annotated[str, typer.Option(help="How long it is good, such as 30d or 12h.")],
     scope: Scope = None,
     agent: Agent = None,
+    json: Json = False,
 ) -> None:
     """Sign a token (JWT) with CRONTY_JWT_SECRET. It can't be revoked: give it a short life, or make a key with add."""
     lasts = read_duration(expires_in, "--expires-in")
-    text = ask(lambda cronty: _at_once(cronty.identity.issue(email, lasts, scope or SCOPES, agent)))
-    typer.echo(f"Token of {email}{_until(datetime.now(UTC) + lasts)}:", err=True)
+    text = ask(lambda cronty: _at_once(cronty.identity.issue(email, lasts, scope or SCOPES, agent)), json=json)
+    ends = datetime.now(UTC) + lasts
+    if json:
+        print_json({"token": text, "owner": email, "expires_at": ends.isoformat()})
+        return
+    say(f"Token of {email}{_until(ends)}:", err=True)
     typer.echo(text)
 
 
 @app.command("list")
-def list_keys(owner: Owner = "local") -> None:
+def list_keys(owner: Owner = "local", json: Json = False) -> None:
     """Show an owner's API keys: never the keys themselves."""
-    found = ask(lambda cronty: _answered(cronty.identity.keys(owner)))
-    if not found:
-        typer.echo(f"{owner} has no keys yet. Make one: cronty token add laptop --owner {owner}")
+    found = ask(lambda cronty: _answered(cronty.identity.keys(owner)), json=json)
+    if json:
+        print_json({"keys": found})
         return
-    titles = ("id", "name", "allows", "agent", "used", "state")
-    show_table(titles, [_row(key, datetime.now(UTC)) for key in found])
+    if not found:
+        say(f"{owner} has no keys yet. Make one: cronty token add laptop --owner {owner}")
+        return
+    columns = [Column("id", whole=True), Column("name"), Column("allows"), Column("agent"), Column("used", whole=True)]
+    show_rows([*columns, Column("state", whole=True)], [_row(key, datetime.now(UTC)) for key in found])
 
 
 @app.command()
 def revoke(
     key_id: Annotated[int, typer.Argument(metavar="ID", help="The key's number, as list shows it.")],
     owner: Owner = "local",
+    json: Json = False,
 ) -> None:
     """Take an API key back at once; the jobs it made pause."""
-    ask(lambda cronty: cronty.identity.revoke(owner, key_id))
-    typer.echo(f"Revoked key {key_id}. The jobs it made are paused.")
+    ask(lambda cronty: cronty.identity.revoke(owner, key_id), json=json)
+    if json:
+        print_json({"revoked": key_id})
+        return
+    say(f"Revoked key {key_id}. The jobs it made are paused.")
 
 
 async def _answered[T](asking: Awaitable[T]) -> Result[T]:

@@ -19,6 +19,9 @@ PROMPT: Final = "prompt"
 ROUTED: Final = "prompt:"
 """A prompt whose agent some worker wakes is the task `prompt:` + the agent; the others are `prompt`, and wait."""
 
+COMMAND: Final = "command"
+"""The task that runs a command line declared on the worker's machine; only whoever sits there may schedule it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Action:

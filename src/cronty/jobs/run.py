@@ -69,6 +69,17 @@ class FailedRun:
     created_at: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class Absence:
+    """A time in which nothing was running, as its slots tell: from the first of them until they were caught up on."""
+
+    since: datetime
+    until: datetime
+    late: int
+    coalesced: int
+    missed: int
+
+
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
 

@@ -7,8 +7,9 @@ from typing import Final
 
 import orjson
 
-from cronty.jobs.action import PROMPT, ROUTED, Action, as_prompt, check_arguments_size
+from cronty.jobs.action import COMMAND, PROMPT, ROUTED, Action, as_prompt, check_arguments_size
 from cronty.jobs.arguments import check_arguments
+from cronty.jobs.caller import who_acts
 from cronty.jobs.ids import read_job_id
 from cronty.jobs.job import STATUSES, Job
 from cronty.jobs.limits import DEFAULTS, Limits, too_often
@@ -322,6 +323,12 @@ class Scheduler:
     async def _check_action(self, action: Action) -> Err | None:
         if wrong := check_arguments_size(action):
             return wrong
+        if action.task == COMMAND and who_acts().caller is not None:
+            return Err(
+                "not_allowed",
+                "Commands are scheduled by whoever sits at the machine that runs them, not from here.",
+                "There: cronty import crontab.",
+            )
         if not holdable(action.task):
             return Err("unknown_task", f"Unknown task: {action.task!r}")
         parameters = await self._store.task_parameters(PROMPT if action.kind == "prompt" else action.task)

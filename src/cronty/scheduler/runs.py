@@ -7,7 +7,7 @@ from typing import Final
 
 from cronty.jobs.job import Job
 from cronty.jobs.result import Err, Ok, Result
-from cronty.jobs.run import AttemptRecord, FailedRun, Run, read_receipt
+from cronty.jobs.run import Absence, AttemptRecord, FailedRun, Run, read_receipt
 from cronty.scheduler.door import MOST_LISTED, Scheduler
 from cronty.store.run_store import RunStore
 
@@ -45,6 +45,14 @@ class Runs:
         if not 1 <= limit <= MOST_LISTED:
             return Err("bad_limit", f"Invalid limit: {limit}", f"Use a number from 1 to {MOST_LISTED}.")
         return Ok(await self._store.failed(owner, limit, before))
+
+    async def absences(self, owner: str, since: datetime, limit: int = 5) -> list[Absence]:
+        """When nothing was running, as far as slots passed meanwhile, the latest first; caught up on after `since`."""
+        return await self._store.absences(owner, since, limit)
+
+    async def tally(self, owner: str, since: datetime) -> dict[str, int]:
+        """How many slots got which verdict, or were started, since a moment; the most frequent first."""
+        return await self._store.tally(owner, since)
 
     async def redrive(self, owner: str, run_ids: Sequence[str]) -> Result[dict[str, bool]]:
         """Try failed runs again, each with its own id and a higher attempt; for each whether it will be."""

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import groupby
 
-from cronty.jobs.run import AttemptRecord, FailedRun, Run
+from cronty.jobs.run import Absence, AttemptRecord, FailedRun, Run
 from cronty.store.audit_store import note
 from cronty.store.database import Database, Row, columns, query
 
@@ -20,6 +20,14 @@ class RunStore:
     async def failed(self, owner: str, limit: int, before: datetime | None) -> list[FailedRun]:
         rows = await self._database.of(owner).fetch("list_dead", owner, limit, before)
         return [_failed(row) for row in rows]
+
+    async def absences(self, owner: str, since: datetime, limit: int) -> list[Absence]:
+        rows = await self._database.of(owner).fetch("absences", owner, since, limit)
+        return [Absence(**dict(row)) for row in rows]
+
+    async def tally(self, owner: str, since: datetime) -> dict[str, int]:
+        rows = await self._database.of(owner).fetch("tally", owner, since)
+        return {row["state"]: row["slots"] for row in rows}
 
     async def redrive(self, owner: str, runs: Sequence[tuple[int, datetime]]) -> set[tuple[int, datetime]]:
         """Which of them are tried again; those of a job that runs one at a time, one after the other."""

@@ -1,0 +1,38 @@
+"""Completes the ids of jobs in a shell, as long as that is quick: no database is started for it."""
+
+import asyncio
+from typing import Annotated, Final
+
+import typer
+
+from cronty.app import Cronty
+from cronty.settings import Settings
+
+PATIENCE: Final = 2.0
+"""Seconds after which a shell gets no answer."""
+
+_MOST: Final = 100
+
+
+def complete_jobs(incomplete: str) -> list[tuple[str, str]]:
+    """Numbers with the names of their jobs; a beginning of either is enough."""
+    try:
+        settings = Settings()  # pyright: ignore[reportCallIssue] -- its defaults are fields
+        if settings.database_url is None and not (settings.data_dir / "postgres/postmaster.pid").exists():
+            return []
+        found = asyncio.run(asyncio.wait_for(_jobs(), PATIENCE))
+    except Exception:  # whatever it is, a shell in the middle of a line is no place to say it
+        return []
+    wanted = incomplete.lower()
+    return [(number, name) for number, name in found if number.startswith(wanted) or name.lower().startswith(wanted)]
+
+
+async def _jobs() -> list[tuple[str, str]]:
+    async with Cronty(run_jobs=False) as cronty:
+        answer = await cronty.list_jobs(limit=_MOST)
+        return [(job["job_id"].split("_")[1], job["name"]) for job in answer["jobs"]]  # pyright: ignore
+
+
+Id = Annotated[
+    str, typer.Argument(help="The job's id or number, as `cronty list` shows it.", autocompletion=complete_jobs)
+]

@@ -1,0 +1,219 @@
+"""`cronty import crontab`: what cron does, taken over line by line."""
+
+import getpass
+import hashlib
+import os
+import pwd
+import subprocess
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+
+from cronty.actions.shell import declare
+from cronty.app import Cronty
+from cronty.cli.asking import ask
+from cronty.cli.crontab_lines import Planned, Refusal, read_crontab
+from cronty.cli.saying import MISUSED, REFUSED, Column, Json, clock, print_json, progress, refuse, say, show_rows
+from cronty.jobs.action import COMMAND, Action
+from cronty.jobs.answers import moment_text
+from cronty.jobs.ids import job_id_text
+from cronty.jobs.result import Err, Ok, Result
+from cronty.scheduler import JobRequest
+from cronty.scheduler.agenda import title
+from cronty.settings import Settings
+from cronty.timing import BadTrigger, zone
+
+POLICY: Final = {"timeout": 86_400.0, "pause_after": 0}
+"""Unlike other jobs, because cron neither ends a command nor gives up on it."""
+
+TAG: Final = "crontab"
+
+app = typer.Typer(no_args_is_help=True, help="Take over what another scheduler does.")
+
+
+@app.callback()
+def _root() -> None:
+    """Take over what another scheduler does."""
+
+
+@app.command("crontab")
+def import_crontab(
+    file: Annotated[
+        str | None, typer.Argument(help="The file, - for standard input. Left out: what `crontab -l` says.")
+    ] = None,
+    system: Annotated[bool, typer.Option("--system", help="Lines have a user field, as in /etc/crontab.")] = False,
+    zone_name: Annotated[
+        str | None, typer.Option("--zone", help="The zone of lines without CRON_TZ. Left out: the machine's.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would become of each line.")] = False,
+    json: Json = False,
+) -> None:
+    """Schedule the lines of a crontab; those that can't be are refused one by one, with the reason. Repeatable."""
+    try:
+        used = zone(zone_name or machine_zone()).key
+    except BadTrigger as bad:
+        raise typer.BadParameter(f"{bad.message}. {bad.hint}", param_hint="--zone") from None
+    users = frozenset({getpass.getuser()}) if system else None
+    found = list(read_crontab(_text(file), used, users, _is_user))
+    fates = _looked_at(found) if dry_run else ask(lambda cronty: _schedule(cronty, found, json=json))
+    refused = sum(one["fate"] == "refused" for one in fates)
+    if json:
+        print_json({"zone": used, "dry_run": dry_run, "lines": fates})
+    else:
+        _show(fates, used, dry_run=dry_run)
+    if refused:
+        raise typer.Exit(REFUSED)
+
+
+# -- importing --------------------------------------------------------------------------------------------------------
+
+
+def _looked_at(found: Sequence[Planned | Refusal]) -> list[dict[str, Any]]:
+    now = datetime.now(UTC)
+    return [
+        _refused(one) if isinstance(one, Refusal) else _fate(one, "schedulable", one.trigger.after(now))
+        for one in found
+    ]
+
+
+async def _schedule(cronty: Cronty, found: Sequence[Planned | Refusal], *, json: bool) -> Result[list[dict[str, Any]]]:
+    path = cronty.settings.commands
+    if path is None:
+        return Err(
+            "no_commands",
+            "This installation runs no commands.",
+            "Set CRONTY_COMMANDS_FILE, here and for the worker on this machine.",
+        )
+    declare(path, [one.command for one in found if isinstance(one, Planned)])
+    began, _ = await cronty.scheduler.clock(cronty.owner)
+    fates: list[dict[str, Any]] = []
+    seen: dict[str, int] = {}
+    with progress("Importing", len(found), quiet=json) as step:
+        for one in found:
+            step()
+            if isinstance(one, Refusal):
+                fates.append(_refused(one))
+                continue
+            key = _key(one)
+            seen[key] = seen.get(key, 0) + 1
+            made = await cronty.scheduler.schedule(cronty.owner, _request(one, f"{key}#{seen[key]}"))
+            if isinstance(made, Err):
+                fates.append(_refused(Refusal(one.number, one.text, f"{made.message} {made.hint}".strip())))
+                continue
+            job = made.value
+            fate = "already" if job.created_at < began else "scheduled"
+            fates.append(_fate(one, fate, job.next_slot) | {"job_id": job_id_text(job.id, job.created_at)})
+    return Ok(fates)
+
+
+def _request(line: Planned, key: str) -> JobRequest:
+    return JobRequest(
+        title(line.command.run),
+        Action(COMMAND, (), {"name": line.command.name}),
+        "cron",
+        {"expression": line.trigger.expression},
+        timezone=line.trigger.zone,
+        policy=POLICY,
+        tags=(TAG,),
+        idempotency_key=key,
+        origin={"surface": "cli"},
+    )
+
+
+def _key(line: Planned) -> str:
+    """What the line comes to, so that a file that is read again makes nothing twice."""
+    whole = f"{line.trigger.expression}\n{line.trigger.zone}\n{line.command.name}"
+    return f"crontab:{hashlib.sha256(whole.encode()).hexdigest()[:32]}"
+
+
+def _fate(line: Planned, fate: str, coming: datetime | None) -> dict[str, Any]:
+    return {
+        "line": line.number,
+        "fate": fate,
+        "text": line.text,
+        "command": line.command.run,
+        "schedule": line.trigger.expression,
+        "zone": line.trigger.zone,
+        "next_run": moment_text(coming, line.trigger.zone),
+        "note": line.note,
+    }
+
+
+def _refused(line: Refusal) -> dict[str, Any]:
+    return {"line": line.number, "fate": "refused", "text": line.text, "why": line.why}
+
+
+def _show(fates: Sequence[dict[str, Any]], zone_name: str, *, dry_run: bool) -> None:
+    good = [one for one in fates if one["fate"] != "refused"]
+    if good:
+        whole = [Column(title, whole=True) for title in ("line", "fate", "next")]
+        rows = [(str(one["line"]), one["fate"], clock(one["next_run"]), one["command"]) for one in good]
+        show_rows([*whole, Column("command")], rows)
+    for one in fates:
+        if one["fate"] == "refused":
+            say(f"line {one['line']}: {one['text']}", "yellow", err=True)
+            say(f"refused: {one['why']}", err=True, indent=2)
+    counts = {fate: sum(one["fate"] == fate for one in fates) for fate in _FATES}
+    said = ", ".join(f"{number} {_FATES[fate]}" for fate, number in counts.items() if number)
+    say(f"{said or 'There is nothing in it'}. Times without a zone are meant in {zone_name}.")
+    if counts["scheduled"] and not dry_run:
+        say(
+            "Cron still runs these lines too: take them out of the crontab (`crontab -e`). `cronty up` runs them from "
+            "now on.",
+            "yellow",
+        )
+
+
+_FATES: Final = {
+    "scheduled": "scheduled",
+    "schedulable": "could be scheduled",
+    "already": "there already",
+    "refused": "refused",
+}
+
+
+# -- the machine ------------------------------------------------------------------------------------------------------
+
+
+def machine_zone() -> str:
+    """The zone that cron on this machine means; the setting where that can't be found out."""
+    settings = _settings()
+    if "zone" in settings.model_fields_set:
+        return settings.zone
+    if named := os.environ.get("TZ", "").removeprefix(":"):
+        return named
+    place = os.path.realpath("/etc/localtime")
+    return place.partition("zoneinfo/")[2] or settings.zone
+
+
+def _text(file: str | None) -> str:
+    if file == "-":
+        return sys.stdin.read()
+    if file is not None:
+        try:
+            return Path(file).read_text(encoding="utf-8", errors="replace")
+        except OSError as error:
+            refuse(f"{file} can't be read: {error.strerror}.", MISUSED)
+    try:
+        said = subprocess.run(["crontab", "-l"], capture_output=True, text=True, check=False)
+    except OSError:
+        refuse("There is no `crontab` on this machine. Name a file, or - for standard input.", MISUSED)
+    if said.returncode:
+        refuse(f"`crontab -l` says: {said.stderr.strip()}. Name a file, or - for standard input.")
+    return said.stdout
+
+
+def _is_user(name: str) -> bool:
+    try:
+        pwd.getpwnam(name)
+    except KeyError:
+        return False
+    return True
+
+
+def _settings() -> Settings:
+    return Settings()  # pyright: ignore[reportCallIssue] -- its defaults are fields

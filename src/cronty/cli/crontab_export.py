@@ -1,0 +1,122 @@
+"""`cronty export`: all jobs as JSON, or the commands among them as a crontab."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
+
+import orjson
+import typer
+
+from cronty.actions.shell import Declared, read_commands
+from cronty.app import Cronty
+from cronty.cli.asking import ask
+from cronty.cli.crontab_lines import joined_percent, settings_of
+from cronty.cli.saying import print_json, say
+from cronty.jobs.action import COMMAND
+from cronty.jobs.answers import moment_text
+from cronty.jobs.ids import job_id_text
+from cronty.jobs.job import Job
+from cronty.jobs.result import Err, Ok, Result
+from cronty.scheduler.door import MOST_LISTED
+from cronty.settings import Settings
+from cronty.store.job_store import Filter
+from cronty.timing import Cron, to_json
+
+_KINDS = {"notify": "notification"}
+
+
+def export(
+    form: Annotated[Literal["crontab", "json"], typer.Option("--as", help="crontab: the commands. json: all jobs.")] = (
+        "json"
+    ),
+) -> None:
+    """Write the jobs to standard output: all of them as JSON, or the commands as a crontab that can be imported."""
+    jobs = ask(_every_job)
+    if form == "json":
+        print_json({"jobs": [_as_json(job) for job in jobs]})
+        return
+    lines, left = _as_crontab(jobs, _commands())
+    typer.echo("".join(f"{line}\n" for line in lines), nl=False)
+    for job, why in left:
+        say(f"cronty: job {job.id}, {job.name}, isn't in it: {why}.", err=True)
+
+
+async def _every_job(cronty: Cronty) -> Result[list[Job]]:
+    """Those with something to come, oldest first."""
+    found: dict[int, Job] = {}
+    for status in ("pending", "running"):
+        cursor = None
+        while True:
+            page = await cronty.scheduler.list_jobs(cronty.owner, Filter(status=status), MOST_LISTED, cursor)
+            if isinstance(page, Err):
+                return page
+            found |= {job.id: job for job in page.value.jobs}
+            cursor = page.value.cursor
+            if cursor is None:
+                break
+    return Ok([found[number] for number in sorted(found)])
+
+
+def _as_json(job: Job) -> dict[str, Any]:
+    return {
+        "job_id": job_id_text(job.id, job.created_at),
+        "name": job.name,
+        "task": job.action.task,
+        "args": list(job.action.args),
+        "kwargs": dict(job.action.kwargs),
+        "trigger": to_json(job.trigger),
+        "timezone": job.zone,
+        "policy": orjson.loads(job.policy.dump()),
+        "tags": list(job.tags),
+        "max_runs": job.max_runs,
+        "ends_at": moment_text(job.ends_at),
+        "paused": job.state == "paused",
+    }
+
+
+def _as_crontab(jobs: Sequence[Job], commands: dict[str, Declared]) -> tuple[list[str], list[tuple[Job, str]]]:
+    """The lines, and the jobs that no line can say. Settings can't be taken back, so who has fewest comes first."""
+    left: list[tuple[Job, str]] = []
+    good: list[tuple[Job, Cron, Declared]] = []
+    for job in jobs:
+        flaw = _flaw(job, commands)
+        if flaw is not None:
+            left.append((job, flaw))
+        elif isinstance(job.trigger, Cron):
+            good.append((job, job.trigger, commands[str(job.action.kwargs["name"])]))
+    lines: list[str] = []
+    current: dict[str, str] = {}
+    for job, trigger, command in sorted(good, key=lambda one: (len(settings_of(one[2])), one[0].id)):
+        wanted = {"CRON_TZ": trigger.zone, **settings_of(command)}
+        if surplus := sorted(set(current) - set(wanted)):
+            left.append((job, f"the lines above it set {surplus[0]}, which it goes without"))
+            continue
+        lines += [f"{name}={_quoted(value)}" for name, value in wanted.items() if current.get(name) != value]
+        current = wanted
+        lines.append(f"{trigger.expression} {joined_percent(command)}")
+    return lines, left
+
+
+def _flaw(job: Job, commands: dict[str, Declared]) -> str | None:
+    trigger = job.trigger
+    if job.action.task != COMMAND:
+        return f"it is a {_KINDS.get(job.action.kind, job.action.kind)}, not a command"
+    command = commands.get(str(job.action.kwargs.get("name")))
+    if command is None or "\n" in command.run:
+        return "its command isn't declared on this machine" if command is None else "its command has several lines"
+    if not isinstance(trigger, Cron) or "%" in trigger.expression:
+        return "its times are none that cron knows"
+    if (trigger.gap, trigger.overlap) != ("run_after", "first"):
+        return "it asks for something of its own when clocks change"
+    if job.state == "paused" or job.max_runs is not None or job.ends_at is not None:
+        return "it is paused, or ends, which cron can't say"
+    return None
+
+
+def _quoted(value: str) -> str:
+    plain = value == value.strip() and (not value or value[0] not in "\"'")
+    return value if plain else f'"{value}"' if '"' not in value else f"'{value}'"
+
+
+def _commands() -> dict[str, Declared]:
+    path = Settings().commands  # pyright: ignore[reportCallIssue] -- its defaults are fields
+    return {} if path is None else read_commands(path)

@@ -1,0 +1,112 @@
+"""What became of slots: `cronty runs` and `cronty why`."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any, Final
+from zoneinfo import ZoneInfo
+
+import typer
+
+from cronty.app import Cronty
+from cronty.cli.asking import Answer, ask, ask_api
+from cronty.cli.completing import Id, complete_jobs
+from cronty.cli.saying import Column, Json, clock, print_json, say, show_rows
+from cronty.jobs.answers import local_text, run_answer
+from cronty.jobs.result import Err, Ok, Result
+from cronty.jobs.run import Run
+from cronty.timing import BadTrigger
+from cronty.timing.rule import read_instant
+
+VERDICTS: Final = {"done": "green", "failed": "red", "quarantined": "red", "missed": "yellow", "running": "cyan"}
+_EVERYTHING: Final = 1000
+
+Slot = Annotated[str, typer.Argument(help='When it should have run: "2027-01-31 09:00", "today at 9:00".')]
+
+
+def runs(
+    job: Annotated[
+        str | None,
+        typer.Argument(help="The job. Left out: what failed, over all jobs.", autocompletion=complete_jobs),
+    ] = None,
+    count: Annotated[int, typer.Option("-n", "--count", min=1, max=_EVERYTHING, help="How many.")] = 20,
+    json: Json = False,
+) -> None:
+    """List the planned moments of a job, each with its verdict and the reason; or everything that failed."""
+    if job is None:
+        found = ask_api(lambda cronty: cronty.list_failed_runs(limit=count), json=json)
+    else:
+        found = ask_api(lambda cronty: cronty.list_runs(job, limit=count), json=json)
+    if json:
+        return
+    if not found["runs"]:
+        say("Nothing has failed." if job is None else "It has not run yet.")
+        return
+    show_runs(found["runs"])
+
+
+def show_runs(found: list[Answer]) -> None:
+    named = any("name" in one for one in found)
+    columns = [Column("planned for", whole=True), Column("verdict", whole=True), Column("try", whole=True)]
+    rows = [
+        (*([one.get("name", "")] if named else []), clock(one["scheduled_for"]), one["verdict"],
+         str(one["attempt"] or ""), _reason(one))
+        for one in found
+    ]  # fmt: skip
+    styles = [VERDICTS.get(one["verdict"], "") for one in found]
+    show_rows([*([Column("job")] if named else []), *columns, Column("why", fold=True)], rows, styles=styles)
+
+
+def _reason(one: Answer) -> str:
+    said = str(one["error"] or one["reason"] or "")
+    if one.get("next_attempt_at") and one["attempt"]:
+        return f"{said}; tried again {clock(one['next_attempt_at'])}".lstrip("; ")
+    return said
+
+
+def why(job: Id, slot: Slot, json: Json = False) -> None:
+    """Say what became of one planned moment of a job, and why."""
+    found = ask(lambda cronty: _explained(cronty, job, slot), json=json)
+    if json:
+        print_json(found)
+    else:
+        say(found["in_words"])
+
+
+async def _explained(cronty: Cronty, job: str, said: str) -> Result[dict[str, Any]]:
+    shown = await cronty.scheduler.show(cronty.owner, job)
+    if isinstance(shown, Err):
+        return shown
+    now, _ = await cronty.scheduler.clock(cronty.owner)
+    try:
+        moment = _read(said, shown.value.zone, now)
+    except BadTrigger as bad:
+        return Err("bad_time", bad.message, bad.hint)
+    facts: dict[str, Any] = {"slot": moment.isoformat()}
+    found = await cronty.scheduler.list_runs(cronty.owner, job, 1, moment + timedelta(microseconds=1))
+    if not isinstance(found, Err) and found.value and _covers(found.value[0], moment):
+        run = found.value[0]
+        because = f": {run.reason or run.error}" if run.reason or run.error else ""
+        words = f"{run.state}{because} (attempt {run.attempt}, {run.run_id})"
+        return Ok(facts | {"run": run_answer(run, shown.value.zone, shown.value.trigger), "in_words": words})
+    due = shown.value.trigger.after(moment - timedelta(microseconds=1))
+    if due == moment:
+        words = (
+            "It is planned, and its time hasn't come." if moment > now else "It was planned before the job was made."
+        )
+    else:
+        zone = shown.value.zone
+        after = f" The next one after that is {local_text(due, zone)}." if due else ""
+        words = f"{local_text(moment, zone)}, is no moment of this job.{after}"
+    return Ok(facts | {"run": None, "next_slot": due.isoformat() if due else None, "in_words": words})
+
+
+def _read(said: str, zone_name: str, now: datetime) -> datetime:
+    """A moment that may be past: words are about what is to come, so of today they are read as its first moment."""
+    try:
+        return read_instant(said, zone_name, now)
+    except BadTrigger:
+        midnight = now.astimezone(ZoneInfo(zone_name)).replace(hour=0, minute=0, second=0, microsecond=0)
+        return read_instant(said, zone_name, midnight.astimezone(UTC))
+
+
+def _covers(run: Run, moment: datetime) -> bool:
+    return run.scheduled_for == moment or (run.through is not None and run.scheduled_for <= moment <= run.through)

@@ -1,0 +1,101 @@
+"""`cronty watch`: what fires, as it fires."""
+
+import asyncio
+import os
+import sys
+from contextlib import nullcontext
+from datetime import datetime
+from typing import Annotated, Final
+from zoneinfo import ZoneInfo
+
+import orjson
+import typer
+from rich.console import Console, Group
+from rich.live import Live
+from rich.text import Text
+
+from cronty.app import Cronty
+from cronty.cli.asking import open_for
+from cronty.cli.runs import VERDICTS
+from cronty.cli.saying import Column, Json, console, fit, say
+from cronty.jobs.overview import RunEvent
+from cronty.store.database import StoreUnavailable
+
+LOOK: Final = 0.5
+"""Seconds between two looks."""
+
+_COLUMNS: Final = (
+    Column("at", whole=True),
+    Column("job", whole=True),
+    Column("name"),
+    Column("verdict", whole=True),
+    Column("why"),
+)
+
+
+def watch(
+    lines: Annotated[bool, typer.Option("--lines", help="A line for each event, even on a terminal.")] = False,
+    json: Json = False,
+) -> None:
+    """Show what fires while it fires, until Ctrl-C: as a table on a terminal, else a line for each event."""
+    out = console()
+    try:
+        open_for(lambda cronty: _watch(cronty, out, live=out.is_terminal and not (lines or json), json=json))
+    except KeyboardInterrupt:
+        return
+    except BrokenPipeError:  # whoever read it has seen enough; Python would complain once more at its end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+async def _watch(cronty: Cronty, out: Console, *, live: bool, json: bool) -> None:
+    now, zone_name = await cronty.scheduler.clock(cronty.owner)
+    zone = ZoneInfo(zone_name)
+    after: datetime = now
+    shown: dict[str, RunEvent] = {}
+    if not json:
+        say(f"What fires from now on, in {zone_name} time; Ctrl-C ends it.", "dim", err=not live)
+    with Live(console=out, auto_refresh=False) if live else nullcontext() as table:
+        while True:
+            try:
+                events = await cronty.doors.overview.events(cronty.owner, after)
+            except StoreUnavailable as away:
+                say(f"cronty: {away} Looking again.", err=True)
+                events = []
+            for event in events:
+                shown.pop(event.run_id, None)
+                shown[event.run_id] = event
+            if table is not None and events:
+                table.update(_picture(shown, zone, out), refresh=True)
+            elif events:
+                _print_lines(events, zone, json=json)
+            after = events[-1].at if events else after
+            await asyncio.sleep(LOOK)
+
+
+def _picture(shown: dict[str, RunEvent], zone: ZoneInfo, out: Console) -> Group:
+    """The latest event of each run, as many as there is room for."""
+    lines: list[Text] = []
+    room = max(out.height - 2, 3)
+    latest = list(shown.values())[-room:]
+    for gone in list(shown)[:-room]:
+        del shown[gone]
+    rows = [_row(event, zone) for event in latest]
+    lines = list(fit(_COLUMNS, rows, out, [VERDICTS.get(event.verdict, "") for event in latest]))
+    return Group(*lines[:1], *lines[1:][-room + 1 :])
+
+
+def _row(event: RunEvent, zone: ZoneInfo) -> tuple[str, ...]:
+    why = event.error or event.reason or ""
+    tried = f"attempt {event.attempt}" if event.attempt > 1 else ""
+    said = "; ".join(part for part in (why, tried) if part)
+    return f"{event.at.astimezone(zone):%H:%M:%S}", str(event.job_id), event.name, event.verdict, said
+
+
+def _print_lines(events: list[RunEvent], zone: ZoneInfo, *, json: bool) -> None:
+    for event in events:
+        if json:
+            typer.echo(orjson.dumps(event).decode())
+            continue
+        at, job, name, verdict, why = _row(event, zone)
+        say(f"{at}  job {job}  {verdict:<9}  {name}" + (f"  ({why})" if why else ""))
+    sys.stdout.flush()

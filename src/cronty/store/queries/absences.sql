@@ -1,0 +1,29 @@
+-- What an owner's runs tell of times when nothing was running. $1 owner, $2 caught up on since, $3 how many.
+-- A slot whose fate was decided over a minute late tells of one, unless it waited for the run before it; what was
+-- decided within five minutes of each other was caught up on together.
+with told as (
+  select r.scheduled_for, coalesce(r.through, r.scheduled_for) as through, r.slots, r.state,
+    case when r.state in ('coalesced', 'missed') then r.finished_at else r.started_at end as decided_at
+  from cronty.runs r
+  where r.owner_id = (select id from cronty.owners where name = $1)
+    and r.scheduled_for > $2::timestamptz - interval '31 days'
+    and r.attempt <= 1 and not r.manual and (r.state in ('coalesced', 'missed') or r.started_at is not null)
+    and case when r.state in ('coalesced', 'missed') then r.finished_at else r.started_at end
+      > greatest($2::timestamptz, r.scheduled_for + interval '60 seconds')
+    and not exists (
+      select from cronty.runs p
+      where p.job_id = r.job_id and p.scheduled_for < r.scheduled_for and p.started_at < r.scheduled_for
+        and p.finished_at > r.scheduled_for and p.finished_at <= r.started_at)
+), apart as (
+  select *, decided_at - lag(decided_at) over (order by decided_at) > interval '5 minutes' as anew from told
+), counted as (
+  select *, count(*) filter (where anew) over (order by decided_at) as absence from apart
+)
+select min(scheduled_for) as since, min(decided_at) as until,
+  coalesce(sum(slots) filter (where state not in ('coalesced', 'missed')), 0)::int as late,
+  coalesce(sum(slots) filter (where state = 'coalesced'), 0)::int as coalesced,
+  coalesce(sum(slots) filter (where state = 'missed'), 0)::int as missed
+from counted
+group by absence
+order by until desc
+limit $3
