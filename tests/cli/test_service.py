@@ -244,6 +244,13 @@ def test_a_port_that_is_taken_is_said_at_once(machine: Machine, ntfy: Ntfy) -> N
     assert machine.place.wish() is None
 
 
+def test_a_folder_that_cannot_be_made_is_said_in_a_line(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    elsewhere = Machine(tmp_path / "file/data", {"data_dir": str(tmp_path / "file/data")})
+    assert "Set CRONTY_DATA_DIR to another one." in elsewhere.up(code=2)
+    assert elsewhere.status(code=1)["state"] == "down"
+
+
 def test_what_was_asked_for_is_nobody_elses_to_read(joined: Machine) -> None:
     joined.place.make()
     joined.place.ask_for(Wish([], "http://127.0.0.1:1", "background", "/", {"CRONTY_JWT_SECRET": "x"}))

@@ -18,6 +18,8 @@ from typing import Final, Literal, cast
 
 import orjson
 
+from cronty.store.local import NoDatabase
+
 Role = Literal["keeper", "serving"]
 Kept = Literal["systemd", "launchd", "background"]
 
@@ -64,15 +66,20 @@ class Place:
         self.log = self.folder / "service.log"
 
     def make(self) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        self.folder.chmod(0o700)  # what was asked for may hold secrets
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self.folder.chmod(0o700)  # what was asked for may hold secrets
+        except OSError as error:
+            raise NoDatabase(
+                f"The folder {self.folder} can't be used: {error}. Set CRONTY_DATA_DIR to another one."
+            ) from error
 
     # -- what was asked for -------------------------------------------------------------------------------------
 
     def wish(self) -> Wish | None:
         try:
             return Wish(**orjson.loads((self.folder / "wish.json").read_bytes()))
-        except (FileNotFoundError, orjson.JSONDecodeError, TypeError):
+        except (OSError, orjson.JSONDecodeError, TypeError):
             return None
 
     def ask_for(self, wish: Wish) -> None:
@@ -91,7 +98,7 @@ class Place:
         """The process in this role, if it lives."""
         try:
             file = os.open(self.folder / f"{role}.pid", os.O_RDWR)
-        except FileNotFoundError:
+        except OSError:
             return None
         try:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
