@@ -1,4 +1,4 @@
-"""`python -m bench fires --jobs 1000000 --seconds 20 --rounds 3`, or lag, idle, fair, mcp; a JSON line per finding."""
+"""`python -m bench fires --jobs 1000000 --seconds 20 --rounds 3`, or lag, idle, fair, mcp, pages: JSON lines."""
 
 import argparse
 import asyncio
@@ -6,7 +6,7 @@ import json
 
 import asyncpg
 
-from bench import fair, fires, lag, mcp
+from bench import fair, fires, lag, mcp, pages
 from chaos.postgres import Postgres
 
 MANY = 1_000_000
@@ -41,6 +41,10 @@ async def run(asked: argparse.Namespace, postgres: Postgres) -> None:
             url = await fresh(postgres.url, "mcp")
             for finding in await mcp.main(url, asked.jobs or 10_000, asked.calls, asked.rounds + 2):
                 print(json.dumps(finding), flush=True)
+        case "pages":
+            url = await fresh(postgres.url, "pages")
+            async for finding in pages.main(url, asked.jobs or 100_000, asked.runs, asked.rounds + 2):
+                print(json.dumps(finding), flush=True)
         case _:
             url = await fresh(postgres.url, "idle")
             print(json.dumps(await lag.idle_minute(url, asked.jobs or MANY, postgres.postmaster)), flush=True)
@@ -48,11 +52,12 @@ async def run(asked: argparse.Namespace, postgres: Postgres) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="bench", description=__doc__)
-    parser.add_argument("what", choices=["fires", "lag", "idle", "fair", "mcp"])
+    parser.add_argument("what", choices=["fires", "lag", "idle", "fair", "mcp", "pages"])
     parser.add_argument("--jobs", type=int, help="how many are stored; a million, or ten thousand for mcp")
     parser.add_argument("--seconds", type=float, default=20)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--calls", type=int, default=300, help="how often each call is made (mcp)")
+    parser.add_argument("--runs", type=int, default=5_000_000, help="how many runs the owner has (pages)")
     asked = parser.parse_args()
     postgres = Postgres(**SERVER)
     postgres.start()

@@ -17,7 +17,7 @@ from cronty.actions.courier import Courier
 from cronty.actions.notify import Notify
 from cronty.actions.outbound import Outbound, require_success
 from cronty.actions.prompt import prompt
-from cronty.actions.tasks import PermanentError, Registry, running_in
+from cronty.actions.tasks import Registry, running_in
 from cronty.actions.webhook import Webhook
 from cronty.engine.engine import Engine, EngineOptions
 from cronty.jobs.action import Action
@@ -29,7 +29,7 @@ from cronty.jobs.result import Err, Result
 from cronty.scheduler import JobChanges, JobRequest, Scheduler
 from cronty.scheduler.agenda import NOT_PENDING, Agenda
 from cronty.scheduler.channels import Channels
-from cronty.scheduler.doors import Doors
+from cronty.scheduler.doors import Doors, NotAllowed
 from cronty.scheduler.identity import Identity, Provider
 from cronty.scheduler.inbox import Inbox
 from cronty.scheduler.overview import Overview
@@ -278,7 +278,7 @@ class Cronty:
     async def push(self, owner: str | None = None, /, **fields: Any) -> dict[str, object]:
         """Send a notification at once; the fields are those of the task `notify`."""
         if refused := await self.scheduler.allowance.for_push(owner or self.owner):
-            raise PermanentError(f"{refused.message} {refused.hint}")
+            raise NotAllowed(refused)
         url = await self.channels.url(owner or self.owner, str(fields.get("topic")))
         return await self._notify.push(url, **fields)
 

@@ -1,16 +1,19 @@
 """What goes over an owner's limits by the hour is skipped, and the owner hears of it once."""
 
+import asyncio
 from datetime import timedelta
 
 import asyncpg
 import pytest
 
 from cronty.actions.tasks import Registry
+from cronty.engine.limiting import Room, RunCounts
 from cronty.jobs.action import Action
 from cronty.jobs.job import Job
+from cronty.jobs.limits import Limits
 from cronty.jobs.result import Ok
 from cronty.scheduler import JobRequest, Scheduler
-from tests.conftest import START, HandClock, Hands, add, look
+from tests.conftest import START, HandClock, Hands, add, hands_of, look
 
 WAKES = "over the limit of 3 wakes an hour for agent claude"
 
@@ -53,14 +56,14 @@ async def test_wakes_beyond_the_limit_are_skipped_until_the_next_hour(
         await sql.execute("delete from cronty.queue")  # as if the agent had settled it
         await sql.execute("update cronty.runs set state = 'done', finished_at = now() where state = 'waiting'")
     assert await states(sql) == {("done", None): 3, ("skipped", WAKES): 2}
-    assert await sql.fetchval("select after ->> 'reason' from cronty.audit") == (
+    assert await sql.fetchval("select after ->> 'reason' from cronty.audit where what = 'held by a limit'") == (
         f"Slots are skipped until the hour is over: {WAKES}."
     )
     await minutes(26, hands, clock)
     assert (await look(door, other)).run_count == 1, "another agent is another budget"
     clock.moment = START + timedelta(minutes=59, seconds=30)
     await hands.all()
-    assert await sql.fetchval("select count(*) from cronty.audit") == 1, "said once"
+    assert await sql.fetchval("select count(*) from cronty.audit where what = 'held by a limit'") == 1, "said once"
     await minutes(1, hands, clock)
     assert (await look(door, job)).run_count == 4, "a new hour"
 
@@ -94,3 +97,77 @@ async def test_runs_are_counted_for_an_owner_that_has_such_a_limit(
     assert [tuple(row) for row in anns] == [("done", None, 10), ("skipped", "over the limit of 10 runs an hour", 10)]
     assert len(calls) == 10 + 20
     assert hands.engine.working.in_flight == 0
+
+
+async def test_far_from_the_limit_runs_are_counted_in_memory_and_written_later(
+    door: Scheduler, hands: Hands, clock: HandClock, sql: asyncpg.Connection
+) -> None:
+    await door.allowance.set("ann", {"runs_per_hour": 10})
+    await add(door)
+    await minutes(4, hands, clock)
+    assert await sql.fetchval("select count(*) from cronty.usage") == 0
+    await hands.engine.limiting.write()
+    assert await sql.fetchval("select used from cronty.usage") == 4
+    await hands.engine.limiting.write()
+    assert await sql.fetchval("select used from cronty.usage") == 4, "once"
+    await minutes(2, hands, clock)
+    assert await sql.fetchval("select used from cronty.usage") == 6, "from half of it on, at once"
+
+
+def test_counts_of_an_hour_that_is_over_are_written_to_that_hour() -> None:
+    counts, later = RunCounts(), START + timedelta(hours=1)
+    assert counts.add(1, START, 3, 100) == 0
+    assert counts.add(1, START, 2, 100) == 0
+    assert counts.add(1, later, 1, 100) == 0
+    assert counts.take() == [(1, "runs", START, 5), (1, "runs", later, 1)]
+    assert counts.take() == []
+    counts.know(1, 49)
+    assert counts.add(1, later, 1, 100) == 0
+    assert counts.add(1, later, 1, 100) == 2, "with the one that was not written"
+
+
+def test_room_is_what_the_limit_leaves() -> None:
+    room = Room(2, {7: 0, 8: 1}, {1: 1, 8: 1, 9: 5})
+    assert [room.take(1), room.take(1)] == [True, False]
+    assert [room.take(2), room.take(2), room.take(2)] == [True, True, False], "nothing of theirs runs yet"
+    assert all(room.take(7) for _ in range(100)), "without a limit of any kind"
+    assert not room.take(8)
+    assert sorted(room.full()) == [1, 2, 8, 9]
+
+
+@pytest.mark.parametrize("whose", ["the owner's own", "the installation's"])
+async def test_no_more_runs_at_once_than_the_owner_may(
+    url: str, door: Scheduler, clock: HandClock, sql: asyncpg.Connection, whose: str
+) -> None:
+    registry, gate = Registry(), asyncio.Event()
+    started: list[int] = []
+
+    async def slow(number: int) -> None:
+        started.append(number)
+        await gate.wait()
+
+    registry.add(slow)
+    usual = Limits(concurrent_runs=3 if whose == "the installation's" else 0)
+    if whose == "the owner's own":
+        await door.allowance.set("ann", {"concurrent_runs": 3})
+    async with hands_of(url, clock, registry, limits=usual) as hands:  # pyright: ignore[reportArgumentType]
+        jobs = [await add(door, task="slow", args=(number,), name=f"job {number}") for number in range(8)]
+        others = [await add(door, task="slow", args=(100,), owner="bob", name=f"job {n}") for n in range(2)]
+        clock.advance(minutes=1)
+        await hands.engine.firing.step(hands.engine.worker)
+        for _ in range(3):
+            await hands.engine.claiming.step(hands.engine.worker)
+        async with asyncio.timeout(5):
+            while len(started) < 5:
+                await asyncio.sleep(0.001)
+        assert sorted(started) == [*sorted(started)[:3], 100, 100], "three of hers, and all of his"
+        assert await sql.fetchval("select count(*) from cronty.queue") == 5
+        gate.set()
+        await hands.finish()
+        while await sql.fetchval("select count(*) from cronty.queue"):
+            await hands.engine.claiming.step(hands.engine.worker)
+            running = "select count(*) from cronty.runs where owner_id = 1 and state = 'running'"
+            assert await sql.fetchval(running) <= 3
+            await hands.finish()
+    assert sorted(set(started)) == [*range(8), 100]
+    assert [(await look(door, job)).run_count for job in (*jobs, *others)] == [1] * 10

@@ -18,7 +18,7 @@ HOT = {
     "fire": f"('{{1,2}}', {SLOTS}, {SLOTS}, '{{1,1}}', 1, '{NOW}', 1)",
     "move_due": f"('{{1,2}}', {SLOTS}, {SLOTS}, {SLOTS}, '{{1,1}}', 1)",
     "insert_queue": f"('{{1,2}}', {SLOTS}, {SLOTS}, '{{1,1}}', '{{note,note}}', '{NOW}')",
-    "claim_runs": f"('{NOW}', 1, '{{note}}', 0, 500, '{{2}}')",
+    "claim_runs": f"('{NOW}', 1, '{{note}}', 0, 500, '{{2}}', '{{1}}', '{{100}}', 500)",
     "settle_done": f"('{NOW}', 1, '{{1,2}}', {SLOTS}, '{{1,1}}', '{{1,1}}', '{{0,0}}', '{{0,0}}')",
     "settle_rest": f"('{NOW}', 1, '{{1,2}}', {SLOTS}, '{{1,1}}', '{{failed,waiting}}', '{{null,1}}', '{{a,b}}',"
     " '{null,null}', '{null,failed}', '{0,0}', '{0,0}')",

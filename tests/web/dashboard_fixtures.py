@@ -1,7 +1,7 @@
 """A dashboard over a real database, and a browser reduced to what matters: cookies, forms, where they come from."""
 
 import re
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
@@ -10,13 +10,16 @@ from typing import override
 import httpx2
 import pytest
 from starlette.applications import Starlette
+from starlette.middleware import Middleware
 
 from cronty import Cronty
 from cronty.jobs.action import Action
 from cronty.jobs.job import Job
 from cronty.jobs.result import Ok
 from cronty.scheduler import JobRequest
+from cronty.scheduler.doors import Doors
 from cronty.web.dashboard import dashboard_routes
+from cronty.web.hosts import Hosts
 from cronty.web.who import WhoCalls, anybody, by_token
 from tests.conftest import HandClock
 from tests.web.demo import SECRET_KEY
@@ -117,6 +120,11 @@ class Browser:
         return Page(answer.text)
 
 
+def application(doors: Callable[[], Doors], who: WhoCalls) -> Starlette:
+    """The dashboard alone, behind what guards the names of the whole server."""
+    return Starlette(routes=dashboard_routes(doors, who), middleware=[Middleware(Hosts, [HOST])])
+
+
 @dataclass
 class House:
     """An open Cronty of ann's, with browsers at will."""
@@ -125,7 +133,7 @@ class House:
 
     @asynccontextmanager
     async def visited(self, who: WhoCalls) -> AsyncGenerator[Browser]:
-        app = Starlette(routes=dashboard_routes(lambda: self.cronty.doors, who, [HOST]))
+        app = application(lambda: self.cronty.doors, who)
         async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url=ORIGIN) as client:
             yield Browser(client)
 

@@ -4,13 +4,11 @@ from collections.abc import AsyncGenerator
 
 import httpx2
 import pytest
-from starlette.applications import Starlette
 
 from cronty.jobs.result import Ok
-from cronty.web.dashboard import dashboard_routes
 from cronty.web.dashboard.guarding import BROWSER, LARGEST_FORM, SESSION
 from tests.conftest import HandClock, Hands
-from tests.web.dashboard_fixtures import HOST, ORIGIN, Browser, House, Page, ann, house
+from tests.web.dashboard_fixtures import HOST, ORIGIN, Browser, House, Page, ann, application, house
 
 __all__ = ["ann", "house"]
 
@@ -142,7 +140,7 @@ async def test_a_key_signs_in_and_a_revoked_one_is_out_at_once(house: House, vis
 
 async def test_the_cookie_of_a_server_with_tls_travels_no_other_way(house: House) -> None:
     key = await house.key("ann", "read")
-    app = Starlette(routes=dashboard_routes(lambda: house.cronty.doors, house.by_key(), [HOST]))
+    app = application(lambda: house.cronty.doors, house.by_key())
     async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url=f"https://{HOST}") as client:
         browser = Browser(client)
         await browser.get("/sign-in")
@@ -193,7 +191,7 @@ async def test_a_key_does_what_its_scopes_allow_and_no_more(
 
 async def test_a_database_that_is_away_is_said_calmly(house: House) -> None:
     doors = house.cronty.doors
-    app = Starlette(routes=dashboard_routes(lambda: doors, house.locally(), [HOST]))
+    app = application(lambda: doors, house.locally())
     async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url=ORIGIN) as client:
         await house.cronty.__aexit__()
         for path in ("/", "/jobs", "/fleet"):

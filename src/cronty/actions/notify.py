@@ -10,6 +10,8 @@ from cronty.actions.courier import Courier
 from cronty.actions.ntfy import publish
 from cronty.actions.outbound import Outbound
 from cronty.actions.tasks import PermanentError, current_run
+from cronty.jobs.action import Action
+from cronty.jobs.result import Err
 
 MAX_MESSAGE_BYTES: Final = 4096
 MAX_TITLE: Final = 250
@@ -148,6 +150,17 @@ def check_notification(
         yield _flaw_of_buttons(actions)
 
     return next((flaw for flaw in flaws() if flaw), None)
+
+
+def undeliverable(action: Action) -> Err | None:
+    """Why ntfy would never take what an action sends: better said now than in the night it is due."""
+    if action.task != "notify" or action.args:
+        return None
+    try:
+        flaw = check_notification(**action.kwargs)
+    except TypeError:
+        return None  # a parameter is missing or unknown; the door says which
+    return None if flaw is None else Err("bad_arguments", flaw)
 
 
 def _flaw_of_message(message: object) -> str | None:

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from cronty.actions.agents import BadAgents
 from cronty.app import Cronty
-from cronty.cli import audit, channel, jobs, token
+from cronty.cli import audit, channel, jobs, limits, token
 from cronty.cli.loading import extra, load, set_up_logging
 from cronty.cli.next import next_slots
 from cronty.scheduler.identity import WeakSecret
@@ -34,6 +34,7 @@ app.add_typer(channel.app, name="channel")
 app.command("key")(channel.key)
 app.add_typer(token.app, name="token")
 app.add_typer(audit.app, name="audit")
+app.add_typer(limits.app, name="limits")
 
 
 @app.callback()

@@ -12,7 +12,8 @@ import typer
 import uvicorn
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
-from starlette.routing import BaseRoute, Mount
+from starlette.middleware import Middleware
+from starlette.routing import Mount
 
 from cronty.app import Cronty
 from cronty.cli.loading import extra, load
@@ -24,6 +25,7 @@ from cronty.mcp.server import GROUPS, Auth, CrontyServer
 from cronty.mcp.tool import Group
 from cronty.store.database import StoreUnavailable
 from cronty.web.health import health_routes
+from cronty.web.hosts import Hosts
 from cronty.web.who import anybody, by_token
 
 
@@ -51,7 +53,7 @@ def serve(app: str | None, tools: str, host: str, port: int, names: Sequence[str
 
 
 def http_app(cronty: Cronty, groups: Sequence[Group], hosts: Sequence[str], *, auth: bool = False) -> Starlette:
-    """One ASGI application over an open Cronty: health, readiness, the dashboard and MCP.
+    """One ASGI application over an open Cronty: health, readiness, the dashboard, REST and MCP.
 
     Without `auth` everybody who can reach it is the owner of that Cronty.
     """
@@ -78,8 +80,13 @@ def http_app(cronty: Cronty, groups: Sequence[Group], hosts: Sequence[str], *, a
         return None
 
     who = by_token(lambda: cronty.identity) if auth else anybody(cronty.owner)
-    pages: list[BaseRoute] = extra("cronty.web.dashboard", "web").dashboard_routes(lambda: cronty.doors, who, hosts)
-    return Starlette(routes=[*health_routes(not_ready), *pages, Mount("/", mcp_app)], lifespan=lifespan)
+    rest = extra("cronty.web.rest", "web")
+    pages = extra("cronty.web.dashboard", "web").dashboard_routes(lambda: cronty.doors, who)
+    mounted = [Mount(rest.PLACE, rest.rest_app(lambda: cronty.doors, who)), Mount("/", mcp_app)]
+    routes = [*health_routes(not_ready), *pages, *mounted]
+    middleware = [Middleware(Hosts, hosts)]
+    # A path with a line break in it fits no route at all, and is to be answered like any other.
+    return Starlette(routes=routes, lifespan=lifespan, middleware=middleware, exception_handlers={404: rest.refused})
 
 
 async def _serve(cronty: Cronty, config: uvicorn.Config) -> None:

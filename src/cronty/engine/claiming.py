@@ -7,12 +7,15 @@ from typing import Final
 from cronty.actions.tasks import Registry
 from cronty.engine.attempt import Attempt
 from cronty.engine.crowd import Crowd
+from cronty.engine.limiting import NO_END, Limiting
 from cronty.engine.working import PATIENCE, Working
 from cronty.jobs.policy import load_policy
 from cronty.store.database import Row
 from cronty.store.engine_store import EngineStore
 
 BATCH: Final = 500
+
+FULL_REST: Final = 0.25
 
 TOGETHER: Final = (BATCH, 50, 1)
 """How many runs that have crashed 0, 1, 2 times a worker performs at once: a run that takes its worker down is found
@@ -22,11 +25,13 @@ by ever smaller groups, so that the others aren't quarantined with it."""
 class Claiming:
     """The duty of claiming from the queue."""
 
-    def __init__(self, store: EngineStore, registry: Registry, working: Working) -> None:
+    def __init__(self, store: EngineStore, registry: Registry, working: Working, limiting: Limiting) -> None:
         self._store = store
+        self._limiting = limiting
         self._registry = registry
         self._working = working
         self.crowd = Crowd()
+        self._full: list[int] = []
 
     async def step(self, worker: int) -> float:
         """Claim a batch of each kind as `worker`; 0 if there may be more, else seconds until the next one is due."""
@@ -52,6 +57,8 @@ class Claiming:
             return 0
         if full:
             return 0.05
+        if self._full:
+            return FULL_REST  # what waits may be theirs, who have as many runs as they may
         seconds = await self._store.seconds_until_queued(tasks)
         return max(0.05, seconds) if seconds is not None else float("inf")
 
@@ -63,7 +70,10 @@ class Claiming:
         if not places:
             return 0, True
         try:
-            rows = await self._store.claim_runs(worker, tasks, crashes, places, left_out)
+            room = await self._limiting.room()
+            self._full = [] if room is None else room.full()
+            left, usual = (None, NO_END) if room is None else (room.left, room.usual)
+            rows = await self._store.claim_runs(worker, tasks, crashes, places, [*left_out, *self._full], left, usual)
         except BaseException:
             self._working.release(places)
             raise

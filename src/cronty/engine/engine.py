@@ -65,7 +65,7 @@ class Engine:
         self.limiting = Limiting(store, options.limits)
         self.firing = Firing(store, registry, self.working, self.limiting)
         self.firing.more = partial(self._wake, "fire 2")
-        self.claiming = Claiming(store, registry, self.working)
+        self.claiming = Claiming(store, registry, self.working, self.limiting)
         self.settling = Settling(store, self.working, partial(self._wake, "claim"))
         self.rescuing = Rescuing(store, options.lease)
         self.retiming = Retiming(ZoneStore(database))
@@ -114,6 +114,7 @@ class Engine:
         if not self.working.in_flight:  # else the lease stays until it passes, and others rescue what is left
             with suppress(Exception):
                 async with asyncio.timeout(5):
+                    await self.limiting.write()
                     await self.lease.leave()
                     await self._store.notify("queue")
         for task in self._tasks:

@@ -13,7 +13,7 @@ from cronty.actions.tasks import Registry
 from cronty.engine.attempt import Attempt
 from cronty.engine.batch import Batch
 from cronty.engine.crowd import Crowd
-from cronty.engine.limiting import Limiting
+from cronty.engine.limiting import Limiting, Room
 from cronty.engine.working import PATIENCE, Working
 from cronty.jobs.action import PROMPT, ROUTED, Action
 from cronty.jobs.firing import rows_of
@@ -119,11 +119,12 @@ class Firing:
         """How many due jobs there were; None if they have to be looked at again, with more care."""
         batch = Batch()
         try:
+            room = await self._limiting.room()
             async with self._store.due_jobs(low, limit, left_out, now) as due:
                 count = len(due.rows)
                 self._note_crowd(due, full=count == limit, others=bool(left_out))
                 if count:
-                    latest = self._plan_all(due, batch, places, worker)
+                    latest = self._plan_all(due, batch, places, worker, room)
                     if latest is not None and not left_out:
                         self.low.found(latest)
                     if self._careful:
@@ -163,7 +164,7 @@ class Firing:
             await due.set_aside(job_id, reason, now)
             telemetry.job_set_aside(job_id, reason)
 
-    def _plan_all(self, due: DueJobs, batch: Batch, places: int, worker: int) -> datetime | None:
+    def _plan_all(self, due: DueJobs, batch: Batch, places: int, worker: int, room: Room | None) -> datetime | None:
         """Fill the batch; the latest moment anything in it was due."""
         fired, attempts, tasks = batch.fired, batch.attempts, self._tasks
         latest: datetime | None = None
@@ -211,6 +212,7 @@ class Firing:
                 and len(planned.runs) == 1
                 and not planned.passed
                 and len(attempts) < places
+                and (room is None or room.take(owner_id))
             ):
                 fired.job_ids.append(job_id)
                 fired.slots.append(slot)

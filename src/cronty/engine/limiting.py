@@ -1,11 +1,13 @@
-"""Holds back what goes over an owner's limits: wakes of an agent, and runs, by the hour.
+"""Holds back what goes over an owner's limits: wakes of an agent and runs by the hour, and runs at once.
 
 Wakes are counted for everybody, one statement for all of a batch; a batch without prompts pays nothing. Runs are
-counted only for owners that have such a limit. What is over gets its verdict like any other slot that isn't run.
+counted only for owners that have such a limit, and far from it only in memory: what a process has counted is written
+every few seconds, so that a limit nobody reaches costs no row for each run. What is over gets its verdict like any
+other slot that isn't run; what would be too much at once waits in the queue.
 """
 
-from collections import defaultdict
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from time import monotonic
 from typing import Final, NamedTuple
@@ -17,9 +19,10 @@ from cronty.jobs.limits import Limits, excess, held_runs, held_wakes, hour_of, r
 from cronty.store.engine_store import DueJobs, EngineStore
 
 REFRESH_EVERY: Final = 10.0
-"""How soon an owner's new limits are heard of."""
+"""How soon an owner's new limits are heard of, and how long a run may go uncounted."""
 
 RUNS: Final = "runs"
+NO_END: Final = 2**31 - 1
 
 
 class Use(NamedTuple):
@@ -31,6 +34,53 @@ class Use(NamedTuple):
     agent: str | None
 
 
+class RunCounts:
+    """Runs of an hour by owner: what the database knows of, and what it will be told."""
+
+    def __init__(self) -> None:
+        self._hour: datetime | None = None
+        self._known: Counter[int] = Counter()
+        self._unwritten: Counter[tuple[int, datetime]] = Counter()
+
+    def add(self, owner_id: int, hour: datetime, runs: int, limit: int) -> int:
+        """How many have to be written now, those from before included; none as long as the limit is far."""
+        if hour != self._hour:
+            self._known.clear()
+            self._hour = hour
+        mine = self._unwritten.pop((owner_id, hour), 0) + runs
+        if 2 * (self._known[owner_id] + mine) > limit:
+            return mine
+        self._unwritten[owner_id, hour] = mine
+        return 0
+
+    def know(self, owner_id: int, used: int) -> None:
+        self._known[owner_id] = used
+
+    def take(self) -> list[tuple[int, str, datetime, int]]:
+        """What is to be written, once."""
+        unwritten, self._unwritten = self._unwritten, Counter()
+        return [(owner_id, RUNS, hour, runs) for (owner_id, hour), runs in unwritten.items()]
+
+
+class Room:
+    """How many more of an owner's runs may be performed at once."""
+
+    def __init__(self, usual: int, own: Mapping[int, int], running: Mapping[int, int]) -> None:
+        """`usual` and `own` are limits, 0 for none; `running` is how many there are."""
+        self.usual = usual or NO_END
+        limits = {owner: own.get(owner, usual) or NO_END for owner in {*own, *running}}
+        self.left = {owner: most - running.get(owner, 0) for owner, most in limits.items()}
+
+    def take(self, owner_id: int) -> bool:
+        """Whether there is room for one more, which is then taken."""
+        left = self.left.get(owner_id, self.usual)
+        self.left[owner_id] = left - 1
+        return left > 0
+
+    def full(self) -> list[int]:
+        return [owner for owner, left in self.left.items() if left <= 0]
+
+
 class Limiting:
     """`defaults` hold for owners without limits of their own."""
 
@@ -40,35 +90,55 @@ class Limiting:
         self._own: dict[int, Limits] = {}
         self._fresh_until = 0.0
         self._runs_are_limited = False
+        self._at_once_is_limited = False
+        self._runs = RunCounts()
 
     async def refresh(self) -> None:
-        """Hear of limits that have changed, every few seconds."""
+        """Hear of limits that have changed, and write what was counted, every few seconds."""
         if monotonic() < self._fresh_until:
             return
         found = await self._store.limited_owners()
         self._own = {owner: read_limits(self._defaults, given) for owner, given in found.items()}
-        self._runs_are_limited = any(one.runs_per_hour for one in (self._defaults, *self._own.values()))
+        everybody = (self._defaults, *self._own.values())
+        self._runs_are_limited = any(one.runs_per_hour for one in everybody)
+        self._at_once_is_limited = any(one.concurrent_runs for one in everybody)
+        await self.write()
         self._fresh_until = monotonic() + REFRESH_EVERY
+
+    async def write(self) -> None:
+        """Tell the database of runs that were only counted here."""
+        if unwritten := self._runs.take():
+            for (owner_id, _), used in (await self._store.count_uses(unwritten)).items():
+                self._runs.know(owner_id, used)
+
+    async def room(self) -> Room | None:
+        """What may be run at once; None if nobody has such a limit."""
+        if not self._at_once_is_limited:
+            return None
+        own = {owner: limits.concurrent_runs for owner, limits in self._own.items()}
+        return Room(self._defaults.concurrent_runs, own, await self._store.running_by_owner())
 
     async def hold(self, due: DueJobs, batch: Batch, now: datetime) -> None:
         """Turn what is over a limit into verdicts, and say so the first time in an hour."""
-        asked: dict[tuple[int, str], list[Use]] = defaultdict(list)
-        for use in _uses(batch, with_tasks=self._runs_are_limited):
-            if use.agent is not None and self._of(use.owner_id).wakes_per_hour:
-                asked[use.owner_id, wakes_of(use.agent)].append(use)
-            if self._of(use.owner_id).runs_per_hour:
-                asked[use.owner_id, RUNS].append(use)
+        hour = hour_of(now)
+        wakes = self._wakes(batch)
+        asked = {key: len(uses) for key, uses in wakes.items()}
+        if self._runs_are_limited:
+            asked |= {(owner_id, RUNS): runs for owner_id, runs in self._near(batch, hour).items()}
         if not asked:
             return
-        hour = hour_of(now)
-        used = await due.count_uses([(*key, hour, len(uses)) for key, uses in asked.items()])
+        used = await due.count_uses([(*key, hour, count) for key, count in asked.items()])
         over: dict[tuple[int, datetime], str] = {}
         told: list[tuple[int, int, str, str]] = []
-        for (owner_id, what), uses in asked.items():
+        for (owner_id, what), count in used.items():
             limits = self._of(owner_id)
-            most = limits.runs_per_hour if what == RUNS else limits.wakes_per_hour
-            reason = held_runs(limits) if what == RUNS else held_wakes(limits, uses[0].agent or "")
-            count = used[owner_id, what]
+            if what == RUNS:
+                self._runs.know(owner_id, count)
+                most, uses = limits.runs_per_hour, _runs_of(batch, owner_id) if count > limits.runs_per_hour else []
+                reason = held_runs(limits)
+            else:
+                most, uses = limits.wakes_per_hour, wakes[owner_id, what]
+                reason = held_wakes(limits, uses[0].agent or "")
             held = uses[len(uses) - excess(len(uses), count, most) :]
             over |= {(use.job_id, use.slot): reason for use in held}
             if held and count - len(uses) <= most:
@@ -80,8 +150,32 @@ class Limiting:
         if told:
             await due.tell_held(now, told)
 
+    def _wakes(self, batch: Batch) -> dict[tuple[int, str], list[Use]]:
+        """The prompts of a batch, by whose they are and for which agent, as far as they are limited."""
+        found: dict[tuple[int, str], list[Use]] = defaultdict(list)
+        for use in _uses(batch, with_tasks=False):
+            if use.agent is not None and self._of(use.owner_id).wakes_per_hour:
+                found[use.owner_id, wakes_of(use.agent)].append(use)
+        return found
+
+    def _near(self, batch: Batch, hour: datetime) -> dict[int, int]:
+        """Owners that come near their limit with this batch, and how many runs of theirs have to be counted."""
+        runs = Counter(batch.fired.owner_ids)
+        for moved in batch.moved:
+            runs[moved.owner_id] += sum(row.state == "waiting" for row in moved.rows)
+        near: dict[int, int] = {}
+        for owner_id, count in runs.items():
+            limit = self._of(owner_id).runs_per_hour
+            if limit and (more := self._runs.add(owner_id, hour, count, limit)):
+                near[owner_id] = more
+        return near
+
     def _of(self, owner_id: int) -> Limits:
         return self._own.get(owner_id, self._defaults)
+
+
+def _runs_of(batch: Batch, owner_id: int) -> list[Use]:
+    return [use for use in _uses(batch, with_tasks=True) if use.owner_id == owner_id]
 
 
 def _uses(batch: Batch, *, with_tasks: bool) -> Iterable[Use]:

@@ -32,6 +32,7 @@ class Limits:
     depth: int = 10
     wakes_per_hour: int = 120
     runs_per_hour: int = 0
+    concurrent_runs: int = 0
     pushes_per_day: int = 500
     alert: str = ""
 

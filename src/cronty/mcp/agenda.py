@@ -12,11 +12,11 @@ from cronty.jobs.job import STATUSES, Job
 from cronty.jobs.result import Err
 from cronty.mcp.answers import answer, local_text, sentence
 from cronty.mcp.desk import Desk
-from cronty.mcp.moments import read_span
 from cronty.mcp.origin import origin
 from cronty.mcp.shapes import AgendaChange, AgendaList
 from cronty.mcp.tool import Spec
 from cronty.scheduler.agenda import NOT_PENDING, When
+from cronty.scheduler.moments import read_span
 from cronty.timing import Once, describe
 
 ACCEPTED: Final = (
@@ -108,7 +108,7 @@ class AgendaTools:
         desk = self._desk
         if status not in STATUSES:
             return _error(f'unknown status "{status}". Use one of: {", ".join(STATUSES)}.')
-        span = await desk.ask(read_span(desk, from_, to))
+        span = await desk.ask(read_span(desk.door, desk.owner, from_, to))
         if isinstance(span, Err):
             return _error(sentence(span))
         result = await desk.ask(desk.agenda.list(desk.owner, status, span.value.since, span.value.until))

@@ -7,17 +7,12 @@ from mcp.types import CallToolResult
 from pydantic import Field
 
 from cronty.jobs.envelope import Envelope
-from cronty.jobs.outcome import QUIET, Done, Failed, Snoozed
 from cronty.jobs.result import Err
 from cronty.mcp.answers import answer, as_error
 from cronty.mcp.desk import Desk
 from cronty.mcp.shapes import Acknowledged, InboxList
 from cronty.mcp.tool import Spec
-from cronty.scheduler.inbox import LONGEST_WAIT, result_json
-from cronty.timing import BadTrigger
-from cronty.timing.rule import read_instant
-
-_SNOOZE = 'Give one later moment, as in "1h" or "tomorrow at 9:00".'
+from cronty.scheduler.inbox import LONGEST_WAIT, outcome_of
 
 
 class InboxTools:
@@ -71,7 +66,7 @@ class InboxTools:
         again later.
         Example: {"receipts": ["run_12_1789462800000000#1"], "report": "Two pull requests need you."}"""
         desk = self._desk
-        settled = await self._outcome(outcome, report, snooze_for)
+        settled = outcome_of(outcome, report, snooze_for, await desk.door.clock(desk.owner))
         if isinstance(settled, Err):
             return as_error(settled)
         result = await desk.ask(desk.inbox.settle(desk.owner, receipts, settled))
@@ -83,24 +78,6 @@ class InboxTools:
             why = "Those are settled already, were handed out again, or don't exist; read_inbox shows what is open."
             facts |= {"refused": refused, "hint": why}
         return answer(facts)
-
-    async def _outcome(self, outcome: str, report: str | None, snooze_for: str | None) -> Done | Failed | Snoozed | Err:
-        if outcome == "done":
-            return Done(result_json(report))
-        if outcome == "quiet":
-            return QUIET
-        if outcome == "failed":
-            return Failed(report or "The agent gave no reason.")
-        if snooze_for is None:
-            return Err("bad_snooze", "Until when? snooze_for is missing.", _SNOOZE)
-        now, zone_name = await self._desk.door.clock(self._desk.owner)
-        try:
-            until = read_instant(snooze_for, zone_name, now)
-        except BadTrigger as bad:
-            return Err("bad_snooze", f"Invalid snooze_for: {bad.message}", _SNOOZE)
-        if until <= now:
-            return Err("bad_snooze", f'Invalid snooze_for: "{snooze_for}" is past.', _SNOOZE)
-        return Snoozed(until - now)
 
 
 def _shown(item: Envelope) -> dict[str, object]:

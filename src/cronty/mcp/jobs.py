@@ -5,18 +5,19 @@ from typing import Annotated, Any, Literal
 from mcp.types import CallToolResult
 from pydantic import Field
 
-from cronty.actions.notify import check_notification
+from cronty.actions.notify import undeliverable
 from cronty.jobs.action import Action
 from cronty.jobs.answers import failed_answer, run_answer, scheduled_answer, status_answer, summary_answer
 from cronty.jobs.result import Err
 from cronty.mcp.answers import answer, as_error
 from cronty.mcp.desk import Desk
-from cronty.mcp.moments import read_span
 from cronty.mcp.origin import origin
 from cronty.mcp.shapes import Cancelled, JobList, JobStatus, Redriven, Runs, Scheduled, Started, Tasks
 from cronty.mcp.tool import Spec
 from cronty.mcp.when import tidy
 from cronty.scheduler import JobChanges, JobRequest
+from cronty.scheduler.moments import read_span
+from cronty.scheduler.requests import changed_action
 from cronty.store.job_store import Filter
 
 # Not a `type` alias: that would become a `$ref`, which not every client follows.
@@ -94,7 +95,7 @@ class JobTools:
         Example: {"name": "hourly_cleanup", "task": "cleanup_temp_files", "trigger_type": "interval",
         "trigger_config": {"hours": 1}, "max_runs": 24}"""
         action = Action(task, tuple(args or ()), dict(kwargs or {}))
-        if flaw := _undeliverable(action):
+        if flaw := undeliverable(action):
             return as_error(flaw)
         request = JobRequest(
             name,
@@ -128,7 +129,7 @@ class JobTools:
     ) -> Annotated[CallToolResult, JobList]:
         """List scheduled jobs, reminders and prompts, those that fire next first; total counts all that match.
         Use it to find a job's id or to see what is planned. Example: {"status": "failed"}"""
-        span = await self._desk.ask(read_span(self._desk, from_, to))
+        span = await self._desk.ask(read_span(self._desk.door, self._desk.owner, from_, to))
         if isinstance(span, Err):
             return as_error(span)
         wanted = Filter(status, name, tag, None, span.value.since, span.value.until)
@@ -186,14 +187,9 @@ class JobTools:
         shown = await desk.ask(desk.door.show(desk.owner, job_id))
         if isinstance(shown, Err):
             return as_error(shown)
-        old = shown.value.action
-        action = None
-        if task is not None or args is not None or kwargs is not None:
-            action = Action(
-                task or old.task, old.args if args is None else tuple(args), old.kwargs if kwargs is None else kwargs
-            )
-            if flaw := _undeliverable(action):
-                return as_error(flaw)
+        action = changed_action(shown.value.action, task, args, kwargs)
+        if action is not None and (flaw := undeliverable(action)):
+            return as_error(flaw)
         changes = JobChanges(
             name=name,
             action=action,
@@ -265,14 +261,3 @@ class JobTools:
         """What schedule_job can run: the names of the registered tasks, their parameters and what they do."""
         tasks = await self._desk.door.list_tasks()
         return answer({"tasks": [{"name": one.name, "parameters": one.parameters, "doc": one.doc} for one in tasks]})
-
-
-def _undeliverable(action: Action) -> Err | None:
-    """Why ntfy would never take a notification: better said now than in the night it is due."""
-    if action.task != "notify" or action.args:
-        return None
-    try:
-        flaw = check_notification(**action.kwargs)
-    except TypeError:
-        return None  # a parameter is missing or unknown; the door says which
-    return None if flaw is None else Err("bad_arguments", flaw)

@@ -41,7 +41,7 @@ class Allowance:
     async def standing(self, owner: str, origin: Mapping[str, object] | None = None) -> Standing:
         """How an owner stands when somebody asks for a job: what there is, and which run asks, if one does.
 
-        It is the run `origin` names, or the one this process was started by. Somebody who comes over MCP and has
+        It is the run `origin` names, or the one this process was started by. An agent that has
         read a prompt without settling it yet asks on its behalf.
         """
         said = origin or {}
@@ -50,7 +50,7 @@ class Allowance:
         return await self._store.standing(
             owner,
             None if found is None else found[:2],
-            leased=said.get("surface") == "mcp",
+            leased=_is_agents(said),
             agent=agent if isinstance(agent, str) else None,
         )
 
@@ -59,7 +59,7 @@ class Allowance:
     ) -> Err | None:
         """Why a job may not be made."""
         limits = self.of(standing)
-        by_agent = standing.parent is not None or (origin or {}).get("surface") == "mcp"
+        by_agent = standing.parent is not None or _is_agents(origin or {})
         wrong = too_often(limits, action, trigger, by_agent=by_agent)
         if wrong is None and standing.parent is not None:
             wrong = too_deep(limits, standing.depth + 1)
@@ -72,7 +72,7 @@ class Allowance:
     async def by_agent(self, job_id: int) -> bool:
         """Whether an agent made a job."""
         origin = await self._store.origin(job_id)
-        return origin.get("surface") == "mcp" or origin.get("run_id") is not None
+        return _is_agents(origin) or origin.get("run_id") is not None
 
     async def for_wake(self, owner: str, action: Action) -> Err | None:
         """Why an agent may not be woken once more; counted, if it may."""
@@ -115,7 +115,7 @@ class Allowance:
 
     # -- looking and setting ------------------------------------------------------------------------------------
 
-    async def show(self, owner: str) -> dict[str, object]:
+    async def show(self, owner: str) -> dict[str, dict[str, object]]:
         """The limits of an owner and what is used of them."""
         standing = await self._store.standing(owner)
         jobs, stored = await self._store.recount(owner)
@@ -130,6 +130,11 @@ class Allowance:
             return Err("bad_limits", str(bad))
         await self._store.save(owner, given)
         return Ok(limits)
+
+
+def _is_agents(origin: Mapping[str, object]) -> bool:
+    """Whether an agent asks: over MCP one always does, elsewhere by a token that was made for it."""
+    return origin.get("surface") == "mcp" or origin.get("agent") is not None
 
 
 def lineage(standing: Standing, origin: Mapping[str, object] | None) -> dict[str, object] | None:

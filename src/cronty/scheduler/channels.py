@@ -46,7 +46,8 @@ class Channels:
 
     async def remove(self, owner: str, name: str) -> Result[None]:
         """Forget the URL. Messages for the name fail from now on, until it is added again."""
-        return Ok(None) if await self._store.remove(owner, name) else _not_found(name)
+        gone = _NAME.fullmatch(name) is not None and await self._store.remove(owner, name)
+        return Ok(None) if gone else _not_found(name)
 
     async def test(self, owner: str, name: str) -> Result[dict[str, object]]:
         """Send a message there now."""
@@ -74,7 +75,7 @@ class Channels:
 
     async def url(self, owner: str, name: str) -> str | None:
         """Where a message of this owner goes; None if the name never was a channel. For delivering, not for showing."""
-        return await _url(name, self._store.find(owner, name))
+        return await _url(name, self._store.find(owner, name)) if _NAME.fullmatch(name) else None
 
     async def url_of_job(self, job_id: int, name: str) -> str | None:
         """The same, for the owner of a job."""

@@ -3,6 +3,8 @@
 from collections.abc import Awaitable
 from typing import Any, NamedTuple, Protocol
 
+from cronty.actions.tasks import PermanentError
+from cronty.jobs.result import Err
 from cronty.scheduler.channels import Channels
 from cronty.scheduler.door import Scheduler
 from cronty.scheduler.identity import Identity
@@ -10,6 +12,14 @@ from cronty.scheduler.inbox import Inbox
 from cronty.scheduler.overview import Overview
 from cronty.scheduler.runs import Runs
 from cronty.store.audit_store import AuditStore
+
+
+class NotAllowed(PermanentError):
+    """A notification that was not even tried, and why."""
+
+    def __init__(self, err: Err) -> None:
+        super().__init__(f"{err.message} {err.hint}")
+        self.err = err
 
 
 class Push(Protocol):

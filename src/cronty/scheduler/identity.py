@@ -149,9 +149,13 @@ class Identity:
         *,
         agent: str | None = None,
         expires_at: datetime | None = None,
+        by: Caller | None = None,
     ) -> Result[NewKey]:
-        if wrong := _check(owner, scopes):
+        """`by` is the caller it is made with: what they may not do, it doesn't allow either."""
+        if wrong := _check(owner, scopes) or (None if by is None else _beyond(by, scopes, agent)):
             return wrong
+        if agent is not None and not (0 < len(agent) <= 100 and agent.isprintable()):
+            return Err("bad_agent", f"Invalid agent: {agent[:80]!r}", "Use 1 to 100 printable characters, or none.")
         if not 0 < len(name.strip()) <= 100 or not name.isprintable():
             return Err("bad_name", f"Invalid name: {name[:80]!r}", "Give the key a name of 1 to 100 characters.")
         secret = secrets.token_urlsafe(32)
@@ -191,6 +195,20 @@ def _check(owner: str, scopes: Sequence[str]) -> Err | None:
         return Err("bad_scope", f"Unknown scope: {what}", f"Use any of: {', '.join(SCOPES)}.")
     if not 0 < len(owner) <= 200 or not owner.isprintable():
         return Err("bad_owner", f"Invalid owner: {owner[:80]!r}", "Use 1 to 200 printable characters.")
+    return None
+
+
+def _beyond(caller: Caller, scopes: Sequence[str], agent: str | None) -> Err | None:
+    """Why a caller may not make such a key."""
+    lacking = [scope for scope in scopes if scope not in caller.scopes]
+    if lacking:
+        return Err(
+            "missing_scope",
+            f"A key can't allow what the one it is made with doesn't: {lacking[0]}.",
+            f"Leave it out, or use a key with the scope {lacking[0]}.",
+        )
+    if caller.agent is not None and agent != caller.agent:
+        return Err("bad_agent", f"A key made by agent {caller.agent} is for that agent.", f"Name agent {caller.agent}.")
     return None
 
 

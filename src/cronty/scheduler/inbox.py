@@ -10,16 +10,19 @@ import orjson
 
 from cronty.jobs.envelope import INBOX_LEASE as LEASE
 from cronty.jobs.envelope import Envelope, RunFacts
-from cronty.jobs.outcome import Done, Failed, Snoozed
+from cronty.jobs.outcome import QUIET, Done, Failed, Snoozed
 from cronty.jobs.result import Err, Ok, Result
 from cronty.jobs.run import read_receipt
 from cronty.scheduler.decisions import holdable, kept
 from cronty.store.database import Row
 from cronty.store.inbox_store import InboxStore, Verdict, facts_of, prompt_of
+from cronty.timing import BadTrigger
+from cronty.timing.rule import read_instant
 
 LONGEST_WAIT: Final = timedelta(seconds=20)
 MOST_READ: Final = 100
 _LOOK_AGAIN: Final = 0.5
+_SNOOZE: Final = 'Give one later moment, as in "1h" or "tomorrow at 9:00".'
 
 
 class Inbox:
@@ -78,6 +81,28 @@ class Inbox:
         verdicts = {found[:2]: _verdict(found, outcome) for found in named.values() if found is not None}
         accepted = await self._store.settle(owner, list(verdicts.values())) if verdicts else set[object]()
         return Ok({text: found is not None and found[:2] in accepted for text, found in named.items()})
+
+
+def outcome_of(
+    said: str, report: str | None, snooze_for: str | None, clock: tuple[datetime, str]
+) -> Done | Failed | Snoozed | Err:
+    """What an agent says of a prompt (`done`, `quiet`, `failed`, `snooze`), at this moment and in this zone."""
+    if said == "done":
+        return Done(result_json(report))
+    if said == "quiet":
+        return QUIET
+    if said == "failed":
+        return Failed(report or "The agent gave no reason.")
+    if snooze_for is None:
+        return Err("bad_snooze", "Until when? snooze_for is missing.", _SNOOZE)
+    now, zone_name = clock
+    try:
+        until = read_instant(snooze_for, zone_name, now)
+    except BadTrigger as bad:
+        return Err("bad_snooze", f"Invalid snooze_for: {bad.message}", _SNOOZE)
+    if until <= now:
+        return Err("bad_snooze", f'Invalid snooze_for: "{snooze_for}" is past.', _SNOOZE)
+    return Snoozed(until - now)
 
 
 def _verdict(run: tuple[int, datetime, int | None], outcome: Done | Failed | Snoozed) -> Verdict:

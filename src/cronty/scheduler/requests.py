@@ -48,6 +48,15 @@ class JobChanges:
     ends_at: datetime | str | None = None
 
 
+def changed_action(
+    old: Action, task: str | None, args: Sequence[object] | None, kwargs: Mapping[str, object] | None
+) -> Action | None:
+    """An action of which only some parts are given; None if none is."""
+    if task is None and args is None and kwargs is None:
+        return None
+    return Action(task or old.task, old.args if args is None else tuple(args), old.kwargs if kwargs is None else kwargs)
+
+
 @dataclass(frozen=True, slots=True)
 class JobPage:
     """`cursor` continues after the last job of this page; None if there are no more."""

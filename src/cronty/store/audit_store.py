@@ -90,6 +90,11 @@ class AuditStore:
 
     def __init__(self, database: Database) -> None:
         self._all = database.for_the_operator()
+        self._database = database
+
+    async def read(self, owner: str, limit: int, before: int | None = None) -> list[dict[str, object]]:
+        """An owner's own entries, the latest first; `before` is the number of an entry to go on after."""
+        return [_entry(row) for row in await self._database.of(owner).fetch("read_audit", owner, limit, before)]
 
     async def heads(self, owner: str | None = None) -> list[Head]:
         """Where each chain ends, as the database says."""
@@ -113,6 +118,11 @@ class AuditStore:
 def _line(row: Row) -> dict[str, object]:
     raw = ("actor", "client", "before", "after")
     return {name: orjson.Fragment(value) if name in raw and value else value for name, value in row.items()}
+
+
+def _entry(row: Row) -> dict[str, object]:
+    raw = ("actor", "client", "before", "after")
+    return {name: orjson.loads(value) if name in raw and value else value for name, value in row.items()}
 
 
 def _broken(row: Row) -> Broken:

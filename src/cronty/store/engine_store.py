@@ -1,6 +1,6 @@
 """What the engine remembers: everything on the path of a fire, in sets."""
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -118,8 +118,7 @@ class DueJobs:
 
     async def count_uses(self, uses: Sequence[tuple[int, str, datetime, int]]) -> dict[tuple[int, str], int]:
         """Count by owner and what; the counts with these."""
-        rows = await self._connection.fetch(query("count_uses"), *columns(uses, 4))
-        return {(row["owner_id"], row["what"]): row["used"] for row in rows}
+        return _counts(await self._connection.fetch(query("count_uses"), *columns(uses, 4)))
 
     async def tell_held(self, now: datetime, held: Sequence[tuple[int, int, str, str]]) -> None:
         """Say once to owners, by one of their jobs, what holds them back; and where else to say it."""
@@ -160,6 +159,13 @@ class EngineStore:
         """Owners with limits of their own."""
         return {row["id"]: orjson.loads(row["limits"]) for row in await self._database.fetch("limited_owners")}
 
+    async def running_by_owner(self) -> dict[int, int]:
+        return {row["owner_id"]: row["runs"] for row in await self._database.fetch("running_by_owner")}
+
+    async def count_uses(self, uses: Sequence[tuple[int, str, datetime, int]]) -> dict[tuple[int, str], int]:
+        """Count by owner and what; the counts with these."""
+        return _counts(await self._database.fetch("count_uses", *columns(uses, 4)))
+
     async def seconds_until_due(self, low: datetime | None) -> float | None:
         return cast("float | None", await self._database.value("next_due", self._database.moment(), low))
 
@@ -167,11 +173,21 @@ class EngineStore:
         return cast("float | None", await self._database.value("next_queued", self._database.moment(), tasks))
 
     async def claim_runs(
-        self, worker: int, tasks: Sequence[str], crashes: int, limit: int, left_out: Sequence[int] = ()
+        self,
+        worker: int,
+        tasks: Sequence[str],
+        crashes: int,
+        limit: int,
+        left_out: Sequence[int] = (),
+        room: Mapping[int, int] | None = None,
+        usual_room: int = 2**31 - 1,
     ) -> list[Row]:
-        """Claim a batch of waiting runs, but none of the owners `left_out`."""
+        """Claim a batch of waiting runs: none of the owners `left_out`, of others no more than there is room for."""
         moment = self._database.moment()
-        return await self._database.fetch("claim_runs", moment, worker, tasks, crashes, limit, left_out)
+        rooms = columns(list((room or {}).items()), 2)
+        return await self._database.fetch(
+            "claim_runs", moment, worker, tasks, crashes, limit, left_out, *rooms, usual_room
+        )
 
     async def settle_done(self, worker: int, successes: Sequence[Success]) -> int:
         """How many were accepted; fewer than given means that some came too late."""
@@ -255,3 +271,7 @@ class EngineStore:
             dropped = await connection.fetchval(query("drop_partitions"), self._database.moment(), keep)
             rest = await connection.fetchval(query("prune_rest"), self._database.moment(), keep)
             return cast("int", dropped) + cast("int", rest)
+
+
+def _counts(rows: Sequence[Row]) -> dict[tuple[int, str], int]:
+    return {(row["owner_id"], row["what"]): row["used"] for row in rows}

@@ -8,6 +8,7 @@ from typing import Any, Final, cast
 import orjson
 
 from cronty.jobs.envelope import INBOX_LEASE
+from cronty.store.audit_store import who
 from cronty.store.database import Database
 
 type RunPlace = tuple[int, datetime]
@@ -70,7 +71,8 @@ class LimitStore:
     async def save(self, owner: str, limits: Mapping[str, object] | None) -> None:
         operator = self._database.for_the_operator()
         await operator.change("ensure_owner", owner)
-        await operator.change("save_limits", owner, orjson.dumps(limits).decode() if limits else None)
+        text = orjson.dumps(limits).decode() if limits else None
+        await operator.change("save_limits", owner, text, *who(owner), self._database.moment())
 
     async def count_use(self, owner: str, what: str, since: datetime) -> int:
         """How often it has been done since then, this time included; 0 for an owner nobody has heard of."""

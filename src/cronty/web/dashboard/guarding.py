@@ -1,4 +1,4 @@
-"""What keeps the dashboard its owner's: headers, the host it is called by, and where a change may come from."""
+"""What keeps the dashboard its owner's: headers, cookies, and where a change may come from."""
 
 import hashlib
 import hmac
@@ -54,16 +54,6 @@ async def read_form(request: Request) -> Form:
         if len(body) > LARGEST_FORM:
             raise TooLarge
     return Form(parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=2000))
-
-
-def known_host(request: Request, hosts: Sequence[str]) -> bool:
-    """A page elsewhere may make a name of its own point here; then the name gives it away."""
-    host = request.headers.get("host", "").lower()
-    return not hosts or any(_matches(host, one.lower()) for one in hosts)
-
-
-def _matches(host: str, allowed: str) -> bool:
-    return host == allowed or (allowed.endswith(":*") and host.rsplit(":", 1)[0] == allowed[:-2])
 
 
 def csrf_token(browser: str, session: str | None) -> str:

@@ -1,6 +1,6 @@
 """Which page answers where. The dashboard stands at the root, beside MCP and REST."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -16,9 +16,9 @@ from cronty.web.dashboard.visit import Gate, Handler
 from cronty.web.who import WhoCalls
 
 
-def dashboard_routes(doors: Callable[[], Doors], who: WhoCalls, hosts: Sequence[str] = ()) -> list[BaseRoute]:
-    """The pages for whoever `who` recognises. `hosts`: what this server may be called; none means anything."""
-    gate = Gate(doors, who, hosts)
+def dashboard_routes(doors: Callable[[], Doors], who: WhoCalls) -> list[BaseRoute]:
+    """The pages for whoever `who` recognises; by which names they are asked for is up to `Hosts`, before them."""
+    gate = Gate(doors, who)
 
     def get(path: str, handler: Handler, scope: Scope | None = "read", *, public: bool = False) -> Route:
         return Route(path, gate.open(handler, scope, public=public), methods=["GET"])

@@ -35,7 +35,7 @@ async def show_settings(visit: Visit, problem: Err | None = None, made: NewKey |
     channels = await doors.channels.list(visit.owner) if admin else None
     keys = await doors.identity.keys(visit.owner) if admin else []
     now, zone_name = await visit.clock()
-    limits = cast("dict[str, object]", shown["limits"])
+    limits = shown["limits"]
     used = cast("dict[str, int]", shown["used"])
     routed = [task.name for task in await doors.scheduler.list_tasks() if task.name.startswith("prompt:")]
     return visit.page(

@@ -1,6 +1,6 @@
 """One request of a person: who it is, what they may do, and the answer as a page."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
@@ -22,7 +22,6 @@ from cronty.web.dashboard.guarding import (
     TooLarge,
     csrf_token,
     from_our_pages,
-    known_host,
     new_browser,
     read_form,
     set_cookie,
@@ -91,11 +90,10 @@ type Handler = Callable[[Visit], Awaitable[Response]]
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """Through it every request comes: `hosts` are the names this server may be called by."""
+    """Through it every request comes."""
 
     doors: Callable[[], Doors]
     who: WhoCalls
-    hosts: Sequence[str]
 
     def open(self, handler: Handler, scope: Scope | None = "read", *, public: bool = False) -> Callable[..., object]:
         """An endpoint around a handler. `public` ones are for those who haven't signed in."""
@@ -110,8 +108,6 @@ class Gate:
         return endpoint
 
     async def _answer(self, request: Request, handler: Handler, scope: Scope | None, *, public: bool) -> Response:
-        if not known_host(request, self.hosts):
-            return HTMLResponse("This server isn't known by that name.", 421)
         browser = request.cookies.get(BROWSER)
         visit: Visit | None = None
         try:
@@ -153,7 +149,9 @@ class Gate:
 
 NOBODY: Final = Caller("", frozenset())
 _FOREIGN: Final = Err(
-    "foreign", "This change didn't come from a page of this dashboard.", "Go back, reload the page and try again."
+    "foreign_origin",
+    "This change didn't come from a page of this dashboard.",
+    "Go back, reload the page and try again.",
 )
 _AWAY: Final = Err(
     "unavailable",

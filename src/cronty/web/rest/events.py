@@ -1,0 +1,127 @@
+"""What happens to runs, as it happens: server-sent events that a client can take up again where it lost them."""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncGenerator, Generator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Annotated, Final
+
+import orjson
+from fastapi import Header, Query, Request, Response
+from fastapi.responses import StreamingResponse
+
+from cronty.jobs.answers import moment_text
+from cronty.jobs.overview import RunEvent
+from cronty.jobs.result import Err, Result
+from cronty.store.database import StoreUnavailable
+from cronty.timing import BadTrigger
+from cronty.timing.reading import read_moment
+from cronty.web.rest.route import Answer, Asking, Asks, Room, bearer
+
+MOST_LISTENERS: Final = 20
+"""Of one owner, in one process."""
+
+EVERY: Final = 1.0
+QUIET_FOR: Final = 15
+"""How many looks without an event before the line is kept alive, and the token looked at again."""
+
+EXAMPLE: Final = (
+    "id: 2026-11-16T08:00:01.204512+00:00\nevent: run\n"
+    'data: {"at":"2026-11-16T08:00:01.204512+00:00","run_id":"run_12_1794816000000000","job_id":"12",'
+    '"name":"stand-up","scheduled_for":"2026-11-16T08:00:00+00:00","verdict":"done","attempt":1,"reason":null,'
+    '"error":null}\n\n'
+)
+
+room = Room("runs")
+
+
+class Listeners:
+    """How many listen for each owner."""
+
+    def __init__(self) -> None:
+        self._of = Counter[str]()
+
+    def full(self, owner: str) -> bool:
+        return self._of[owner] >= MOST_LISTENERS
+
+    @contextmanager
+    def one(self, owner: str) -> Generator[None]:
+        self._of[owner] += 1
+        try:
+            yield
+        finally:
+            self._of[owner] -= 1
+            if not self._of[owner]:
+                del self._of[owner]
+
+
+@room.operation("GET", "/events", "read", EXAMPLE, 429, headers={"Last-Event-ID": "Where the stream begins."})
+async def events(
+    ask: Asks,
+    request: Request,
+    after: Annotated[
+        str | None, Query(description="Begin after this moment. Default: now.", examples=["2026-11-16T08:00:00Z"])
+    ] = None,
+    last_event_id: Annotated[
+        str | None, Header(description="Where a lost connection goes on; browsers send it.")
+    ] = None,
+) -> Result[Answer] | Response:
+    """Server-sent events of what happens to runs: `event: run` with its job, slot, verdict, attempt and reason as
+    JSON. The `id` of each is where `Last-Event-ID` goes on after it. Comments keep the line alive."""
+    listeners: Listeners = request.app.state.listeners
+    if listeners.full(ask.owner):
+        said = f"{MOST_LISTENERS} connections listen for this owner already; more aren't allowed."
+        return Err("too_many_listeners", said, "Close one, or share it.")
+    try:
+        start = await _start(ask, last_event_id or after)
+    except BadTrigger as bad:
+        return Err("bad_cursor", f"Invalid event id: {bad.message}", "Use the id of an event, or none.")
+    stream = _told(ask, request, listeners, start)
+    headers = {"last-event-id": start.isoformat(), "x-accel-buffering": "no"}
+    return StreamingResponse(stream, media_type="text/event-stream", headers=headers)
+
+
+async def _start(ask: Asking, said: str | None) -> datetime:
+    if said is not None:
+        return read_moment(said.strip(), "UTC").astimezone(UTC)
+    now, _ = await ask.doors.scheduler.clock(ask.owner)
+    return now
+
+
+async def _told(ask: Asking, request: Request, listeners: Listeners, after: datetime) -> AsyncGenerator[str]:
+    """Until the client leaves, or its token is no longer good."""
+    with listeners.one(ask.owner):
+        yield f"id: {after.isoformat()}\nretry: 2000\n: listening\n\n"
+        quiet = 0
+        while True:
+            try:
+                found = await ask.doors.overview.events(ask.owner, after)
+            except StoreUnavailable:
+                found = []
+                yield ": the database can't be reached right now\n\n"
+            for event in found:
+                yield frame(event)
+                after = event.at
+            quiet = 0 if found else quiet + 1
+            if quiet >= QUIET_FOR:
+                quiet = 0
+                if isinstance(await request.app.state.who(bearer(request)), Err):
+                    return
+                yield ": nothing new\n\n"
+            await asyncio.sleep(EVERY)
+
+
+def frame(event: RunEvent) -> str:
+    told = {
+        "at": moment_text(event.at),
+        "run_id": event.run_id,
+        "job_id": str(event.job_id),
+        "name": event.name,
+        "scheduled_for": moment_text(event.scheduled_for),
+        "verdict": event.verdict,
+        "attempt": event.attempt,
+        "reason": event.reason,
+        "error": event.error,
+    }
+    return f"id: {told['at']}\nevent: run\ndata: {orjson.dumps(told).decode()}\n\n"

@@ -1,0 +1,115 @@
+"""What happens to runs, as it happens: from a real `cronty serve --auth`, over the wire."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx2
+import orjson
+
+from cronty.web.rest.events import MOST_LISTENERS
+from tests.clients.serving import Served
+from tests.web.conftest import PLACE, key_of
+
+
+@asynccontextmanager
+async def http_of(served: Served, key: str) -> AsyncGenerator[httpx2.AsyncClient]:
+    headers = {"authorization": f"Bearer {key}"}
+    async with httpx2.AsyncClient(base_url=served.url + PLACE, headers=headers, timeout=30) as http:
+        yield http
+
+
+async def run_once(http: httpx2.AsyncClient, word: str) -> str:
+    body = {"name": word, "task": "say", "args": [word], "trigger_type": "interval", "trigger_config": {"days": 1}}
+    job = (await http.post("/jobs", json=body)).json()
+    return (await http.post(f"/jobs/{job['job_id']}/run")).json()["run_id"]
+
+
+async def frames(answer: httpx2.Response) -> AsyncGenerator[dict[str, str]]:
+    """Events as their fields; comments under an empty name."""
+    held: dict[str, str] = {}
+    async for line in answer.aiter_lines():
+        if not line:
+            yield held
+            held = {}
+        else:
+            name, _, value = line.partition(": ")
+            held[name.rstrip(":")] = value
+
+
+async def until_done(answer: httpx2.Response, run: str) -> list[dict[str, Any]]:
+    """Every event up to the one that says that a run is done."""
+    seen: list[dict[str, Any]] = []
+    async with asyncio.timeout(30):
+        async for frame in frames(answer):
+            if frame.get("event") == "run":
+                seen.append({**orjson.loads(frame["data"]), "id": frame["id"]})
+                if (seen[-1]["run_id"], seen[-1]["verdict"]) == (run, "done"):
+                    return seen
+    raise AssertionError("the stream ended")
+
+
+async def test_a_listener_hears_of_its_own_runs_and_of_nobody_elses(served: Served, own_url: str) -> None:
+    async with (
+        http_of(served, await key_of(own_url, "ann")) as ann,
+        http_of(served, await key_of(own_url, "bob")) as bob,
+        ann.stream("GET", "/events") as to_ann,
+        bob.stream("GET", "/events") as to_bob,
+    ):
+        assert to_ann.headers["content-type"].startswith("text/event-stream")
+        anns, bobs = await run_once(ann, "anns"), await run_once(bob, "bobs")
+        for answer, run, word in ((to_ann, anns, "anns"), (to_bob, bobs, "bobs")):
+            seen = await until_done(answer, run)
+            assert {event["name"] for event in seen} == {word}
+            assert {event["run_id"] for event in seen} == {run}
+            assert seen[-1]["attempt"] == 1
+            assert seen[-1]["id"] == seen[-1]["at"]
+
+
+async def test_a_lost_line_goes_on_where_it_was_lost(served: Served, own_url: str) -> None:
+    async with http_of(served, await key_of(own_url, "cid")) as http:
+        async with http.stream("GET", "/events") as answer:
+            last = (await until_done(answer, await run_once(http, "first")))[-1]["id"]
+        missed = await run_once(http, "missed")
+        async with http.stream("GET", "/events", headers={"Last-Event-ID": last}) as answer:
+            seen = await until_done(answer, missed)
+        assert {event["name"] for event in seen} == {"missed"}
+        async with http.stream("GET", "/events", params={"after": "2026-01-01T00:00:00Z"}) as answer:
+            assert {event["name"] for event in await until_done(answer, missed)} == {"first", "missed"}
+
+
+async def test_what_is_no_place_in_the_stream_is_refused(served: Served, own_url: str) -> None:
+    async with http_of(served, await key_of(own_url, "cid")) as http:
+        wrong = await http.get("/events", headers={"Last-Event-ID": "odd"})
+        assert (wrong.status_code, wrong.json()["code"]) == (422, "bad_cursor")
+    async with http_of(served, await key_of(own_url, "cid", "schedule")) as http:
+        assert (await http.get("/events")).status_code == 403
+
+
+async def test_listeners_of_one_owner_are_bounded_and_leave_their_place_behind(served: Served, own_url: str) -> None:
+    many = httpx2.Limits(max_connections=MOST_LISTENERS + 5)
+    headers = {"authorization": f"Bearer {await key_of(own_url, 'dan')}"}
+    kept: list[AsyncIterator[bytes]] = []  # or they would hang up
+    async with httpx2.AsyncClient(base_url=served.url + PLACE, headers=headers, timeout=30, limits=many) as http:
+
+        async def listen() -> httpx2.Response:
+            answer = await http.send(http.build_request("GET", "/events"), stream=True)
+            if answer.status_code == 200:
+                kept.append(answer.aiter_raw())
+                await anext(kept[-1])  # it is being told, so it is counted
+            return answer
+
+        heard = [await listen() for _ in range(MOST_LISTENERS)]
+        assert {answer.status_code for answer in heard} == {200}
+        over = await listen()
+        assert over.status_code == 429
+        assert orjson.loads(await over.aread())["code"] == "too_many_listeners"
+        async with http_of(served, await key_of(own_url, "eve")) as others, others.stream("GET", "/events") as fine:
+            assert fine.status_code == 200
+        await heard.pop().aclose()
+        async with asyncio.timeout(20):
+            while (again := await listen()).status_code != 200:
+                await again.aclose()
+        for answer in [*heard, again, over]:
+            await answer.aclose()

@@ -1,0 +1,194 @@
+"""Somebody else's id and one that doesn't exist: every route answers both with the same bytes."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any, Final
+from urllib.parse import quote
+
+import asyncpg
+import pytest
+
+from cronty.jobs.ids import job_id_text, schedule_id_text
+from cronty.jobs.run import receipt, run_id
+from cronty.web.rest.app import described
+from tests.conftest import START, HandClock, Hands
+from tests.web.conftest import Api
+from tests.web.test_rest_errors import bare
+
+type Form = Callable[[int], str]
+
+SLOT: Final = START + timedelta(minutes=1)
+MISSING: Final = 7_654_321
+FIRST: Final = 4_000_001
+"""Numbers that no answer holds for another reason."""
+
+JOBS: Final[dict[str, Form]] = {
+    "job_": lambda number: job_id_text(number, START),
+    "scd_": schedule_id_text,
+    "number": str,
+    "#number": lambda number: f"#{number}",
+}
+RUNS: Final[dict[str, Form]] = {
+    "run": lambda number: run_id(number, SLOT),
+    "a receipt": lambda number: receipt(number, SLOT, 1),
+    "another slot": lambda number: run_id(number, SLOT + timedelta(seconds=1)),
+}
+KEYS: Final[dict[str, Form]] = {"number": str}
+CHANNELS: Final[dict[str, Form]] = {"name": lambda number: f"phone-{number}"}
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How a route is asked about an id: in its path, or in the body's list `many`, and what else is said with it."""
+
+    forms: Mapping[str, Form]
+    bodies: tuple[Mapping[str, Any] | None, ...] = (None,)
+    queries: tuple[str, ...] = ("",)
+    headers: tuple[Mapping[str, str], ...] = field(default=({},))
+    many: str | None = None
+
+
+MATRIX: Final[dict[str, Way]] = {
+    "GET /jobs/{job_id}": Way(JOBS, headers=({}, {"if-none-match": "*"}, {"if-none-match": '"1"'})),
+    "PATCH /jobs/{job_id}": Way(
+        JOBS,
+        (
+            {"name": "mine"},
+            {"trigger_type": "words", "trigger_config": {"text": "every day at 9:00"}},
+            {"trigger_type": "words", "trigger_config": {"text": "every blue moon"}},
+            {"task": "nonsense"},
+            {"task": "notify", "kwargs": {"message": "", "topic": "No"}},
+            {},
+            {"nmae": "mine"},
+        ),
+        headers=({}, {"if-match": '"1"'}, {"if-match": '"99"'}, {"if-match": "*"}),
+    ),
+    "DELETE /jobs/{job_id}": Way(JOBS),
+    "POST /jobs/{job_id}/pause": Way(JOBS),
+    "POST /jobs/{job_id}/resume": Way(JOBS),
+    "POST /jobs/{job_id}/cancel": Way(JOBS),
+    "POST /jobs/{job_id}/run": Way(JOBS),
+    "GET /jobs/{job_id}/runs": Way(JOBS, queries=("", "?limit=1", "?limit=0", "?verdict=odd", "?before=odd")),
+    "GET /runs/{run_id}": Way(RUNS),
+    "POST /runs/redrive": Way(RUNS, ({},), many="run_ids"),
+    "POST /inbox/acknowledge": Way(
+        RUNS,
+        ({}, {"outcome": "quiet"}, {"outcome": "failed", "report": "no"}, {"outcome": "snooze", "snooze_for": "1h"},
+         {"outcome": "snooze"}),
+        many="receipts",
+    ),
+    "DELETE /keys/{key_id}": Way(KEYS),
+    "DELETE /channels/{name}": Way(CHANNELS),
+    "POST /channels/{name}/test": Way(CHANNELS),
+}  # fmt: skip
+NO_IDS: Final = {
+    "GET /jobs", "POST /jobs", "GET /runs/failed", "GET /events", "POST /preview", "GET /clock", "GET /tasks",
+    "POST /inbox/read", "GET /channels", "POST /notifications", "GET /me", "GET /limits", "GET /keys", "POST /keys",
+    "GET /trail",
+}  # fmt: skip
+OWN_NAMES: Final = {"PUT /channels/{name}"}
+"""A name of one's own, which is made here and can be nobody else's."""
+
+
+def test_every_route_is_in_the_matrix_or_takes_no_id() -> None:
+    paths = described(bare())["paths"]
+    routes = {f"{method.upper()} {path}" for path, methods in paths.items() for method in methods}
+    assert routes == MATRIX.keys() | NO_IDS | OWN_NAMES
+    assert not [route for route in NO_IDS if "{" in route]
+
+
+@pytest.fixture
+async def world(
+    ann: Api, bob: Api, worker: Hands, clock: HandClock, sql: asyncpg.Connection, phone: Any
+) -> dict[str, dict[str, list[int]]]:
+    """Each a prompt in the inbox, a failed run, a job to come, a paused one, a key and a channel."""
+    await sql.execute(f"alter table cronty.jobs alter column id restart with {FIRST}")
+    await sql.execute(f"alter table cronty.api_keys alter column id restart with {FIRST + 500}")
+    made: dict[str, dict[str, list[int]]] = {}
+    every = {"minutes": 1}
+    for number, (owner, api) in enumerate((("ann", ann), ("bob", bob))):
+        jobs = [
+            await api.make(name="thinks", task="prompt", kwargs={"prompt": f"of {owner}"}, trigger_config=every),
+            await api.make(name="fails", task="fail", trigger_config=every, policy={"attempts": 1}),
+            await api.make(name="waits"),
+            await api.make(name="rests", trigger_config=every),
+        ]
+        await api.post(f"/jobs/{jobs[3]['job_id']}/pause")
+        key = (await api.post("/keys", json={"name": f"of {owner}"})).json()["id"]
+        channel = FIRST + 900 + number
+        url = f"ntfy://{phone.allowed}/of-{owner}"
+        assert (await api.ask("PUT", f"/channels/phone-{channel}", json={"url": url})).status_code == 200
+        numbers = [int(job["job_id"].split("_")[1]) for job in jobs]
+        made[owner] = {"jobs": numbers, "keys": [key], "channels": [channel]}
+    clock.advance(seconds=61)
+    await worker.all()
+    return made
+
+
+def theirs(world: dict[str, dict[str, list[int]]], owner: str, way: Way) -> list[int]:
+    kind = "keys" if way.forms is KEYS else "channels" if way.forms is CHANNELS else "jobs"
+    return world[owner][kind]
+
+
+async def state_of(sql: asyncpg.Connection) -> str:
+    tables = ("jobs", "due", "runs", "queue", "attempts", "stop_requests", "channels")
+    rows = [await sql.fetch(f"select t::text from cronty.{table} t order by 1") for table in tables]
+    keys = await sql.fetch("select id, revoked_at from cronty.api_keys order by 1")
+    return str([row[0] for found in rows for row in found] + [tuple(key) for key in keys])
+
+
+async def ask(api: Api, route: str, way: Way, form: Form, number: int, said: tuple[Any, str, Any]) -> str:
+    """The whole answer without the id that was asked for."""
+    method, path = route.split(" ")
+    body, query, headers = said
+    given = form(number)
+    if way.many is not None:
+        body = {**body, way.many: [given]}
+    place = re.sub(r"\{\w+\}", quote(given, safe=""), path) + query
+    answer = await api.ask(method, place, json=body, headers=headers)
+    told = {name: value for name, value in answer.headers.items() if name != "content-length"}
+    text = f"{answer.status_code} {told} {answer.text}"
+    for form_of_it in (given, schedule_id_text(number), str(number)):
+        text = text.replace(form_of_it, "<id>")
+    return text
+
+
+@pytest.mark.parametrize("route", MATRIX)
+async def test_a_foreign_id_is_answered_like_a_missing_one(
+    route: str, ann: Api, bob: Api, world: dict[str, dict[str, list[int]]], sql: asyncpg.Connection
+) -> None:
+    way, before, asked = MATRIX[route], await state_of(sql), 0
+    for api, them in ((ann, "bob"), (bob, "ann")):
+        for name, form in way.forms.items():
+            for said in [(b, q, h) for b in way.bodies for q in way.queries for h in way.headers]:
+                missing = await ask(api, route, way, form, MISSING, said)
+                for foreign in theirs(world, them, way):
+                    assert await ask(api, route, way, form, foreign, said) == missing, f"{name}, {said}"
+                    asked += 1
+    assert asked >= 2
+    assert await state_of(sql) == before, "and nothing has changed"
+
+
+@pytest.mark.parametrize("route", MATRIX)
+async def test_ones_own_id_is_answered_otherwise(route: str, ann: Api, world: dict[str, dict[str, list[int]]]) -> None:
+    """Or the matrix would hold for a server that answers nothing."""
+    way = MATRIX[route]
+    if way.many == "receipts":
+        await ann.post("/inbox/read", json={})
+    said: tuple[Any, str, Any] = (way.bodies[0], "", {})
+    form = next(iter(way.forms.values()))
+    missing = await ask(ann, route, way, form, MISSING, said)
+    own = [await ask(ann, route, way, form, number, said) for number in theirs(world, "ann", way)]
+    assert any(answer != missing for answer in own)
+
+
+async def test_lists_hold_nothing_of_anybody_elses(ann: Api, bob: Api, world: dict[str, dict[str, list[int]]]) -> None:
+    cursor = (await bob.get("/jobs?limit=1")).json()["cursor"]
+    for path in ("/jobs", f"/jobs?cursor={cursor}", "/runs/failed", "/channels", "/keys", "/trail", "/limits", "/me"):
+        text = (await ann.get(path)).text
+        assert "bob" not in text, path
+        numbers = [number for kind in world["bob"].values() for number in kind]
+        assert not [number for number in numbers if str(number) in text], path
+    assert "of bob" not in (await ann.post("/inbox/read", json={})).text

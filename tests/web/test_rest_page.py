@@ -1,0 +1,199 @@
+"""What the OpenAPI page and docs/reference/rest.md say of REST is complete, and is what it does.
+
+`python -m tests.web.test_rest_page` rewrites the page.
+"""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Final, cast
+
+import httpx2
+from fastapi import FastAPI
+from jsonschema import Draft202012Validator
+
+from cronty.jobs.caller import MEANINGS
+from cronty.web.problems import STATUS_OF, WRONG, title_of
+from cronty.web.rest.app import PLACE, described
+from tests.web.conftest import Api
+from tests.web.test_rest_errors import bare
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs/reference/rest.md"
+HEAD: Final = """\
+# REST
+
+Generated from the routes themselves by `python -m tests.web.test_rest_page`; a test holds this page to them.
+`cronty serve` offers it beside MCP, under `{place}`; it needs `pip install 'cronty[web]'`. `{place}/openapi.json` says
+the same for programs, `{place}/docs` on a plain page. From Python there is [a client](client.md).
+
+```console
+curl http://127.0.0.1:8125{place}/jobs -H "Authorization: Bearer $KEY" -H "Content-Type: application/json" -d '{{
+  "name": "stand-up", "task": "notify", "kwargs": {{"message": "Stand-up", "topic": "phone"}},
+  "trigger_type": "words", "trigger_config": {{"text": "every weekday at 9:00"}}, "timezone": "Europe/Berlin"}}'
+```
+
+- **Who calls**: `Authorization: Bearer <key>`, made with `cronty token add`; its scopes say what it may. Without
+  `--auth` a server on loopback takes everybody for its owner.
+- **Ids** are taken in any form. Somebody else's is answered like one that doesn't exist, byte for byte.
+- **Once**: with an `Idempotency-Key` a repeated `POST {place}/jobs` answers with the job that the first one made.
+- **Versions**: a job's `ETag` goes back as `If-Match` of a change, which is refused (412) if the job has changed
+  meanwhile; or as `If-None-Match` of a look, which then answers 304. Runs change the tag, but not the version in it.
+- **Pages**: as long as an answer has a `cursor` there is more; give it back as `cursor` (jobs) or `before` (the rest).
+- **Unknown names** in a body or a query are refused: a mistyped one would do nothing.
+- **Names**: a request by a host name the server doesn't know is misdirected (421; `cronty serve --name` adds one), and
+  pages of other origins are forbidden (403). `/health` and `/ready` answer to any name.
+
+| scope | allows |
+| --- | --- |
+{scopes}
+
+## What goes wrong
+
+Problem details (RFC 9457, `application/problem+json`): `code` is for programs and the same on every surface, `detail`
+says what was wrong, `hint` what to do next, and `errors` names each field (`where`, `field`, `message`) if the request
+itself was wrong.
+
+| status | codes |
+| --- | --- |
+{codes}
+
+## Operations
+
+| ask | scope | does |
+| --- | --- | --- |
+{operations}
+
+"""
+
+
+def page() -> str:
+    description = described(bare())
+    found = [
+        (method.upper(), path, operation)
+        for path, methods in description["paths"].items()
+        for method, operation in methods.items()
+    ]
+    rows = [
+        f"| [`{method} {path}`](#{operation['operationId']}) | {operation['x-scope']} | {_sentence(operation)} |"
+        for method, path, operation in found
+    ]
+    scopes = "\n".join(f"| `{scope}` | {meaning} |" for scope, meaning in MEANINGS.items())
+    head = HEAD.format(place=PLACE, scopes=scopes, codes="\n".join(_codes()), operations="\n".join(rows))
+    return head + "\n".join(_section(description, *one) for one in found)
+
+
+def _sentence(operation: dict[str, Any]) -> str:
+    return operation["description"].split("\n")[0]
+
+
+def _codes() -> list[str]:
+    of: dict[int, list[str]] = {WRONG: ["everything else, mostly `bad_…`"]}
+    for code, status in STATUS_OF.items():
+        of.setdefault(status, []).append(f"`{code}`")
+    return [f"| {status} {title_of(status)} | {', '.join(codes)} |" for status, codes in sorted(of.items())]
+
+
+def _section(description: dict[str, Any], method: str, path: str, operation: dict[str, Any]) -> str:
+    lines = [f"### `{operation['operationId']}`\n", f"`{method} {PLACE}{path}` {_sentence(operation)}\n"]
+    taken = [
+        (one["name"], one["in"], one.get("required", False), one.get("description", ""))
+        for one in operation.get("parameters", [])
+    ]
+    body = operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema")
+    if body:
+        schema = description["components"]["schemas"][body["$ref"].rsplit("/", 1)[1]]
+        required = schema.get("required", [])
+        taken += [(name, "body", name in required, _meaning(one)) for name, one in schema["properties"].items()]
+    if taken:
+        lines += ["| name | in | meaning |", "| --- | --- | --- |"]
+        lines += [
+            f"| `{name}`{' (required)' if required else ''} | {where} | {meaning.replace('|', chr(92) + '|')} |"
+            for name, where, required, meaning in taken
+        ]
+        lines.append("")
+    return "\n".join([*lines, _answers(description, operation)])
+
+
+def _meaning(schema: dict[str, Any]) -> str:
+    choices: list[str] = schema.get("enum") or next(
+        (one["enum"] for one in schema.get("anyOf", []) if "enum" in one), list[str]()
+    )
+    said = schema.get("description", "")
+    return f"{said} One of: {', '.join(choices)}.".strip() if choices else said
+
+
+def _answers(description: dict[str, Any], operation: dict[str, Any]) -> str:
+    good, told = next((status, one) for status, one in operation["responses"].items() if status < "300")
+    shape = told.get("content", {}).get("application/json", {}).get("schema")
+    what = "a stream of events" if "text/event-stream" in told.get("content", {}) else "nothing"
+    if shape:
+        schema = description["components"]["schemas"][shape["$ref"].rsplit("/", 1)[1]]
+        what = ", ".join(f"`{name}`" for name in schema["properties"])
+    others = ", ".join(status for status in operation["responses"] if status != good)
+    return f"Answers {good} with {what}. Or: {others}.\n"
+
+
+def test_the_page_about_rest_is_as_generated() -> None:
+    assert PAGE.read_text(encoding="utf-8") == page(), "Run `python -m tests.web.test_rest_page`."
+
+
+def fits(app: FastAPI, schema: dict[str, Any], example: object) -> None:
+    whole = {**schema, "components": described(app)["components"]}
+    cast("Any", Draft202012Validator)(whole).validate(example)
+
+
+def test_every_operation_has_examples_that_fit_and_every_error_is_declared() -> None:
+    app = bare()
+    for path, methods in described(app)["paths"].items():
+        for method, operation in methods.items():
+            where = f"{method} {path}"
+            assert operation["summary"], where
+            assert operation["security"] == [{"key": []}], where
+            assert {"401", "403", "421", "422", "500", "503"} <= operation["responses"].keys(), where
+            assert ("404" in operation["responses"]) >= ("{" in path), where
+            assert ("413" in operation["responses"]) == ("requestBody" in operation), where
+            for status, told in operation["responses"].items():
+                for media, content in told.get("content", {}).items():
+                    assert content["example"], f"{where} {status}"
+                    assert (media == "application/problem+json") == (status >= "400"), where
+                    fits(app, content["schema"], content["example"])
+            if "requestBody" in operation:
+                schema = operation["requestBody"]["content"]["application/json"]["schema"]
+                [example] = described(app)["components"]["schemas"][schema["$ref"].rsplit("/", 1)[1]]["examples"]
+                fits(app, schema, example)
+            for parameter in operation.get("parameters", []):
+                assert parameter["description"], where
+
+
+async def test_the_descriptions_need_no_token_and_load_nothing(ann: Api) -> None:
+    for path, kind in (("/openapi.json", "application/json"), ("/docs", "text/html; charset=utf-8")):
+        told = await ann.get(path, headers={"authorization": ""})
+        assert (told.status_code, told.headers["content-type"]) == (200, kind)
+    text = (await ann.get("/docs")).text
+    assert "<script" not in text
+    assert "src=" not in text
+    for path in described(bare())["paths"]:
+        assert f"{PLACE}{path}" in text
+
+
+async def test_the_description_is_that_of_the_running_server(ann: Api) -> None:
+    answer: httpx2.Response = await ann.get("/openapi.json")
+    assert answer.json() == described(bare())
+
+
+def said_without_fastapi(command: str) -> subprocess.CompletedProcess[str]:
+    code = f"import sys; sys.modules['fastapi'] = None; sys.argv = ['cronty', *{command.split()!r}]; "
+    code += "from cronty.cli.main import main; main()"
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_without_the_extra_serve_says_in_a_line_what_to_install() -> None:
+    said = said_without_fastapi("serve --port 1")
+    assert (said.returncode, said.stdout) == (2, "")
+    assert said.stderr.splitlines()[-1] == "cronty: this needs fastapi: pip install 'cronty[web]'"
+    assert "Traceback" not in said.stderr
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
