@@ -92,7 +92,7 @@ def serve(
     name: Annotated[list[str] | None, typer.Option(help="Another host name clients may call it by.")] = None,
     auth: Annotated[bool, typer.Option("--auth", help="Ask every caller for a token.")] = False,
 ) -> None:
-    """Serve MCP over HTTP at /mcp, with /health and /ready, and run the jobs."""
+    """Serve the dashboard, REST at /api/v1 and MCP at /mcp over HTTP, and run the jobs."""
     set_up_logging(_settings().log_level)
     extra("cronty.cli.serve", "mcp").serve(target, tools, host, port, name or [], auth=auth)
 
