@@ -24,6 +24,7 @@ STATUS_OF: Final[Mapping[str, int]] = {
     "unauthorized": 401,
     "unauthenticated": 401,
     "missing_scope": 403,
+    "not_allowed": 403,
     "foreign_origin": 403,
     "not_found": 404,
     "no_such_path": 404,
