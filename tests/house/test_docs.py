@@ -117,6 +117,6 @@ def test_every_state_is_documented() -> None:
 
 def test_every_public_name_is_documented() -> None:
     page = read("docs/reference/python.md")
-    calls = [name for name in vars(Cronty) if not name.startswith("_") and name not in ("open_database",)]
+    calls = [name for name in dir(Cronty) if not name.startswith("_") and name not in ("open_database",)]
     for name in (*cronty.__all__, *calls):
         assert name in page, name
