@@ -125,7 +125,7 @@ def test_a_shell_completes_numbers_by_the_names_of_their_jobs(say: Say, monkeypa
     assert complete_jobs("") == []
 
 
-@pytest.mark.parametrize("when", ["today at 0:01", "today at 23:59"])
+@pytest.mark.parametrize("when", ["today at 0:01", "today at 23:59", "0:01", "23:59:30"])
 def test_a_moment_of_today_is_explained_before_and_after_it(say: Say, when: str) -> None:
     say("add", "2098-01-31T09:00:00Z", "x", "--prompt")
     assert "is no moment of this job." in " ".join(say("why", "1", when).output.split())

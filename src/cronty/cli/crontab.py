@@ -162,8 +162,8 @@ def _show(fates: Sequence[dict[str, Any]], zone_name: str, *, dry_run: bool) -> 
     say(f"{said or 'There is nothing in it'}. Times without a zone are meant in {zone_name}.")
     if counts["scheduled"] and not dry_run:
         say(
-            "Cron still runs these lines too: take them out of the crontab (`crontab -e`). `cronty up` runs them from "
-            "now on.",
+            "Cron still runs these lines too: take them out of the crontab (`crontab -e`). Cronty runs them as long as "
+            "it is up (`cronty up`).",
             "yellow",
         )
 

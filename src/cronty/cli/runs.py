@@ -1,5 +1,6 @@
 """What became of slots: `cronty runs` and `cronty why`."""
 
+import re
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Final
 from zoneinfo import ZoneInfo
@@ -18,8 +19,9 @@ from cronty.timing.rule import read_instant
 
 VERDICTS: Final = {"done": "green", "failed": "red", "quarantined": "red", "missed": "yellow", "running": "cyan"}
 _EVERYTHING: Final = 1000
+_CLOCK: Final = re.compile(r"\d{1,2}:\d\d(:\d\d)?")
 
-Slot = Annotated[str, typer.Argument(help='When it should have run: "2027-01-31 09:00", "today at 9:00".')]
+Slot = Annotated[str, typer.Argument(help='When it should have run: "2027-01-31 09:00", or 9:00 for today.')]
 
 
 def runs(
@@ -101,6 +103,8 @@ async def _explained(cronty: Cronty, job: str, said: str) -> Result[dict[str, An
 
 def _read(said: str, zone_name: str, now: datetime) -> datetime:
     """A moment that may be past: words are about what is to come, so of today they are read as its first moment."""
+    if _CLOCK.fullmatch(said.strip()):
+        said = f"today at {said.strip()}"
     try:
         return read_instant(said, zone_name, now)
     except BadTrigger:
