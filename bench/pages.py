@@ -108,7 +108,7 @@ async def opened(url: str) -> AsyncGenerator[httpx2.AsyncClient]:
 
 async def main(url: str, jobs: int, runs: int, rounds: int) -> AsyncGenerator[dict[str, object]]:
     await fill(url, jobs, runs // jobs)
-    bare = await asyncpg.connect(url)
+    bare = await asyncpg.connect(url, server_settings={"jit": "off"})
     job = await bare.fetchval("select max(id) from cronty.jobs where state = 'active' and task = 'notify'")
     slot = await bare.fetchval("select max(scheduled_for) from cronty.runs where job_id = $1", job)
     run = f"run_{job}_{round(slot.timestamp() * 1_000_000)}"

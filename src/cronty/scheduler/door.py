@@ -200,9 +200,10 @@ class Scheduler:
         if not 1 <= limit <= MOST_LISTED:
             return Err("bad_limit", f"Invalid limit: {limit}", f"Use a number from 1 to {MOST_LISTED}.")
         number = read_job_id(job_id) or 0
-        if await self._store.show_job(owner, number) is None:
+        found = await self._store.list_runs(owner, number, limit, before, state)
+        if not found and await self._store.show_job(owner, number) is None:
             return not_found(job_id)
-        return Ok(await self._store.list_runs(owner, number, limit, before, state))
+        return Ok(found)
 
     async def list_tasks(self) -> list[TaskInfo]:
         """What may be scheduled: every task that some worker has published."""

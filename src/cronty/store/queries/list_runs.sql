@@ -4,7 +4,8 @@ select r.job_id, r.scheduled_for, r.state::text, r.attempt, r.slots, r.through, 
 from cronty.runs r
 left join cronty.queue q on q.job_id = r.job_id and q.scheduled_for = r.scheduled_for
 where r.job_id = (
-    select j.id from cronty.jobs j join cronty.owners o on o.id = j.owner_id where o.name = $1 and j.id = $2)
+    select j.id from cronty.jobs j join cronty.owners o on o.id = j.owner_id
+    where o.name = $1 and j.id = $2 and j.deleted_at is null)
   and r.scheduled_for < coalesce($4::timestamptz, 'infinity')
   and ($5::text is null or r.state = $5::cronty.run_state)
 order by r.scheduled_for desc
