@@ -45,7 +45,8 @@ async def show_settings(visit: Visit, problem: Err | None = None, made: NewKey |
         now=now,
         zone=zone_name,
         admin=admin,
-        meters=[_meter(limits, used, *one) for one in _COUNTED],
+        # By the hour and the day only what is limited is counted.
+        meters=[_meter(limits, used, *one) for one in _COUNTED if limits[one[0]] or one[2] == one[0]],
         limits=limits,
         channels=[] if channels is None or isinstance(channels, Err) else channels.value,
         agents=_agents(routed, keys, used, limits),
