@@ -1,6 +1,7 @@
 """How a job behaves around its runs."""
 
 import math
+from datetime import timedelta
 
 import pytest
 from hypothesis import given
@@ -8,6 +9,7 @@ from hypothesis import strategies as st
 
 from cronty.jobs.action import Action
 from cronty.jobs.policy import BadPolicy, Policy, default_policy, load_policy, make_policy, spread_delay
+from cronty.jobs.retry import pause_before_retry
 
 DECADE = 10 * 366 * 86400.0
 seconds = st.floats(0, DECADE, exclude_min=True)
@@ -28,9 +30,15 @@ policies = st.builds(
 )
 
 
-@pytest.mark.parametrize("task", ["notify", "prompt", "webhook"])
+@pytest.mark.parametrize("task", ["prompt", "webhook"])
 def test_what_reaches_outside_is_tried_three_times(task: str) -> None:
     assert make_policy(default_policy(Action(task))).attempts == 3
+
+
+def test_a_reminder_is_tried_until_a_laptop_that_woke_up_has_its_network() -> None:
+    policy = make_policy(default_policy(Action("notify")))
+    tried_for = sum((pause_before_retry(n, policy, 0) for n in range(policy.attempts - 1)), timedelta(0))
+    assert timedelta(minutes=30) < tried_for < timedelta(hours=1)
 
 
 def test_a_task_of_ones_own_runs_once() -> None:

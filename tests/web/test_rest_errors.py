@@ -1,6 +1,5 @@
 """What REST says when it can't: problem details with the codes of the door, and nothing that helps a stranger."""
 
-import inspect
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,7 +25,7 @@ from cronty.web.rest.route import LONGEST_BODY
 from cronty.web.who import anybody
 from tests.web.conftest import PLACE, Api, Keyed
 
-SOURCE = Path(inspect.getfile(Cronty)).parent
+SOURCE = Path(__file__).parents[2] / "src/cronty"
 
 
 def bare() -> FastAPI:

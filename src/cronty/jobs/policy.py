@@ -66,8 +66,17 @@ _POSITIVE: Final = frozenset({"backoff", "backoff_max", "timeout", "catch_up_win
 
 
 def default_policy(action: Action) -> dict[str, object]:
-    """What reaches outside tries three times; somebody's own function runs once unless they say otherwise."""
-    return {} if action.kind == "task" else {"attempts": 3}
+    """What reaches outside is tried again; somebody's own function runs once unless they say otherwise.
+
+    A reminder is tried for three quarters of an hour: a laptop that has just woken up has no network yet.
+    """
+    match action.kind:
+        case "task":
+            return {}
+        case "notify":
+            return {"attempts": 10}
+        case _:
+            return {"attempts": 3}
 
 
 def make_policy(given: Mapping[str, object]) -> Policy:

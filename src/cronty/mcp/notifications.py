@@ -208,7 +208,7 @@ class NotificationTools:
         except PermanentError as failed:
             refuse(_in_our_words(f"Not sent: {failed}"))
         except RetryAfter as failed:
-            refuse(f"Not sent: {failed} Try again in a minute, or use schedule_notification, which tries three times.")
+            refuse(f"Not sent: {failed} Try again in a minute, or use schedule_notification, which goes on trying.")
         except StoreUnavailable:
             refuse(sentence(AWAY))
         confirmation = f"Notification sent to {notification_topic}."

@@ -133,8 +133,6 @@ class LocalServer:
                 self._wheel.ensure_folder_permissions(self._bin.parent / part, 0o055)
 
     def _make_cluster(self) -> None:
-        for left in self._folder.glob("postgres.new-*"):  # by someone who ended in the middle of it
-            shutil.rmtree(left, ignore_errors=True)
         fresh = Path(tempfile.mkdtemp(prefix="postgres.new-", dir=self._folder))
         self._give_away(fresh)
         try:
@@ -145,6 +143,9 @@ class LocalServer:
             shutil.rmtree(fresh, ignore_errors=True)
             raise NoDatabase(f"A database in {self._folder} can't be made: {_last_line(failed.output)}") from failed
         fresh.rename(self._data)
+        # By someone who ended in the middle of it. What that one had started began before ours, so it has ended as well.
+        for left in self._folder.glob("postgres.new-*"):
+            shutil.rmtree(left, ignore_errors=True)
 
     def _check_version(self) -> None:
         found, needed = (self._data / "PG_VERSION").read_text().strip(), str(self._wheel.TARGET_POSTGRES_VERSION)

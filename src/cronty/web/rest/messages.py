@@ -80,7 +80,7 @@ async def send_push_notification(ask: Asks, body: PushBody) -> Result[Answer]:
     except PermanentError as failed:
         return Err("not_sent", f"Not sent: {failed}")
     except RetryAfter as failed:
-        return Err("not_sent", f"Not sent: {failed}", "Try again in a minute, or schedule it: that tries three times.")
+        return Err("not_sent", f"Not sent: {failed}", "Try again in a minute, or schedule it: that goes on trying.")
 
 
 def _shown(channel: ChannelRow) -> dict[str, object]:
