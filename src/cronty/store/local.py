@@ -143,7 +143,7 @@ class LocalServer:
             shutil.rmtree(fresh, ignore_errors=True)
             raise NoDatabase(f"A database in {self._folder} can't be made: {_last_line(failed.output)}") from failed
         fresh.rename(self._data)
-        # By someone who ended in the middle of it. What that one had started began before ours, so it has ended as well.
+        # By someone who ended in the middle of it. What they had started began before ours, so it has ended as well.
         for left in self._folder.glob("postgres.new-*"):
             shutil.rmtree(left, ignore_errors=True)
 
