@@ -3,8 +3,8 @@
 import asyncio
 import os
 import tempfile
-from collections.abc import AsyncGenerator, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Generator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -76,6 +76,23 @@ def with_database(url: str, name: str) -> str:
     """The same server, another database."""
     head, _, tail = url.partition("?")
     return head.rsplit("/", 1)[0] + f"/{name}" + (f"?{tail}" if tail else "")
+
+
+@contextmanager
+def database_named(server_url: str, name: str) -> Generator[str]:
+    """A migrated database that no other test empties, dropped in the end."""
+
+    async def prepare(*statements: str) -> None:
+        connection = await asyncpg.connect(server_url)
+        for statement in statements:
+            await connection.execute(statement)
+        await connection.close()
+
+    asyncio.run(prepare(f"drop database if exists {name}", f"create database {name}"))
+    url = with_database(server_url, name)
+    asyncio.run(migrate(url))
+    yield url
+    asyncio.run(prepare(f"drop database {name} with (force)"))
 
 
 @pytest.fixture

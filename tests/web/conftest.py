@@ -1,6 +1,5 @@
 """REST in this process with its clock in the hand, and a server of its own; over the real database, with keys."""
 
-import asyncio
 import os
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import AsyncExitStack
@@ -8,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import asyncpg
 import httpx2
 import pytest
 from starlette.applications import Starlette
@@ -18,11 +16,10 @@ from cronty.cli.serve import http_app
 from cronty.jobs.caller import SCOPES
 from cronty.jobs.result import Ok
 from cronty.mcp.server import GROUPS
-from cronty.store.migrate import migrate
 from cronty.store.sealing import new_key
 from tests.actions.servers import Plain, answer, plain
 from tests.clients.serving import Served, serving
-from tests.conftest import HandClock, Hands, hands_of, with_database
+from tests.conftest import HandClock, Hands, database_named, hands_of
 
 PLACE = "/api/v1"
 APP = '''
@@ -145,19 +142,8 @@ async def key_of(own_url: str, owner: str, *scopes: str) -> str:
 @pytest.fixture(scope="session")
 def own_url(server_url: str) -> Iterator[str]:
     """A database that no other test empties."""
-    name = f"cronty_rest_{os.getpid()}"
-
-    async def prepare(*statements: str) -> None:
-        connection = await asyncpg.connect(server_url)
-        for statement in statements:
-            await connection.execute(statement)
-        await connection.close()
-
-    asyncio.run(prepare(f"drop database if exists {name}", f"create database {name}"))
-    url = with_database(server_url, name)
-    asyncio.run(migrate(url))
-    yield url
-    asyncio.run(prepare(f"drop database {name} with (force)"))
+    with database_named(server_url, f"cronty_rest_{os.getpid()}") as url:
+        yield url
 
 
 @pytest.fixture(scope="session")

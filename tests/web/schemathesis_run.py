@@ -6,13 +6,11 @@ By hand: `python -m tests.web.schemathesis_run 10000`.
 import asyncio
 import sys
 import tempfile
-import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Generator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -28,7 +26,7 @@ from schemathesis.core.failures import FailureGroup
 
 from cronty.store.migrate import migrate
 from cronty.store.sealing import new_key
-from tests.clients.serving import Served, serving
+from tests.clients.serving import Served, accepting, serving
 from tests.web.conftest import APP, PLACE, key_of
 
 STREAMS: Final = "/events"
@@ -176,34 +174,6 @@ class Callers:
         for name, ids in (("job_id", known.jobs), ("run_id", known.runs), ("id", known.keys)):
             if name in made:
                 ids.append(str(made[name]))
-
-
-@contextmanager
-def accepting() -> Generator[str]:
-    """A push service on loopback that takes everything."""
-
-    class Accept(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            self.rfile.read(int(self.headers.get("content-length", "0")))
-            body = b'{"id": "abc"}'
-            self.send_response(200)
-            self.send_header("content-length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        do_PUT = do_POST
-
-        def log_message(self, format: str, *args: object) -> None: ...
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Accept)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 def conform(url: str, folder: Path, calls: int) -> Figures:

@@ -2,12 +2,13 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
 from cronty.jobs.caller import Caller
-from cronty.jobs.result import Err, Result
+from cronty.jobs.result import Result
 from cronty.scheduler import Scheduler
 from cronty.scheduler.agenda import Agenda
+from cronty.scheduler.doors import AWAY
 from cronty.scheduler.inbox import Inbox
 from cronty.scheduler.runs import Runs
 from cronty.store.database import StoreUnavailable
@@ -71,8 +72,3 @@ class Desk:
             return await call
         except StoreUnavailable:
             return AWAY
-
-
-AWAY: Final = Err(
-    "unavailable", "The schedule database can't be reached right now.", "Nothing was changed; try again in a minute."
-)

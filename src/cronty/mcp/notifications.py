@@ -15,12 +15,13 @@ from cronty.jobs.ids import schedule_id_text
 from cronty.jobs.job import Job
 from cronty.jobs.result import Err
 from cronty.mcp.answers import answer, local_text, refuse, sentence
-from cronty.mcp.desk import AWAY, Desk
+from cronty.mcp.desk import Desk
 from cronty.mcp.origin import origin
 from cronty.mcp.shapes import Acted, Notifications, Notified, Pushed
 from cronty.mcp.tool import Spec
 from cronty.scheduler import JobRequest
 from cronty.scheduler.agenda import title as title_of
+from cronty.scheduler.doors import AWAY
 from cronty.store.database import StoreUnavailable
 from cronty.store.job_store import Filter
 from cronty.timing import BadTrigger, Cron, describe, zone

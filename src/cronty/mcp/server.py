@@ -18,7 +18,7 @@ from cronty.mcp.answers import sentence
 from cronty.mcp.arguments import BadArguments, fit
 from cronty.mcp.auth import Verifier
 from cronty.mcp.clock import ClockTools
-from cronty.mcp.desk import AWAY, Desk
+from cronty.mcp.desk import Desk
 from cronty.mcp.inbox import InboxTools
 from cronty.mcp.jobs import JobTools
 from cronty.mcp.notifications import NotificationTools
@@ -27,6 +27,7 @@ from cronty.mcp.prompts import add_prompts
 from cronty.mcp.resources import add_resources
 from cronty.mcp.tool import RENAMED, Group, Spec, make_tool
 from cronty.mcp.watch import Watch
+from cronty.scheduler.doors import AWAY
 from cronty.store.database import StoreUnavailable
 
 GROUPS: Final[tuple[Group, ...]] = get_args(Group.__value__)

@@ -1,7 +1,7 @@
 """Everything a caller may ask, open over one database; what every surface works with."""
 
 from collections.abc import Awaitable
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from cronty.actions.tasks import PermanentError
 from cronty.jobs.result import Err
@@ -12,6 +12,11 @@ from cronty.scheduler.inbox import Inbox
 from cronty.scheduler.overview import Overview
 from cronty.scheduler.runs import Runs
 from cronty.store.audit_store import AuditStore
+
+AWAY: Final = Err(
+    "unavailable", "The schedule database can't be reached right now.", "Nothing was changed; try again in a minute."
+)
+"""What every surface says when the database can't be reached."""
 
 
 class NotAllowed(PermanentError):

@@ -12,9 +12,6 @@ from cronty.jobs.result import Err
 from cronty.timing.errors import shown
 
 PROBLEM_JSON: Final = "application/problem+json"
-UNAVAILABLE: Final = Err(
-    "unavailable", "The schedule database can't be reached right now.", "Nothing was changed; try again in a minute."
-)
 FAULT: Final = Err(
     "fault", "A fault in Cronty; nothing is known about the effect of this call.", "Look before you repeat it."
 )

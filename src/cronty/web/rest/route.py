@@ -16,9 +16,9 @@ from starlette.types import Message, Receive
 
 from cronty.jobs.caller import MEANINGS, Caller, Scope, acting
 from cronty.jobs.result import Err, Result
-from cronty.scheduler.doors import Doors
+from cronty.scheduler.doors import AWAY, Doors
 from cronty.store.database import StoreUnavailable
-from cronty.web.problems import FAULT, TOO_DEEP, UNAVAILABLE, bad_request, problem
+from cronty.web.problems import FAULT, TOO_DEEP, bad_request, problem
 from cronty.web.rest.documented import responses_of
 from cronty.web.who import WhoCalls
 
@@ -84,7 +84,7 @@ class Guarded(APIRoute):
             except RequestValidationError as wrong:
                 response = bad_request(wrong.errors(), known)
             except StoreUnavailable:
-                response = problem(UNAVAILABLE)
+                response = problem(AWAY)
             except RecursionError:
                 response = problem(TOO_DEEP)
             except Refused:
