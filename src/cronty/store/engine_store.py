@@ -1,5 +1,6 @@
 """What the engine remembers: everything on the path of a fire, in sets."""
 
+import secrets
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -225,7 +226,14 @@ class EngineStore:
         return cast(
             "int",
             await self._database.value(
-                "register_worker", self._database.moment(), name, version, tzdata, concurrency, lease
+                "register_worker",
+                self._database.moment(),
+                name,
+                version,
+                tzdata,
+                concurrency,
+                lease,
+                secrets.randbits(62),
             ),
         )
 

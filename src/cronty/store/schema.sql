@@ -95,7 +95,7 @@ table api_keys.hash bytea not null
 table api_keys.id bigint not null identity
 table api_keys.last_used_at timestamp with time zone
 table api_keys.name text not null
-table api_keys.owner_id integer not null
+table api_keys.owner_id bigint not null
 table api_keys.revoked_at timestamp with time zone
 table api_keys.scopes text[] not null
 table attempts
@@ -108,7 +108,7 @@ table attempts.job_id bigint not null
 table attempts.outcome text not null
 table attempts.scheduled_for timestamp with time zone not null
 table attempts.started_at timestamp with time zone
-table attempts.worker integer
+table attempts.worker bigint
 table audit
 table audit constraint audit_pkey PRIMARY KEY (id)
 table audit.actor jsonb
@@ -120,14 +120,14 @@ table audit.hash bytea not null
 table audit.id bigint not null identity
 table audit.job_id bigint
 table audit.number bigint not null
-table audit.owner_id integer not null
+table audit.owner_id bigint not null
 table audit.previous bytea not null
 table audit.what text not null
 table audit_heads constraint audit_heads_pkey PRIMARY KEY (owner_id)
 table audit_heads with (fillfactor=50)
 table audit_heads.hash bytea not null
 table audit_heads.number bigint not null
-table audit_heads.owner_id integer not null
+table audit_heads.owner_id bigint not null
 table channels
 table channels constraint channels_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES cronty.owners(id)
 table channels constraint channels_pkey PRIMARY KEY (owner_id, name)
@@ -137,7 +137,7 @@ table channels.created_at timestamp with time zone not null
 table channels.hint text not null
 table channels.key_id text
 table channels.name text not null
-table channels.owner_id integer not null
+table channels.owner_id bigint not null
 table channels.removed_at timestamp with time zone
 table channels.scheme text not null
 table channels.sealed bytea
@@ -154,7 +154,7 @@ table due.last_run timestamp with time zone
 table due.last_slot timestamp with time zone
 table due.manual_count integer not null default 0
 table due.next_at timestamp with time zone
-table due.owner_id integer not null
+table due.owner_id bigint not null
 table due.period bigint
 table due.run_count integer not null default 0
 table due.serial boolean not null
@@ -178,7 +178,7 @@ table jobs.last_error text
 table jobs.max_runs integer
 table jobs.name text not null
 table jobs.origin jsonb
-table jobs.owner_id integer not null
+table jobs.owner_id bigint not null
 table jobs.policy jsonb not null
 table jobs.reason text
 table jobs.state cronty.job_state not null default 'active'::cronty.job_state
@@ -197,7 +197,7 @@ table owners constraint owners_name_key UNIQUE (name)
 table owners constraint owners_pkey PRIMARY KEY (id)
 table owners.counted_through bigint not null default 0
 table owners.created_at timestamp with time zone not null default now()
-table owners.id integer not null identity
+table owners.id bigint not null identity
 table owners.limits jsonb
 table owners.live_bytes bigint not null default 0
 table owners.live_jobs integer not null default 0
@@ -210,7 +210,7 @@ table queue.behind timestamp with time zone
 table queue.crashes smallint not null default 0
 table queue.due_at timestamp with time zone
 table queue.job_id bigint not null
-table queue.owner_id integer not null
+table queue.owner_id bigint not null
 table queue.scheduled_for timestamp with time zone not null
 table queue.task text not null
 table runs constraint a_range_is_a_verdict CHECK (((slots = 1) OR ((through > scheduled_for) AND (attempt = 0))))
@@ -227,7 +227,7 @@ table runs.finished_at timestamp with time zone
 table runs.followed_by timestamp with time zone
 table runs.job_id bigint not null
 table runs.manual boolean not null default false
-table runs.owner_id integer not null
+table runs.owner_id bigint not null
 table runs.reason text
 table runs.result jsonb
 table runs.scheduled_for timestamp with time zone not null
@@ -235,7 +235,7 @@ table runs.slots integer not null default 1
 table runs.started_at timestamp with time zone
 table runs.state cronty.run_state not null
 table runs.through timestamp with time zone
-table runs.worker integer
+table runs.worker bigint
 table runs_elsewhen
 table runs_elsewhen constraint a_range_is_a_verdict CHECK (((slots = 1) OR ((through > scheduled_for) AND (attempt = 0))))
 table runs_elsewhen constraint a_verdict_has_its_time CHECK (((state = ANY (ARRAY['waiting'::cronty.run_state, 'running'::cronty.run_state])) = (finished_at IS NULL)))
@@ -250,7 +250,7 @@ table runs_elsewhen.finished_at timestamp with time zone
 table runs_elsewhen.followed_by timestamp with time zone
 table runs_elsewhen.job_id bigint not null
 table runs_elsewhen.manual boolean not null default false
-table runs_elsewhen.owner_id integer not null
+table runs_elsewhen.owner_id bigint not null
 table runs_elsewhen.reason text
 table runs_elsewhen.result jsonb
 table runs_elsewhen.scheduled_for timestamp with time zone not null
@@ -258,12 +258,12 @@ table runs_elsewhen.slots integer not null default 1
 table runs_elsewhen.started_at timestamp with time zone
 table runs_elsewhen.state cronty.run_state not null
 table runs_elsewhen.through timestamp with time zone
-table runs_elsewhen.worker integer
+table runs_elsewhen.worker bigint
 table stop_requests
 table stop_requests constraint stop_requests_pkey PRIMARY KEY (worker, job_id, scheduled_for)
 table stop_requests.job_id bigint not null
 table stop_requests.scheduled_for timestamp with time zone not null
-table stop_requests.worker integer not null
+table stop_requests.worker bigint not null
 table tasks
 table tasks constraint tasks_pkey PRIMARY KEY (name)
 table tasks.doc text not null
@@ -280,7 +280,7 @@ table tzdata.retimed_through bigint not null default 0
 table tzdata.seen_at timestamp with time zone not null default now()
 table usage constraint usage_pkey PRIMARY KEY (owner_id, what, since)
 table usage with (fillfactor=50)
-table usage.owner_id integer not null
+table usage.owner_id bigint not null
 table usage.since timestamp with time zone not null
 table usage.used bigint not null
 table usage.what text not null
@@ -288,7 +288,7 @@ table workers constraint workers_pkey PRIMARY KEY (id)
 table workers with (fillfactor=50)
 table workers.beat_at timestamp with time zone not null
 table workers.concurrency integer not null
-table workers.id integer not null identity
+table workers.id bigint not null
 table workers.lease_until timestamp with time zone not null
 table workers.name text not null
 table workers.started_at timestamp with time zone not null

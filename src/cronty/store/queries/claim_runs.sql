@@ -6,7 +6,7 @@ with picked as (
   cross join lateral (
     select job_id, scheduled_for, owner_id, due_at, ctid as place from cronty.queue
     where task = t.task and crashes = $4 and due_at <= coalesce($1::timestamptz, statement_timestamp())
-      and owner_id <> all($6::int[])
+      and owner_id <> all($6::bigint[])
     order by due_at
     limit $5
     for update skip locked
@@ -16,7 +16,7 @@ with picked as (
   select p.*
   from (select *, row_number() over (partition by owner_id order by due_at) as number from picked) p
   where p.number <= coalesce((
-    select r.room from unnest($7::int[], $8::int[]) r(owner_id, room) where r.owner_id = p.owner_id), $9::int)
+    select r.room from unnest($7::bigint[], $8::int[]) r(owner_id, room) where r.owner_id = p.owner_id), $9::int)
 ), taken as (
   delete from cronty.queue q using allowed p where q.ctid = p.place
 )

@@ -8,4 +8,4 @@ with moved as (
 )
 insert into cronty.runs (job_id, scheduled_for, followed_by, owner_id, state, attempt, worker, started_at)
 select u.job_id, u.slot, u.next_slot, u.owner_id, 'running', 1, $5, $6
-from unnest($1::bigint[], $2::timestamptz[], $3::timestamptz[], $4::int[]) u(job_id, slot, next_slot, owner_id)
+from unnest($1::bigint[], $2::timestamptz[], $3::timestamptz[], $4::bigint[]) u(job_id, slot, next_slot, owner_id)

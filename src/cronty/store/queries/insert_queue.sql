@@ -9,5 +9,5 @@ with ahead as (
 )
 insert into cronty.queue (job_id, scheduled_for, behind, due_at, owner_id, task)
 select u.job_id, u.slot, a.scheduled_for, case when a.job_id is null then $6::timestamptz end, u.owner_id, u.task
-from unnest($1::bigint[], $2::timestamptz[], $3::timestamptz[], $4::int[], $5::text[]) u(job_id, slot, behind, owner_id, task)
+from unnest($1::bigint[], $2::timestamptz[], $3::timestamptz[], $4::bigint[], $5::text[]) u(job_id, slot, behind, owner_id, task)
 left join ahead a on a.job_id = u.job_id and a.scheduled_for = u.behind

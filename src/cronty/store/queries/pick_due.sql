@@ -9,7 +9,7 @@ from (
   from cronty.due
   where next_at <= coalesce($1::timestamptz, statement_timestamp())
     and next_at >= coalesce($2::timestamptz, '-infinity')
-    and owner_id <> all($4::int[])
+    and owner_id <> all($4::bigint[])
   order by next_at
   limit $3
   for update skip locked

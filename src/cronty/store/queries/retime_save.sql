@@ -1,7 +1,7 @@
 -- Move jobs whose next slot another version of the zone database puts elsewhere, one audit line each.
 -- $1 now, $2 the version's number, $3 jobs, $4 owners, $5 old slots, $6 new slots, $7 the rows they follow.
 with moves as (
-  select * from unnest($3::bigint[], $4::int[], $5::timestamptz[], $6::timestamptz[], $7::timestamptz[])
+  select * from unnest($3::bigint[], $4::bigint[], $5::timestamptz[], $6::timestamptz[], $7::timestamptz[])
     u(job_id, owner_id, old_slot, new_slot, last_slot)
 ), relinked as (
   update cronty.runs r set followed_by = m.new_slot

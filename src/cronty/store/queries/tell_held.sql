@@ -1,7 +1,7 @@
 -- Say once that a limit holds somebody back: a line in the trail, and a notification if there is a topic for it.
 -- $1 now, $2 owners, $3 jobs, $4 what is said, $5 topics ('' for none).
 with held as (
-  select * from unnest($2::int[], $3::bigint[], $4::text[], $5::text[]) u(owner_id, job_id, said, topic)
+  select * from unnest($2::bigint[], $3::bigint[], $4::text[], $5::text[]) u(owner_id, job_id, said, topic)
 ), noted as (
   insert into cronty.audit (at, owner_id, job_id, what, after)
   select $1, owner_id, job_id, 'held by a limit', jsonb_build_object('reason', said) from held
