@@ -103,7 +103,7 @@ async def url(migrated_url: str) -> str:
         await connection.execute("set session_replication_role = replica")  # or the trail refuses to be emptied
         await connection.execute(
             "truncate cronty.owners, cronty.jobs, cronty.due, cronty.runs, cronty.queue, cronty.attempts, "
-            "cronty.workers, cronty.stop_requests, cronty.tasks, cronty.tzdata, cronty.audit, cronty.audit_heads, "
+            "cronty.workers, cronty.stop_requests, cronty.tasks, cronty.zones, cronty.audit, cronty.audit_heads, "
             "cronty.api_keys, cronty.channels, cronty.usage restart identity"
         )
     finally:
@@ -166,6 +166,13 @@ class Hands:
     async def all(self) -> None:
         await self.fire()
         await self.claim()
+
+    async def outlive(self, clock: "HandClock") -> None:
+        """Beat steadily for so long that every worker that doesn't has lost its lease; then strike them off."""
+        for _ in range(8):
+            await self.engine.lease.beat()
+            clock.advance(seconds=10)
+        await self.engine.rescuing.step()
 
 
 @asynccontextmanager

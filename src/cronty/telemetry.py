@@ -1,6 +1,7 @@
 """Every log event in one place, so that a name means the same thing everywhere."""
 
 import logging
+from collections.abc import Sequence
 
 log = logging.getLogger("cronty")
 
@@ -47,8 +48,8 @@ def rescued(workers: int, runs: int, quarantined: int) -> None:
     log.warning("%d worker(s) gone: %d run(s) rescued, %d quarantined", workers, runs, quarantined)
 
 
-def zones_outdated(mine: str, newest: str) -> None:
-    log.error("this process has tzdata %s and the fleet has %s: it fires nothing until it is upgraded", mine, newest)
+def zones_left(zones: Sequence[str], mine: str) -> None:
+    log.warning("tzdata %s is older than what other workers have: jobs in %s are left to them", mine, ", ".join(zones))
 
 
 def jobs_retimed(moves: int, version: str) -> None:
@@ -67,5 +68,5 @@ def limit_reached(owner_id: int, said: str) -> None:
     log.warning("owner %d reached a limit: %s", owner_id, said)
 
 
-def released_stuck(count: int) -> None:
-    log.warning("%d run(s) waited behind runs that were over", count)
+def released_lines(count: int) -> None:
+    log.info("%d run(s) waited behind runs that were over", count)

@@ -2,10 +2,16 @@
 
 from datetime import UTC, datetime, timedelta
 
+import pytest
 from asyncpg import Connection
 
+from cronty.actions.tasks import Registry
+from cronty.jobs.result import Ok
 from cronty.scheduler import Scheduler
-from tests.conftest import START, HandClock, Hands, add, look
+from cronty.scheduler.requests import JobChanges
+from cronty.store.database import StoreUnavailable
+from cronty.store.engine_store import DueJobs, EngineStore
+from tests.conftest import START, HandClock, Hands, add, hands_of, look
 
 
 async def states(sql: Connection) -> list[tuple[str, int]]:
@@ -201,3 +207,103 @@ async def test_a_job_that_another_process_locked_and_let_go_is_found_soon(
         assert calls == [("free",)]
     await hands.fire()
     assert calls == [("free",), ("held",)]
+
+
+async def test_a_policy_of_a_newer_version_stops_nobody(
+    door: Scheduler, hands: Hands, clock: HandClock, calls: list[object], sql: Connection
+) -> None:
+    job = await add(door, name="newer")
+    await add(door, owner="bob", name="other")
+    await sql.execute("""update cronty.jobs set policy = policy || '{"quiet_hours": [22, 7]}' where name = 'newer'""")
+    clock.advance(minutes=1)
+    await hands.all()
+    assert len(calls) == 2
+    assert (await look(door, job)).status == "pending"
+    good = await door.edit("ann", job.id, JobChanges(name="renamed"))
+    assert isinstance(good, Ok)
+    assert await sql.fetchval("select policy -> 'quiet_hours' from cronty.jobs where name = 'renamed'") == "[22, 7]"
+
+
+async def test_a_rule_with_a_part_of_a_newer_version_is_read_and_kept(
+    door: Scheduler, hands: Hands, clock: HandClock, calls: list[object], sql: Connection
+) -> None:
+    job = await add(door, "cron", {"expression": "* * * * *"})
+    await sql.execute("""update cronty.jobs set trigger = trigger || '{"moon": "full"}'""")
+    clock.advance(minutes=1)
+    await hands.all()
+    assert len(calls) == 1
+    assert isinstance(await door.edit("ann", job.id, JobChanges(name="renamed")), Ok)
+    assert await sql.fetchval("select trigger ->> 'moon' from cronty.jobs") == "full"
+
+
+async def test_a_prompt_that_cannot_be_read_is_set_aside_alone(
+    door: Scheduler, hands: Hands, clock: HandClock, calls: list[object], sql: Connection
+) -> None:
+    await add(door, name="bad")
+    await add(door, owner="bob", name="good")
+    await sql.execute("""update cronty.jobs set task = 'prompt', arguments = '[]' where name = 'bad'""")
+    clock.advance(minutes=1)
+    await hands.all()
+    assert len(calls) == 1
+    assert await sql.fetchval("select state::text from cronty.jobs where name = 'bad'") == "set_aside"
+
+
+async def test_a_slot_of_long_ago_makes_its_own_week(
+    door: Scheduler, hands: Hands, clock: HandClock, sql: Connection
+) -> None:
+    await add(door, "cron", {"expression": "0 9 * * *"})
+    clock.advance(days=200)
+    await hands.fire()
+    assert await sql.fetchval("select count(*) from cronty.runs") == 2
+    await hands.engine._prune()  # pyright: ignore[reportPrivateUsage]
+    assert await sql.fetch("select * from cronty.slots_unaccounted where why like 'its%'") == []
+
+
+async def test_a_batch_that_failed_is_looked_for_again_without_walking_over_everything(
+    door: Scheduler, hands: Hands, clock: HandClock, calls: list[object]
+) -> None:
+    await add(door)
+    for _ in range(3):
+        clock.advance(minutes=1)
+        await hands.fire()
+    clock.advance(minutes=1)
+    looked: list[datetime | None] = []
+    due_jobs = hands.store.due_jobs
+
+    def failing(store: EngineStore, low: datetime | None, *rest: object) -> object:
+        looked.append(low)
+        return due_jobs(low, *rest)  # pyright: ignore[reportArgumentType]
+
+    async def unwritten(*_: object) -> None:
+        raise StoreUnavailable("gone")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(DueJobs, "fire", unwritten)
+        patch.setattr(EngineStore, "due_jobs", failing)
+        with pytest.raises(StoreUnavailable):
+            await hands.engine.firing.step(hands.engine.worker)
+        patch.undo()
+        patch.setattr(EngineStore, "due_jobs", failing)
+        await hands.fire()
+    assert len(calls) == 4
+    assert None not in looked
+
+
+async def test_runs_are_claimed_in_the_order_they_were_due_whatever_their_task(
+    door: Scheduler, url: str, clock: HandClock, sql: Connection
+) -> None:
+    """A task with a long queue must not keep the others waiting."""
+    ran: list[str] = []
+    registry = Registry()
+    registry.add(lambda: ran.append("a"), "a_crowd")
+    registry.add(lambda: ran.append("b"), "late")
+    async with hands_of(url, clock, registry, concurrency=10) as hands:
+        late = await add(door, task="late", name="late")
+        crowd = [await add(door, task="a_crowd", name=f"crowd {n}") for n in range(30)]
+        await door.run_now("ann", late.id)
+        clock.advance(seconds=30)
+        for job in crowd:
+            await door.run_now("ann", job.id)
+        await hands.engine.claiming.step(hands.engine.worker)
+        await hands.finish()
+    assert "b" in ran

@@ -2,7 +2,9 @@
 
 import asyncio
 import threading
+from datetime import datetime
 
+import asyncpg
 import pytest
 from asyncpg import Connection
 
@@ -10,7 +12,7 @@ from cronty.actions.tasks import Registry
 from cronty.engine.engine import Engine, EngineOptions
 from cronty.scheduler import Scheduler
 from cronty.store.database import Database, StoreUnavailable
-from cronty.store.engine_store import Fired
+from cronty.store.engine_store import EngineStore, Fired
 from cronty.store.job_store import JobStore
 from tests.conftest import START, HandClock, Hands, add, hands_of, look
 
@@ -28,12 +30,150 @@ async def test_a_late_worker_keeps_its_name_as_long_as_nobody_struck_it_off(hand
     assert hands.engine.worker == before
 
 
-async def test_a_worker_that_was_struck_off_goes_on_under_a_new_name(hands: Hands, clock: HandClock) -> None:
+async def test_a_worker_that_was_struck_off_goes_on_under_a_new_name(
+    url: str, registry: Registry, hands: Hands, clock: HandClock
+) -> None:
     before = hands.engine.worker
-    clock.advance(minutes=5)
-    await hands.engine.rescuing.step()
+    async with hands_of(url, clock, registry) as other:
+        await other.outlive(clock)
     await hands.engine.lease.beat()
-    assert hands.engine.worker > before
+    assert hands.engine.worker != before
+
+
+async def test_a_worker_that_was_struck_off_stops_what_others_perform_now(
+    url: str, door: Scheduler, hands: Hands, clock: HandClock, registry: Registry, sql: Connection
+) -> None:
+    stopped = asyncio.Event()
+
+    async def adrift() -> None:
+        try:
+            await asyncio.sleep(60)
+        finally:
+            stopped.set()
+
+    registry.add(adrift)
+    await hands.store.publish_tasks(registry.published())
+    await add(door, task="adrift")
+    clock.advance(minutes=1)
+    await hands.engine.lease.beat()
+    await hands.engine.firing.step(hands.engine.worker)
+    async with hands_of(url, clock, Registry()) as other:
+        await other.outlive(clock)
+    await hands.engine.lease.beat()
+    async with asyncio.timeout(20):
+        await stopped.wait()
+    await hands.finish()
+    assert await run(sql) == ("waiting", 1, 1)
+
+
+@pytest.mark.parametrize("first", ["rescue", "beat", "fire"])
+async def test_after_a_night_asleep_nobody_is_struck_off(
+    url: str, door: Scheduler, hands: Hands, clock: HandClock, registry: Registry, sql: Connection, first: str
+) -> None:
+    """The fleet and its database were suspended together: every lease has passed, and nobody is dead."""
+    opened = threading.Event()
+    registry.add(lambda: opened.wait(20), "slow")
+    await hands.store.publish_tasks(registry.published())
+    await add(door, task="slow")
+    clock.advance(minutes=1)
+    async with hands_of(url, clock, registry) as other:
+        await hands.engine.lease.beat()
+        await hands.engine.firing.step(hands.engine.worker)
+        for _ in range(8):  # both have been steady for a while
+            for one in (hands, other):
+                await one.engine.rescuing.step()
+            clock.advance(seconds=10)
+        clock.advance(hours=8)
+        for one in (other, hands):
+            engine = one.engine
+            steps = {
+                "rescue": engine.rescuing.step,
+                "beat": engine.lease.beat,
+                "fire": lambda engine=engine: engine.lease.claiming(engine.firing.step),
+            }
+            await steps[first]()
+            await engine.rescuing.step()
+    assert await sql.fetchval("select count(*) from cronty.workers") == 2
+    assert (await run(sql))[1:] == (1, 0), "the run that was in flight still is"
+    opened.set()
+    await hands.finish()
+
+
+async def test_who_has_just_started_strikes_nobody_off(
+    url: str, hands: Hands, clock: HandClock, registry: Registry, sql: Connection
+) -> None:
+    clock.advance(minutes=5)
+    async with hands_of(url, clock, registry) as fresh:
+        await fresh.engine.rescuing.step()
+        assert await sql.fetchval("select count(*) from cronty.workers") == 2
+        await fresh.outlive(clock)
+        assert await sql.fetchval("select count(*) from cronty.workers") == 1
+
+
+async def test_a_run_that_went_to_a_living_worker_meanwhile_is_not_taken_from_it(
+    url: str, door: Scheduler, hands: Hands, clock: HandClock, registry: Registry, sql: Connection
+) -> None:
+    """Two engines rescue at once: the second one waits for the first, and must see who holds the run by then."""
+    opened = threading.Event()
+    registry.add(lambda: opened.wait(20), "slow")
+    await hands.store.publish_tasks(registry.published())
+    await add(door, task="slow")
+    clock.advance(minutes=1)
+    await hands.engine.firing.step(hands.engine.worker)
+    dead = hands.engine.worker
+    other = await asyncpg.connect(url)
+    async with hands_of(url, clock, registry) as living:
+        transaction = other.transaction()
+        await transaction.start()
+        await other.execute("delete from cronty.workers where id = $1", dead)
+        await other.execute(
+            "update cronty.runs set worker = $1, attempt = attempt + 1 where worker = $2", living.engine.worker, dead
+        )
+        late = asyncio.create_task(living.store.rescue([dead], 3))
+        async with asyncio.timeout(20):
+            while not await sql.fetchval("select exists (select from pg_locks where not granted)"):
+                await asyncio.sleep(0.01)
+        await transaction.commit()
+        assert (await late).runs == 0
+        assert await sql.fetchval("select worker from cronty.runs") == living.engine.worker
+    await other.close()
+    opened.set()
+    await hands.finish()
+
+
+async def test_a_claim_that_fails_during_a_heartbeat_leaves_the_name_in_doubt(hands: Hands) -> None:
+    """The heartbeat has looked already whether the name is in doubt when a claim's answer gets lost."""
+    lease, before = hands.engine.lease, hands.engine.worker
+    renew = hands.store.beat
+
+    async def lost(_: int) -> float:
+        raise StoreUnavailable("the connection was lost while the commit was on its way")
+
+    async def beat(worker: int, lasts: float) -> datetime | None:
+        with pytest.raises(StoreUnavailable):
+            await lease.claiming(lost)
+        return await renew(worker, lasts)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(EngineStore, "beat", lambda _, worker, lasts: beat(worker, lasts))
+        await lease.beat()
+    await lease.beat()
+    assert hands.engine.worker != before
+
+
+async def test_after_a_freeze_one_new_name_is_taken_not_two(
+    url: str, hands: Hands, clock: HandClock, registry: Registry, sql: Connection
+) -> None:
+    async with hands_of(url, clock, registry) as other:
+        await other.outlive(clock)
+    hands.engine.lease._ends = 0.0  # pyright: ignore[reportPrivateUsage] -- frozen: the lease has passed
+    await asyncio.gather(
+        hands.engine.lease.claiming(hands.engine.firing.step),
+        hands.engine.lease.beat(),
+        hands.engine.lease.claiming(hands.engine.claiming.step),
+    )
+    mine = await sql.fetch("select id from cronty.workers where id <> $1", other.engine.worker)
+    assert [row["id"] for row in mine] == [hands.engine.worker]
 
 
 async def test_runs_claimed_in_a_commit_whose_answer_got_lost_are_handed_back(
@@ -45,7 +185,7 @@ async def test_runs_claimed_in_a_commit_whose_answer_got_lost_are_handed_back(
 
     async def claim_without_hearing_of_it(worker: int) -> float:
         async with hands.store.due_jobs(None, 10) as due:
-            await due.fire(Fired([job.id], [clock.moment], [None], [due.rows[0]["owner_id"]]), worker, 1, clock.moment)
+            await due.fire(Fired([job.id], [clock.moment], [None], [due.rows[0]["owner_id"]]), worker, clock.moment)
         raise StoreUnavailable("the connection was lost while the commit was on its way")
 
     doubted = hands.engine.worker
@@ -96,8 +236,7 @@ async def test_a_run_that_keeps_taking_its_worker_down_is_quarantined(
             step = doomed.engine.firing if crash == 1 else doomed.engine.claiming
             await step.step(doomed.engine.worker)
         assert await run(sql) == ("running", crash, crash - 1)
-        clock.advance(minutes=1)
-        await hands.engine.rescuing.step()
+        await hands.outlive(clock)
     opened.set()
     assert await run(sql) == ("quarantined", 3, 3)
     assert (await look(door, job)).last_error == "its worker died 3 times while performing it"

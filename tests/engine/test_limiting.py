@@ -92,7 +92,8 @@ async def test_runs_are_counted_for_an_owner_that_has_such_a_limit(
         await add(door, owner="bob", name=f"job {number}")
     await minutes(5, hands, clock)
     anns = await sql.fetch(
-        "select state::text, reason, count(*) from cronty.runs where owner_id = 1 group by 1, 2 order by 1"
+        "select r.state::text, r.reason, count(*) from cronty.runs r join cronty.owners o on o.id = r.owner_id"
+        " where o.name = 'ann' group by 1, 2 order by 1"
     )
     assert [tuple(row) for row in anns] == [("done", None, 10), ("skipped", "over the limit of 10 runs an hour", 10)]
     assert len(calls) == 10 + 20

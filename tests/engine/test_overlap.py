@@ -7,7 +7,13 @@ import pytest
 from asyncpg import Connection
 
 from cronty.actions.tasks import Registry
+from cronty.jobs.result import Ok
 from cronty.scheduler import Scheduler
+from cronty.scheduler.requests import JobChanges
+from cronty.scheduler.runs import Runs
+from cronty.store.database import Database
+from cronty.store.engine_store import EngineStore
+from cronty.store.run_store import RunStore
 from tests.conftest import HandClock, Hands, add
 
 
@@ -31,6 +37,10 @@ async def two_slots(door: Scheduler, hands: Hands, clock: HandClock, overlap: st
     for _ in range(2):
         clock.advance(minutes=1)
         await hands.engine.firing.step(hands.engine.worker)
+
+
+async def nothing_released(*_: object) -> int:
+    return 0
 
 
 async def states(sql: Connection) -> list[str]:
@@ -93,8 +103,7 @@ async def test_cancel_previous_stops_it_and_takes_its_place(
     door: Scheduler, hands: Hands, clock: HandClock, gate: threading.Event, sql: Connection
 ) -> None:
     await two_slots(door, hands, clock, "cancel_previous")
-    for job_id, slot in await hands.store.take_stops(hands.engine.worker):
-        hands.engine.working.stop(job_id, slot)
+    await hands.engine.lease.beat()
     await hands.finish()
     assert await states(sql) == ["cancelled", "waiting"]
     gate.set()
@@ -106,11 +115,93 @@ async def test_a_release_that_was_lost_is_made_good(
     door: Scheduler, hands: Hands, clock: HandClock, gate: threading.Event, sql: Connection
 ) -> None:
     await two_slots(door, hands, clock, "queue")
-    await sql.execute("update cronty.queue set behind = behind - interval '1 year'")
     gate.set()
-    await hands.finish()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(EngineStore, "release_lines", nothing_released)
+        await hands.finish()
     await hands.claim()
     assert await states(sql) == ["done", "waiting"]
     await hands.engine.rescuing.step()
     await hands.claim()
     assert await states(sql) == ["done", "done"]
+
+
+async def test_a_run_that_replaces_one_that_only_waited_starts_at_once(
+    door: Scheduler, hands: Hands, clock: HandClock, sql: Connection
+) -> None:
+    """Nothing is under way when the waiting one is cancelled: there is nothing to wait for."""
+    await add(door, task="note", policy={"overlap": "cancel_previous"})
+    hands.engine.working.reserve = lambda most, *, beyond=False: 0  # no room, so it waits
+    for _ in range(2):
+        clock.advance(minutes=1)
+        await hands.engine.firing.step(hands.engine.worker)
+    assert await states(sql) == ["cancelled", "waiting"]
+    assert await sql.fetchval("select due_at is not null from cronty.queue")
+
+
+async def test_replacing_a_run_that_was_asked_for_does_not_forget_the_one_under_way(
+    door: Scheduler, hands: Hands, clock: HandClock, gate: threading.Event, sql: Connection
+) -> None:
+    job = await add(door, task="slow", policy={"overlap": "cancel_previous"})
+    clock.advance(minutes=1)
+    await hands.engine.firing.step(hands.engine.worker)
+    clock.advance(seconds=1)
+    await door.run_now("ann", job.id)
+    clock.advance(minutes=1)
+    await hands.engine.firing.step(hands.engine.worker)
+    assert await states(sql) == ["running", "cancelled", "waiting"]
+    await hands.engine.claiming.step(hands.engine.worker)
+    assert await states(sql) == ["running", "cancelled", "waiting"], "the first one hasn't been stopped yet"
+
+
+async def test_cancelling_one_in_the_middle_of_a_line_lets_nobody_overtake(
+    door: Scheduler, hands: Hands, clock: HandClock, gate: threading.Event, sql: Connection
+) -> None:
+    await two_slots(door, hands, clock, "queue")
+    clock.advance(minutes=1)
+    await hands.engine.firing.step(hands.engine.worker)
+    assert await states(sql) == ["running", "waiting", "waiting"]
+    await sql.execute("delete from cronty.queue where scheduled_for = (select min(scheduled_for) from cronty.queue)")
+    await hands.engine.rescuing.step()
+    await hands.engine.claiming.step(hands.engine.worker)
+    assert (await states(sql)).count("running") == 1
+
+
+@pytest.mark.parametrize("overlap", ["skip", "queue", "cancel_previous"])
+async def test_a_run_that_is_tried_again_keeps_the_next_slot_from_running_beside_it(
+    door: Scheduler, hands: Hands, clock: HandClock, registry: Registry, database: Database, sql: Connection,
+    overlap: str,
+) -> None:  # fmt: skip
+    opened, fails = threading.Event(), [True]
+
+    def work() -> None:
+        if fails:
+            raise ValueError(fails.pop())
+        assert opened.wait(20)
+
+    registry.add(work)
+    await hands.store.publish_tasks(registry.published())
+    await add(door, task="work", policy={"overlap": overlap})
+    clock.advance(minutes=1)
+    await hands.fire()
+    runs = Runs(RunStore(database), door)
+    failed = await runs.failed("ann")
+    assert isinstance(failed, Ok)
+    await runs.redrive("ann", [failed.value[0].run.run_id])
+    await hands.engine.claiming.step(hands.engine.worker)
+    clock.advance(minutes=1)
+    await hands.engine.firing.step(hands.engine.worker)
+    await hands.engine.claiming.step(hands.engine.worker)
+    assert (await states(sql)).count("running") == 1
+    opened.set()
+    await hands.finish()
+
+
+async def test_a_job_that_allows_overlap_from_now_on_has_no_line(
+    door: Scheduler, hands: Hands, clock: HandClock, gate: threading.Event, sql: Connection
+) -> None:
+    await two_slots(door, hands, clock, "queue")
+    job_id = await sql.fetchval("select id from cronty.jobs")
+    await door.edit("ann", job_id, JobChanges(policy={"overlap": "allow"}))
+    await hands.engine.claiming.step(hands.engine.worker)
+    assert await states(sql) == ["running", "running"]

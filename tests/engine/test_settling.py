@@ -134,12 +134,60 @@ async def test_cancelling_a_job_stops_its_running_run(
     clock.advance(minutes=1)
     await hands.engine.firing.step(hands.engine.worker)
     await door.cancel("ann", job.id)
-    for job_id, slot in await hands.store.take_stops(hands.engine.worker):
-        hands.engine.working.stop(job_id, slot)
+    await hands.engine.lease.beat()
     await hands.finish()
     assert (await row(sql))[0] == "cancelled"
     shown = await look(door, job)
     assert (shown.status, shown.cancelled_count, shown.success_count) == ("cancelled", 1, 0)
+
+
+async def test_a_run_that_is_cancelled_while_it_waits_for_its_turn_here_is_never_started(
+    door: Scheduler, url: str, clock: HandClock, sql: Connection
+) -> None:
+    """Claimed by this worker, and still in line behind others of its own."""
+    registry, started = Registry(), list[str]()
+
+    async def wait(name: str) -> None:
+        started.append(name)
+        await asyncio.sleep(60)
+
+    registry.add(wait)
+    async with hands_of(url, clock, registry, concurrency=1) as hands:
+        hands.engine.working.reserve = lambda most, *, beyond=False: most  # claims more than it performs at once
+        jobs = [await add(door, task="wait", args=(name,), name=name) for name in ("first", "second")]
+        clock.advance(minutes=1)
+        await hands.engine.lease.beat()
+        await hands.engine.firing.step(hands.engine.worker)
+        assert len(started) == 1
+        [waiting] = [job for job in jobs if job.name not in started]
+        await door.cancel("ann", waiting.id)
+        await hands.engine.lease.beat()
+        await hands.engine.settling.step()
+        assert await sql.fetchval("select state::text from cronty.runs where job_id = $1", waiting.id) == "cancelled"
+        hands.engine.working.interrupt()
+        assert waiting.name not in started
+
+
+async def test_a_stop_that_comes_before_the_claims_answer_is_heard_later(
+    door: Scheduler, hands: Hands, clock: HandClock, registry: Registry, sql: Connection
+) -> None:
+    async def adrift() -> None:
+        await asyncio.sleep(60)
+
+    registry.add(adrift)
+    await hands.store.publish_tasks(registry.published())
+    job = await add(door, task="adrift")
+    clock.advance(minutes=1)
+    await hands.engine.lease.beat()
+    known = hands.engine.working.known
+    await hands.engine.firing.step(hands.engine.worker)
+    await door.cancel("ann", job.id)
+    hands.engine.working.known = list  # the claim is committed, and its answer is on its way
+    await hands.engine.lease.beat()
+    hands.engine.working.known = known
+    await hands.engine.lease.beat()
+    await hands.finish()
+    assert (await row(sql))[0] == "cancelled"
 
 
 @pytest.mark.parametrize("late_outcome", ["success", "failure"])
@@ -166,9 +214,7 @@ async def test_a_late_worker_cannot_settle_a_rescued_run(
         clock.advance(minutes=1)
         await first.engine.enlist()
         await first.engine.firing.step(first.engine.worker)
-        clock.advance(seconds=31)
-        await second.engine.enlist()
-        await second.engine.rescuing.step()
+        await second.outlive(clock)
         await second.claim()
         assert await row(sql) == ("done", 2, None)
         frozen_gate.set()

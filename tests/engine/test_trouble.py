@@ -177,7 +177,7 @@ async def test_many_can_be_tried_again_and_those_of_a_serial_job_go_one_by_one(
     weather.error = None
     ids = [run_id(job.id, START + minute * MINUTE) for minute in range(1, 5)]
     assert await runs.redrive("ann", ids) == Ok(dict.fromkeys(ids, True))
-    assert await sql.fetchval("select count(*) from cronty.queue where behind is not null") == 3
+    assert await sql.fetchval("select count(*) from cronty.queue where due_at is null") == 3
     await hands.all()
     states = await sql.fetch("select state::text, attempt from cronty.runs order by scheduled_for")
     assert [tuple(row) for row in states] == [("done", 2)] * 4

@@ -1,14 +1,16 @@
 """How a job behaves around its runs."""
 
 import math
+from dataclasses import asdict
 from datetime import timedelta
 
+import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cronty.jobs.action import Action
-from cronty.jobs.policy import BadPolicy, Policy, default_policy, load_policy, make_policy, spread_delay
+from cronty.jobs.policy import BadPolicy, Policy, changed_policy, default_policy, load_policy, make_policy, spread_delay
 from cronty.jobs.retry import pause_before_retry
 
 DECADE = 10 * 366 * 86400.0
@@ -57,7 +59,7 @@ def test_only_what_differs_from_the_defaults_is_stored() -> None:
 
 @given(policies)
 def test_every_policy_that_can_be_written_down_is_accepted(policy: Policy) -> None:
-    given_fields = {name: getattr(policy, name) for name in Policy.__slots__}
+    given_fields = {key: value for key, value in asdict(policy).items() if key != "unread"}
     assert make_policy(given_fields) == policy
 
 
@@ -148,3 +150,20 @@ def test_a_spread_is_the_same_for_the_same_job_and_never_longer_than_asked(
 
 def test_a_spread_does_spread() -> None:
     assert len({spread_delay("ann", f"job {number}", 60) for number in range(600)}) == 60
+
+
+def test_what_a_newer_version_wrote_is_ignored_and_kept() -> None:
+    stored = '{"attempts":3,"overlap":"politely","quiet":{"from":22}}'
+    policy = load_policy(stored)
+    assert (policy.attempts, policy.overlap) == (3, "skip")
+    assert orjson.loads(policy.dump()) == orjson.loads(stored)
+
+
+def test_a_value_given_anew_takes_the_place_of_one_that_could_not_be_read() -> None:
+    policy = changed_policy(load_policy('{"overlap":"politely","quiet":1}'), {"overlap": "queue", "attempts": 2})
+    assert orjson.loads(policy.dump()) == {"overlap": "queue", "attempts": 2, "quiet": 1}
+
+
+@pytest.mark.parametrize("stored", ["null", "[]", '"x"', "1"])
+def test_a_stored_policy_that_is_no_policy_is_the_default_one(stored: str) -> None:
+    assert load_policy(stored) == Policy()

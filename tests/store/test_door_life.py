@@ -267,8 +267,7 @@ async def test_a_run_that_runs_is_asked_to_stop(door: Scheduler, slow: Slow, clo
     assert good(await door.cancel("ann", job.id)).status == "cancelled"
     [request] = await sql.fetch("select job_id, scheduled_for from cronty.stop_requests")
     assert tuple(request) == (job.id, START + MINUTE)
-    for job_id, slot in await slow.hands.store.take_stops(slow.hands.engine.worker):
-        slow.hands.engine.working.stop(job_id, slot)
+    await slow.hands.engine.lease.beat()
     await slow.hands.finish()
     [run] = await runs_of(door, job)
     assert (run.state, run.reason) == ("cancelled", "cancelled while running")
@@ -298,8 +297,7 @@ async def test_a_run_rescued_after_its_job_was_cancelled_is_not_tried_again(
     clock.advance(minutes=1)
     await slow.hands.engine.firing.step(slow.hands.engine.worker)
     await door.cancel("ann", job.id)
-    clock.advance(hours=1)  # its worker's lease passes: to everybody else it is dead
-    await hands.engine.rescuing.step()
+    await hands.outlive(clock)  # to everybody else its worker is dead
     assert await states_of(door, job) == ["cancelled"]
     assert await sql.fetchval("select count(*) from cronty.queue") == 0
 
@@ -421,7 +419,7 @@ async def test_a_job_that_queues_runs_now_as_soon_as_its_run_has_ended(
     clock.advance(seconds=1)
     good(await door.run_now("ann", job.id))
     assert await states_of(door, job) == ["running", "waiting"]
-    assert await sql.fetchval("select behind from cronty.queue") == START + MINUTE
+    assert await sql.fetchval("select due_at from cronty.queue") is None, "it stands in line"
     slow.go.set()
     await slow.hands.finish()
     await slow.hands.claim()

@@ -13,7 +13,7 @@ from cronty.jobs.result import Err, Ok
 from cronty.scheduler import JobRequest, Scheduler
 from cronty.store.database import Database
 from cronty.store.job_store import JobStore
-from cronty.timing import Cron, Interval, Once, tzdata_version
+from cronty.timing import Cron, Interval, Once, tzdata_version, zone_rules
 from tests.conftest import START, HandClock, Hands, add
 
 pytestmark = pytest.mark.usefixtures("hands")  # whose tasks are known
@@ -317,9 +317,8 @@ async def test_a_beginning_that_has_passed_changes_nothing(door: Scheduler) -> N
     assert job.next_slot == START + timedelta(hours=1)
 
 
-async def test_a_slot_is_stored_with_the_version_it_was_computed_with(
-    door: Scheduler, hands: Hands, sql: Connection
-) -> None:
-    await add(door, "cron", {"expression": "@hourly"}, timezone="Europe/Berlin")
-    stored = "select t.name from cronty.due d join cronty.tzdata t on t.id = d.tzdata"
-    assert await sql.fetchval(stored) == tzdata_version()
+async def test_the_rules_by_which_a_slot_was_computed_are_noted_for_its_zone(door: Scheduler, sql: Connection) -> None:
+    for _ in range(2):
+        await add(door, "cron", {"expression": "@hourly"}, timezone="Europe/Berlin")
+    found = await sql.fetch("select name, rules, version, through from cronty.zones")
+    assert [tuple(row) for row in found] == [("Europe/Berlin", zone_rules("Europe/Berlin"), tzdata_version(), None)]

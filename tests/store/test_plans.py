@@ -14,23 +14,25 @@ from tests.conftest import START
 NOW = START.isoformat()
 SLOTS = f"array['{NOW}', '{NOW}']::timestamptz[]"
 HOT = {
-    "pick_due": f"('{NOW}', '{(START - timedelta(minutes=1)).isoformat()}', 500, '{{2}}')",
-    "fire": f"('{{1,2}}', {SLOTS}, {SLOTS}, '{{1,1}}', 1, '{NOW}', 1)",
-    "move_due": f"('{{1,2}}', {SLOTS}, {SLOTS}, {SLOTS}, '{{1,1}}', 1)",
-    "insert_queue": f"('{{1,2}}', {SLOTS}, {SLOTS}, '{{1,1}}', '{{note,note}}', '{NOW}')",
+    "pick_due": f"('{NOW}', '{(START - timedelta(minutes=1)).isoformat()}', 500, '{{2}}', '{{Europe/Riga}}')",
+    "fire": f"('{{1,2}}', {SLOTS}, {SLOTS}, '{{1,1}}', 1, '{NOW}')",
+    "move_due": f"('{{1,2}}', {SLOTS}, {SLOTS}, {SLOTS}, '{{1,1}}')",
+    "insert_queue": f"('{{1,2}}', {SLOTS}, '{{1,1}}', '{{note,note}}', '{{true,false}}', '{NOW}')",
     "claim_runs": f"('{NOW}', 1, '{{note}}', 0, 500, '{{2}}', '{{1}}', '{{100}}', 500)",
     "settle_done": f"('{NOW}', 1, '{{1,2}}', {SLOTS}, '{{1,1}}', '{{1,1}}', '{{0,0}}', '{{0,0}}')",
     "settle_rest": f"('{NOW}', 1, '{{1,2}}', {SLOTS}, '{{1,1}}', '{{failed,waiting}}', '{{null,1}}', '{{a,b}}',"
     " '{null,null}', '{null,failed}', '{0,0}', '{0,0}')",
-    "release_behind": f"('{NOW}', '{{1,2}}', {SLOTS})",
+    "lock_lines": "('{1,2}')",
+    "release": f"('{NOW}', '{{1,2}}')",
     "clear_failing": "('{1,2}')",
-    "next_due": f"('{NOW}', '{(START - timedelta(minutes=1)).isoformat()}')",
+    "next_due": f"('{NOW}', '{(START - timedelta(minutes=1)).isoformat()}', '{{Europe/Riga}}')",
     "next_queued": f"('{NOW}', '{{note}}')",
-    "retime_pick": "(0, 5000, 1)",
+    "jobs_after": "(0, 5000)",
+    "retime_pick": "(0, 5000, '{UTC}')",
     "pause_orphaned": f"('{NOW}', 1000, 3600)",
 }
 FILL = """
-insert into cronty.owners (name) values ('ann') on conflict do nothing;
+insert into cronty.owners (id, name) values (1, 'ann') on conflict do nothing;
 insert into cronty.jobs (id, owner_id, name, task, arguments, trigger, policy, tags, created_at, updated_at)
 select i, 1, 'job', 'note', '{"args": [], "kwargs": {}}', '{}', '{}', '{}', now(), now()
 from generate_series(%(a)s, %(b)s) i;
@@ -48,7 +50,7 @@ from generate_series(%(a)s, %(b)s) i, generate_series(1, 20) k;
 async def hot(url: str) -> AsyncGenerator[asyncpg.Connection]:
     """A connection as the engine opens it, with partitions around the test's day."""
     connection = await asyncpg.connect(url, server_settings=HOT_PATH)
-    await connection.fetch(query("make_partitions"), START)
+    await connection.fetch(query("make_partitions"), START, [])
     yield connection
     await connection.close()
 

@@ -49,11 +49,16 @@ class Snooze(Exception):
 
 @dataclass(slots=True)
 class CurrentRun:
-    """What a task may know about the run it performs."""
+    """What a task may know about the run it performs.
+
+    A repeat has the same `run_id` and a higher `attempt`. Only where the database lost its latest history, by a
+    failover to a server that lagged behind or by a restore, may an attempt come again: then with a higher `epoch`.
+    """
 
     job_id: int
     scheduled_for: datetime
     attempt: int
+    epoch: int = 0
     stop_requested: bool = False
 
     @property

@@ -21,6 +21,7 @@ class Attempt:
     arguments: str
     policy: Policy
     failing: bool
+    epoch: int = 0
     failures: int = 0
     crashes: int = 0
     from_queue: bool = False

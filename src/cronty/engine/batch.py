@@ -16,7 +16,7 @@ class Batch:
         self.fired = Fired([], [], [], [])
         self.attempts: list[Attempt] = []
         self.moved: list[Moved] = []
-        self.stopped: list[tuple[int, datetime]] = []
+        self.replaced: list[int] = []
         self.missed: list[tuple[int, str]] = []
         self.broken: list[tuple[int, str]] = []
 
@@ -35,7 +35,7 @@ class Batch:
         self.fired, self.attempts = Fired([], [], [], []), []
         for job_id, slot, next_slot, owner_id, attempt in list(ordinary):
             if (job_id, slot) in taken:
-                self.moved.append(Moved(job_id, owner_id, attempt.task.name, [], next_slot))
+                self.moved.append(Moved(job_id, owner_id, attempt.task.name, [], next_slot, attempt.policy.serial))
                 continue
             self._keep(job_id, slot, next_slot, owner_id, attempt)
 
@@ -48,21 +48,21 @@ class Batch:
         for job_id, slot, next_slot, owner_id, attempt in ordinary:
             if (job_id, slot) in reasons:
                 row = RunRow(slot, "waiting", next_slot)
-                one = Moved(job_id, owner_id, attempt.task.name, [row], next_slot)
+                one = Moved(job_id, owner_id, attempt.task.name, [row], next_slot, attempt.policy.serial)
                 self.moved.append(self._skipping(one, reasons))
             else:
                 self._keep(job_id, slot, next_slot, owner_id, attempt)
 
     def _skipping(self, one: Moved, reasons: Mapping[tuple[int, datetime], str]) -> Moved:
         rows = [
-            replace(row, state="skipped", reason=why, behind=None)
+            replace(row, state="skipped", reason=why)
             if row.state == "waiting" and (why := reasons.get((one.job_id, row.slot)))
             else row
             for row in one.rows
         ]
         if rows == list(one.rows) or any(row.state == "waiting" for row in rows):
             return one._replace(rows=rows)
-        self.stopped = [run for run in self.stopped if run[0] != one.job_id]  # nothing comes to replace it
+        self.replaced = [job_id for job_id in self.replaced if job_id != one.job_id]  # nothing comes to replace it
         if one.next_slot is None:
             self.missed.append((one.job_id, f"{rows[-1].state}: {rows[-1].reason}"))
         return one._replace(rows=rows)

@@ -95,6 +95,7 @@ class Claiming:
             row["arguments"],
             load_policy(row["policy"]),
             row["failing"],
+            row["epoch"],
             row["failures"],
             row["crashes"],
             from_queue=True,

@@ -20,13 +20,16 @@ from cronty.engine.settling import Settling
 from cronty.engine.watchdog import watch
 from cronty.engine.working import Working
 from cronty.jobs.limits import DEFAULTS, Limits
-from cronty.store.database import Database
+from cronty.store.database import Busy, Database
 from cronty.store.engine_store import EngineStore
 from cronty.store.listen import listen
 from cronty.store.zone_store import ZoneStore
 
 EXPIRE_EVERY: Final = 0.25
 PRUNE_EVERY: Final = 3600.0
+PRUNE_AGAIN: Final = 300.0
+"""How soon to try again where something is in the way."""
+
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -67,10 +70,11 @@ class Engine:
         self.firing.more = partial(self._wake, "fire 2")
         self.claiming = Claiming(store, registry, self.working, self.limiting)
         self.settling = Settling(store, self.working, partial(self._wake, "claim"))
-        self.rescuing = Rescuing(store, options.lease)
-        self.retiming = Retiming(ZoneStore(database))
         hurry = partial(self._wake, "beat")
         self.lease = Lease(store, self.working, self.settling, options.lease, options.version, hurry)
+        self.rescuing = Rescuing(store, self.lease, options.lease)
+        self.retiming = Retiming(ZoneStore(database))
+        self.firing.left_zones = self.retiming.left_zones
 
     @property
     def worker(self) -> int:
@@ -83,7 +87,7 @@ class Engine:
         self._duty("fire 2", self._fire_more, self._stopping)
         self._duty("claim", self._claim, self._stopping)
         self._duty("rescue", self.rescuing.step, self._stopping)
-        self._duty("prune", self._prune, self._stopping)
+        self._duty("prune", self._prune, self._stopping, longest=PRUNE_EVERY)
         self._duty("retime", self.retiming.step, self._stopping)
         self._duty("settle", self.settling.step, self._finished)
         self._duty("beat", self.lease.beat, self._finished)
@@ -96,8 +100,7 @@ class Engine:
         """Make ready what firing needs, and take a lease."""
         await self._store.make_partitions()
         await self._store.publish_tasks(self._registry.published())
-        await self.retiming.note_version()
-        self.firing.tzdata = self.retiming.version
+        await self.retiming.look()
         await self.lease.register()
 
     async def stop(self) -> None:
@@ -126,13 +129,12 @@ class Engine:
 
     # -- duties -------------------------------------------------------------------------------------------------
 
-    def _duty(self, name: str, step: Step, until: asyncio.Event) -> None:
+    def _duty(self, name: str, step: Step, until: asyncio.Event, longest: float = LONGEST_REST) -> None:
         wake = self._wakes.setdefault(name, asyncio.Event())
-        self._tasks.append(asyncio.create_task(keep_doing(name, step, wake=wake, stop=until), name=f"cronty {name}"))
+        loop = keep_doing(name, step, wake=wake, stop=until, longest=longest)
+        self._tasks.append(asyncio.create_task(loop, name=f"cronty {name}"))
 
     async def _fire(self) -> float:
-        if self.retiming.outdated:
-            return LONGEST_REST
         return await self.lease.claiming(self.firing.step)
 
     async def _fire_more(self) -> float:
@@ -153,7 +155,13 @@ class Engine:
     async def _prune(self) -> float:
         await self._store.make_partitions()
         await self._store.publish_tasks(self._registry.published())
-        await self._store.prune(timedelta(days=self._options.keep_days).total_seconds())
+        keep = timedelta(days=self._options.keep_days).total_seconds()
+        try:
+            while await self._store.drop_partition(keep):
+                pass
+        except Busy:  # a reader, such as a backup, uses the history: it isn't in a hurry to go
+            return PRUNE_AGAIN
+        await self._store.prune_rest(keep)
         return PRUNE_EVERY
 
     # -- being woken --------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from cronty.engine.working import PATIENCE, Working
 from cronty.jobs.action import PROMPT, ROUTED, Action
 from cronty.jobs.firing import rows_of
 from cronty.jobs.policy import Policy, load_policy
-from cronty.store.database import SlotTaken
+from cronty.store.database import NoPartition, SlotTaken
 from cronty.store.engine_store import DueJobs, EngineStore, Moved
 from cronty.timing import CatchUp, Cron, Interval, Once, Plan, Trigger, plan
 from cronty.timing.cron import Gap, Overlap
@@ -27,8 +27,14 @@ BATCH: Final = 500
 LOCKED_REST: Final = 0.02
 """What is due and can't be locked is being fired by somebody else; look again shortly."""
 
-SWEEP_EVERY: Final = 5.0
-"""How often to look below the low-water mark, where a crashed process may have left locked jobs behind."""
+LOOK_BACK: Final = timedelta(seconds=60)
+LOOK_BACK_EVERY: Final = 5.0
+"""How far and how often to look below the low-water mark, where another process may have let go of jobs it had locked.
+No transaction of an engine lives as long as that."""
+
+LOOK_EVERYWHERE_EVERY: Final = 300.0
+"""How often to look at everything, as a net under all of this. While a reader keeps a snapshot, such a look walks over
+every slot that was fired since."""
 
 
 class LowWater:
@@ -37,27 +43,32 @@ class LowWater:
     def __init__(self) -> None:
         self._mark: datetime | None = None
         self._others: tuple[list[int], datetime] | None = None
-        self._swept = 0.0
+        self._looked_back = self._looked_everywhere = monotonic()
 
     def bound(self) -> datetime | None:
-        """Where the next poll starts; None, which means everywhere, every few seconds."""
-        if monotonic() - self._swept > SWEEP_EVERY:
-            self._swept = monotonic()
+        """Where the next poll starts; None means everywhere."""
+        now = monotonic()
+        if self._mark is None or now - self._looked_everywhere > LOOK_EVERYWHERE_EVERY:
+            self._looked_everywhere = self._looked_back = now
             return None
+        if now - self._looked_back > LOOK_BACK_EVERY:
+            self._looked_back = now
+            return self._mark - LOOK_BACK
         return self._mark
 
     def bound_without(self, left_out: list[int]) -> datetime | None:
-        """Where a look for everybody's but these owners' starts: where the last such look ended."""
+        """Where a look for all but these owners' jobs starts: where the last such look ended."""
         return self._others[1] if self._others is not None and self._others[0] == left_out else self._mark
 
     def found(self, latest: datetime) -> None:
+        """Everything due before `latest` has been fired, or is locked."""
         self._mark = latest
 
     def found_without(self, left_out: list[int], through: datetime) -> None:
         self._others = (left_out, through)
 
     def lower(self, moment: datetime) -> None:
-        """A job was made or changed, and is due at `moment`."""
+        """A job is due at `moment`."""
         if self._mark is not None and moment < self._mark:
             self._mark = moment
         if self._others is not None and moment < self._others[1]:
@@ -78,7 +89,7 @@ class Firing:
         self.low = LowWater()
         self.crowd = Crowd()
         self.crowded = False
-        self.tzdata = 0
+        self.left_zones: list[str] = []
         self._careful = False
         self.more: Callable[[], None] = lambda: None
 
@@ -94,12 +105,13 @@ class Firing:
         count = await self._fire(worker, places, low, limit, [], None)
         if count is None or count == limit:
             return 0
-        seconds = await self._store.seconds_until_due(low)
-        if seconds is not None and seconds <= 0:
-            self.low.forget()  # locked by somebody who may yet let go of it
+        now, next_at = await self._store.next_due(low, self.left_zones)
+        if next_at is not None and next_at <= now:
+            self.low.lower(next_at)  # locked by another process, which may yet let go of it
             return LOCKED_REST
-        rest = float("inf") if seconds is None else seconds
-        return rest if low is None else min(rest, SWEEP_EVERY)  # below the mark something may have been let go of
+        self.low.found(now)
+        rest = float("inf") if next_at is None else (next_at - now).total_seconds()
+        return min(rest, LOOK_BACK_EVERY)
 
     async def _fire_others(self, worker: int, left_out: list[int]) -> float:
         """Fire a batch of those who would have to wait behind a crowd."""
@@ -118,12 +130,14 @@ class Firing:
     ) -> int | None:
         """How many due jobs there were; None if they have to be looked at again, with more care."""
         batch = Batch()
+        earliest: datetime | None = None
         try:
             room = await self._limiting.room()
-            async with self._store.due_jobs(low, limit, left_out, now) as due:
+            async with self._store.due_jobs(low, limit, left_out, self.left_zones, now) as due:
                 count = len(due.rows)
                 self._note_crowd(due, full=count == limit, others=bool(left_out))
                 if count:
+                    earliest = due.rows[0]["next_at"]
                     latest = self._plan_all(due, batch, places, worker, room)
                     if latest is not None and not left_out:
                         self.low.found(latest)
@@ -132,8 +146,12 @@ class Firing:
                     await self._limiting.hold(due, batch, due.rows[0]["now"])
                     await self._write(due, batch, worker, due.rows[0]["now"])
         except BaseException as error:
-            self.low.forget()  # what was locked is due again, and lies below the mark
+            if earliest is not None:
+                self.low.lower(earliest)  # what was locked is due again, and lies below the mark
             self._working.release(places)
+            if isinstance(error, NoPartition):
+                await self._store.make_partitions([slot for _, slot in batch.slots()])
+                return None
             if isinstance(error, SlotTaken) and not self._careful:
                 self._careful = True
                 return None
@@ -153,11 +171,11 @@ class Firing:
 
     async def _write(self, due: DueJobs, batch: Batch, worker: int, now: datetime) -> None:
         if batch.fired.job_ids:
-            await due.fire(batch.fired, worker, self.tzdata, now)
+            await due.fire(batch.fired, worker, now)
+        if batch.replaced:  # before those that replace them join the line, which may then be empty
+            await due.stop_runs(batch.replaced, now, "a later slot replaced it")
         if batch.moved:
-            await due.move(batch.moved, self.tzdata, now)
-        if batch.stopped:
-            await due.stop_previous(batch.stopped, now, "a later slot replaced it")
+            await due.move(batch.moved, now)
         if batch.missed:
             await due.note_missed(batch.missed)
         for job_id, reason in batch.broken:
@@ -187,6 +205,7 @@ class Firing:
                 arguments,
                 stored_policy,
                 failing,
+                epoch,
                 in_flight,
             ) = row
             if latest is None or next_at > latest:
@@ -195,13 +214,14 @@ class Firing:
             if delay:
                 late = timedelta(seconds=delay)
                 slot, now = slot - late, now - late
-            policy, catch_up = _policy(stored_policy)
-            remaining = None if max_runs is None else max_runs - executed
-            if in_flight is not None and policy.overlap == "skip":
-                remaining = None  # a skipped slot isn't an execution
             try:
+                policy, catch_up = _policy(stored_policy)
+                remaining = None if max_runs is None else max_runs - executed
+                if in_flight is not None and policy.overlap == "skip":
+                    remaining = None  # a skipped slot isn't an execution
                 trigger = _trigger(slot, period, expression, zone, gap, overlap)
                 planned = plan(trigger, slot, now, catch_up, ends_at=ends_at, remaining=remaining)
+                agent = _agent(task, arguments)
             except Exception as broken:  # pure code, so nothing is half done; the batch goes on
                 batch.broken.append((job_id, f"{type(broken).__name__}: {broken}"))
                 continue
@@ -218,10 +238,9 @@ class Firing:
                 fired.slots.append(slot)
                 fired.next_slots.append(planned.next_at)
                 fired.owner_ids.append(owner_id)
-                attempts.append(Attempt(job_id, slot, 1, worker, known, arguments, policy, failing))
+                attempts.append(Attempt(job_id, slot, 1, worker, known, arguments, policy, failing, epoch))
             else:
-                agent = _agent(task, arguments)
-                self._explain(batch, job_id, owner_id, task, agent, policy, planned, in_flight)
+                self._explain(batch, job_id, owner_id, task, agent, policy, planned, in_flight is not None)
         return latest
 
     def _explain(
@@ -233,13 +252,13 @@ class Firing:
         agent: str | None,
         policy: Policy,
         planned: Plan,
-        in_flight: datetime | None,
+        in_flight: bool,
     ) -> None:
-        rows = rows_of(planned, policy.overlap, in_flight)
-        batch.moved.append(Moved(job_id, owner_id, task, rows, planned.next_at, agent))
-        if in_flight is not None and policy.overlap == "cancel_previous" and planned.runs:
-            batch.stopped.append((job_id, in_flight))
-        if planned.next_at is None and not planned.runs and rows and in_flight is None:
+        rows = rows_of(planned, policy.overlap, in_flight=in_flight)
+        batch.moved.append(Moved(job_id, owner_id, task, rows, planned.next_at, policy.serial, agent))
+        if in_flight and policy.overlap == "cancel_previous" and planned.runs:
+            batch.replaced.append(job_id)
+        if planned.next_at is None and not planned.runs and rows and not in_flight:
             batch.missed.append((job_id, f"{rows[-1].state}: {rows[-1].reason}"))
 
 

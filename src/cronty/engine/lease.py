@@ -4,19 +4,28 @@ A lease is renewed by a heartbeat; others rescue the runs of a worker whose leas
 when a claim fails: PostgreSQL may have committed it and the answer got lost, so that the database thinks of runs as
 ours that we have never heard of. Then nothing more is claimed under that name, what the database knows of it and we
 do not is handed back, and the name is dropped when all we do know of has been settled.
+
+An engine that was away itself can't tell who is dead: after a suspended machine wakes or a standby takes over, every
+lease has passed. So it strikes off others only when its own heartbeats have come steadily for a whole lease.
 """
 
+import asyncio
 import os
 import socket
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from datetime import datetime, timedelta
 from time import monotonic
+from typing import Final
 
 from cronty import telemetry
 from cronty.engine.settling import Settling
 from cronty.engine.working import Working
 from cronty.store.engine_store import EngineStore
 from cronty.timing import tzdata_version
+
+STEADY: Final = 0.6
+"""The part of a lease within which one heartbeat must follow the other."""
 
 
 class Lease:
@@ -38,23 +47,17 @@ class Lease:
         self._version = version
         self._hurry = hurry
         self._ends = 0.0
+        self._beat_at: datetime | None = None
+        self._steady_since: datetime | None = None
         self._claims: Counter[int] = Counter()
         self._in_doubt: set[int] = set()
+        self._one_at_a_time = asyncio.Lock()
         self.worker = 0
 
     async def register(self) -> None:
         """Take a name that nobody has had."""
-        before, asked_at = self.worker, monotonic()
-        self.worker = await self._store.register_worker(
-            f"{socket.gethostname()}:{os.getpid()}",
-            self._version,
-            tzdata_version(),
-            self._working.concurrency,
-            self._lasts,
-        )
-        self._ends = asked_at + self._lasts
-        if before:
-            telemetry.renamed(before, self.worker)
+        async with self._one_at_a_time:
+            await self._register()
 
     async def claiming(self, step: Callable[[int], Awaitable[float]]) -> float:
         """Do a step that claims runs under the current name; if it fails, the name is in doubt."""
@@ -73,25 +76,65 @@ class Lease:
 
     async def beat(self) -> float:
         """Renew the lease and hear what is to be stopped; answers how long to rest."""
-        if self.worker in self._in_doubt or not await self._renew(self.worker):
-            await self.register()
-        for worker in list(self._in_doubt):
-            if not self._claims[worker]:
-                await self._clear_up(worker)
+        async with self._one_at_a_time:
+            if self.worker in self._in_doubt or not await self._renew(self.worker):
+                await self._register()
+            for worker in self._in_doubt - {self.worker}:
+                if not self._claims[worker]:
+                    await self._clear_up(worker)
         return self._lasts / 3
+
+    async def judge(self) -> datetime | None:
+        """The moment as of which this engine may strike others off; None while it may not."""
+        await self.beat()
+        if self._beat_at is None or self._steady_since is None:
+            return None
+        steady = self._beat_at - self._steady_since >= timedelta(seconds=self._lasts)
+        return self._beat_at if steady else None
 
     async def leave(self) -> None:
         await self._store.leave(self.worker)
 
+    async def _register(self) -> None:
+        before, asked_at = self.worker, monotonic()
+        self.worker, now = await self._store.register_worker(
+            f"{socket.gethostname()}:{os.getpid()}",
+            self._version,
+            tzdata_version(),
+            self._working.concurrency,
+            self._lasts,
+        )
+        self._renewed(asked_at, now)
+        if before:
+            telemetry.renamed(before, self.worker)
+
     async def _renew(self, worker: int) -> bool:
         asked_at = monotonic()
-        if not await self._store.beat(worker, self._lasts):
+        now = await self._store.beat(worker, self._lasts)
+        if now is None:  # struck off: others perform what was claimed under this name
+            self._working.interrupt(worker)
             return False
         if worker == self.worker:
-            self._ends = asked_at + self._lasts
-        for job_id, slot in await self._store.take_stops(worker):
-            self._working.stop(job_id, slot)
+            self._renewed(asked_at, now)
+        await self._stop_what_is_asked(worker)
         return True
+
+    def _renewed(self, asked_at: float, now: datetime) -> None:
+        self._ends = asked_at + self._lasts
+        longest = timedelta(seconds=self._lasts * STEADY)
+        if self._beat_at is None or not timedelta(0) <= now - self._beat_at <= longest:
+            self._steady_since = now
+        self._beat_at = now
+
+    async def _stop_what_is_asked(self, worker: int) -> None:
+        met = [
+            (job_id, slot)
+            for job_id, slot, held in await self._store.list_stops(worker)
+            # What is held and not known here has just been claimed, and its answer is on its way: asked again soon.
+            if self._working.stop(job_id, slot) or not held
+        ]
+        if met:
+            await self._store.forget_stops(worker, met)
 
     async def _clear_up(self, worker: int) -> None:
         """Nothing is claimed under this name any more: what the database has and we haven't can't be on its way."""

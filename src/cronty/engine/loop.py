@@ -12,10 +12,13 @@ type Step = Callable[[], Awaitable[float]]
 """Does its duty once and answers how many seconds it may rest; 0 means that there may be more to do."""
 
 LONGEST_REST: Final = 30.0
+"""Even a duty that is woken when there is something to do looks by itself as often as that."""
 
 
-async def keep_doing(name: str, step: Step, *, wake: asyncio.Event, stop: asyncio.Event) -> None:
-    """Whoever sets `stop` sets `wake` too."""
+async def keep_doing(
+    name: str, step: Step, *, wake: asyncio.Event, stop: asyncio.Event, longest: float = LONGEST_REST
+) -> None:
+    """To end it, set `stop`, then `wake`."""
     failures = 0
     while not stop.is_set():
         wake.clear()  # before the step, so that a wake during it is not lost
@@ -30,4 +33,4 @@ async def keep_doing(name: str, step: Step, *, wake: asyncio.Event, stop: asynci
             continue
         if rest > 0:
             with suppress(TimeoutError):
-                await asyncio.wait_for(wake.wait(), min(rest, LONGEST_REST))
+                await asyncio.wait_for(wake.wait(), min(rest, longest))

@@ -1,49 +1,40 @@
-"""Takes back what workers that are gone had claimed, frees what waits for nothing, holds what lost its key."""
+"""Takes back what workers that are gone had claimed, lets lines move on, holds what lost its key."""
 
-from collections.abc import Sequence
 from time import monotonic
 from typing import Final
 
 from cronty import telemetry
+from cronty.engine.breaker import hold_failing
+from cronty.engine.lease import Lease
 from cronty.jobs.retry import MAX_CRASHES
-from cronty.store.engine_store import EngineStore
+from cronty.store.engine_store import EngineStore, Rescued
 
-SWEEP_EVERY: Final = 60.0
-"""How often to look for runs whose worker isn't listed at all, as after a crash between expiring and rescuing."""
+LOOK_FOR_LOST_EVERY: Final = 60.0
+"""How often to look for runs whose worker isn't listed at all, which only a fault can leave behind."""
 
 ENDED_WITHIN: Final = 3600.0
 """Which keys to look at for jobs they leave behind; at its first look an engine looks at all that ever ended."""
 
 
-async def hold_failing(store: EngineStore, jobs: Sequence[tuple[int, str | None]]) -> None:
-    """The breaker: pause jobs that fail too often, or that have a reason of their own not to go on."""
-    for job_id, reason in await store.pause_failing(jobs):
-        telemetry.job_paused(job_id, reason)
-
-
 class Rescuing:
     """The duty of rescuing; every engine does it, and the database decides who was first."""
 
-    def __init__(self, store: EngineStore, lease: float) -> None:
+    def __init__(self, store: EngineStore, lease: Lease, lasts: float) -> None:
         self._store = store
         self._lease = lease
-        self._swept = 0.0
+        self._lasts = lasts
+        self._looked_for_lost = monotonic()
+        self._lost: set[int] = set()
         self._ended_within: float | None = None
 
     async def step(self) -> float:
-        expired = await self._store.expire_workers(self._lease)
-        if expired or monotonic() - self._swept > SWEEP_EVERY:
-            rescued = await self._store.rescue(MAX_CRASHES)
-            self._swept = monotonic()
-            if rescued.runs or rescued.quarantined:
-                telemetry.rescued(expired, rescued.runs, rescued.quarantined)
-                await self._store.notify("queue")
-            if rescued.failed:
-                await hold_failing(self._store, [(job_id, None) for job_id in rescued.failed])
-        if released := await self._store.release_stuck():
-            telemetry.released_stuck(released)
-            await self._store.notify("queue")
-        return 0 if await self.hold_orphaned() else self._lease / 3
+        if as_of := await self._lease.judge():
+            await self._note(await self._store.strike_off(as_of, MAX_CRASHES))
+            if monotonic() - self._looked_for_lost > LOOK_FOR_LOST_EVERY:
+                await self._rescue_lost()
+        if released := await self._store.release_lines(None):
+            telemetry.released_lines(released)
+        return 0 if await self.hold_orphaned() else self._lasts / 3
 
     async def hold_orphaned(self) -> bool:
         """Pause jobs whose key was revoked or has run out; whether there may be more of them."""
@@ -53,3 +44,18 @@ class Rescuing:
         if not paused:
             self._ended_within = ENDED_WITHIN
         return bool(paused)
+
+    async def _rescue_lost(self) -> None:
+        """Names are never used twice, so one that was missing a minute ago and still is stays so."""
+        missing = await self._store.lost_workers()
+        if gone := sorted(missing & self._lost):
+            await self._note(await self._store.rescue(gone, MAX_CRASHES))
+        self._lost = missing
+        self._looked_for_lost = monotonic()
+
+    async def _note(self, rescued: Rescued) -> None:
+        if rescued.runs or rescued.quarantined:
+            telemetry.rescued(rescued.workers, rescued.runs, rescued.quarantined)
+            await self._store.notify("queue")
+        if rescued.failed:
+            await hold_failing(self._store, [(job_id, None) for job_id in rescued.failed])

@@ -8,7 +8,7 @@ from typing import Final
 
 from cronty import telemetry
 from cronty.engine.attempt import Attempt
-from cronty.engine.rescuing import hold_failing
+from cronty.engine.breaker import hold_failing
 from cronty.engine.working import Working
 from cronty.jobs.outcome import Done, Failed, Interrupted, Snoozed
 from cronty.jobs.retry import after_attempt
@@ -96,17 +96,22 @@ class Settling:
         recovered = [one.job_id for one in attempts if one.failing and isinstance(one.outcome, Done)]
         if recovered:
             await self._store.clear_failing(recovered)
-        queueing = [
-            (one.job_id, one.slot)
-            for one in attempts
-            if one.policy.overlap in ("queue", "cancel_previous")
-            or (one.policy.serial and (one.policy.catch_up == "all" or one.from_queue))
-        ]
-        if queueing and await self._store.release_behind(queueing):
-            await self._store.notify("queue")
+        if (in_turn := _in_turn(attempts)) and await self._store.release_lines(in_turn):
             self._tell_requeued()
         if any(one.wait is not None for one in others):
             self._tell_requeued()
+
+
+def _in_turn(attempts: Sequence[Attempt]) -> list[int]:
+    """Jobs of which a run may stand in line. An ordinary fire of a job that skips overlaps leaves none behind."""
+    return sorted(
+        {
+            one.job_id
+            for one in attempts
+            if one.policy.overlap in ("queue", "cancel_previous")
+            or (one.policy.serial and (one.policy.catch_up == "all" or one.from_queue))
+        }
+    )
 
 
 def _other(one: Attempt, ago: float, took: float) -> Other:

@@ -118,7 +118,7 @@ class Working:
         while self._line and self._coroutines < self.concurrency:
             attempt = self._line.popleft()
             attempt.started = monotonic()
-            attempt.run = CurrentRun(attempt.job_id, attempt.slot, attempt.number)
+            attempt.run = CurrentRun(attempt.job_id, attempt.slot, attempt.number, attempt.epoch)
             self._coroutines += 1
             # An eager task that never waits is over before this line ends, at the price of a function call.
             handle = asyncio.Task(self._perform(attempt), loop=loop, eager_start=True)
@@ -176,10 +176,13 @@ class Working:
             self.suspects[min(attempt.crashes, 2)] -= 1
         self.release(len(attempts))
 
-    def stop(self, job_id: int, slot: datetime) -> None:
-        """Somebody asked to cancel this run."""
-        if attempt := self._performing.get((job_id, slot)):
-            self._abandon(attempt, Cancelled())
+    def stop(self, job_id: int, slot: datetime) -> bool:
+        """Cancel this run; False if it isn't known here (yet)."""
+        for attempt in self.known():
+            if attempt.job_id == job_id and attempt.slot == slot:
+                self._abandon(attempt, Cancelled())
+                return True
+        return False
 
     def expire(self) -> None:
         """End the attempts that have used up their time."""
@@ -188,21 +191,24 @@ class Working:
             if attempt.started and now - attempt.started > attempt.policy.timeout:
                 self._abandon(attempt, Failed(f"Timeout: it ran longer than {attempt.policy.timeout:g} s"))
 
-    def interrupt(self) -> None:
-        """The worker is leaving: whatever isn't over goes to somebody else."""
-        while self._line:
-            self._end(self._line.popleft(), Interrupted())
-        for attempt in list(self._performing.values()):
-            self._abandon(attempt, Interrupted())
+    def interrupt(self, worker: int | None = None) -> None:
+        """What isn't over goes to another worker: all of it, or what was claimed under a name that was struck off."""
+        for attempt in self.known():
+            if worker is None or attempt.worker == worker:
+                self._abandon(attempt, Interrupted())
 
     def close(self) -> None:
         self._threads.close()
 
     def _abandon(self, attempt: Attempt, outcome: Outcome) -> None:
         """A coroutine is cancelled; a thread can only be told, and what it returns later is ignored."""
+        if attempt.over:
+            return
+        if attempt in self._line:
+            self._line.remove(attempt)
         if attempt.run is not None:
             attempt.run.stop_requested = True
-        if attempt.started and not attempt.task.is_async and not attempt.over:
+        if attempt.started and not attempt.task.is_async:
             attempt.given_up = True
             self._threads.give_up_one()
         self._end(attempt, outcome)
@@ -213,7 +219,7 @@ class Working:
 def _in_thread(attempt: Attempt) -> Attempt:
     if not attempt.over:
         attempt.started = monotonic()
-        attempt.run = CurrentRun(attempt.job_id, attempt.slot, attempt.number)
+        attempt.run = CurrentRun(attempt.job_id, attempt.slot, attempt.number, attempt.epoch)
         outcome = outcome_of_sync(attempt.task, attempt.run, attempt.arguments)
         if not attempt.over:
             attempt.ended = monotonic()

@@ -28,7 +28,8 @@ class Job:
     """A job as its owner sees it.
 
     `next_slot` is what comes next; None while paused or when nothing does. `held_slot` is the slot that
-    would have come next when the job was paused, cancelled or deleted. `zone` is the one it is spoken of in.
+    would have come next when the job was paused, cancelled or deleted. `zone` is the one it is spoken of in. No slot
+    of its rule lies before `slots_after`: when it was made or its rule was changed, or its start if that is later.
     """
 
     id: int
@@ -40,6 +41,7 @@ class Job:
     policy: Policy
     tags: tuple[str, ...]
     max_runs: int | None
+    slots_after: datetime
     ends_at: datetime | None
     state: JobState
     reason: str | None

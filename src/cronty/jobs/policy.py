@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from contextlib import suppress
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import timedelta
 from functools import lru_cache
-from typing import Final, Literal, get_args
+from typing import Final, Literal, cast, get_args
 from zlib import crc32
 
 import orjson
@@ -42,6 +43,8 @@ class Policy:
     pause_after: int = 10
     alert: str = ""
     alert_after: int = 5
+    unread: str = "{}"
+    """What a newer version wrote and this one can't read, as JSON: it is ignored, and kept when the job is saved."""
 
     @property
     def serial(self) -> bool:
@@ -54,10 +57,12 @@ class Policy:
     def dump(self) -> str:
         """Only what differs from the defaults of a plain task, as JSON."""
         plain = asdict(_PLAIN)
-        return orjson.dumps({key: value for key, value in asdict(self).items() if value != plain[key]}).decode()
+        said = {key: value for key, value in asdict(self).items() if key != "unread" and value != plain[key]}
+        return orjson.dumps({**orjson.loads(self.unread), **said}).decode()
 
 
 _PLAIN: Final = Policy()
+_FIELDS: Final = frozenset(one.name for one in fields(Policy)) - {"unread"}
 _LONGEST: Final = 10 * 366 * 86400
 _RATIOS: Final = {"jitter": (0, 1), "backoff_factor": (1, 1000)}
 _COUNTS: Final = frozenset({"attempts", "catch_up_limit", "pause_after", "alert_after"})
@@ -81,10 +86,9 @@ def default_policy(action: Action) -> dict[str, object]:
 
 def make_policy(given: Mapping[str, object]) -> Policy:
     """A policy from named values, or `BadPolicy` saying which one can't be followed."""
-    known = {one.name for one in fields(Policy)}
-    unknown = sorted(set(given) - known)
+    unknown = sorted(set(given) - _FIELDS)
     if unknown:
-        raise BadPolicy(f"Unknown policy field: {shown(unknown[0])}. Known are: {', '.join(sorted(known))}.")
+        raise BadPolicy(f"Unknown policy field: {shown(unknown[0])}. Known are: {', '.join(sorted(_FIELDS))}.")
     for name, value in given.items():
         _check(name, value)
     return Policy(**dict(given))  # pyright: ignore[reportArgumentType]
@@ -116,8 +120,30 @@ def _check(name: str, value: object) -> None:
 
 @lru_cache(maxsize=4096)
 def load_policy(stored: str) -> Policy:
-    """A stored policy; remembered, because most jobs share theirs."""
-    return Policy(**orjson.loads(stored))
+    """A stored policy; remembered, because most jobs share theirs.
+
+    It never fails: a field or a value that only a newer version knows is left at its default, and kept.
+    """
+    given = _object(stored)
+    read: dict[str, object] = {}
+    for name, value in given.items():
+        with suppress(BadPolicy):
+            make_policy({name: value})
+            read[name] = value
+    unread = {name: value for name, value in given.items() if name not in read}
+    return Policy(**read, unread=orjson.dumps(unread).decode())  # pyright: ignore[reportArgumentType]
+
+
+def changed_policy(policy: Policy, given: Mapping[str, object]) -> Policy:
+    """A policy with some fields given anew, or `BadPolicy`."""
+    make_policy(given)
+    unread = {name: value for name, value in _object(policy.unread).items() if name not in given}
+    return replace(policy, **dict(given), unread=orjson.dumps(unread).decode())  # pyright: ignore[reportArgumentType]
+
+
+def _object(text: str) -> dict[str, object]:
+    found = orjson.loads(text)
+    return cast("dict[str, object]", found) if isinstance(found, dict) else {}
 
 
 def spread_delay(owner: str, name: str, spread: float) -> int:

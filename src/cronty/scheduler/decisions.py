@@ -1,7 +1,7 @@
 """What the door decides about a request or a job that is held still; no clock but the one it is told."""
 
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final, cast
@@ -10,7 +10,7 @@ import orjson
 
 from cronty.jobs.ids import read_job_id
 from cronty.jobs.job import Job
-from cronty.jobs.policy import BadPolicy, Policy, make_policy
+from cronty.jobs.policy import BadPolicy, changed_policy
 from cronty.jobs.result import Err
 from cronty.scheduler.requests import JobChanges
 from cronty.store.job_store import LockedJob, Place
@@ -69,7 +69,7 @@ def upcoming_slot(job: Job, now: datetime) -> datetime | None:
     """The job's next slot from here; never one it has had already, even if the clock was set back."""
     if job.remaining == 0:
         return None
-    return next_slot_of(job.trigger, max(now, job.last_slot or now), job.ends_at)
+    return next_slot_of(job.trigger, max(now, job.slots_after, job.last_slot or now), job.ends_at)
 
 
 def never(trigger: Trigger, now: datetime, ends_at: datetime | None) -> Err:
@@ -106,7 +106,7 @@ def changed_job(job: Job, changes: JobChanges, now: datetime) -> Job:
         job,
         trigger=trigger,
         zone=zone_name,
-        policy=job.policy if changes.policy is None else _policy_with(job.policy, changes.policy),
+        policy=job.policy if changes.policy is None else changed_policy(job.policy, changes.policy),
         name=changes.name or job.name,
         action=changes.action or job.action,
         tags=job.tags if changes.tags is None else tuple(changes.tags),
@@ -115,6 +115,7 @@ def changed_job(job: Job, changes: JobChanges, now: datetime) -> Job:
     )
     planned = job.next_slot or job.held_slot
     if trigger != job.trigger or planned is None:
+        changed = replace(changed, slots_after=max(now, job.slots_after))
         planned = upcoming_slot(changed, now)
     elif changed.remaining == 0 or (changed.ends_at is not None and planned > changed.ends_at):
         planned = None
@@ -132,10 +133,6 @@ def _changed_rule(job: Job, changes: JobChanges, now: datetime) -> tuple[Trigger
     if zone_name != job.zone and isinstance(job.trigger, Cron):
         return Cron(job.trigger.expression, zone_name, job.trigger.gap, job.trigger.overlap), zone_name
     return job.trigger, zone_name
-
-
-def _policy_with(policy: Policy, given: Mapping[str, object]) -> Policy:
-    return make_policy({**orjson.loads(policy.dump()), **given})
 
 
 async def close_passed(locked: LockedJob, changed: Job, state: str, reason: str) -> Job:

@@ -97,6 +97,7 @@ class Scheduler:
             ends_at=ends_at,
             idempotency_key=request.idempotency_key,
             first_slot=first,
+            slots_after=before,
             created_at=now,
             origin=None if origin is None else orjson.dumps(origin).decode(),
             key_id=request.key_id,

@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime
 from functools import cache
@@ -56,6 +56,14 @@ _CONFLICT: Final = (asyncpg.DeadlockDetectedError, asyncpg.SerializationError)
 
 class SlotTaken(Exception):
     """A slot that was to get a run row has one already."""
+
+
+class NoPartition(Exception):
+    """A run row has a slot in a week that has no partition: one of long ago, or of a clock that was far off."""
+
+
+class Busy(Exception):
+    """A lock that isn't worth waiting for is held by another transaction."""
 
 
 class StoreUnavailable(Exception):
@@ -250,6 +258,12 @@ def _faults() -> Generator[None]:
         yield
     except asyncpg.UniqueViolationError as error:
         raise SlotTaken(str(error)) from error
+    except asyncpg.LockNotAvailableError as error:
+        raise Busy(str(error)) from error
+    except asyncpg.CheckViolationError as error:
+        if error.constraint_name is not None:
+            raise
+        raise NoPartition(str(error)) from error
     except asyncpg.DataError:
         raise
     except LOST as error:
@@ -267,6 +281,6 @@ def rows_changed(tag: str) -> int:
     return int(last) if last.isdigit() else 0
 
 
-def columns(rows: Sequence[Sequence[object]], width: int) -> list[list[object]]:
+def columns(rows: Sequence[Iterable[object]], width: int) -> list[list[object]]:
     """Rows turned into one array per column, as `unnest` takes them."""
     return [list(column) for column in zip(*rows, strict=True)] if rows else [[] for _ in range(width)]

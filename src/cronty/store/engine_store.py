@@ -12,6 +12,7 @@ import orjson
 from cronty.jobs.firing import RunRow
 from cronty.store.database import Connection, Database, Row, columns, query
 from cronty.store.key_store import MOST_PAUSED
+from cronty.store.lines import release, release_lines
 
 
 @dataclass(slots=True)
@@ -32,6 +33,7 @@ class Moved(NamedTuple):
     task: str
     rows: Sequence[RunRow]
     next_slot: datetime | None
+    serial: bool
     agent: str | None = None
 
 
@@ -62,6 +64,7 @@ class Other(NamedTuple):
 class Rescued(NamedTuple):
     """`failed` are the jobs of the quarantined runs."""
 
+    workers: int
     runs: int
     quarantined: int
     failed: list[int]
@@ -74,13 +77,13 @@ class DueJobs:
         self._connection = connection
         self.rows = rows
 
-    async def fire(self, fired: Fired, worker: int, tzdata: int, now: datetime) -> None:
+    async def fire(self, fired: Fired, worker: int, now: datetime) -> None:
         await self._connection.execute(
-            query("fire"), fired.job_ids, fired.slots, fired.next_slots, fired.owner_ids, worker, now, tzdata
+            query("fire"), fired.job_ids, fired.slots, fired.next_slots, fired.owner_ids, worker, now
         )
 
-    async def move(self, moves: Sequence[Moved], tzdata: int, now: datetime) -> None:
-        """Advance jobs with their rows; runs among them wait in the queue for whoever has room."""
+    async def move(self, moves: Sequence[Moved], now: datetime) -> None:
+        """Advance jobs with their rows; runs among them wait in the queue for a worker that has room."""
         places = [_place(one) for one in moves]
         rows = [
             (
@@ -97,16 +100,18 @@ class DueJobs:
             for row in one.rows
         ]
         waiting = [
-            (one.job_id, row.slot, row.behind, one.owner_id, one.task)
+            (one.job_id, row.slot, one.owner_id, one.task, one.serial)
             for one in moves
             for row in one.rows
             if row.state == "waiting"
         ]
-        await self._connection.execute(query("move_due"), *columns(places, 5), tzdata)
+        await self._connection.execute(query("move_due"), *columns(places, 5))
         if rows:
             await self._connection.execute(query("insert_runs"), *columns(rows, 8), now)
         if waiting:
             await self._connection.execute(query("insert_queue"), *columns(waiting, 5), now)
+            if in_line := sorted({one.job_id for one in moves if one.serial}):
+                await release(self._connection, now, in_line)
             await self._connection.fetchval(query("notify"), "queue")
 
     async def taken_slots(self, slots: Sequence[tuple[int, datetime]]) -> set[tuple[int, datetime]]:
@@ -114,7 +119,9 @@ class DueJobs:
         rows = await self._connection.fetch(query("taken_slots"), *columns(slots, 2))
         return {(row[0], row[1]) for row in rows}
 
-    async def stop_previous(self, runs: Sequence[tuple[int, datetime]], now: datetime, reason: str) -> None:
+    async def stop_runs(self, job_ids: Sequence[int], now: datetime, reason: str) -> None:
+        """Cancel what waits of these jobs, and ask for what runs to be stopped."""
+        runs = await self._connection.fetch(query("in_flight_runs"), job_ids)
         await self._connection.fetchval(query("stop_runs"), now, *columns(runs, 2), reason)
 
     async def count_uses(self, uses: Sequence[tuple[int, str, datetime, int]]) -> dict[tuple[int, str], int]:
@@ -135,7 +142,8 @@ class DueJobs:
 def _place(one: Moved) -> tuple[int, datetime | None, datetime | None, datetime | None, int]:
     executed = [row.slot for row in one.rows if row.state == "waiting"]
     last_slot = one.rows[-1].slot if one.rows else None
-    return one.job_id, one.next_slot, last_slot, executed[-1] if executed else None, len(executed)
+    last_run = executed[-1] if executed and not one.serial else None
+    return one.job_id, one.next_slot, last_slot, last_run, len(executed)
 
 
 class EngineStore:
@@ -149,12 +157,17 @@ class EngineStore:
 
     @asynccontextmanager
     async def due_jobs(
-        self, low: datetime | None, limit: int, left_out: Sequence[int] = (), now: datetime | None = None
+        self,
+        low: datetime | None,
+        limit: int,
+        left_out: Sequence[int] = (),
+        zones: Sequence[str] = (),
+        now: datetime | None = None,
     ) -> AsyncGenerator[DueJobs]:
-        """Lock a batch of due jobs, but none of the owners `left_out`."""
+        """Lock a batch of due jobs, but none of the owners `left_out` and of these zones."""
         async with self._database.transaction() as connection:
-            rows = await connection.fetch(query("pick_due"), now or self._database.moment(), low, limit, left_out)
-            yield DueJobs(connection, rows)
+            moment = now or self._database.moment()
+            yield DueJobs(connection, await connection.fetch(query("pick_due"), moment, low, limit, left_out, zones))
 
     async def limited_owners(self) -> dict[int, dict[str, object]]:
         """Owners with limits of their own."""
@@ -167,8 +180,11 @@ class EngineStore:
         """Count by owner and what; the counts with these."""
         return _counts(await self._database.fetch("count_uses", *columns(uses, 4)))
 
-    async def seconds_until_due(self, low: datetime | None) -> float | None:
-        return cast("float | None", await self._database.value("next_due", self._database.moment(), low))
+    async def next_due(self, low: datetime | None, zones: Sequence[str] = ()) -> tuple[datetime, datetime | None]:
+        """The moment it is, and that of the earliest slot."""
+        row = await self._database.one("next_due", self._database.moment(), low, zones)
+        assert row is not None
+        return row["now"], row["next_at"]
 
     async def seconds_until_queued(self, tasks: Sequence[str]) -> float | None:
         return cast("float | None", await self._database.value("next_queued", self._database.moment(), tasks))
@@ -216,33 +232,37 @@ class EngineStore:
     async def clear_failing(self, job_ids: Sequence[int]) -> None:
         await self._database.change("clear_failing", job_ids)
 
-    async def release_behind(self, runs: Sequence[tuple[int, datetime]]) -> int:
-        return len(await self._database.fetch("release_behind", self._database.moment(), *columns(runs, 2)))
+    async def release_lines(self, job_ids: Sequence[int] | None) -> int:
+        """Let the first in line of these jobs go where nothing is under way; of all jobs if None."""
+        return await release_lines(self._database, self._database.moment(), job_ids)
 
-    async def release_stuck(self) -> int:
-        return len(await self._database.fetch("release_stuck", self._database.moment()))
-
-    async def register_worker(self, name: str, version: str, tzdata: str, concurrency: int, lease: float) -> int:
-        return cast(
-            "int",
-            await self._database.value(
-                "register_worker",
-                self._database.moment(),
-                name,
-                version,
-                tzdata,
-                concurrency,
-                lease,
-                secrets.randbits(62),
-            ),
+    async def register_worker(
+        self, name: str, version: str, tzdata: str, concurrency: int, lease: float
+    ) -> tuple[int, datetime]:
+        """A new worker's id, and the moment its lease began."""
+        row = await self._database.one(
+            "register_worker",
+            self._database.moment(),
+            name,
+            version,
+            tzdata,
+            concurrency,
+            lease,
+            secrets.randbits(62),
         )
+        assert row is not None
+        return row["id"], row["beat_at"]
 
-    async def beat(self, worker: int, lease: float) -> bool:
-        """Renew the lease; False if others have struck this worker off, and with it the right to what it claimed."""
-        return await self._database.value("beat", self._database.moment(), worker, lease) is not None
+    async def beat(self, worker: int, lease: float) -> datetime | None:
+        """Renew the lease: when; None if this worker was struck off, and with it the right to what it claimed."""
+        return cast("datetime | None", await self._database.value("beat", self._database.moment(), worker, lease))
 
-    async def take_stops(self, worker: int) -> list[tuple[int, datetime]]:
-        return [(row[0], row[1]) for row in await self._database.fetch("take_stops", worker)]
+    async def list_stops(self, worker: int) -> list[tuple[int, datetime, bool]]:
+        """Runs this worker is asked to stop, and whether it still holds them."""
+        return [(row[0], row[1], row[2]) for row in await self._database.fetch("list_stops", worker)]
+
+    async def forget_stops(self, worker: int, runs: Sequence[tuple[int, datetime]]) -> None:
+        await self._database.change("forget_stops", worker, *columns(runs, 2))
 
     async def running_of(self, worker: int) -> list[tuple[int, datetime, int]]:
         return [(row[0], row[1], row[2]) for row in await self._database.fetch("running_of", worker)]
@@ -254,13 +274,25 @@ class EngineStore:
     async def leave(self, worker: int) -> None:
         await self._database.change("leave", worker)
 
-    async def rescue(self, max_crashes: int) -> Rescued:
-        row = await self._database.one("rescue", self._database.moment(), max_crashes)
-        assert row is not None
-        return Rescued(row["rescued"], row["quarantined"], row["failed"])
+    async def strike_off(self, as_of: datetime, max_crashes: int) -> Rescued:
+        """Strike off the workers whose lease had passed at `as_of`, and take back what they held."""
+        async with self._database.transaction() as connection:
+            struck = [row["id"] for row in await connection.fetch(query("strike_off"), as_of)]
+            return await self._rescue(connection, struck, max_crashes) if struck else Rescued(0, 0, 0, [])
 
-    async def expire_workers(self, lease: float) -> int:
-        return cast("int", await self._database.value("expire_workers", self._database.moment(), lease))
+    async def lost_workers(self) -> set[int]:
+        """Workers that hold runs and aren't listed."""
+        return {row["worker"] for row in await self._database.fetch("lost_workers")}
+
+    async def rescue(self, workers: Sequence[int], max_crashes: int) -> Rescued:
+        """Take back what these workers held, which aren't listed any more and never will be again."""
+        async with self._database.transaction() as connection:
+            return await self._rescue(connection, workers, max_crashes)
+
+    async def _rescue(self, connection: Connection, workers: Sequence[int], max_crashes: int) -> Rescued:
+        row = await connection.fetchrow(query("rescue"), self._database.moment(), max_crashes, workers)
+        assert row is not None
+        return Rescued(len(workers), row["rescued"], row["quarantined"], row["failed"])
 
     async def notify(self, message: str) -> None:
         await self._database.value("notify", message)
@@ -269,16 +301,19 @@ class EngineStore:
         """Name, parameters as JSON and doc of every task this process can perform."""
         await self._database.change("publish_tasks", self._database.moment(), *columns(tasks, 3))
 
-    async def make_partitions(self) -> int:
-        return cast("int", await self._database.value("make_partitions", self._database.moment()))
+    async def make_partitions(self, slots: Sequence[datetime] = ()) -> int:
+        """Make the weeks around now, and those of these slots."""
+        return cast("int", await self._database.value("make_partitions", self._database.moment(), slots))
 
-    async def prune(self, keep: float) -> int:
-        """Drop history older than `keep` seconds; gives way to readers rather than make them wait."""
+    async def drop_partition(self, keep: float) -> bool:
+        """Drop one week of history older than `keep` seconds; gives way at once to anything that reads or writes."""
         async with self._database.transaction() as connection:
-            await connection.execute("set local lock_timeout = '1s'")
-            dropped = await connection.fetchval(query("drop_partitions"), self._database.moment(), keep)
-            rest = await connection.fetchval(query("prune_rest"), self._database.moment(), keep)
-            return cast("int", dropped) + cast("int", rest)
+            await connection.execute("set local lock_timeout = '100ms'")
+            return cast("bool", await connection.fetchval(query("drop_partition"), self._database.moment(), keep))
+
+    async def prune_rest(self, keep: float) -> int:
+        """Delete what is older than `keep` seconds and has no partition to be dropped with."""
+        return cast("int", await self._database.value("prune_rest", self._database.moment(), keep))
 
 
 def _counts(rows: Sequence[Row]) -> dict[tuple[int, str], int]:

@@ -8,6 +8,7 @@ import orjson
 
 from cronty.jobs.envelope import RunFacts
 from cronty.store.database import Database, Row, columns, query
+from cronty.store.lines import release_lines
 
 
 class Verdict(NamedTuple):
@@ -48,11 +49,11 @@ class InboxStore:
         async with theirs.transaction() as connection:
             moment = self._database.moment()
             rows = await connection.fetch(query("settle_inbox"), moment, owner, *columns(verdicts, 7))
-            over = [(row["job_id"], row["scheduled_for"]) for row in rows if row["over"]]
-            if over:
-                await connection.fetch(query("release_behind"), moment, *columns(over, 2))
+        # After the commit: a job's place in time is locked before its runs, never after.
+        if over := sorted({row["job_id"] for row in rows if row["over"]}):
+            await release_lines(theirs, self._database.moment(), over)
         failed = [(one.job_id, None) for one in verdicts if one.state == "failed"]
-        if failed:  # after the commit: a job's place in time is locked before its runs, never after
+        if failed:
             await theirs.fetch("pause_failing", self._database.moment(), *columns(failed, 2))
         return {(row["job_id"], row["scheduled_for"]) for row in rows}
 

@@ -15,7 +15,8 @@ from cronty.jobs.run import Run
 from cronty.store.audit_store import changes, note, who
 from cronty.store.database import Connection, Database, Row, columns, query
 from cronty.store.limit_store import LimitStore
-from cronty.timing import Cron, Interval, Once, Trigger, from_stored, to_json, tzdata_version
+from cronty.store.lines import release
+from cronty.timing import Cron, Interval, Once, Trigger, from_stored, to_json, tzdata_version, zone_rules
 from cronty.timing.past import Past
 
 
@@ -36,6 +37,7 @@ class NewJob:
     ends_at: datetime | None
     idempotency_key: str | None
     first_slot: datetime
+    slots_after: datetime
     created_at: datetime
     origin: str | None = None
     key_id: int | None = None
@@ -111,10 +113,12 @@ class JobStore:
             new.serial,
             *_typed(new.trigger),
             new.zone,
-            tzdata_version(),
+            _rules(new.trigger),
             new.origin,
             new.key_id,
             *who(new.owner),
+            new.slots_after,
+            tzdata_version(),
         )
         return None if row is None else cast("int", row["id"])
 
@@ -171,17 +175,18 @@ class JobStore:
             row = None
             if await connection.fetchval(query("lock_job"), owner, job_id) is not None:
                 row = await connection.fetchrow(query("show_job"), owner, job_id, self._database.moment())
-            yield None if row is None else LockedJob(connection, _job(row), row["owner_id"], row["now"])
+            yield None if row is None else LockedJob(connection, _job(row), row)
 
 
 class LockedJob:
     """A job that no engine fires and nobody else changes until the transaction ends."""
 
-    def __init__(self, connection: Connection, job: Job, owner_id: int, now: datetime) -> None:
+    def __init__(self, connection: Connection, job: Job, row: Row) -> None:
         self._connection = connection
-        self._owner_id = owner_id
+        self._owner_id: int = row["owner_id"]
+        self._stored_trigger: str = row["trigger_json"]
         self.job = job
-        self.now = now
+        self.now: datetime = row["now"]
 
     async def save(self, job: Job, what: str = "edited", *, deleted: bool = False) -> None:
         """Write it back; `what` is how the trail calls it."""
@@ -198,7 +203,8 @@ class LockedJob:
             job.name,
             job.action.task,
             job.action.arguments_json(),
-            _trigger_json(job.trigger),
+            # A rule that stays keeps what only a newer version can read of it.
+            self._stored_trigger if job.trigger == self.job.trigger else _trigger_json(job.trigger),
             job.policy.dump(),
             list(job.tags),
             job.max_runs,
@@ -216,8 +222,12 @@ class LockedJob:
             job.policy.serial,
             *_typed(job.trigger),
             job.zone,
+            _rules(job.trigger),
             tzdata_version(),
+            job.slots_after,
         )
+        if self.job.policy.serial and not job.policy.serial:
+            await self._connection.execute(query("end_line"), job.id, self.now)
         await self._note("deleted" if deleted else what, *changes(self.job, job))
 
     async def _note(self, what: str, before: dict[str, object], after: dict[str, object]) -> None:
@@ -240,27 +250,22 @@ class LockedJob:
             state,
             reason,
         )
+        await self._connection.fetchval(query("make_partitions"), self.now, [passed.first])
         await self._connection.execute(query("insert_runs"), *columns([row], 8), self.now)
 
     async def stop_runs(self, reason: str) -> None:
         """Cancel the runs that wait and ask the workers to stop those that run."""
-        slots = [row[0] for row in await self._connection.fetch(query("in_flight_runs"), self.job.id)]
-        if slots:
-            await self._connection.fetchval(query("stop_runs"), self.now, [self.job.id] * len(slots), slots, reason)
+        if runs := await self._connection.fetch(query("in_flight_runs"), [self.job.id]):
+            await self._connection.fetchval(query("stop_runs"), self.now, *columns(runs, 2), reason)
 
     async def run_now(self) -> datetime:
         """Queue a run whose slot is this moment."""
-        behind = self.job.last_run if self.job.policy.serial else None
+        await self._connection.fetchval(query("make_partitions"), self.now, [])
         await self._connection.fetchval(query("run_now"), self.job.id, self.now)
-        await self._connection.execute(
-            query("insert_queue"),
-            [self.job.id],
-            [self.now],
-            [behind],
-            [self._owner_id],
-            [self.job.action.task],
-            self.now,
-        )
+        place = (self.job.id, self.now, self._owner_id, self.job.action.task, self.job.policy.serial)
+        await self._connection.execute(query("insert_queue"), *columns([place], 5), self.now)
+        if self.job.policy.serial:
+            await release(self._connection, self.now, [self.job.id])
         await self._note("run asked for", {}, {"run": self.now})
         return self.now
 
@@ -270,6 +275,12 @@ _INFINITY = datetime.max.replace(tzinfo=UTC)  # PostgreSQL's infinity, as asyncp
 
 def _trigger_json(trigger: Trigger) -> str:
     return orjson.dumps(to_json(trigger)).decode()
+
+
+def _rules(trigger: Trigger) -> str | None:
+    """The rules of its zone that a trigger goes by here."""
+    zone = _typed(trigger)[2]
+    return None if zone is None else zone_rules(zone)
 
 
 def _typed(trigger: Trigger) -> tuple[int | None, str | None, str | None, str | None, str | None]:
@@ -298,6 +309,7 @@ def _job(row: Row) -> Job:
         policy=load_policy(row["policy_json"]),
         tags=tuple(row["tags"]),
         max_runs=row["max_runs"],
+        slots_after=row["slots_after"],
         ends_at=row["ends_at"],
         state=row["state"],
         reason=row["reason"],

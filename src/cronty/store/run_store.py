@@ -1,12 +1,13 @@
 """Single runs: one in full, those that failed, and giving those another round."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from itertools import groupby
 
 from cronty.jobs.run import Absence, AttemptRecord, FailedRun, Run
 from cronty.store.audit_store import note
 from cronty.store.database import Database, Row, columns, query
+from cronty.store.lines import release
 
 
 class RunStore:
@@ -32,12 +33,15 @@ class RunStore:
     async def redrive(self, owner: str, runs: Sequence[tuple[int, datetime]]) -> set[tuple[int, datetime]]:
         """Which of them are tried again; those of a job that runs one at a time, one after the other."""
         async with self._database.of(owner).transaction() as connection:
+            await connection.fetch(query("lock_due"), owner, sorted({job_id for job_id, _ in runs}))
             rows = await connection.fetch(query("redrive"), owner, *columns(runs, 2))
             if rows:
                 now = self._database.moment() or await connection.fetchval("select statement_timestamp()")
-                waiting = [place for _, of_job in groupby(rows, lambda row: row["job_id"]) for place in _places(of_job)]
-                for place in waiting:  # one by one: each may wait behind the one before it
-                    await connection.execute(query("insert_queue"), *columns([place], 5), now)
+                places = [
+                    (row["job_id"], row["scheduled_for"], row["owner_id"], row["task"], row["serial"]) for row in rows
+                ]
+                await connection.execute(query("insert_queue"), *columns(places, 5), now)
+                await release(connection, now, sorted({row["job_id"] for row in rows if row["serial"]}))
                 await connection.fetchval(query("notify"), "queue")
                 for job_id, of_job in groupby(rows, lambda row: row["job_id"]):
                     again = [*of_job]
@@ -46,17 +50,6 @@ class RunStore:
                         connection, now, (owner, again[0]["owner_id"]), "redriven", job_id, None, {"runs": slots}
                     )
             return {(row["job_id"], row["scheduled_for"]) for row in rows}
-
-
-def _places(rows: Iterable[Row]) -> Iterator[tuple[int, datetime, datetime | None, int, str]]:
-    """Where the runs of one job wait: if it goes one by one, behind what is in flight, each behind the one before."""
-    of_job = list(rows)
-    serial, ahead = of_job[0]["last_run"] is not None, of_job[0]["last_run"]
-    if ahead in {row["scheduled_for"] for row in of_job}:
-        ahead = None  # it is one of them
-    for row in of_job:
-        yield row["job_id"], row["scheduled_for"], ahead, row["owner_id"], row["task"]
-        ahead = row["scheduled_for"] if serial else None
 
 
 def _failed(row: Row) -> FailedRun:

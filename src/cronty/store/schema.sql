@@ -1,7 +1,8 @@
 function audit_hash(entry cronty.audit) returns bytea
 function audit_text(entry cronty.audit) returns text
 function chain_audit() returns trigger security definer
-function drop_run_partitions(horizon timestamp with time zone) returns integer security definer
+function drop_run_partition(horizon timestamp with time zone) returns boolean security definer
+function epoch() returns integer
 function find_key(wanted bigint, moment timestamp with time zone) returns record security definer
 function job_status(state cronty.job_state, in_flight boolean, has_next boolean, failing boolean) returns text
 function make_run_partition(monday timestamp with time zone) returns boolean security definer
@@ -19,6 +20,7 @@ grant to cronty_app on due: insert, select, update
 grant to cronty_app on find_key: execute
 grant to cronty_app on job_overview: select
 grant to cronty_app on jobs: insert, select, update
+grant to cronty_app on make_run_partition: execute
 grant to cronty_app on migrations: select
 grant to cronty_app on owners: insert, select
 grant to cronty_app on owners: update (live_jobs, live_bytes, counted_through)
@@ -26,13 +28,13 @@ grant to cronty_app on queue: delete, insert, select, update
 grant to cronty_app on runs: insert, select, update
 grant to cronty_app on stop_requests: insert
 grant to cronty_app on tasks: select
-grant to cronty_app on tzdata: select
 grant to cronty_app on usage: insert, select, update
+grant to cronty_app on zones: insert, select, update
 grant to cronty_engine on api_keys: select (id, name, expires_at, revoked_at)
 grant to cronty_engine on attempts: delete, insert, select, update
 grant to cronty_engine on audit: insert
 grant to cronty_engine on channels: select
-grant to cronty_engine on drop_run_partitions: execute
+grant to cronty_engine on drop_run_partition: execute
 grant to cronty_engine on due: insert, select, update
 grant to cronty_engine on jobs: insert, select, update
 grant to cronty_engine on make_run_partition: execute
@@ -40,12 +42,11 @@ grant to cronty_engine on migrations: select
 grant to cronty_engine on owners: select
 grant to cronty_engine on queue: delete, insert, select, update
 grant to cronty_engine on runs: insert, select, update
-grant to cronty_engine on runs_elsewhen: delete, select
 grant to cronty_engine on stop_requests: delete, insert, select
 grant to cronty_engine on tasks: delete, insert, select, update
-grant to cronty_engine on tzdata: insert, select, update
 grant to cronty_engine on usage: delete, insert, select, update
 grant to cronty_engine on workers: delete, insert, select, update
+grant to cronty_engine on zones: insert, select, update
 index api_keys_ended on api_keys USING btree (LEAST(revoked_at, expires_at))
 index api_keys_of_owner on api_keys USING btree (owner_id, id)
 index api_keys_pkey on api_keys USING btree (id)
@@ -66,25 +67,20 @@ index migrations_pkey on migrations USING btree (name)
 index owners_limited on owners USING btree (id) WHERE (limits IS NOT NULL)
 index owners_name_key on owners USING btree (name)
 index owners_pkey on owners USING btree (id)
-index queue_behind on queue USING btree (job_id, behind) WHERE (due_at IS NULL)
 index queue_due on queue USING btree (task, crashes, due_at) WHERE (due_at IS NOT NULL)
+index queue_in_line on queue USING btree (job_id, scheduled_for) WHERE (due_at IS NULL)
 index queue_inbox on queue USING btree (owner_id, due_at) WHERE (task = 'prompt'::text)
 index queue_pkey on queue USING btree (job_id, scheduled_for)
 index runs_by_time on runs USING brin (scheduled_for, started_at, finished_at) WITH (pages_per_range='64', autosummarize='on')
 index runs_dead on runs USING btree (owner_id, finished_at) WHERE (state = ANY (ARRAY['failed'::cronty.run_state, 'quarantined'::cronty.run_state]))
-index runs_elsewhen_owner_id_finished_at_idx on runs_elsewhen USING btree (owner_id, finished_at) WHERE (state = ANY (ARRAY['failed'::cronty.run_state, 'quarantined'::cronty.run_state]))
-index runs_elsewhen_owner_id_job_id_idx on runs_elsewhen USING btree (owner_id, job_id) WHERE (state = 'running'::cronty.run_state)
-index runs_elsewhen_pkey on runs_elsewhen USING btree (job_id, scheduled_for)
-index runs_elsewhen_scheduled_for_started_at_finished_at_idx on runs_elsewhen USING brin (scheduled_for, started_at, finished_at) WITH (pages_per_range='64', autosummarize='on')
 index runs_pkey on runs USING btree (job_id, scheduled_for)
 index runs_running on runs USING btree (owner_id, job_id) WHERE (state = 'running'::cronty.run_state)
 index stop_requests_pkey on stop_requests USING btree (worker, job_id, scheduled_for)
 index tasks_pkey on tasks USING btree (name)
-index tzdata_name_key on tzdata USING btree (name)
-index tzdata_pkey on tzdata USING btree (id)
 index usage_pkey on usage USING btree (owner_id, what, since)
 index usage_since on usage USING btree (since)
 index workers_pkey on workers USING btree (id)
+index zones_pkey on zones USING btree (name)
 table api_keys
 table api_keys constraint api_keys_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES cronty.owners(id)
 table api_keys constraint api_keys_pkey PRIMARY KEY (id)
@@ -158,7 +154,6 @@ table due.owner_id bigint not null
 table due.period bigint
 table due.run_count integer not null default 0
 table due.serial boolean not null
-table due.tzdata smallint
 table due.zone text
 table jobs
 table jobs constraint jobs_max_runs_check CHECK ((max_runs > 0))
@@ -181,6 +176,7 @@ table jobs.origin jsonb
 table jobs.owner_id bigint not null
 table jobs.policy jsonb not null
 table jobs.reason text
+table jobs.slots_after timestamp with time zone not null default now()
 table jobs.state cronty.job_state not null default 'active'::cronty.job_state
 table jobs.tags text[] not null
 table jobs.task text not null
@@ -203,10 +199,8 @@ table owners.live_bytes bigint not null default 0
 table owners.live_jobs integer not null default 0
 table owners.name text not null
 table owners.zone text
-table queue constraint due_or_behind CHECK (((due_at IS NOT NULL) OR (behind IS NOT NULL)))
 table queue constraint queue_pkey PRIMARY KEY (job_id, scheduled_for)
 table queue with (fillfactor=80, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=5000, autovacuum_vacuum_cost_delay=0)
-table queue.behind timestamp with time zone
 table queue.crashes smallint not null default 0
 table queue.due_at timestamp with time zone
 table queue.job_id bigint not null
@@ -236,29 +230,6 @@ table runs.started_at timestamp with time zone
 table runs.state cronty.run_state not null
 table runs.through timestamp with time zone
 table runs.worker bigint
-table runs_elsewhen
-table runs_elsewhen constraint a_range_is_a_verdict CHECK (((slots = 1) OR ((through > scheduled_for) AND (attempt = 0))))
-table runs_elsewhen constraint a_verdict_has_its_time CHECK (((state = ANY (ARRAY['waiting'::cronty.run_state, 'running'::cronty.run_state])) = (finished_at IS NULL)))
-table runs_elsewhen constraint running_means_held CHECK (((state = 'running'::cronty.run_state) = (worker IS NOT NULL)))
-table runs_elsewhen constraint runs_elsewhen_pkey PRIMARY KEY (job_id, scheduled_for)
-table runs_elsewhen constraint runs_slots_check CHECK ((slots > 0))
-table runs_elsewhen.attempt integer not null default 0
-table runs_elsewhen.crashes smallint not null default 0
-table runs_elsewhen.error text
-table runs_elsewhen.failures integer not null default 0
-table runs_elsewhen.finished_at timestamp with time zone
-table runs_elsewhen.followed_by timestamp with time zone
-table runs_elsewhen.job_id bigint not null
-table runs_elsewhen.manual boolean not null default false
-table runs_elsewhen.owner_id bigint not null
-table runs_elsewhen.reason text
-table runs_elsewhen.result jsonb
-table runs_elsewhen.scheduled_for timestamp with time zone not null
-table runs_elsewhen.slots integer not null default 1
-table runs_elsewhen.started_at timestamp with time zone
-table runs_elsewhen.state cronty.run_state not null
-table runs_elsewhen.through timestamp with time zone
-table runs_elsewhen.worker bigint
 table stop_requests
 table stop_requests constraint stop_requests_pkey PRIMARY KEY (worker, job_id, scheduled_for)
 table stop_requests.job_id bigint not null
@@ -270,14 +241,6 @@ table tasks.doc text not null
 table tasks.name text not null
 table tasks.parameters json not null
 table tasks.seen_at timestamp with time zone not null
-table tzdata
-table tzdata constraint tzdata_name_key UNIQUE (name)
-table tzdata constraint tzdata_pkey PRIMARY KEY (id)
-table tzdata.id smallint not null identity
-table tzdata.name text not null
-table tzdata.retimed_at timestamp with time zone
-table tzdata.retimed_through bigint not null default 0
-table tzdata.seen_at timestamp with time zone not null default now()
 table usage constraint usage_pkey PRIMARY KEY (owner_id, what, since)
 table usage with (fillfactor=50)
 table usage.owner_id bigint not null
@@ -294,6 +257,13 @@ table workers.name text not null
 table workers.started_at timestamp with time zone not null
 table workers.tzdata text not null
 table workers.version text not null
+table zones
+table zones constraint zones_pkey PRIMARY KEY (name)
+table zones.changed_at timestamp with time zone not null
+table zones.name text not null
+table zones.rules text not null
+table zones.through bigint
+table zones.version text not null
 type job_state (active, paused, cancelled, set_aside)
 type run_state (waiting, running, done, failed, cancelled, skipped, coalesced, missed, quarantined)
 view job_overview with (security_invoker=true)

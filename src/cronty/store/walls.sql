@@ -36,10 +36,10 @@ begin
   -- Who may do what, at all.
   revoke all on all tables in schema cronty from cronty_app, cronty_engine;
   grant usage on schema cronty to cronty_app, cronty_engine;
-  grant select on cronty.migrations, cronty.tasks, cronty.tzdata to cronty_app, cronty_engine;
+  grant select on cronty.migrations, cronty.tasks to cronty_app, cronty_engine;
 
   grant select, insert on cronty.owners, cronty.attempts, cronty.audit to cronty_app;
-  grant select, insert, update on cronty.jobs, cronty.due, cronty.runs, cronty.channels to cronty_app;
+  grant select, insert, update on cronty.jobs, cronty.due, cronty.runs, cronty.channels, cronty.zones to cronty_app;
   grant select, insert, update, delete on cronty.queue to cronty_app;
   grant select, insert, update on cronty.usage to cronty_app;
   grant update (live_jobs, live_bytes, counted_through) on cronty.owners to cronty_app;
@@ -50,13 +50,13 @@ begin
   grant execute on function cronty.find_key(bigint, timestamptz) to cronty_app;
 
   grant select on cronty.owners, cronty.channels to cronty_engine;
-  grant select, insert, update on cronty.jobs, cronty.due, cronty.runs, cronty.tzdata to cronty_engine;
+  grant select, insert, update on cronty.jobs, cronty.due, cronty.runs, cronty.zones to cronty_engine;
   grant select, insert, update, delete on cronty.queue, cronty.attempts, cronty.workers, cronty.tasks, cronty.usage to cronty_engine;
   grant select, insert, delete on cronty.stop_requests to cronty_engine;
-  grant select, delete on cronty.runs_elsewhen to cronty_engine;
   grant insert on cronty.audit to cronty_engine;
   grant select (id, name, expires_at, revoked_at) on cronty.api_keys to cronty_engine;
-  grant execute on function cronty.make_run_partition(timestamptz), cronty.drop_run_partitions(timestamptz) to cronty_engine;
+  grant execute on function cronty.make_run_partition(timestamptz) to cronty_app, cronty_engine;
+  grant execute on function cronty.drop_run_partition(timestamptz) to cronty_engine;
 
   -- Whose rows they meet. A sub-select is asked once per statement, not once per row. What is written about a job is
   -- written about one of their own.

@@ -1,10 +1,23 @@
-"""What is remembered about versions of the zone database, and moving jobs from one to the next."""
+"""By which rules each zone goes in this database, and moving jobs from one version of them to the next."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-from cronty.store.database import Connection, Database, Row, columns, query
+from cronty.store.database import Database, Row, columns, query
+
+EVERY_ENGINE_HAS_HEARD: Final = 90.0
+"""Seconds after which no engine goes on by the rules that a zone had before."""
+
+
+class ZoneInUse(NamedTuple):
+    """A zone that jobs use; `kept` says that a living worker has the version its rules are from, or a newer one."""
+
+    name: str
+    rules: str
+    version: str
+    moving: bool
+    kept: bool
 
 
 class Move(NamedTuple):
@@ -23,28 +36,33 @@ class ZoneStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def note_version(self, name: str) -> tuple[int, str]:
-        """This version's number, and the newest version anybody has had."""
-        row = await self._database.one("note_tzdata", name)
-        assert row is not None
-        return row["id"], row["newest"]
+    async def zones(self) -> list[ZoneInUse]:
+        rows = await self._database.fetch("zones_in_use", self._database.moment())
+        return [ZoneInUse(**dict(row)) for row in rows]
 
-    async def retime(self, version: int, batch: int, decide: Callable[[Row], Move | None]) -> tuple[int, int] | None:
-        """Look at the next `batch` jobs: how many there were, how many moved. None if there is nothing to do here."""
+    async def take(self, zones: Sequence[tuple[str, str, str]], version: str) -> None:
+        """Let zones go by other rules from now on: their name, the rules they had, the new ones."""
+        await self._database.change("take_zones", self._database.moment(), *columns(zones, 3), version)
+
+    async def retime(
+        self, rules: Mapping[str, str], batch: int, decide: Callable[[Row], Move | None]
+    ) -> tuple[bool, int]:
+        """Look at the next `batch` jobs for those of these zones: whether that was the end, and how many moved."""
         async with self._database.transaction() as connection:
-            through = await connection.fetchval(query("retiming"), version)
-            if through is None:
-                return None
-            rows = await connection.fetch(query("retime_pick"), through, batch, version)
-            moves = [move for row in rows if row["doubtful"] and (move := decide(row))]
-            await self._save(connection, version, rows, moves, batch)
-            return len(rows), len(moves)
-
-    async def _save(
-        self, connection: Connection, version: int, rows: Sequence[Row], moves: Sequence[Move], batch: int
-    ) -> None:
-        if moves:
-            await connection.execute(query("retime_save"), self._database.moment(), version, *columns(moves, 5))
-        last = max((row["job_id"] for row in rows), default=0)
-        done = len(rows) < batch
-        await connection.execute(query("retime_progress"), version, last, done)
+            zones = await connection.fetch(query("zones_to_move"), list(rules), list(rules.values()))
+            if not zones:
+                return True, 0
+            names = [row["name"] for row in zones]
+            after = min(row["through"] for row in zones)
+            window = await connection.fetchrow(query("jobs_after"), after, batch)
+            assert window is not None
+            moves: list[Move] = []
+            if window["last"] is not None:
+                rows = await connection.fetch(query("retime_pick"), after, window["last"], names)
+                moves = [move for row in rows if (move := decide(row))]
+            if moves:
+                await connection.execute(query("retime_save"), self._database.moment(), *columns(moves, 5))
+            ended = window["jobs"] < batch
+            progress = (names, window["last"] or after, ended, EVERY_ENGINE_HAS_HEARD)
+            await connection.execute(query("zones_moved"), self._database.moment(), *progress)
+            return ended, len(moves)

@@ -10,7 +10,7 @@ from cronty.timing.plan import CatchUp, CatchUpMode, Due, Passed, Plan, plan
 from cronty.timing.preview import Slot, preview
 from cronty.timing.trigger import Trigger, from_json, from_stored, to_json
 from cronty.timing.words.read import Ambiguous, Reading, read_words
-from cronty.timing.zones import tzdata_version, zone
+from cronty.timing.zones import tzdata_version, zone, zone_rules
 
 __all__ = [
     "Ambiguous",
@@ -37,4 +37,5 @@ __all__ = [
     "to_json",
     "tzdata_version",
     "zone",
+    "zone_rules",
 ]

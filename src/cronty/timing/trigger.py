@@ -41,9 +41,13 @@ def to_json(trigger: Trigger) -> dict[str, object]:
 
 
 def from_stored(value: dict[str, object]) -> Trigger:
-    """Like `from_json`, for what was good when it was stored: if it no longer is, it is `Broken`."""
+    """Like `from_json`, for what was good when it was stored: if it no longer is, it is `Broken`.
+
+    Keys that only a newer version knows are ignored.
+    """
+    known = _KEYS.get(str(value.get("kind")), frozenset(value))
     try:
-        return from_json(value)
+        return from_json({key: part for key, part in value.items() if key in known})
     except BadTrigger as bad:
         return Broken(value, str(bad))
 

@@ -7,6 +7,7 @@ machine to machine, and two workers that disagree about an hour fire a job twice
 import re
 import zoneinfo
 from functools import cache, lru_cache
+from hashlib import sha256
 from importlib.resources import files
 from zoneinfo import ZoneInfo
 
@@ -51,6 +52,12 @@ _TEXT_LIMIT = 64
 def tzdata_version() -> str:
     """Return the IANA version of the zone database in use, such as `2026f`."""
     return tzdata.IANA_VERSION
+
+
+@cache
+def zone_rules(name: str) -> str:
+    """A digest of what the zone database says about a zone: where it is the same, so is every slot."""
+    return sha256((files(tzdata) / "zoneinfo" / name).read_bytes()).hexdigest()[:16]
 
 
 @cache

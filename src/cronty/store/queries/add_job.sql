@@ -2,14 +2,21 @@
 -- comes before they would look anyway.
 with job as (
   insert into cronty.jobs (owner_id, name, task, arguments, trigger, zone, policy, tags, max_runs, ends_at, idempotency_key,
-    created_at, updated_at, origin, key_id)
-  select o.id, $2, $3, $4::jsonb, $5::jsonb, $20, $6::jsonb, $7, $8, $9, $10, $11, $11, $22::jsonb, $23
+    created_at, updated_at, slots_after, origin, key_id)
+  select o.id, $2, $3, $4::jsonb, $5::jsonb, $20, $6::jsonb, $7, $8, $9, $10, $11, $11, $26, $22::jsonb, $23
   from cronty.owners o where o.name = $1
   on conflict (owner_id, idempotency_key) where idempotency_key is not null and deleted_at is null do nothing
   returning *
 ), due as (
-  insert into cronty.due (job_id, owner_id, next_at, delay, serial, period, expression, zone, dst_gap, dst_overlap, tzdata)
-  select id, owner_id, $12::timestamptz + make_interval(secs => $13::int), $13::int, $14, $15, $16, $17, $18, $19, (select t.id from cronty.tzdata t where t.name = $21) from job
+  insert into cronty.due (job_id, owner_id, next_at, delay, serial, period, expression, zone, dst_gap, dst_overlap)
+  select id, owner_id, $12::timestamptz + make_interval(secs => $13::int), $13::int, $14, $15, $16, $17, $18, $19 from job
+), zoned as (
+  -- A zone that is new here, or that this process knows by other rules: then the job is looked at again. No row is
+  -- touched in the usual case, because others would have to wait for it.
+  insert into cronty.zones (name, rules, version, changed_at)
+  select $17, $21, $27, $11 from job
+  where $17::text is not null and not exists (select from cronty.zones z where z.name = $17 and z.rules = $21)
+  on conflict (name) do update set through = least(zones.through, (select id - 1 from job))
 ), noted as (
   insert into cronty.audit (at, owner_id, job_id, what, actor, client, after)
   select j.created_at, j.owner_id, j.id, 'created', $24::jsonb, $25::jsonb, jsonb_strip_nulls(jsonb_build_object(

@@ -1,17 +1,26 @@
--- Claim waiting runs. $1 now, $2 worker, $3 tasks it has, $4 how often they have crashed, $5 how many, $6 owners to
--- leave out, $7 and $8 owners and how many of theirs at most, $9 how many of anybody else's.
-with picked as (
-  select q.job_id, q.scheduled_for, q.owner_id, q.due_at, q.place, t.task
+-- Claim waiting runs, those due first, whatever their task. $1 now, $2 worker, $3 tasks it has, $4 how often they have
+-- crashed, $5 how many, $6 owners to leave out, $7 and $8 owners and how many of theirs at most, $9 how many of others'.
+-- Twice as many are looked at as are taken, so that two workers that look at once don't get in each other's way.
+with seen as (
+  select q.job_id, q.scheduled_for, q.due_at
   from unnest($3::text[]) t(task)
   cross join lateral (
-    select job_id, scheduled_for, owner_id, due_at, ctid as place from cronty.queue
+    select job_id, scheduled_for, due_at from cronty.queue
     where task = t.task and crashes = $4 and due_at <= coalesce($1::timestamptz, statement_timestamp())
       and owner_id <> all($6::bigint[])
     order by due_at
-    limit $5
-    for update skip locked
+    limit 2 * $5::int
   ) q
+  order by q.due_at
+  limit 2 * $5::int
+), picked as (
+  select q.job_id, q.scheduled_for, q.owner_id, q.due_at, q.task, q.ctid as place
+  from seen s
+  join cronty.queue q on q.job_id = s.job_id and q.scheduled_for = s.scheduled_for
+  where q.task = any($3::text[]) and q.crashes = $4 and q.due_at <= coalesce($1::timestamptz, statement_timestamp())
+  order by s.due_at
   limit $5
+  for update of q skip locked
 ), allowed as (
   select p.*
   from (select *, row_number() over (partition by owner_id order by due_at) as number from picked) p
@@ -26,4 +35,4 @@ from allowed p
 join cronty.jobs j on j.id = p.job_id
 where r.job_id = p.job_id and r.scheduled_for = p.scheduled_for
 returning r.job_id, r.owner_id, r.scheduled_for, r.attempt, r.failures, r.crashes, p.task, j.arguments::text, j.policy::text,
-  j.last_error is not null as failing, j.state = 'cancelled' as cancelled
+  j.last_error is not null as failing, j.state = 'cancelled' as cancelled, (select cronty.epoch()) as epoch

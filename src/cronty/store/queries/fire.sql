@@ -2,7 +2,7 @@
 with moved as (
   update cronty.due d
   set next_at = u.next_slot + make_interval(secs => d.delay), last_slot = u.slot, last_run = u.slot,
-    run_count = d.run_count + 1, tzdata = $7
+    run_count = d.run_count + 1
   from unnest($1::bigint[], $2::timestamptz[], $3::timestamptz[]) u(job_id, slot, next_slot)
   where d.job_id = u.job_id
 )

@@ -1,3 +1,6 @@
-select r.scheduled_for from cronty.runs r where r.owner_id = (select owner_id from cronty.due where job_id = $1) and r.job_id = $1 and r.state = 'running'
+-- The runs of these jobs that are under way or wait.
+select r.job_id, r.scheduled_for from cronty.due d
+join cronty.runs r on r.owner_id = d.owner_id and r.job_id = d.job_id and r.state = 'running'
+where d.job_id = any($1::bigint[])
 union
-select q.scheduled_for from cronty.queue q where q.job_id = $1
+select q.job_id, q.scheduled_for from cronty.queue q where q.job_id = any($1::bigint[])

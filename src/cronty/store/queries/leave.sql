@@ -1,2 +1,5 @@
 -- A worker that has nothing left goes, and leaves no lease behind.
-delete from cronty.workers where id = $1
+with gone as (
+  delete from cronty.workers where id = $1
+)
+delete from cronty.stop_requests where worker = $1

@@ -1,6 +1,10 @@
--- The weeks around now have their partition. $1 now.
+-- The weeks around now have their partition, and so do those of these slots. $1 now, $2 slots.
 select count(*) filter (where cronty.make_run_partition(monday))
-from generate_series(
-  date_trunc('week', coalesce($1::timestamptz, statement_timestamp()), 'UTC') - interval '7 days',
-  date_trunc('week', coalesce($1::timestamptz, statement_timestamp()), 'UTC') + interval '14 days',
-  interval '7 days') monday
+from (
+  select generate_series(
+    date_trunc('week', coalesce($1::timestamptz, statement_timestamp()), 'UTC') - interval '7 days',
+    date_trunc('week', coalesce($1::timestamptz, statement_timestamp()), 'UTC') + interval '14 days',
+    interval '7 days') as monday
+  union
+  select date_trunc('week', slot, 'UTC') from unnest($2::timestamptz[]) slot
+) weeks

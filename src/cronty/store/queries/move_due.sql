@@ -1,7 +1,7 @@
--- Advance jobs whose plan is anything but ordinary. $5: how many of their slots are to be executed.
+-- Advance jobs whose plan is anything but ordinary. $4 the last run that needs no turn, $5 how many slots are to be run.
 update cronty.due d
 set next_at = u.next_slot + make_interval(secs => d.delay), last_slot = coalesce(u.last_slot, d.last_slot),
-  last_run = coalesce(u.last_run, d.last_run), run_count = d.run_count + u.executed, tzdata = $6
+  last_run = coalesce(u.last_run, d.last_run), run_count = d.run_count + u.executed
 from unnest($1::bigint[], $2::timestamptz[], $3::timestamptz[], $4::timestamptz[], $5::int[])
   u(job_id, next_slot, last_slot, last_run, executed)
 where d.job_id = u.job_id

@@ -1,6 +1,9 @@
--- Seconds until the earliest slot, or null. $1 now, $2 nothing is due before this.
-select extract(epoch from next_at - coalesce($1::timestamptz, statement_timestamp()))::float8
-from cronty.due
-where next_at >= coalesce($2::timestamptz, '-infinity')
-order by next_at
-limit 1
+-- The earliest slot, or null. $1 now, $2 nothing is due before this, $3 zones to leave out.
+select n.now, d.next_at
+from (select coalesce($1::timestamptz, statement_timestamp()) as now) n
+left join lateral (
+  select next_at from cronty.due
+  where next_at >= coalesce($2::timestamptz, '-infinity') and (zone is null or zone <> all($3::text[]))
+  order by next_at
+  limit 1
+) d on true

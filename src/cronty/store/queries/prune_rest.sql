@@ -3,12 +3,9 @@ with horizon as (
   select coalesce($1::timestamptz, statement_timestamp()) - $2::float8 * interval '1 second' as at
 ), attempts as (
   delete from cronty.attempts a using horizon h where a.scheduled_for < h.at returning 1
-), elsewhen as (
-  delete from cronty.runs_elsewhen r using horizon h
-  where r.scheduled_for < h.at and r.finished_at < h.at returning 1
 ), usage as (
   delete from cronty.usage u using horizon h where u.since < h.at returning 1
 ), tasks as (
   delete from cronty.tasks t using horizon h where t.seen_at < h.at returning 1
 )
-select (select count(*) from attempts) + (select count(*) from elsewhen) + (select count(*) from tasks)
+select (select count(*) from attempts) + (select count(*) from tasks)

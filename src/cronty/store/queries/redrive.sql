@@ -26,7 +26,7 @@ with picked as (
   from (select job_id, count(*) as runs from picked group by job_id) p
   where j.id = p.job_id
 )
-select p.job_id, p.scheduled_for, p.owner_id, j.task, case when d.serial then d.last_run end as last_run
+select p.job_id, p.scheduled_for, p.owner_id, j.task, d.serial
 from picked p
 join cronty.jobs j on j.id = p.job_id
 join cronty.due d on d.job_id = p.job_id

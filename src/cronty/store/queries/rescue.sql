@@ -1,5 +1,5 @@
--- Take back the runs of workers that are gone; one that keeps taking its worker down is quarantined.
--- $1 now, $2 how many crashes are too many. The cost follows what is running, not history.
+-- Take back the runs of these workers, which are gone for good; a run that keeps taking its worker down is quarantined.
+-- $1 now, $2 how many crashes are too many, $3 the workers. The cost follows what is running, not history.
 with clock as (
   select coalesce($1::timestamptz, statement_timestamp()) as now
 ), lost as (
@@ -11,7 +11,7 @@ with clock as (
     reason = case when j.state = 'cancelled' then 'the job was cancelled'
       when r.crashes + 1 >= $2 then 'its worker died ' || $2 || ' times while performing it' end
   from clock c, cronty.jobs j
-  where r.state = 'running' and j.id = r.job_id and not exists (select from cronty.workers w where w.id = r.worker)
+  where r.state = 'running' and j.id = r.job_id and r.worker = any($3::bigint[])
   returning r.job_id, r.scheduled_for, r.attempt, r.owner_id, r.state, r.crashes, r.started_at, r.reason, c.now
 ), waiting as (
   insert into cronty.queue (job_id, scheduled_for, due_at, owner_id, crashes, task)

@@ -1,7 +1,7 @@
 -- Move jobs whose next slot another version of the zone database puts elsewhere, one audit line each.
--- $1 now, $2 the version's number, $3 jobs, $4 owners, $5 old slots, $6 new slots, $7 the rows they follow.
+-- $1 now, $2 jobs, $3 owners, $4 old slots, $5 new slots, $6 the rows they follow.
 with moves as (
-  select * from unnest($3::bigint[], $4::bigint[], $5::timestamptz[], $6::timestamptz[], $7::timestamptz[])
+  select * from unnest($2::bigint[], $3::bigint[], $4::timestamptz[], $5::timestamptz[], $6::timestamptz[])
     u(job_id, owner_id, old_slot, new_slot, last_slot)
 ), relinked as (
   update cronty.runs r set followed_by = m.new_slot
@@ -10,7 +10,7 @@ with moves as (
 ), moved as (
   update cronty.due d
   set next_at = case when d.next_at is not null then m.new_slot + make_interval(secs => d.delay) end,
-    held_slot = case when d.next_at is null then m.new_slot end, tzdata = $2
+    held_slot = case when d.next_at is null then m.new_slot end
   from moves m
   where d.job_id = m.job_id
 )
