@@ -19,7 +19,7 @@ from cronty.jobs.action import Action
 from cronty.jobs.job import Job
 from cronty.jobs.result import Ok
 from cronty.scheduler import JobRequest, Scheduler
-from cronty.store.database import Database
+from cronty.store.database import Database, query
 from cronty.store.engine_store import EngineStore
 from cronty.store.job_store import JobStore
 from cronty.store.migrate import migrate
@@ -67,6 +67,9 @@ def migrated_url(server_url: str) -> str:
         await connection.close()
         url = with_database(server_url, name)
         await migrate(url)
+        connection = await asyncpg.connect(url)
+        await connection.fetch(query("make_partitions"), START, [])
+        await connection.close()
         return url
 
     return asyncio.run(create())

@@ -16,9 +16,9 @@ from tests.conftest import START, HandClock
 JOBS = 20_000
 
 FILL = """
-insert into cronty.owners (name) values ('ann');
-insert into cronty.jobs (owner_id, name, task, arguments, trigger, policy, tags, created_at, updated_at)
-select 1, 'job ' || i, 'noop',
+insert into cronty.owners (id, name) values (1, 'ann');
+insert into cronty.jobs (id, owner_id, name, task, arguments, trigger, policy, tags, created_at, updated_at)
+select i, 1, 'job ' || i, 'noop',
   jsonb_build_object('args', '[]'::jsonb, 'kwargs', jsonb_build_object('text', repeat('x', 100))), '{}',
   '{"attempts": 3}', '{}', now(), now() from generate_series(1, %(jobs)s) i;
 insert into cronty.due (job_id, owner_id, next_at, serial, period, expression, zone)
@@ -77,7 +77,7 @@ async def test_a_fire_costs_no_more_than_it_did(
     url: str, sql: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await sql.execute(FILL % {"jobs": JOBS})
-    await sql.fetch(query("make_partitions"), START)
+    await sql.fetch(query("make_partitions"), START, [])
     await sql.execute("vacuum analyze")
     await sql.execute("checkpoint")
     rows, wal = await versions(sql), await sql.fetchval("select pg_current_wal_insert_lsn()")
@@ -105,7 +105,7 @@ async def idle_pages(url: str) -> int:
         await connection.execute(f"prepare poll as {query('pick_due')}")
         low = START - timedelta(seconds=2)
         plan = await connection.fetch(
-            f"explain (analyze, buffers, costs off) execute poll('{START}', '{low}', 500, '{{}}')"
+            f"explain (analyze, buffers, costs off) execute poll('{START}', '{low}', 500, '{{}}', '{{}}')"
         )
         text = [row[0] for row in plan]
         buffers = next(line for line in text if "Buffers:" in line)

@@ -134,7 +134,7 @@ async def test_an_older_worker_leaves_only_zones_that_differ_to_newer_ones(
     )
     await hands.engine.retiming.step()
     clock.advance(hours=2)
-    await hands.fire()
+    await hands.all()
     assert {call[0] for call in cast("list[tuple[str]]", calls)} == {"same", "no zone"}
     assert "jobs in Europe/Berlin are left to them" in caplog.text
     assert await hands.engine.firing.step(hands.engine.worker) > 1, "what is left to others is no reason to hurry"

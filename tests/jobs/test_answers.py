@@ -31,7 +31,8 @@ JOB = Job(
     policy=Policy(),
     tags=("nightly",), max_runs=24, slots_after=CREATED, ends_at=None, state="active", reason=None, next_slot=NEXT,
     held_slot=None, last_slot=CREATED, last_run=CREATED, run_count=4, manual_count=0, failure_count=1,
-    cancelled_count=0, failures_in_row=0, last_error=None, in_flight=0, version=3, created_at=CREATED, updated_at=CREATED,
+    cancelled_count=0, failures_in_row=0, last_error=None, in_flight=0, version=3,
+    created_at=CREATED, updated_at=CREATED,
 )  # fmt: skip
 RUN = Run(
     job_id=1, scheduled_for=CREATED, state="done", attempt=1, slots=1, through=None, manual=False, started_at=CREATED,

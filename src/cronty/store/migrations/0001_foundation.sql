@@ -480,3 +480,6 @@ execute function cronty.refuse_change();
 -- few numbers for each stretch of pages are enough, and a fire pays next to nothing for them.
 create index runs_by_time on cronty.runs using brin (scheduled_for, started_at, finished_at)
   with (pages_per_range = 64, autosummarize = on);
+
+-- The weeks around now; later ones are made by engines.
+select cronty.make_run_partition(date_trunc('week', now(), 'UTC') + week * interval '7 days') from generate_series(-1, 2) week;

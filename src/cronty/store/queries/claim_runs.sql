@@ -1,6 +1,7 @@
 -- Claim waiting runs, those due first, whatever their task. $1 now, $2 worker, $3 tasks it has, $4 how often they have
 -- crashed, $5 how many, $6 owners to leave out, $7 and $8 owners and how many of theirs at most, $9 how many of others'.
--- Twice as many are looked at as are taken, so that two workers that look at once don't get in each other's way.
+-- Twice as many are looked at as are taken, so that two workers that look at once don't get in each other's way. The
+-- limit of 1 keeps the second look a look by key, also in a plan that was made while the table was empty.
 with seen as (
   select q.job_id, q.scheduled_for, q.due_at
   from unnest($3::text[]) t(task)
@@ -14,13 +15,16 @@ with seen as (
   order by q.due_at
   limit 2 * $5::int
 ), picked as (
-  select q.job_id, q.scheduled_for, q.owner_id, q.due_at, q.task, q.ctid as place
+  select q.*
   from seen s
-  join cronty.queue q on q.job_id = s.job_id and q.scheduled_for = s.scheduled_for
-  where q.task = any($3::text[]) and q.crashes = $4 and q.due_at <= coalesce($1::timestamptz, statement_timestamp())
-  order by s.due_at
+  cross join lateral (
+    select job_id, scheduled_for, owner_id, due_at, task, ctid as place from cronty.queue
+    where job_id = s.job_id and scheduled_for = s.scheduled_for
+      and task = any($3::text[]) and crashes = $4 and due_at <= coalesce($1::timestamptz, statement_timestamp())
+    limit 1
+    for update skip locked
+  ) q
   limit $5
-  for update of q skip locked
 ), allowed as (
   select p.*
   from (select *, row_number() over (partition by owner_id order by due_at) as number from picked) p

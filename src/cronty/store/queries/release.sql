@@ -1,17 +1,25 @@
 -- Let the first in line of each job go, if nothing of the job is under way. $1 now, $2 jobs, whose due rows are locked.
 -- Locking the run whose turn it is makes this and its settlement happen one after the other: either this sees that it
--- is over, or the settlement, which releases next, sees the line.
+-- is over, or the settlement, which releases next, sees the line. The limits of 1 keep every look one by key, also in a
+-- plan that was made while the tables were empty.
 with first as (
-  select distinct on (q.job_id) q.job_id, q.scheduled_for, d.last_run
+  select u.job_id, q.scheduled_for, d.last_run
   from unnest($2::bigint[]) u(job_id)
-  join cronty.queue q on q.job_id = u.job_id and q.due_at is null
-  join cronty.due d on d.job_id = q.job_id
-  order by q.job_id, q.scheduled_for
+  cross join lateral (
+    select scheduled_for from cronty.queue where job_id = u.job_id and due_at is null order by scheduled_for limit 1
+  ) q
+  cross join lateral (select last_run from cronty.due where job_id = u.job_id limit 1) d
 ), busy as (
   select r.job_id
-  from first f join cronty.runs r on r.job_id = f.job_id and r.scheduled_for = f.last_run
-  where r.finished_at is null and r.scheduled_for <> f.scheduled_for
-  for share of r
+  from first f
+  cross join lateral (
+    select job_id, scheduled_for from cronty.runs
+    where job_id = f.job_id and scheduled_for = f.last_run and finished_at is null
+    limit 1
+    for share
+  ) r
+  where not exists ( -- it failed once and was asked for again, and stands in line itself
+    select from cronty.queue q where q.job_id = r.job_id and q.scheduled_for = r.scheduled_for and q.due_at is null)
 ), released as (
   update cronty.queue q set due_at = coalesce($1::timestamptz, statement_timestamp())
   from first f
