@@ -54,7 +54,7 @@ class Engine:
         store = EngineStore(database)
         self._store = store
         self._registry = registry
-        self._url = database.url
+        self._database = database
         self._options = options
         self._tasks: list[asyncio.Task[None]] = []
         self._turns = 0
@@ -159,7 +159,7 @@ class Engine:
     # -- being woken --------------------------------------------------------------------------------------------
 
     async def _listen(self) -> float:
-        await listen(self._url, self._hear)
+        await listen(self._database, self._hear)
         return 1.0
 
     def _hear(self, message: str) -> None:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import orjson
 
 from cronty.jobs.envelope import RunFacts
-from cronty.store.database import Database, Row, columns, query
+from cronty.store.database import Database, Row, columns, query, repeatable
 
 
 class Verdict(NamedTuple):
@@ -44,16 +44,20 @@ class InboxStore:
 
     async def settle(self, owner: str, verdicts: Sequence[Verdict]) -> set[tuple[int, datetime]]:
         """The runs whose verdict was accepted; the others are settled already, or somebody else's by now."""
-        theirs = self._database.of(owner)
-        async with theirs.transaction() as connection:
+        accepted = await self._settle(owner, verdicts)
+        failed = [(one.job_id, None) for one in verdicts if one.state == "failed"]
+        if failed:  # after the commit: a job's place in time is locked before its runs, never after
+            await self._database.of(owner).fetch("pause_failing", self._database.moment(), *columns(failed, 2))
+        return accepted
+
+    @repeatable
+    async def _settle(self, owner: str, verdicts: Sequence[Verdict]) -> set[tuple[int, datetime]]:
+        async with self._database.of(owner).transaction() as connection:
             moment = self._database.moment()
             rows = await connection.fetch(query("settle_inbox"), moment, owner, *columns(verdicts, 7))
             over = [(row["job_id"], row["scheduled_for"]) for row in rows if row["over"]]
             if over:
                 await connection.fetch(query("release_behind"), moment, *columns(over, 2))
-        failed = [(one.job_id, None) for one in verdicts if one.state == "failed"]
-        if failed:  # after the commit: a job's place in time is locked before its runs, never after
-            await theirs.fetch("pause_failing", self._database.moment(), *columns(failed, 2))
         return {(row["job_id"], row["scheduled_for"]) for row in rows}
 
 

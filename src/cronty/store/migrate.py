@@ -5,7 +5,7 @@ from typing import Final
 
 import asyncpg
 
-from cronty.store.database import CONNECT_TIMEOUT, LOST, MISTAKEN, unavailable
+from cronty.store.connecting import Hosts
 
 OLDEST_POSTGRES: Final = 150000
 _WALLED: Final = "select relrowsecurity from pg_class where oid = 'cronty.jobs'::regclass"
@@ -23,7 +23,7 @@ def migration_names() -> list[str]:
 
 async def migrate(url: str) -> list[str]:
     """Apply what is missing and return its names; safe to call from any number of processes at once."""
-    connection = await _connect(url)
+    connection = await Hosts(url).connect()
     try:
         if connection.get_server_version().major * 10000 < OLDEST_POSTGRES:
             raise SchemaOutdated("Cronty needs PostgreSQL 15 or newer.")
@@ -48,7 +48,7 @@ async def migrate(url: str) -> list[str]:
 
 async def pending_migrations(url: str) -> list[str]:
     """What `migrate` would apply."""
-    connection = await _connect(url)
+    connection = await Hosts(url).connect()
     try:
         if await connection.fetchval("select to_regclass('cronty.migrations')") is None:
             return migration_names()
@@ -60,10 +60,3 @@ async def pending_migrations(url: str) -> list[str]:
 async def _missing(connection: asyncpg.Connection) -> list[str]:
     applied = {row["name"] for row in await connection.fetch("select name from cronty.migrations")}
     return [name for name in migration_names() if name not in applied]
-
-
-async def _connect(url: str) -> asyncpg.Connection:
-    try:
-        return await asyncpg.connect(url, timeout=CONNECT_TIMEOUT)
-    except (*LOST, *MISTAKEN) as error:
-        raise unavailable(error) from error
