@@ -49,12 +49,10 @@ def each_host(url: str) -> list[str]:
     named = given.get("host", "").split(",")
     if len(named) == 1:
         return [url]
-    ports = given.get("port", "5432").split(",")
+    ports = given.pop("port", "").split(",")
     ports *= len(named) if len(ports) == 1 else 1
-    return [
-        urlunsplit(parts._replace(query=urlencode(given | {"host": host, "port": port})))
-        for host, port in zip(named, ports, strict=True)
-    ]
+    places = [{"host": host} | ({"port": port} if port else {}) for host, port in zip(named, ports, strict=True)]
+    return [f"{url.partition('?')[0]}?{urlencode(given | place)}" for place in places]
 
 
 def wanted_of(url: str) -> str | None:
@@ -82,4 +80,4 @@ def _said(error: Exception, limit: float) -> str:
 def _name(url: str) -> str:
     parts = urlsplit(url)
     given = dict(parse_qsl(parts.query))
-    return parts.netloc.rpartition("@")[2] or f"{given.get('host')}:{given.get('port')}"
+    return parts.netloc.rpartition("@")[2] or ":".join(given[name] for name in ("host", "port") if name in given)
