@@ -5,6 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from time import monotonic
 from typing import Final
 
 from cronty import telemetry
@@ -58,6 +59,7 @@ class Engine:
         self._options = options
         self._tasks: list[asyncio.Task[None]] = []
         self._turns = 0
+        self._committed = 0.0
         self._stopping = asyncio.Event()
         self._finished = asyncio.Event()
         self._wakes: dict[str, asyncio.Event] = {}
@@ -86,11 +88,20 @@ class Engine:
         self._duty("prune", self._prune, self._stopping)
         self._duty("retime", self.retiming.step, self._stopping)
         self._duty("settle", self.settling.step, self._finished)
-        self._duty("beat", self.lease.beat, self._finished)
+        self._duty("beat", self._beat, self._finished)
         self._duty("expire", self._expire, self._finished)
         self._duty("listen", self._listen, self._finished)
         if self._options.die_when_stuck:
             watch(lambda: self._turns, 2 * self._options.lease, self._finished.is_set)
+
+    def why_stuck(self) -> str | None:
+        """Why this engine can't be relied on now: it has missed heartbeats, each of which is a commit."""
+        silent = monotonic() - self._committed
+        return (
+            f"The engine hasn't committed anything for {silent:.0f} s."
+            if silent > self._options.lease * 2 / 3
+            else None
+        )
 
     async def enlist(self) -> None:
         """Make ready what firing needs, and take a lease."""
@@ -99,6 +110,7 @@ class Engine:
         await self.retiming.note_version()
         self.firing.tzdata = self.retiming.version
         await self.lease.register()
+        self._committed = monotonic()
 
     async def stop(self) -> None:
         """Stop firing, finish what runs within the drain time, hand the rest over, and give up the lease."""
@@ -144,6 +156,11 @@ class Engine:
 
     async def _claim(self) -> float:
         return await self.lease.claiming(self.claiming.step)
+
+    async def _beat(self) -> float:
+        rest = await self.lease.beat()
+        self._committed = monotonic()
+        return rest
 
     async def _expire(self) -> float:
         self._turns += 1

@@ -1,5 +1,6 @@
 """Connects to the first of the URL's servers that takes writes."""
 
+import asyncio
 from typing import Any, Final
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
@@ -30,13 +31,19 @@ class Hosts:
         for url in list(self._urls):
             try:
                 return await asyncpg.connect(url, timeout=limit, **self._wanted, **options)
+            except asyncio.CancelledError:
+                self._try_last(url)  # the caller didn't want to wait that long
+                raise
             except Exception as error:
                 if not is_away(error) and not is_mistaken(error):
                     raise
                 faults.append((url, error))
                 if isinstance(error, TimeoutError):
-                    self._urls.sort(key=lambda one, slow=url: one == slow)
+                    self._try_last(url)
         raise _no_server(faults, limit) from faults[-1][1]
+
+    def _try_last(self, url: str) -> None:
+        self._urls.sort(key=lambda one: one == url)
 
 
 def each_host(url: str) -> list[str]:
