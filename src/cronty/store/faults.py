@@ -74,7 +74,7 @@ def is_mistaken(error: BaseException) -> bool:
 
 def told(error: BaseException) -> StoreUnavailable | None:
     """The fault in a line, with what to look at; None if it is neither the database's absence nor a race."""
-    said = str(error) or type(error).__name__
+    said = "no answer in time" if isinstance(error, TimeoutError) else str(error) or type(error).__name__
     if _state(error) == READ_ONLY:
         return StoreUnavailable(f"PostgreSQL can't be written to: {said}")
     if is_elsewhere(error):
