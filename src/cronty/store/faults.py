@@ -1,5 +1,7 @@
 """What an error of the database means: it is away, it is busy, its URL is wrong, or a value can't be written."""
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Final
 
 import asyncpg
@@ -74,7 +76,7 @@ def is_mistaken(error: BaseException) -> bool:
 
 def told(error: BaseException) -> StoreUnavailable | None:
     """The fault in a line, with what to look at; None if it is neither the database's absence nor a race."""
-    said = "no answer in time" if isinstance(error, TimeoutError) else str(error) or type(error).__name__
+    said = _said(error)
     if _state(error) == READ_ONLY:
         return StoreUnavailable(f"PostgreSQL can't be written to: {said}")
     if is_elsewhere(error):
@@ -86,6 +88,25 @@ def told(error: BaseException) -> StoreUnavailable | None:
     if is_conflict(error) or _state(error) == _LOCKED:
         return StoreBusy(f"PostgreSQL is busy: {said}")
     return None
+
+
+@contextmanager
+def explained() -> Generator[None]:
+    """Faults that mean something are raised as what they mean."""
+    try:
+        yield
+    except Exception as error:
+        if (said := told(error)) is None:
+            raise
+        raise said from error
+
+
+def _said(error: BaseException) -> str:
+    if isinstance(error, TimeoutError):
+        return "no answer in time"
+    if isinstance(error, asyncpg.InternalClientError):  # asyncpg's own state; it means that the last word was cut off
+        return "the connection broke off"
+    return str(error) or type(error).__name__
 
 
 def _state(error: BaseException) -> str:
