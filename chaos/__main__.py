@@ -7,7 +7,8 @@ import sys
 import warnings
 from types import FrameType
 
-from chaos import clients, deliver, freeze, kill, poison, sleep
+from chaos import clients, deliver, failover, freeze, kill, poison, sleep
+from chaos.failover.events import EVENTS
 
 EXAMPLES = """
 examples:
@@ -18,9 +19,12 @@ examples:
   python -m chaos poison --kind suicide --kind endless
   python -m chaos clients --clients 8 --jobs 40 --kills 20 --seconds 60
   python -m chaos deliver --runs 20000 --workers 4 --kill-every 1
+  python -m chaos failover --events switchover,kill:2,freeze
+  python -m chaos failover --async --events kill,lagkill
 
 Each one starts a PostgreSQL of its own, prints one line of JSON with all its figures, and exits with 1 if `broken` in
-it names a promise that doesn't hold.
+it names a promise that doesn't hold. `failover` prints a line for each event before that; it needs root, Debian's
+packages patroni, etcd-server, python3-etcd and postgresql, and 45 ports from --port on.
 """
 
 
@@ -30,7 +34,7 @@ def read_arguments() -> argparse.Namespace:
         epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
     scenarios = parser.add_subparsers(
-        dest="scenario", required=True, metavar="kill | freeze | sleep | poison | clients | deliver"
+        dest="scenario", required=True, metavar="kill | freeze | sleep | poison | clients | deliver | failover"
     )
     for_kill = scenarios.add_parser("kill", help="kill -9 workers and PostgreSQL under load", description=kill.__doc__)
     _number(for_kill, "fires", 20_000, "how many slots fall due")
@@ -75,7 +79,31 @@ def read_arguments() -> argparse.Namespace:
     _number(for_deliver, "dies", 0.06, "how often an agent dies instead of acknowledging")
     _number(for_deliver, "silence", 11.0, "seconds after which a silent receiver answers, too late")
     _number(for_deliver, "seed", 1, "of the random choices")
+    _read_failover(scenarios.add_parser("failover", help="move the primary of a cluster", description=failover.__doc__))
     return parser.parse_args()
+
+
+def _read_failover(parser: argparse.ArgumentParser) -> None:
+    usual = failover.Plan()
+    kinds = "; ".join(f"{name}: {event.__doc__}" for name, event in EVENTS.items())
+    parser.add_argument("--events", default=usual.events, help=f"what happens, as in {usual.events}. {kinds}")
+    parser.add_argument("--async", dest="sync", action="store_false", help="replicate asynchronously")
+    parser.add_argument("--attrs", default=usual.attrs, help="target_session_attrs of the workers' URL")
+    parser.add_argument("--user", default=usual.user, help="the system user that runs PostgreSQL")
+    parser.add_argument(
+        "--pg-bin", default="", help="where PostgreSQL's programs are (default: the newest of Debian's)"
+    )
+    parser.add_argument("--folder", default="", help="a new folder to keep logs and traces in; others can enter it")
+    _number(parser, "jobs", usual.jobs, "how many jobs, of about 16 s each")
+    _number(parser, "workers", usual.workers, "how many worker processes, beside a server")
+    _number(parser, "lease", usual.lease, "seconds without a heartbeat after which a worker is given up")
+    _number(parser, "ttl", usual.ttl, "Patroni's ttl")
+    _number(parser, "loop-wait", usual.loop_wait, "Patroni's loop_wait and retry_timeout")
+    _number(parser, "lag", usual.lag, "seconds that replicas are behind at a lagkill")
+    _number(parser, "frozen", usual.frozen, "seconds of a freeze or a zombie")
+    _number(parser, "rest", usual.rest, "seconds between a whole cluster and the verdict")
+    _number(parser, "patience", usual.patience, "seconds after that until everything must be settled")
+    _number(parser, "port", usual.port, "the first port")
 
 
 def _number(parser: argparse.ArgumentParser, name: str, default: float, meaning: str) -> None:
@@ -96,6 +124,8 @@ def perform(asked: argparse.Namespace) -> dict[str, object]:
             return deliver.run(deliver.Plan(**given))
         case "clients":
             return clients.run(clients.Plan(**given))
+        case "failover":
+            return failover.run(failover.Plan(**given))
         case _:
             return poison.run(poison.Plan(kinds=tuple(asked.kind or poison.KINDS), **given))
 

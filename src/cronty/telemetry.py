@@ -1,23 +1,53 @@
 """Every log event in one place, so that a name means the same thing everywhere."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from time import monotonic
+from typing import Final
 
 log = logging.getLogger("cronty")
 
 
+class Outage:
+    """A database that can't be used, told in two lines: when that begins, and when it is over.
+
+    It is over when nothing has failed for a while: of a server whose disk is full, every other statement succeeds.
+    """
+
+    WHILE: Final = 5.0
+
+    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
+        self._clock = clock
+        self._began: float | None = None
+        self._failed = 0.0
+        self._worked: float | None = None
+
+    def fault(self, error: BaseException) -> None:
+        self._failed, self._worked = self._clock(), None
+        if self._began is None:
+            self._began = self._failed
+            log.warning("%s (trying again; this is said once)", error)
+
+    def fine(self) -> None:
+        """Something succeeded."""
+        if self._began is None:
+            return
+        now = self._clock()
+        self._worked = now if self._worked is None else self._worked
+        if now - self._failed >= self.WHILE:
+            log.warning("PostgreSQL works again, after %.1f s", self._worked - self._began)
+            self._began = None
+
+
 def step_failed(duty: str, error: Exception, failures: int) -> None:
-    """Said aloud the first time and then ever more rarely: an outage is one story, not a thousand."""
+    """Said aloud the first time and then ever more rarely."""
     if failures & (failures - 1) == 0:
-        expected = type(error).__name__ == "StoreUnavailable"
-        log.log(
-            logging.WARNING if expected else logging.ERROR,
-            "%s failed %d time(s) in a row: %s",
-            duty,
-            failures,
-            error,
-            exc_info=None if expected else error,
-        )
+        log.error("%s failed %d time(s) in a row: %s", duty, failures, error, exc_info=error)
+
+
+def step_busy(duty: str, error: Exception, failures: int) -> None:
+    if failures & (failures - 1) == 0:
+        log.warning("%s failed %d time(s) in a row: %s", duty, failures, error)
 
 
 def worker_started(worker: int, tasks: int) -> None:
@@ -38,6 +68,10 @@ def handed_back(worker: int, runs: int) -> None:
 
 def settlement_refused(outcomes: int, error: Exception) -> None:
     log.error("%d outcome(s) could not be written together and are written one by one", outcomes, exc_info=error)
+
+
+def settlement_kept(job_id: int, error: Exception) -> None:
+    log.error("an outcome of job %d could not be written; it is kept and tried again", job_id, exc_info=error)
 
 
 def superseded(count: int) -> None:

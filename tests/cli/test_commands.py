@@ -118,7 +118,7 @@ async def test_the_doctor_finds_what_is_wrong(url: str, sql: asyncpg.Connection)
     wrong = {name for name, finding in findings(said).items() if finding == "wrong"}
     assert wrong == {"workers", "oldest overdue slot", "queue", "set aside"}
     assert "none alive: nothing will fire" in said.out
-    assert "1 run(s) due for over a minute; no worker takes: note" in " ".join(said.out.split())
+    assert "1 run(s) due for over 30 s; no worker takes: note" in " ".join(said.out.split())
 
 
 @pytest.mark.parametrize("command", ["doctor", "migrate"])

@@ -9,7 +9,6 @@ import pytest
 
 from cronty.actions.tasks import Registry
 from cronty.engine.engine import Engine, EngineOptions
-from cronty.store import database as database_module
 from cronty.store.database import HOT_PATH, Database, query
 from tests.conftest import START, HandClock
 
@@ -29,18 +28,18 @@ from generate_series(1, %(jobs)s) i;
 """
 
 
-def count_statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Every statement the engine's connections send from now on."""
+def count_statements(monkeypatch: pytest.MonkeyPatch, ours: asyncpg.Connection) -> list[str]:
+    """Every message that connections other than this test's send from now on; each is a round trip."""
     sent: list[str] = []
-    connection = database_module._Connection  # pyright: ignore[reportPrivateUsage]
     for name in ("fetch", "fetchrow", "fetchval", "execute"):
-        original: Any = getattr(connection, name)
+        original: Any = getattr(asyncpg.Connection, name)
 
         async def counted(self: object, text: str, *rest: Any, _original: Any = original, **more: Any) -> Any:
-            sent.append(text)
+            if self is not ours:
+                sent.append(text)
             return await _original(self, text, *rest, **more)
 
-        monkeypatch.setattr(connection, name, counted)
+        monkeypatch.setattr(asyncpg.Connection, name, counted)
     return sent
 
 
@@ -81,19 +80,19 @@ async def test_a_fire_costs_no_more_than_it_did(
     await sql.execute("vacuum analyze")
     await sql.execute("checkpoint")
     rows, wal = await versions(sql), await sql.fetchval("select pg_current_wal_insert_lsn()")
-    sent = count_statements(monkeypatch)
+    sent = count_statements(monkeypatch, sql)
     await drain(url, sql)
     written = await sql.fetchval("select pg_current_wal_insert_lsn() - $1::pg_lsn", wal)
     figures = {
         "wal_bytes_per_fire": float(written) / JOBS,
         "row_versions_per_fire": (await versions(sql) - rows) / JOBS,
-        "statements_per_1000_fires": len(sent) * 1000 / JOBS,
+        "round_trips_per_1000_fires": len(sent) * 1000 / JOBS,
         "pages_of_an_idle_poll": await idle_pages(url),
     }
     print(figures)
     assert figures["wal_bytes_per_fire"] <= 1500
     assert figures["row_versions_per_fire"] <= 3.01
-    assert figures["statements_per_1000_fires"] <= 25
+    assert figures["round_trips_per_1000_fires"] <= 35
     assert figures["pages_of_an_idle_poll"] <= 5
 
 

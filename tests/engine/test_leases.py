@@ -144,18 +144,18 @@ async def test_a_run_that_went_to_a_living_worker_meanwhile_is_not_taken_from_it
 async def test_a_claim_that_fails_during_a_heartbeat_leaves_the_name_in_doubt(hands: Hands) -> None:
     """The heartbeat has looked already whether the name is in doubt when a claim's answer gets lost."""
     lease, before = hands.engine.lease, hands.engine.worker
-    renew = hands.store.beat
+    renew = EngineStore.beat
 
     async def lost(_: int) -> float:
         raise StoreUnavailable("the connection was lost while the commit was on its way")
 
-    async def beat(worker: int, lasts: float) -> datetime | None:
+    async def beat(store: EngineStore, worker: int, lasts: float) -> datetime | None:
         with pytest.raises(StoreUnavailable):
             await lease.claiming(lost)
-        return await renew(worker, lasts)
+        return await renew(store, worker, lasts)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(EngineStore, "beat", lambda _, worker, lasts: beat(worker, lasts))
+        patch.setattr(EngineStore, "beat", beat)
         await lease.beat()
     await lease.beat()
     assert hands.engine.worker != before

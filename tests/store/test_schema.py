@@ -5,7 +5,7 @@ import asyncio
 import asyncpg
 import pytest
 
-from cronty.store.database import Busy
+from cronty.store.database import StoreBusy
 from cronty.store.migrate import migrate, migration_names, pending_migrations
 from cronty.store.photograph import PHOTOGRAPH, describe
 from tests.conftest import Hands, with_database
@@ -83,7 +83,7 @@ async def test_history_in_use_is_dropped_later(hands: Hands, url: str, sql: asyn
     reader = await asyncpg.connect(url)
     try:
         await reader.execute("begin; select count(*) from cronty.runs")
-        with pytest.raises(Busy):
+        with pytest.raises(StoreBusy):
             await hands.store.drop_partition(3600)
     finally:
         await reader.close()

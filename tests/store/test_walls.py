@@ -384,7 +384,8 @@ async def use(url: str, clock: HandClock, *, walled: bool) -> None:
             hands.engine.firing.low.forget()
             await hands.all()
             await hands.engine.rescuing.step()
-            await hands.store.prune(1.0)
+            await hands.store.drop_partition(1.0)
+            await hands.store.prune_rest(1.0)
             assert done == [1]
     finally:
         await database.close()

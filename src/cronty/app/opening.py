@@ -8,7 +8,8 @@ from contextlib import AsyncExitStack
 from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Self, overload
+from time import monotonic
+from typing import Any, Final, Self, overload
 
 import orjson
 
@@ -34,7 +35,8 @@ from cronty.scheduler.runs import Runs
 from cronty.settings import Settings
 from cronty.store.audit_store import AuditStore
 from cronty.store.channel_store import ChannelStore
-from cronty.store.database import Clock, Database
+from cronty.store.database import Clock, Database, StoreMisnamed, StoreUnavailable
+from cronty.store.health import why_not_writable
 from cronty.store.inbox_store import InboxStore
 from cronty.store.job_store import JobStore
 from cronty.store.key_store import KeyStore
@@ -43,6 +45,12 @@ from cronty.store.migrate import SchemaOutdated, migrate, pending_migrations
 from cronty.store.overview_store import OverviewStore
 from cronty.store.run_store import RunStore
 from cronty.store.sealing import Sealer, key_of_folder
+from cronty.telemetry import Outage
+
+RETRY_REST: Final = 1.0
+"""Seconds between two tries to open, while there is patience."""
+
+ANSWER_WITHIN: Final = 2.0
 
 
 class Opening:
@@ -50,7 +58,8 @@ class Opening:
 
     `async with cronty:` runs door and engine on the current event loop; `start()` and `stop()` run them in a
     background thread, and `wait()` makes a call from there. Without a database URL (argument, or
-    CRONTY_DATABASE_URL) a local PostgreSQL is started, which needs `cronty[local]`.
+    CRONTY_DATABASE_URL) a local PostgreSQL is started, which needs `cronty[local]`. A database that is away is waited
+    for as many seconds as there is `patience`.
     """
 
     def __init__(
@@ -71,6 +80,9 @@ class Opening:
         self._outbound, self._notify = self._register_built_in()
         self.run_jobs = run_jobs
         self.die_when_stuck = False
+        self.patience = 0.0
+        self._outage = Outage()
+        self._database: Database | None = None
         self._clock = clock
         self._stack = AsyncExitStack()
         self._doors: Doors | None = None
@@ -126,20 +138,36 @@ class Opening:
         return self
 
     async def __aexit__(self, *_error: object) -> None:
-        self._doors = self._engine = None
+        self._doors = self._engine = self._database = None
         await self._stack.aclose()
 
     async def _open(self) -> None:
         self._stack.push_async_callback(self._outbound.aclose)
         self._stack.push_async_callback(self._courier.aclose)
+        ends = monotonic() + self.patience
+        while True:
+            try:
+                async with AsyncExitStack() as trying:
+                    await self._open_store(trying)
+                    self._stack.push_async_exit(trying.pop_all())
+                    return
+            except StoreMisnamed:
+                raise
+            except StoreUnavailable as away:
+                if monotonic() + RETRY_REST > ends:
+                    raise
+                self._outage.fault(away)
+                await asyncio.sleep(RETRY_REST)
+
+    async def _open_store(self, stack: AsyncExitStack) -> None:
         url = await self.open_database()
-        database = await Database(url, clock=self._clock).open()
-        self._stack.push_async_callback(database.close)
+        database = self._database = await Database(url, clock=self._clock, outage=self._outage).open()
+        stack.push_async_callback(database.close)
         self._doors = self._open_doors(database)
         await JobStore(database).publish(self.registry.built_in())
         if self.run_jobs:
-            hot = await Database(url, clock=self._clock, hot=True).open()
-            self._stack.push_async_callback(hot.close)
+            hot = await Database(url, clock=self._clock, hot=True, outage=self._outage).open()
+            stack.push_async_callback(hot.close)
             options = EngineOptions(
                 concurrency=self.settings.concurrency,
                 lease=self.settings.lease,
@@ -150,8 +178,15 @@ class Opening:
                 limits=self._limits,
             )
             self._engine = Engine(hot, self.registry, options)
-            self._stack.push_async_callback(self._engine.stop)
+            stack.push_async_callback(self._engine.stop)
             await self._engine.start()
+
+    async def why_not_ready(self) -> str | None:
+        """Why this process can't do its work now, or None if it can; it answers in time whatever the database does."""
+        if self._database is None:
+            return "Cronty isn't open."
+        away = await why_not_writable(self._database, ANSWER_WITHIN)
+        return away or (None if self._engine is None else self._engine.why_stuck())
 
     async def open_database(self) -> str:
         """The database's URL, with its schema in place: a local one is migrated, anybody else's only checked."""

@@ -2,15 +2,20 @@
 
 import asyncio
 from datetime import UTC, datetime
+from typing import Final
 
 import typer
 
 from cronty.cli.saying import REFUSED, Column, Json, print_json, refuse, show_rows
 from cronty.settings import Settings
+from cronty.store.connecting import ATTRIBUTE, WRITABLE, each_host, wanted_of
 from cronty.store.health import Health, look
 from cronty.store.local import start_local_server
 from cronty.store.migrate import OLDEST_POSTGRES, pending_migrations
 from cronty.timing import tzdata_version
+
+STALE: Final = 15
+"""Seconds after which a lease that has passed, or a slot that is due, should have been seen to; `health.sql` agrees."""
 
 
 def doctor(json: Json = False) -> None:
@@ -20,7 +25,7 @@ def doctor(json: Json = False) -> None:
     missing = asyncio.run(pending_migrations(url))
     if missing:
         refuse(f"The schema lacks {len(missing)} migration(s).", hint="Run `cronty migrate`.", json=json)
-    findings = _findings(asyncio.run(look(url)), datetime.now(UTC))
+    findings = [_servers(url), *_findings(asyncio.run(look(url)), datetime.now(UTC))]
     good = all(fine for fine, _, _ in findings)
     if json:
         found = [{"good": fine, "what": what, "said": said} for fine, what, said in findings]
@@ -34,6 +39,14 @@ def doctor(json: Json = False) -> None:
         raise typer.Exit(REFUSED)
 
 
+def _servers(url: str) -> tuple[bool, str, str]:
+    """Whether a connection may stay with a server that takes no writes."""
+    count, wanted = len(each_host(url)), wanted_of(url)
+    if wanted not in (None, *WRITABLE):
+        return False, "servers", f"{ATTRIBUTE}={wanted} may stay with a replica: leave it out, or say read-write"
+    return True, "servers", f"{count} servers; the one that takes writes is used" if count > 1 else "1 server"
+
+
 def _findings(health: Health, here: datetime) -> list[tuple[bool, str, str]]:
     """Each thing looked at: whether it is good, what it is, and what was seen."""
     offset = (health.now - here).total_seconds()
@@ -42,7 +55,11 @@ def _findings(health: Health, here: datetime) -> list[tuple[bool, str, str]]:
     others = sorted(set(health.tzdata or []) - {mine})
     stale = ", ".join(health.stale_tasks or [])
     return [
-        (health.version_number >= OLDEST_POSTGRES, "database", f"PostgreSQL {health.version}"),
+        (
+            health.version_number >= OLDEST_POSTGRES and not health.read_only,
+            "database",
+            f"PostgreSQL {health.version}" + (", read-only: nothing can fire" if health.read_only else ""),
+        ),
         (abs(offset) < 1, "clock", f"this machine is {offset:+.3f} s from the database"),
         (
             not others,
@@ -57,15 +74,24 @@ def _findings(health: Health, here: datetime) -> list[tuple[bool, str, str]]:
         (
             not health.dead_workers,
             "leases",
-            f"{health.dead_workers} worker(s) gone and not cleaned up for a minute"
+            f"{health.dead_workers} passed {STALE} s ago or more, and no engine has taken over: are they all stuck?"
             if health.dead_workers
             else "none overdue",
         ),
-        (late < 60, "oldest overdue slot", f"{late:.1f} s late" if health.oldest_overdue else "none"),
+        (
+            late < STALE,
+            "oldest overdue slot",
+            (f"{late:.1f} s late" if health.oldest_overdue else "none")
+            + (
+                f", with {health.workers} worker(s) alive: an engine is stuck"
+                if late >= STALE and health.workers
+                else ""
+            ),
+        ),
         (
             not health.stale_queue,
             "queue",
-            f"{health.stale_queue} run(s) due for over a minute; no worker takes: {stale}"
+            f"{health.stale_queue} run(s) due for over 30 s; no worker takes: {stale}"
             if health.stale_queue
             else "nothing waits too long",
         ),

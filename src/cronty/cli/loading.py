@@ -1,15 +1,22 @@
 """What commands share: finding the caller's Cronty, finding what an extra brings, and logging."""
 
+import asyncio
 import importlib
 import logging
+import signal
 import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import typer
 
 from cronty.app import Cronty
+
+PATIENCE: Final = 60.0
+"""Seconds that a process which is to run for long waits for its database."""
 
 
 def load(target: str) -> Cronty:
@@ -23,6 +30,34 @@ def load(target: str) -> Cronty:
     if not isinstance(found, Cronty):
         raise typer.BadParameter(f"{target!r} names something of type {type(found).__name__}, not a Cronty.")
     return found
+
+
+@asynccontextmanager
+async def opened(cronty: Cronty) -> AsyncGenerator[asyncio.Event]:
+    """A Cronty for as long as it takes, and what is set when the process is told to stop.
+
+    A database that is away is waited for a while: a supervisor that starts processes during a failover shouldn't have
+    to start them again and again.
+    """
+    cronty.patience = PATIENCE
+    told, opening = asyncio.Event(), asyncio.ensure_future(cronty.__aenter__())
+
+    def tell() -> None:
+        told.set()
+        opening.cancel()
+
+    for name in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(name, tell)
+    try:
+        await opening
+    except asyncio.CancelledError:
+        if told.is_set():
+            raise typer.Exit from None
+        raise
+    try:
+        yield told
+    finally:
+        await cronty.__aexit__()
 
 
 def extra(module: str, name: str) -> Any:

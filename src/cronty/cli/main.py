@@ -1,7 +1,6 @@
 """The commands of an operator: mcp, serve, work, migrate, doctor; and where the others are."""
 
 import asyncio
-import signal
 import sys
 from importlib.metadata import version
 from typing import Annotated
@@ -15,7 +14,7 @@ from cronty.app import Cronty
 from cronty.cli import audit, channel, crontab, jobs, limits, service, token
 from cronty.cli.crontab_export import export
 from cronty.cli.doctor import doctor
-from cronty.cli.loading import extra, load, set_up_logging
+from cronty.cli.loading import extra, load, opened, set_up_logging
 from cronty.cli.next import next_slots
 from cronty.cli.saying import MISUSED, Json, print_json, say, waiting
 from cronty.cli.watch import watch
@@ -118,11 +117,7 @@ def _url() -> str:
 
 
 async def _work_until_told(cronty: Cronty) -> None:
-    told = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for name in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(name, told.set)
-    async with cronty:
+    async with opened(cronty) as told:
         await told.wait()
 
 

@@ -16,7 +16,7 @@ from starlette.middleware import Middleware
 from starlette.routing import BaseRoute, Mount
 
 from cronty.app import Cronty
-from cronty.cli.loading import check_reach, extra, load
+from cronty.cli.loading import check_reach, extra, load, opened
 from cronty.cli.service_away import tell_of_absences
 from cronty.cli.service_place import url_of
 from cronty.cli.stdin import make_stdin_end_when_told
@@ -25,7 +25,6 @@ from cronty.mcp.auth import Verifier, auth_settings, current_caller
 from cronty.mcp.desk import Desk
 from cronty.mcp.server import GROUPS, Auth, CrontyServer
 from cronty.mcp.tool import Group
-from cronty.store.database import StoreUnavailable
 from cronty.web.health import health_routes
 from cronty.web.hosts import Hosts
 from cronty.web.who import anybody, by_token
@@ -71,17 +70,10 @@ def http_app(cronty: Cronty, groups: Sequence[Group], hosts: Sequence[str], *, a
         async with server.session_manager.run():
             yield
 
-    async def not_ready() -> str | None:
-        try:
-            await cronty.scheduler.clock(cronty.owner)
-        except StoreUnavailable as away:
-            return str(away)
-        return None
-
     who = by_token(lambda: cronty.identity) if auth else anybody(cronty.owner)
     rest = extra("cronty.web.rest", "web")
     routes: list[BaseRoute] = [
-        *health_routes(not_ready),
+        *health_routes(cronty.why_not_ready),
         Mount(rest.PLACE, rest.rest_app(lambda: cronty.doors, who)),
         *extra("cronty.web.dashboard", "web").dashboard_routes(lambda: cronty.doors, who),
         Mount("/", mcp_app),
@@ -94,17 +86,20 @@ def http_app(cronty: Cronty, groups: Sequence[Group], hosts: Sequence[str], *, a
 async def _serve(cronty: Cronty, config: uvicorn.Config) -> None:
     """Opened before there is a server, so that a database that is away is said in a line and not in a trace."""
     server = uvicorn.Server(config)
-    loop = asyncio.get_running_loop()
-    for told in (signal.SIGTERM, signal.SIGINT):
-        # The server raises the signal again when it is done; somebody has to take it.
-        loop.add_signal_handler(told, setattr, server, "should_exit", True)
     began = datetime.now(UTC)
-    async with cronty:
-        telling = asyncio.ensure_future(tell_of_absences(cronty, began))
+    async with opened(cronty) as told:
+
+        async def stop_when_told() -> None:
+            # Once it serves, the server takes signals itself, and raises them again when it is done.
+            await told.wait()
+            server.should_exit = True
+
+        beside = [asyncio.ensure_future(one) for one in (stop_when_told(), tell_of_absences(cronty, began))]
         try:
             await server.serve()
         finally:
-            telling.cancel()
+            for one in beside:
+                one.cancel()
 
 
 async def _speak(cronty: Cronty, groups: Sequence[Group]) -> None:

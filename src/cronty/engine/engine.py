@@ -5,6 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from time import monotonic
 from typing import Final
 
 from cronty import telemetry
@@ -20,7 +21,7 @@ from cronty.engine.settling import Settling
 from cronty.engine.watchdog import watch
 from cronty.engine.working import Working
 from cronty.jobs.limits import DEFAULTS, Limits
-from cronty.store.database import Busy, Database
+from cronty.store.database import Database, StoreBusy
 from cronty.store.engine_store import EngineStore
 from cronty.store.listen import listen
 from cronty.store.zone_store import ZoneStore
@@ -57,10 +58,11 @@ class Engine:
         store = EngineStore(database)
         self._store = store
         self._registry = registry
-        self._url = database.url
+        self._database = database
         self._options = options
         self._tasks: list[asyncio.Task[None]] = []
         self._turns = 0
+        self._committed = 0.0
         self._stopping = asyncio.Event()
         self._finished = asyncio.Event()
         self._wakes: dict[str, asyncio.Event] = {}
@@ -90,11 +92,20 @@ class Engine:
         self._duty("prune", self._prune, self._stopping, longest=PRUNE_EVERY)
         self._duty("retime", self.retiming.step, self._stopping)
         self._duty("settle", self.settling.step, self._finished)
-        self._duty("beat", self.lease.beat, self._finished)
+        self._duty("beat", self._beat, self._finished)
         self._duty("expire", self._expire, self._finished)
         self._duty("listen", self._listen, self._finished)
         if self._options.die_when_stuck:
             watch(lambda: self._turns, 2 * self._options.lease, self._finished.is_set)
+
+    def why_stuck(self) -> str | None:
+        """Why this engine can't be relied on now: it has missed heartbeats, each of which is a commit."""
+        silent = monotonic() - self._committed
+        return (
+            f"The engine hasn't committed anything for {silent:.0f} s."
+            if silent > self._options.lease * 2 / 3
+            else None
+        )
 
     async def enlist(self) -> None:
         """Make ready what firing needs, and take a lease."""
@@ -102,6 +113,7 @@ class Engine:
         await self._store.publish_tasks(self._registry.published())
         await self.retiming.look()
         await self.lease.register()
+        self._committed = monotonic()
 
     async def stop(self) -> None:
         """Stop firing, finish what runs within the drain time, hand the rest over, and give up the lease."""
@@ -147,6 +159,11 @@ class Engine:
     async def _claim(self) -> float:
         return await self.lease.claiming(self.claiming.step)
 
+    async def _beat(self) -> float:
+        rest = await self.lease.beat()
+        self._committed = monotonic()
+        return rest
+
     async def _expire(self) -> float:
         self._turns += 1
         self.working.expire()
@@ -159,7 +176,7 @@ class Engine:
         try:
             while await self._store.drop_partition(keep):
                 pass
-        except Busy:  # a reader, such as a backup, uses the history: it isn't in a hurry to go
+        except StoreBusy:  # a reader, such as a backup, uses the history: it isn't in a hurry to go
             return PRUNE_AGAIN
         await self._store.prune_rest(keep)
         return PRUNE_EVERY
@@ -167,7 +184,7 @@ class Engine:
     # -- being woken --------------------------------------------------------------------------------------------
 
     async def _listen(self) -> float:
-        await listen(self._url, self._hear)
+        await listen(self._database, self._hear)
         return 1.0
 
     def _hear(self, message: str) -> None:

@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import Final
 
 from cronty import telemetry
+from cronty.store.database import StoreBusy, StoreUnavailable
 
 type Step = Callable[[], Awaitable[float]]
 """Does its duty once and answers how many seconds it may rest; 0 means that there may be more to do."""
@@ -27,7 +28,10 @@ async def keep_doing(
             failures = 0
         except Exception as error:
             failures += 1
-            telemetry.step_failed(name, error, failures)
+            if isinstance(error, StoreBusy):
+                telemetry.step_busy(name, error, failures)
+            elif not isinstance(error, StoreUnavailable):  # the database tells of its outage itself, once
+                telemetry.step_failed(name, error, failures)
             rest = min(0.1 * 2**failures, 2.0) * (0.5 + random.random() / 2)
             await asyncio.sleep(rest)  # a wake must not turn an outage into a busy loop
             continue

@@ -14,55 +14,90 @@ from cronty.jobs.outcome import Done, Failed, Interrupted, Snoozed
 from cronty.jobs.retry import after_attempt
 from cronty.store.database import StoreUnavailable
 from cronty.store.engine_store import EngineStore, Other, Success
+from cronty.store.faults import is_unwritable
 
 BATCH: Final = 1000
+REFUSED_REST: Final = 5.0
+"""Seconds between two tries to write an outcome that was refused on its own."""
 
 
 class Settling:
-    """A batch that couldn't be written is kept and written again: the fence makes repeating it safe."""
+    """An outcome that was reached is kept until it is written: the fence makes trying again safe.
+
+    Only a value that can't be written turns an outcome into another, and only that of the attempt that has it.
+    """
 
     def __init__(self, store: EngineStore, working: Working, requeued: Callable[[], None]) -> None:
         self._store = store
         self._working = working
         self._tell_requeued = requeued
-        self._held: list[Attempt] = []
+        self._batch: list[Attempt] = []
+        self._refused: list[Attempt] = []
+        self._try_refused_at = 0.0
 
     @property
     def held(self) -> list[Attempt]:
         """Attempts whose settlement is being written."""
-        return self._held
+        return [*self._batch, *self._refused]
 
     async def step(self) -> float:
         """Settle what has ended; 0 if there may be more."""
-        if not self._held:
-            self._held = self._working.take_ended(BATCH)
-        if not self._held:
-            return float("inf")
-        by_worker: dict[int, list[Attempt]] = defaultdict(list)
-        for attempt in self._held:
-            by_worker[attempt.worker].append(attempt)
-        for worker, attempts in by_worker.items():
-            try:
-                await self._settle(worker, attempts)
-            except StoreUnavailable:
-                raise
-            except Exception as error:
-                telemetry.settlement_refused(len(attempts), error)
-                await self._settle_each(worker, attempts)
-        settled, self._held = self._held, []
-        self._working.settled(settled)
-        return 0
+        if not self._batch:
+            self._batch = self._working.take_ended(BATCH)
+        rest = 0.0 if self._batch else float("inf")
+        for attempts in _by_worker(self._batch):
+            await self._settle_all(attempts)
+        return min(rest, await self._try_refused()) if self._refused else rest
 
-    async def _settle_each(self, worker: int, attempts: Sequence[Attempt]) -> None:
-        """One of them holds something that can't be written; the others must not suffer for it."""
-        for attempt in attempts:
+    async def _settle_all(self, attempts: Sequence[Attempt]) -> None:
+        """All of one worker's together; one by one if that fails for a reason that may be only one's own."""
+        try:
+            await self._settle(attempts[0].worker, attempts)
+        except StoreUnavailable:
+            raise
+        except Exception as error:
+            telemetry.settlement_refused(len(attempts), error)
+            for attempt in attempts:
+                await self._settle_one(attempt)
+        else:
+            self._written(attempts)
+
+    async def _settle_one(self, attempt: Attempt) -> None:
+        try:
             try:
-                await self._settle(worker, [attempt])
-            except StoreUnavailable:
-                raise
+                await self._settle(attempt.worker, [attempt])
             except Exception as error:
+                if not is_unwritable(error):
+                    raise
                 attempt.outcome = Failed(f"Its outcome could not be written: {type(error).__name__}", permanent=True)
-                await self._settle(worker, [attempt])
+                await self._settle(attempt.worker, [attempt])
+        except StoreUnavailable:
+            raise
+        except Exception as error:
+            self._keep(attempt, error)
+        else:
+            self._written([attempt])
+
+    def _keep(self, attempt: Attempt, error: Exception) -> None:
+        """Nobody knows why it can't be written; it must neither be lost nor stand in the way of others."""
+        if attempt not in self._refused:
+            telemetry.settlement_kept(attempt.job_id, error)
+            self._batch.remove(attempt)
+            self._refused.append(attempt)
+        self._try_refused_at = monotonic() + REFUSED_REST
+
+    async def _try_refused(self) -> float:
+        if (rest := self._try_refused_at - monotonic()) > 0:
+            return rest
+        for attempt in list(self._refused):
+            await self._settle_one(attempt)
+        return REFUSED_REST
+
+    def _written(self, attempts: Sequence[Attempt]) -> None:
+        written = set(attempts)
+        self._batch = [one for one in self._batch if one not in written]
+        self._refused = [one for one in self._refused if one not in written]
+        self._working.settled(attempts)
 
     async def _settle(self, worker: int, attempts: Sequence[Attempt]) -> None:
         now = monotonic()
@@ -112,6 +147,13 @@ def _in_turn(attempts: Sequence[Attempt]) -> list[int]:
             or (one.policy.serial and (one.policy.catch_up == "all" or one.from_queue))
         }
     )
+
+
+def _by_worker(attempts: Sequence[Attempt]) -> list[list[Attempt]]:
+    grouped: dict[int, list[Attempt]] = defaultdict(list)
+    for attempt in attempts:
+        grouped[attempt.worker].append(attempt)
+    return list(grouped.values())
 
 
 def _other(one: Attempt, ago: float, took: float) -> Other:

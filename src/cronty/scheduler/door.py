@@ -33,6 +33,7 @@ from cronty.scheduler.decisions import (
     upcoming_slot,
 )
 from cronty.scheduler.requests import JobChanges, JobPage, JobRequest, Preview
+from cronty.store.database import repeatable
 from cronty.store.job_store import Filter, JobStore, NewJob, TaskInfo
 from cronty.timing import BadTrigger, describe, preview, zone
 from cronty.timing.rule import read_instant, read_rule
@@ -108,6 +109,7 @@ class Scheduler:
             job_id = await self._store.find_by_key(owner, request.idempotency_key)
         return await self.show(owner, job_id or 0)
 
+    @repeatable
     async def edit(
         self,
         owner: str,
@@ -237,6 +239,7 @@ class Scheduler:
 
     # -- changing its state -------------------------------------------------------------------------------------
 
+    @repeatable
     async def pause(self, owner: str, job_id: str | int) -> Result[Job]:
         """Hold a job; pausing a paused one changes nothing."""
         async with self._store.locked_job(owner, read_job_id(job_id) or 0) as locked:
@@ -249,6 +252,7 @@ class Scheduler:
                 return Err("not_editable", f"Job {job_id} is {job.status}; there is nothing to pause.")
         return await self.show(owner, job_id)
 
+    @repeatable
     async def resume(self, owner: str, job_id: str | int, *, key_id: int | None = None) -> Result[Job]:
         """Let a paused job go on, on this key, with its next future slot; the slots it slept through are skipped."""
         async with self._store.locked_job(owner, read_job_id(job_id) or 0) as locked:
@@ -284,6 +288,7 @@ class Scheduler:
                 return Err("not_editable", f"Job {job_id} is {job.status}; it can't be resumed.")
         return await self.show(owner, job_id)
 
+    @repeatable
     async def cancel(self, owner: str, job_id: str | int) -> Result[Job]:
         """End a job: nothing more fires, what waits is cancelled, what runs is asked to stop. Repeatable."""
         async with self._store.locked_job(owner, read_job_id(job_id) or 0) as locked:
@@ -294,6 +299,7 @@ class Scheduler:
                 await end_job(locked, deleted=False)
         return await self.show(owner, job_id)
 
+    @repeatable
     async def delete(self, owner: str, job_id: str | int) -> Result[None]:
         """End a job and hide it for good; the history of its runs is kept."""
         async with self._store.locked_job(owner, read_job_id(job_id) or 0) as locked:

@@ -14,9 +14,9 @@ from cronty.scheduler.runs import Runs
 from cronty.store.audit_store import AuditStore
 
 AWAY: Final = Err(
-    "unavailable", "The schedule database can't be reached right now.", "Nothing was changed; try again in a minute."
+    "unavailable", "The schedule database can't be used right now.", "Nothing was changed; try again in a minute."
 )
-"""What every surface says when the database can't be reached."""
+"""What every surface says when the database is away, or others hold what was needed."""
 
 
 class NotAllowed(PermanentError):

@@ -111,6 +111,8 @@ class AuditStore:
     async def export(self, owner: str | None = None, since: datetime | None = None) -> AsyncGenerator[bytes]:
         """Entries as lines of JSON, an owner after the other, in the order of their chains; however many there are."""
         async with self._all.transaction() as connection:
+            # Whoever reads it may take their time between two lines; it holds no lock that others need.
+            await connection.execute("set local idle_in_transaction_session_timeout = 0")
             async for row in connection.cursor(query("export_audit"), owner, since, prefetch=500):
                 yield orjson.dumps(_line(row), option=orjson.OPT_APPEND_NEWLINE)
 

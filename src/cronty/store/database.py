@@ -2,26 +2,44 @@
 
 import asyncio
 import random
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator, Iterable, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
 from datetime import datetime
-from functools import cache
+from functools import cache, wraps
 from importlib.resources import files
 from typing import Any, Final, Self
 
 import asyncpg
-from asyncpg.pool import PoolConnectionProxy
+
+from cronty.store.connecting import Hosts
+from cronty.store.faults import NoPartition as NoPartition
+from cronty.store.faults import SlotTaken as SlotTaken
+from cronty.store.faults import StoreBusy as StoreBusy
+from cronty.store.faults import StoreMisnamed as StoreMisnamed
+from cronty.store.faults import StoreUnavailable as StoreUnavailable
+from cronty.store.faults import is_away, is_conflict, is_elsewhere, told
+from cronty.store.pool import Pool
+from cronty.telemetry import Outage
 
 type Clock = Callable[[], datetime]
 type Row = asyncpg.Record
-type Connection = PoolConnectionProxy[asyncpg.Record]
+type Connection = asyncpg.Connection
 
 DOOR: Final = "cronty_app"
 ENGINE: Final = "cronty_engine"
 """The roles that `walls.sql` makes."""
 
-CONNECT_TIMEOUT: Final = 10.0
-STATEMENT_TIMEOUT: Final = 60.0
+HOT_LIMIT: Final = 10.0
+DOOR_LIMIT: Final = 30.0
+"""Seconds that a statement may take, by PostgreSQL's own watch."""
+
+GRACE: Final = 2.0
+"""Seconds after that in which PostgreSQL must have said so; else it doesn't answer at all."""
+
+IN_A_TRANSACTION: Final = {
+    # A process that is frozen between two statements must not hold its jobs for ever.
+    "idle_in_transaction_session_timeout": "10s",
+}
 
 HOT_PATH: Final = {
     # Statements on the hot path touch their rows by key. Plans made while a table is still empty must say so too.
@@ -30,52 +48,16 @@ HOT_PATH: Final = {
     "enable_bitmapscan": "off",
     "enable_hashjoin": "off",
     "enable_mergejoin": "off",
-    # A process that is frozen between two statements must not hold its jobs for ever.
-    "idle_in_transaction_session_timeout": "10s",
+    **IN_A_TRANSACTION,
 }
 
-LOST: Final = (
-    OSError,
-    asyncpg.PostgresConnectionError,
-    asyncpg.InterfaceError,
-    asyncpg.CannotConnectNowError,
-    asyncpg.AdminShutdownError,
-    asyncpg.CrashShutdownError,
-    asyncpg.TooManyConnectionsError,
-    asyncpg.IdleInTransactionSessionTimeoutError,
-    asyncpg.TransactionTimeoutError,
-    TimeoutError,
-)
-"""What a database that is away, restarting or full looks like from here."""
+AT_THE_DOOR: Final = {
+    # Others hold a job for milliseconds. Somebody waits for the answer, and holds an owner's trail meanwhile.
+    "lock_timeout": "5s",
+    **IN_A_TRANSACTION,
+}
 
-MISTAKEN: Final = (asyncpg.InvalidCatalogNameError, asyncpg.InvalidAuthorizationSpecificationError, ValueError)
-"""What a wrong database URL looks like."""
-
-_CONFLICT: Final = (asyncpg.DeadlockDetectedError, asyncpg.SerializationError)
-
-
-class SlotTaken(Exception):
-    """A slot that was to get a run row has one already."""
-
-
-class NoPartition(Exception):
-    """A run row has a slot in a week that has no partition: one of long ago, or of a clock that was far off."""
-
-
-class Busy(Exception):
-    """A lock that isn't worth waiting for is held by another transaction."""
-
-
-class StoreUnavailable(Exception):
-    """The database can't be reached; nothing is known to be lost, and trying again is right."""
-
-
-def unavailable(error: BaseException) -> StoreUnavailable:
-    """The fault in a line, with what to look at."""
-    said = str(error) or type(error).__name__
-    if isinstance(error, MISTAKEN):
-        return StoreUnavailable(f"PostgreSQL can't be used as CRONTY_DATABASE_URL says: {said}")
-    return StoreUnavailable(f"PostgreSQL can't be reached: {said}. Is it running, and is CRONTY_DATABASE_URL right?")
+_TRIES: Final = 5
 
 
 @cache
@@ -84,132 +66,14 @@ def query(name: str) -> str:
     return (files("cronty.store") / "queries" / f"{name}.sql").read_text(encoding="utf-8")
 
 
-class _Connection(asyncpg.Connection):
-    def get_reset_query(self) -> str:
-        return ""  # what a session is set to holds for its life, so giving a connection back costs no round trip
-
-
-class Database:
-    """`clock` is for tests, which hold time in their hand; None means the database's own.
-
-    It works behind the wall between owners (`walls.sql`) if there is one: as the engine if it is `hot`, else as the
-    door, which has to say on whose behalf with `of`. `operator` stays in front of it, as whoever logs in.
-    """
-
-    def __init__(
-        self, url: str, *, clock: Clock | None = None, size: int = 8, hot: bool = False, operator: bool = False
-    ) -> None:
-        self.url = url
-        self.walled = False
-        self._role = None if operator else ENGINE if hot else DOOR
-        self._clock = clock
-        self._size = size
-        self._hot = hot
-        # Compiling a statement takes longer than any of ours.
-        self._settings = {"application_name": "cronty", "jit": "off", **(HOT_PATH if hot else {})}
-        self._pool: asyncpg.Pool | None = None
-
-    async def open(self) -> Self:
-        try:
-            self._pool = await asyncpg.create_pool(
-                self.url,
-                min_size=1,
-                max_size=self._size,
-                timeout=CONNECT_TIMEOUT,
-                command_timeout=STATEMENT_TIMEOUT,
-                connection_class=_Connection,
-                server_settings=self._settings,
-                max_inactive_connection_lifetime=0,
-                init=self._prepare,
-            )
-        except (*LOST, *MISTAKEN) as error:
-            raise unavailable(error) from error
-        return self
-
-    async def _prepare(self, connection: asyncpg.Connection) -> None:
-        if self._hot and connection.get_server_version().major >= 17:
-            # Frozen between preparing a statement and executing it isn't idle; newer servers bound that too.
-            await connection.execute("set transaction_timeout = '20s'")
-        if self._role is not None:
-            row = await connection.fetchrow(query("take_role"), self._role)
-            if row is not None and row["blind"]:
-                raise StoreUnavailable(
-                    f"The database keeps owners apart, and this login may not work as {self._role}. "
-                    f"Let it: grant {DOOR}, {ENGINE} to the user in CRONTY_DATABASE_URL."
-                )
-            self.walled = row is not None and row["taken"]
-
-    def of(self, owner: str) -> "Bound":
-        """Statements on behalf of one owner; behind the wall they meet nobody else's rows."""
-        return Bound(self, f"set local cronty.owner = {_literal(owner)}")
-
-    def for_the_engine(self) -> "Bound":
-        """Statements on behalf of a run, whosever it is."""
-        return Bound(self, f"set local role {ENGINE}")
-
-    def for_the_operator(self) -> "Bound":
-        """Statements on behalf of whoever runs the installation, over all owners."""
-        return Bound(self, "set local role none")
-
-    async def close(self) -> None:
-        if self._pool is not None:
-            pool, self._pool = self._pool, None
-            try:
-                await asyncio.wait_for(pool.close(), 5)
-            except TimeoutError:
-                pool.terminate()
-
-    @property
-    def pool(self) -> asyncpg.Pool:
-        if self._pool is None:
-            raise StoreUnavailable("The store isn't open; use `async with cronty:` or call cronty.start() first.")
-        return self._pool
-
-    def moment(self) -> datetime | None:
-        """What statements take as `now`: a test's moment, or None for the database's clock."""
-        return self._clock() if self._clock else None
-
-    async def fetch(self, name: str, *arguments: object) -> list[Row]:
-        return await self._try(lambda: self.pool.fetch(query(name), *arguments))
-
-    async def one(self, name: str, *arguments: object) -> Row | None:
-        return await self._try(lambda: self.pool.fetchrow(query(name), *arguments))
-
-    async def value(self, name: str, *arguments: object) -> Any:
-        return await self._try(lambda: self.pool.fetchval(query(name), *arguments))
-
-    async def change(self, name: str, *arguments: object) -> int:
-        """Run a statement that changes rows; how many it did."""
-        return rows_changed(await self._try(lambda: self.pool.execute(query(name), *arguments)))
-
-    @asynccontextmanager
-    async def transaction(self) -> AsyncGenerator[Connection]:
-        with _faults():
-            async with self.pool.acquire() as connection, connection.transaction():
-                yield connection
-
-    async def _try[T](self, statement: Callable[[], Awaitable[T]]) -> T:
-        """One statement, made again if it only lost a race for a lock."""
-        for again in range(5):
-            try:
-                return await statement()
-            except _CONFLICT:
-                if again == 4:
-                    raise
-                await asyncio.sleep(random.random() * 0.05 * (again + 1))
-            except asyncpg.DataError:  # asyncpg calls it an InterfaceError, but trying again can't help
-                raise
-            except LOST as error:
-                raise unavailable(error) from error
-        raise AssertionError("unreachable")
-
-
 class Bound:
-    """Statements of a database, each in a transaction that says first on whose behalf it is made."""
+    """Statements on somebody's behalf. Each is a transaction whose first message says as which role and for which
+    owner it is made: nothing is left behind in a session, which may be another process's next (behind a pooler)."""
 
-    def __init__(self, database: Database, saying: str) -> None:
+    def __init__(self, database: "Database", role: str | None, owner: str | None = None) -> None:
         self._database = database
-        self._saying = saying
+        self._role = role
+        self._owner = owner
 
     async def fetch(self, name: str, *arguments: object) -> list[Row]:
         return await self._try(lambda connection: connection.fetch(query(name), *arguments))
@@ -226,48 +90,209 @@ class Bound:
 
     @asynccontextmanager
     async def transaction(self) -> AsyncGenerator[Connection]:
-        with _faults():
-            async with self._acquired() as connection:
-                yield connection
+        pool = self._database.pool
+        try:
+            with self._database.faults():
+                async with pool.lend() as connection, _within(connection, self._begin() or "begin"):
+                    yield connection
+        except asyncpg.UniqueViolationError as error:
+            raise SlotTaken(str(error)) from error
+        except asyncpg.CheckViolationError as error:
+            if error.constraint_name is not None:
+                raise
+            raise NoPartition(str(error)) from error
+
+    def _begin(self) -> str | None:
+        """How a transaction begins; None if it has nothing to say, so that a single statement needs none."""
+        if self._role is None or not self._database.walled:
+            return None
+        begin = f"begin; set local role {self._role}"
+        return begin if self._owner is None else f"{begin}; set local cronty.owner = {_literal(self._owner)}"
 
     async def _try[T](self, statement: Callable[[Connection], Awaitable[T]]) -> T:
         async def once() -> T:
-            alone = not self._database.walled
-            async with self._database.pool.acquire() if alone else self._acquired() as connection:
-                return await statement(connection)
+            pool, begin = self._database.pool, self._begin()
+            with self._database.faults():
+                async with pool.lend() as connection:
+                    if begin is None:
+                        return await statement(connection)
+                    async with _within(connection, begin):
+                        return await statement(connection)
 
-        return await self._database._try(once)  # pyright: ignore[reportPrivateUsage] -- one class in two parts
+        return await repeated(once)
+
+
+class Database(Bound):
+    """`clock` is for tests, which hold time in their hand; None means the database's own.
+
+    It works behind the wall between owners (`walls.sql`) if there is one: as the engine if it is `hot`, else as the
+    door, which has to say on whose behalf with `of`. `operator` stays in front of it, as whoever logs in. Databases
+    that share an `outage` tell of it once.
+    """
+
+    def __init__(
+        self, url: str, *, clock: Clock | None = None, size: int = 8, hot: bool = False, operator: bool = False,
+        outage: Outage | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(self, None if operator else ENGINE if hot else DOOR)
+        self.url = url
+        self.walled = False
+        self.outage = outage or Outage()
+        self._clock = clock
+        self._size = size
+        self._hot = hot
+        self._limit = HOT_LIMIT if hot else DOOR_LIMIT
+        self._settings = {
+            "application_name": "cronty",
+            "jit": "off",  # compiling a statement takes longer than any of ours
+            "statement_timeout": f"{self._limit:g}s",
+            **(HOT_PATH if hot else AT_THE_DOOR),
+        }
+        self._hosts: Hosts | None = None
+        self._pool: Pool | None = None
+        self._ears: set[Connection] = set()
+
+    async def open(self) -> Self:
+        pool = self._pool = Pool(self._connect, self._size)
+        try:
+            with self.faults():
+                async with pool.lend() as connection:
+                    await self._look_for_the_wall(connection)
+        except BaseException:
+            await self.close()
+            raise
+        return self
+
+    async def _look_for_the_wall(self, connection: Connection) -> None:
+        row = None if self._role is None else await connection.fetchrow(query("check_role"), self._role)
+        if row is not None and row["blind"]:
+            raise StoreMisnamed(
+                f"The database keeps owners apart, and this login may not work as {self._role}. "
+                f"Let it: grant {DOOR}, {ENGINE} to the user in CRONTY_DATABASE_URL."
+            )
+        self.walled = row is not None and row["walled"]
+
+    async def _connect(self) -> Connection:
+        connection = await self.hosts.connect(command_timeout=self._limit + GRACE, server_settings=self._settings)
+        if self._hot and connection.get_server_version().major >= 17:
+            try:  # Frozen between preparing a statement and executing it isn't idle; newer servers bound that too.
+                await connection.execute("set transaction_timeout = '20s'")
+            except BaseException:
+                connection.terminate()
+                raise
+        return connection
 
     @asynccontextmanager
-    async def _acquired(self) -> AsyncGenerator[Connection]:
-        """By hand rather than by asyncpg's transaction: it begins and says for whom in one round trip."""
-        async with self._database.pool.acquire() as connection:
-            await connection.execute(f"begin; {self._saying}" if self._database.walled else "begin")
+    async def ear(self) -> AsyncGenerator[Connection]:
+        """A connection of its own that listens; it is dropped with the others."""
+        with self.faults():
+            connection = await self.hosts.connect(server_settings={"application_name": "cronty listen"})
+            self._ears.add(connection)
             try:
                 yield connection
-            except BaseException:
-                if not connection.is_closed():
-                    await connection.execute("rollback")
+            finally:
+                self._ears.discard(connection)
+                connection.terminate()
+
+    def of(self, owner: str) -> Bound:
+        """Statements on behalf of one owner; behind the wall they meet nobody else's rows."""
+        return Bound(self, self._role, owner)
+
+    def for_the_engine(self) -> Bound:
+        """Statements on behalf of a run, whosever it is."""
+        return Bound(self, ENGINE)
+
+    def for_the_operator(self) -> Bound:
+        """Statements on behalf of whoever runs the installation, over all owners."""
+        return Bound(self, None)
+
+    async def close(self) -> None:
+        if self._pool is not None:
+            pool, self._pool = self._pool, None
+            await pool.close()
+
+    @property
+    def pool(self) -> Pool:
+        if self._pool is None:
+            raise StoreUnavailable("The store isn't open; use `async with cronty:` or call cronty.start() first.")
+        return self._pool
+
+    @property
+    def hosts(self) -> Hosts:
+        if self._hosts is None:
+            self._hosts = Hosts(self.url)
+        return self._hosts
+
+    def moment(self) -> datetime | None:
+        """What statements take as `now`: a test's moment, or None for the database's clock."""
+        return self._clock() if self._clock else None
+
+    @contextmanager
+    def faults(self) -> Generator[None]:
+        """What a fault means, and what it means for the other connections."""
+        try:
+            yield
+        except (StoreBusy, StoreMisnamed):
+            raise
+        except StoreUnavailable as error:  # from connecting
+            self.outage.fault(error)
+            raise
+        except Exception as error:
+            said = told(error)
+            if is_elsewhere(error):
+                self.start_over()
+            if is_away(error):
+                self.outage.fault(said or error)
+            if said is None:
                 raise
-            await connection.execute("commit")
+            raise said from error
+        self.outage.fine()
+
+    def start_over(self) -> None:
+        """Drop every connection: they lead where the one led that was lost, or is read-only now."""
+        if self._pool is not None:
+            self._pool.expire()
+        while self._ears:
+            self._ears.pop().terminate()
 
 
-@contextmanager
-def _faults() -> Generator[None]:
+async def repeated[T](act: Callable[[], Awaitable[T]]) -> T:
+    """An act made again if it only lost a race for a lock, which undoes all of it."""
+    for again in range(1, _TRIES):
+        try:
+            return await act()
+        except StoreBusy as busy:
+            if busy.__cause__ is None or not is_conflict(busy.__cause__):
+                raise
+            await asyncio.sleep(random.random() * 0.05 * again)
+    return await act()
+
+
+def repeatable[**P, T](act: Callable[P, Awaitable[T]]) -> Callable[P, Coroutine[Any, Any, T]]:
+    """Marks an act that is one transaction, and nothing else that can't be done twice."""
+
+    @wraps(act)
+    async def acted(*args: P.args, **kwargs: P.kwargs) -> T:
+        return await repeated(lambda: act(*args, **kwargs))
+
+    return acted
+
+
+@asynccontextmanager
+async def _within(connection: Connection, begin: str) -> AsyncGenerator[None]:
+    """By hand rather than by asyncpg's transaction: it begins and says for whom in one round trip."""
+    await connection.execute(begin)
     try:
         yield
-    except asyncpg.UniqueViolationError as error:
-        raise SlotTaken(str(error)) from error
-    except asyncpg.LockNotAvailableError as error:
-        raise Busy(str(error)) from error
-    except asyncpg.CheckViolationError as error:
-        if error.constraint_name is not None:
-            raise
-        raise NoPartition(str(error)) from error
-    except asyncpg.DataError:
+    except TimeoutError:
+        raise  # the connection is dropped
+    except Exception:
+        if not connection.is_closed():
+            with suppress(Exception):  # the first fault is the one to tell
+                await connection.execute("rollback")
         raise
-    except LOST as error:
-        raise unavailable(error) from error
+    if await connection.execute("commit") != "COMMIT":
+        raise RuntimeError("A statement of this transaction failed, and the failure was passed over: nothing is saved.")
 
 
 def _literal(text: str) -> str:

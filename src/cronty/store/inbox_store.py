@@ -7,7 +7,7 @@ from typing import NamedTuple
 import orjson
 
 from cronty.jobs.envelope import RunFacts
-from cronty.store.database import Database, Row, columns, query
+from cronty.store.database import Database, Row, columns, query, repeatable
 from cronty.store.lines import release_lines
 
 
@@ -45,17 +45,19 @@ class InboxStore:
 
     async def settle(self, owner: str, verdicts: Sequence[Verdict]) -> set[tuple[int, datetime]]:
         """The runs whose verdict was accepted; the others are settled already, or somebody else's by now."""
-        theirs = self._database.of(owner)
-        async with theirs.transaction() as connection:
-            moment = self._database.moment()
-            rows = await connection.fetch(query("settle_inbox"), moment, owner, *columns(verdicts, 7))
+        rows = await self._settle(owner, verdicts)
         # After the commit: a job's place in time is locked before its runs, never after.
+        theirs, moment = self._database.of(owner), self._database.moment()
         if over := sorted({row["job_id"] for row in rows if row["over"]}):
-            await release_lines(theirs, self._database.moment(), over)
-        failed = [(one.job_id, None) for one in verdicts if one.state == "failed"]
-        if failed:
-            await theirs.fetch("pause_failing", self._database.moment(), *columns(failed, 2))
+            await release_lines(theirs, moment, over)
+        if failed := [(one.job_id, None) for one in verdicts if one.state == "failed"]:
+            await theirs.fetch("pause_failing", moment, *columns(failed, 2))
         return {(row["job_id"], row["scheduled_for"]) for row in rows}
+
+    @repeatable
+    async def _settle(self, owner: str, verdicts: Sequence[Verdict]) -> list[Row]:
+        async with self._database.of(owner).transaction() as connection:
+            return await connection.fetch(query("settle_inbox"), self._database.moment(), owner, *columns(verdicts, 7))
 
 
 def facts_of(row: Row) -> RunFacts:

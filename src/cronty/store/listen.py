@@ -3,32 +3,22 @@
 import asyncio
 from collections.abc import Callable
 
-import asyncpg
-
-from cronty.store.database import CONNECT_TIMEOUT, LOST, unavailable
+from cronty.store.database import Database
 
 
-async def listen(url: str, hear: Callable[[str], None]) -> None:
+async def listen(database: Database, hear: Callable[[str], None]) -> None:
     """Hand every message to `hear` until the connection ends; the caller decides when to try again."""
     ended = asyncio.Event()
 
     def heard(_connection: object, _pid: int, _channel: str, message: object) -> None:
         hear(str(message))
 
-    try:
-        connection = await asyncpg.connect(
-            url, timeout=CONNECT_TIMEOUT, server_settings={"application_name": "cronty listen"}
-        )
-        try:
-            connection.add_termination_listener(lambda _connection: ended.set())
-            await connection.add_listener("cronty", heard)
-            hear("listening")
-            while not ended.is_set():
-                try:
-                    await asyncio.wait_for(ended.wait(), 30)
-                except TimeoutError:
-                    await connection.execute("select 1", timeout=10)  # a half-open socket says nothing; ask it
-        finally:
-            connection.terminate()
-    except LOST as error:
-        raise unavailable(error) from error
+    async with database.ear() as connection:
+        connection.add_termination_listener(lambda _connection: ended.set())
+        await connection.add_listener("cronty", heard)
+        hear("listening")
+        while not ended.is_set():
+            try:
+                await asyncio.wait_for(ended.wait(), 30)
+            except TimeoutError:
+                await connection.execute("select 1", timeout=10)  # a half-open socket says nothing; ask it

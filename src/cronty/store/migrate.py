@@ -1,11 +1,14 @@
 """Brings a database to the schema this version needs: ordered SQL files, each applied once, one process at a time."""
 
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
 from importlib.resources import files
 from typing import Final
 
 import asyncpg
 
-from cronty.store.database import CONNECT_TIMEOUT, LOST, MISTAKEN, unavailable
+from cronty.store.connecting import Hosts
+from cronty.store.faults import explained
 
 OLDEST_POSTGRES: Final = 150000
 _WALLED: Final = "select relrowsecurity from pg_class where oid = 'cronty.jobs'::regclass"
@@ -23,8 +26,7 @@ def migration_names() -> list[str]:
 
 async def migrate(url: str) -> list[str]:
     """Apply what is missing and return its names; safe to call from any number of processes at once."""
-    connection = await _connect(url)
-    try:
+    async with _connected(url) as connection:
         if connection.get_server_version().major * 10000 < OLDEST_POSTGRES:
             raise SchemaOutdated("Cronty needs PostgreSQL 15 or newer.")
         async with connection.transaction():
@@ -42,28 +44,27 @@ async def migrate(url: str) -> list[str]:
             if missing or not await connection.fetchval(_WALLED):
                 await connection.execute((files("cronty.store") / "walls.sql").read_text(encoding="utf-8"))
             return missing
-    finally:
-        await connection.close()
 
 
 async def pending_migrations(url: str) -> list[str]:
     """What `migrate` would apply."""
-    connection = await _connect(url)
-    try:
+    async with _connected(url) as connection:
         if await connection.fetchval("select to_regclass('cronty.migrations')") is None:
             return migration_names()
         return await _missing(connection)
-    finally:
-        await connection.close()
+
+
+@asynccontextmanager
+async def _connected(url: str) -> AsyncGenerator[asyncpg.Connection]:
+    with explained():
+        connection = await Hosts(url).connect()
+        try:
+            yield connection
+        finally:
+            with suppress(Exception):
+                await connection.close(timeout=2)
 
 
 async def _missing(connection: asyncpg.Connection) -> list[str]:
     applied = {row["name"] for row in await connection.fetch("select name from cronty.migrations")}
     return [name for name in migration_names() if name not in applied]
-
-
-async def _connect(url: str) -> asyncpg.Connection:
-    try:
-        return await asyncpg.connect(url, timeout=CONNECT_TIMEOUT)
-    except (*LOST, *MISTAKEN) as error:
-        raise unavailable(error) from error

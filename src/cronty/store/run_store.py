@@ -6,7 +6,7 @@ from itertools import groupby
 
 from cronty.jobs.run import Absence, AttemptRecord, FailedRun, Run
 from cronty.store.audit_store import note
-from cronty.store.database import Database, Row, columns, query
+from cronty.store.database import Database, Row, columns, query, repeatable
 from cronty.store.lines import release
 
 
@@ -30,6 +30,7 @@ class RunStore:
         rows = await self._database.of(owner).fetch("tally", owner, since)
         return {row["state"]: row["slots"] for row in rows}
 
+    @repeatable
     async def redrive(self, owner: str, runs: Sequence[tuple[int, datetime]]) -> set[tuple[int, datetime]]:
         """Which of them are tried again; those of a job that runs one at a time, one after the other."""
         async with self._database.of(owner).transaction() as connection:

@@ -22,7 +22,7 @@ _CODES: Final[Mapping[int, tuple[str, str, str]]] = {
     429: ("over_limit", "There are 10000 jobs with something to come already.", "Cancel some first."),
     500: ("fault", "A fault in Cronty.", "Look before you repeat it."),
     501: ("no_key", "Channels need a key to encrypt their URLs with.", "Set CRONTY_SECRET_KEY."),
-    503: ("unavailable", "The schedule database can't be reached right now.", "Try again in a minute."),
+    503: ("unavailable", "The schedule database can't be used right now.", "Try again in a minute."),
 }
 
 

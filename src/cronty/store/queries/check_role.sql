@@ -1,6 +1,6 @@
--- Work as this role from now on, if there is a wall and the role may be taken. `blind`: there is a wall, and whoever
--- logged in is neither its builder nor let through. No row: there is no schema yet.
-select case when w.walled and w.may then set_config('role', $1, false) end is not null as taken,
+-- Whether there is a wall between owners, and the login may work as this role. `blind`: there is a wall, and the login
+-- is neither its builder nor let through. No row: there is no schema yet.
+select w.walled and w.may as walled,
   case when w.walled and not w.may then row_security_active(w.jobs) else false end as blind
 from (
   select c.oid as jobs, c.relrowsecurity as walled, exists (

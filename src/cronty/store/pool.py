@@ -1,0 +1,70 @@
+"""A few connections, made when they are needed; one in doubt is dropped, never mended."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import Final
+
+import asyncpg
+
+PATIENCE: Final = 5.0
+
+
+class Pool:
+    """Nothing of it happens in the background: it can't complain about an outage that nobody asked about."""
+
+    def __init__(self, connect: Callable[[], Awaitable[asyncpg.Connection]], size: int) -> None:
+        self._connect = connect
+        self._size = size
+        self._places = asyncio.Semaphore(size)
+        self._idle: list[asyncpg.Connection] = []
+        self._lent: set[asyncpg.Connection] = set()
+        self._generation = 0
+
+    @asynccontextmanager
+    async def lend(self) -> AsyncGenerator[asyncpg.Connection]:
+        async with self._places:
+            generation = self._generation
+            connection = self._take() or await self._connect()
+            self._lent.add(connection)
+            try:
+                yield connection
+            except BaseException as error:
+                if isinstance(error, TimeoutError) or not isinstance(error, Exception):
+                    # A statement may still be under way. asyncpg would ask the server to cancel it, and wait for that;
+                    # a server that hangs would hang us too. One that lives ends the statement by its own time limit.
+                    connection.terminate()
+                raise
+            finally:
+                self._lent.discard(connection)
+                if generation != self._generation or connection.is_closed() or connection.is_in_transaction():
+                    connection.terminate()
+                else:
+                    self._idle.append(connection)
+
+    def _take(self) -> asyncpg.Connection | None:
+        while self._idle:
+            connection = self._idle.pop()
+            if not connection.is_closed():
+                return connection
+            connection.terminate()
+        return None
+
+    def expire(self) -> None:
+        """Drop every connection; those that are lent, when they come back."""
+        self._generation += 1
+        while self._idle:
+            self._idle.pop().terminate()
+
+    async def close(self) -> None:
+        """Wait a little for what is lent, and close everything."""
+        try:
+            async with asyncio.timeout(PATIENCE):
+                for _ in range(self._size):
+                    await self._places.acquire()
+        except TimeoutError:
+            for connection in list(self._lent):
+                connection.terminate()
+        while self._idle:
+            with suppress(Exception):
+                await self._idle.pop().close(timeout=1)
