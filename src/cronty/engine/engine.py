@@ -16,10 +16,12 @@ from cronty.engine.limiting import Limiting
 from cronty.engine.loop import LONGEST_REST, Step, keep_doing
 from cronty.engine.rescuing import Rescuing
 from cronty.engine.retiming import Retiming
+from cronty.engine.sealing import Sealing
 from cronty.engine.settling import Settling
 from cronty.engine.watchdog import watch
 from cronty.engine.working import Working
 from cronty.jobs.limits import DEFAULTS, Limits
+from cronty.store.audit_store import AuditStore
 from cronty.store.database import Database
 from cronty.store.engine_store import EngineStore
 from cronty.store.listen import listen
@@ -69,6 +71,7 @@ class Engine:
         self.settling = Settling(store, self.working, partial(self._wake, "claim"))
         self.rescuing = Rescuing(store, options.lease)
         self.retiming = Retiming(ZoneStore(database))
+        self.sealing = Sealing(AuditStore(database))
         hurry = partial(self._wake, "beat")
         self.lease = Lease(store, self.working, self.settling, options.lease, options.version, hurry)
 
@@ -85,6 +88,7 @@ class Engine:
         self._duty("rescue", self.rescuing.step, self._stopping)
         self._duty("prune", self._prune, self._stopping)
         self._duty("retime", self.retiming.step, self._stopping)
+        self._duty("seal", self.sealing.step, self._stopping)
         self._duty("settle", self.settling.step, self._finished)
         self._duty("beat", self.lease.beat, self._finished)
         self._duty("expire", self._expire, self._finished)

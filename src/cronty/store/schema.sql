@@ -1,13 +1,13 @@
 function audit_hash(entry cronty.audit) returns bytea
 function audit_text(entry cronty.audit) returns text
-function chain_audit() returns trigger security definer
 function drop_run_partitions(horizon timestamp with time zone) returns integer security definer
+function enter_audit() returns trigger
 function find_key(wanted bigint, moment timestamp with time zone) returns record security definer
 function job_status(state cronty.job_state, in_flight boolean, has_next boolean, failing boolean) returns text
 function make_run_partition(monday timestamp with time zone) returns boolean security definer
-function move_audit_heads() returns trigger security definer
 function raise_alert() returns trigger
 function refuse_change() returns trigger
+function seal_audit(most integer, patient boolean) returns integer security definer
 function without_arguments(change jsonb) returns jsonb
 grant to cronty_app on api_keys: insert
 grant to cronty_app on api_keys: select (id, owner_id, name, scopes, agent, created_at, expires_at, last_used_at, revoked_at)
@@ -24,6 +24,7 @@ grant to cronty_app on owners: insert, select
 grant to cronty_app on owners: update (live_jobs, live_bytes, counted_through)
 grant to cronty_app on queue: delete, insert, select, update
 grant to cronty_app on runs: insert, select, update
+grant to cronty_app on seal_audit: execute
 grant to cronty_app on stop_requests: insert
 grant to cronty_app on tasks: select
 grant to cronty_app on tzdata: select
@@ -41,6 +42,7 @@ grant to cronty_engine on owners: select
 grant to cronty_engine on queue: delete, insert, select, update
 grant to cronty_engine on runs: insert, select, update
 grant to cronty_engine on runs_elsewhen: delete, select
+grant to cronty_engine on seal_audit: execute
 grant to cronty_engine on stop_requests: delete, insert, select
 grant to cronty_engine on tasks: delete, insert, select, update
 grant to cronty_engine on tzdata: insert, select, update
@@ -51,10 +53,11 @@ index api_keys_of_owner on api_keys USING btree (owner_id, id)
 index api_keys_pkey on api_keys USING btree (id)
 index attempts_pkey on attempts USING btree (job_id, scheduled_for, attempt)
 index attempts_slot on attempts USING btree (scheduled_for)
-index audit_chain on audit USING btree (owner_id, number)
+index audit_chain on audit USING btree (owner_id, number) WHERE (number IS NOT NULL)
 index audit_heads_pkey on audit_heads USING btree (owner_id)
 index audit_of_job on audit USING btree (job_id, id)
 index audit_pkey on audit USING btree (id)
+index audit_unsealed on audit USING btree (id) WHERE (hash IS NULL)
 index channels_pkey on channels USING btree (owner_id, name)
 index due_next on due USING btree (next_at) WHERE (next_at IS NOT NULL)
 index due_pkey on due USING btree (job_id)
@@ -111,17 +114,18 @@ table attempts.started_at timestamp with time zone
 table attempts.worker bigint
 table audit
 table audit constraint audit_pkey PRIMARY KEY (id)
+table audit constraint sealed_or_not CHECK ((num_nulls(number, previous, hash) = ANY (ARRAY[0, 3])))
 table audit.actor jsonb
 table audit.after jsonb
 table audit.at timestamp with time zone not null
 table audit.before jsonb
 table audit.client jsonb
-table audit.hash bytea not null
+table audit.hash bytea
 table audit.id bigint not null identity
 table audit.job_id bigint
-table audit.number bigint not null
+table audit.number bigint
 table audit.owner_id bigint not null
-table audit.previous bytea not null
+table audit.previous bytea
 table audit.what text not null
 table audit_heads constraint audit_heads_pkey PRIMARY KEY (owner_id)
 table audit_heads with (fillfactor=50)

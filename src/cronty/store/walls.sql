@@ -48,6 +48,7 @@ begin
   grant select (id, owner_id, name, scopes, agent, created_at, expires_at, last_used_at, revoked_at), insert,
     update (last_used_at, revoked_at) on cronty.api_keys to cronty_app;
   grant execute on function cronty.find_key(bigint, timestamptz) to cronty_app;
+  grant execute on function cronty.seal_audit(int, boolean) to cronty_app, cronty_engine;
 
   grant select on cronty.owners, cronty.channels to cronty_engine;
   grant select, insert, update on cronty.jobs, cronty.due, cronty.runs, cronty.tzdata to cronty_engine;

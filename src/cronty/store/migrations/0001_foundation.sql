@@ -382,8 +382,9 @@ create table cronty.usage (
 ) with (fillfactor = 50);
 create index usage_since on cronty.usage (since);
 
--- The trail: who did what, through which client, to which job. Each entry of an owner carries the hash of the one
--- before it, so that an entry changed, taken out, put in or put elsewhere later is found (`cronty audit verify`).
+-- The trail: who did what, through which client, to which job. An act inserts its entry in its own transaction and waits
+-- for nobody. A few seconds later `seal_audit` gives each entry of an owner a number and the hash of the one before it, so
+-- that an entry changed, taken out, put in or put elsewhere after that is found (`cronty audit verify`).
 
 create table cronty.audit (
   id bigint generated always as identity primary key,
@@ -395,14 +396,16 @@ create table cronty.audit (
   after jsonb,
   actor jsonb,
   client jsonb,
-  number bigint not null,
-  previous bytea not null,
-  hash bytea not null
+  number bigint,
+  previous bytea,
+  hash bytea,
+  constraint sealed_or_not check (num_nulls(number, previous, hash) in (0, 3))
 );
 create index audit_of_job on cronty.audit (job_id, id);
-create unique index audit_chain on cronty.audit (owner_id, number);
+create unique index audit_chain on cronty.audit (owner_id, number) where number is not null;
+create index audit_unsealed on cronty.audit (id) where hash is null;
 
--- Where an owner's chain ends. It tells whether the end was cut off, and it is what writers of one owner queue at.
+-- Where an owner's chain ends, which tells whether the end was cut off.
 create table cronty.audit_heads (
   owner_id bigint primary key,
   number bigint not null,
@@ -425,51 +428,86 @@ create function cronty.without_arguments(change jsonb) returns jsonb language sq
     'sha256:' || encode(sha256(convert_to((change -> 'arguments')::text, 'UTF8')), 'hex')) else change end
 $$;
 
--- The head is locked until the transaction ends. Entries beyond it are those of this very statement: the head moves
--- once for all of them, or 5,000 entries would be 5,000 versions of one row.
-create function cronty.chain_audit() returns trigger language plpgsql security definer
-set search_path = pg_catalog, pg_temp as $$
-declare
-  head cronty.audit_heads;
+create function cronty.enter_audit() returns trigger language plpgsql as $$
 begin
-  select * into head from cronty.audit_heads h where h.owner_id = new.owner_id for update;
-  if not found then
-    insert into cronty.audit_heads (owner_id, number, hash) values (new.owner_id, 0, '') on conflict do nothing;
-    select * into head from cronty.audit_heads h where h.owner_id = new.owner_id for update;
-  end if;
-  new.number := head.number + 1;
-  new.previous := head.hash;
-  select a.number + 1, a.hash into head.number, head.hash
-  from cronty.audit a where a.owner_id = new.owner_id and a.number > head.number order by a.number desc limit 1;
-  if found then
-    new.number := head.number;
-    new.previous := head.hash;
-  end if;
   new.before := cronty.without_arguments(new.before);
   new.after := cronty.without_arguments(new.after);
-  new.hash := cronty.audit_hash(new);
+  new.number := null;
+  new.previous := null;
+  new.hash := null;
   return new;
 end $$;
 
-create function cronty.move_audit_heads() returns trigger language plpgsql security definer
+-- Seals up to `most` entries, the oldest first; how many it did. One session seals at a time: a duty that comes again
+-- anyway doesn't wait for its turn (`patient` false), a reader does. An entry whose transaction took long is sealed
+-- after those that overtook it. A number beyond the head that is taken, which no act can have done, is passed over:
+-- the chain goes on from the head, and `verify` finds the stranger.
+create function cronty.seal_audit(most int, patient boolean) returns int language plpgsql security definer
 set search_path = pg_catalog, pg_temp as $$
+declare
+  entry cronty.audit;
+  head cronty.audit_heads;
+  ids bigint[] := '{}';
+  owner_ids bigint[] := '{}';
+  numbers bigint[] := '{}';
+  links bytea[] := '{}';
+  hashes bytea[] := '{}';
 begin
-  update cronty.audit_heads h
-  set number = a.number, hash = a.hash
-  from (select distinct on (owner_id) owner_id, number, hash from added order by owner_id, number desc) a
-  where h.owner_id = a.owner_id;
-  return null;
+  if not exists (select from cronty.audit where hash is null) then
+    return 0;
+  end if;
+  if patient then
+    perform pg_advisory_xact_lock(hashtext('cronty.seal_audit'));
+  elsif not pg_try_advisory_xact_lock(hashtext('cronty.seal_audit')) then
+    return 0;
+  end if;
+  for entry in
+    select * from (select * from cronty.audit where hash is null order by id limit most) u order by u.owner_id, u.id
+  loop
+    if head.owner_id is distinct from entry.owner_id then
+      select * into head from cronty.audit_heads h where h.owner_id = entry.owner_id;
+      if not found then
+        head := row(entry.owner_id, 0, '');
+      end if;
+      head.number := greatest(head.number,
+        (select a.number from cronty.audit a where a.owner_id = entry.owner_id and a.number is not null
+         order by a.number desc limit 1));
+    end if;
+    entry.number := head.number + 1;
+    entry.previous := head.hash;
+    head.number := entry.number;
+    head.hash := cronty.audit_hash(entry);
+    ids := array_append(ids, entry.id);
+    owner_ids := array_append(owner_ids, entry.owner_id);
+    numbers := array_append(numbers, entry.number);
+    links := array_append(links, entry.previous);
+    hashes := array_append(hashes, head.hash);
+  end loop;
+  update cronty.audit a
+  set number = s.number, previous = s.previous, hash = s.hash
+  from unnest(ids, numbers, links, hashes) s(id, number, previous, hash)
+  where a.id = s.id;
+  insert into cronty.audit_heads as h (owner_id, number, hash)
+  select distinct on (s.owner_id) s.owner_id, s.number, s.hash
+  from unnest(owner_ids, numbers, hashes) s(owner_id, number, hash)
+  order by s.owner_id, s.number desc
+  on conflict (owner_id) do update set number = excluded.number, hash = excluded.hash;
+  return cardinality(ids);
 end $$;
+revoke execute on function cronty.seal_audit(int, boolean) from public;
 
 create function cronty.refuse_change() returns trigger language plpgsql as $$
 begin
   raise exception 'cronty.audit is only ever added to: % is refused', lower(tg_op) using errcode = 'insufficient_privilege';
 end $$;
 
-create trigger chained before insert on cronty.audit for each row execute function cronty.chain_audit();
-create trigger heads_moved after insert on cronty.audit referencing new table as added for each statement
-execute function cronty.move_audit_heads();
-create trigger only_grows before update or delete or truncate on cronty.audit for each statement
+create trigger entered before insert on cronty.audit for each row execute function cronty.enter_audit();
+create trigger only_grows before delete or truncate on cronty.audit for each statement
+execute function cronty.refuse_change();
+create trigger only_sealed before update on cronty.audit for each row
+when (old.hash is not null or new.hash is null
+  or (old.id, old.at, old.owner_id, old.job_id, old.what, old.before, old.after, old.actor, old.client)
+    is distinct from (new.id, new.at, new.owner_id, new.job_id, new.what, new.before, new.after, new.actor, new.client))
 execute function cronty.refuse_change();
 
 -- Runs by time, for whoever looks at a day of them or at what has just happened. Rows arrive in the order of time, so a
