@@ -181,8 +181,8 @@ async def test_much_is_sealed_in_bounded_steps(
 ) -> None:
     await add(door)
     await add(door, owner="bob")
-    many = "insert into cronty.audit (at, owner_id, what) select now(), 1024 + 1024 * (n % 2), 'x' from generate_series(1, $1) n"
-    await sql.execute(many, 2 * MOST_SEALED)
+    many = "select now(), 1024 + 1024 * (n % 2), 'x' from generate_series(1, $1) n"
+    await sql.execute(f"insert into cronty.audit (at, owner_id, what) {many}", 2 * MOST_SEALED)
     assert await hands.engine.sealing.step() == 0, "there is more"
     assert await trail.unsealed() == MOST_SEALED + 2
     assert await trail.seal() == MOST_SEALED + 2

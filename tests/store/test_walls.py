@@ -186,7 +186,7 @@ async def test_a_statement_that_changes_somebody_elses_rows_changes_none(
         "run_now": (job, FUTURE),
         "stop_runs": (None, [prompt, job], [slot, slot], "no"),
         "pause_failing": (None, [job], ["no"]),
-        "set_aside": (job, "no", FUTURE),
+        "set_aside": (FUTURE, [job], ["no"]),
         "clear_failing": ([job],),
         "note_missed": ([job], ["no"]),
         "remove_channel": ("bob", "phone", None, "{}", "{}"),

@@ -16,7 +16,6 @@ from cronty.jobs.job import Job
 from cronty.store.database import Connection, Database, Row, query
 from cronty.timing import to_json
 
-
 MOST_SEALED: Final = 1000
 """In one statement, so that whoever waits for it doesn't wait long."""
 
@@ -135,6 +134,8 @@ class AuditStore:
         """Entries as lines of JSON, an owner after the other, in the order of their chains; however many there are."""
         await self.seal()
         async with self._all.transaction() as connection:
+            # Whoever reads the export may take their time; it holds no lock that others need.
+            await connection.execute("set local idle_in_transaction_session_timeout = 0")
             async for row in connection.cursor(query("export_audit"), owner, since, prefetch=500):
                 yield orjson.dumps(_line(row), option=orjson.OPT_APPEND_NEWLINE)
 

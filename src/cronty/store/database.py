@@ -30,9 +30,10 @@ HOT_PATH: Final = {
     "enable_bitmapscan": "off",
     "enable_hashjoin": "off",
     "enable_mergejoin": "off",
-    # A process that is frozen between two statements must not hold its jobs for ever.
-    "idle_in_transaction_session_timeout": "10s",
 }
+
+IDLE_IN_TRANSACTION: Final = "10s"
+"""A process that is frozen between two statements must not hold its jobs for ever."""
 
 LOST: Final = (
     OSError,
@@ -98,7 +99,8 @@ class Database:
         self._size = size
         self._hot = hot
         # Compiling a statement takes longer than any of ours.
-        self._settings = {"application_name": "cronty", "jit": "off", **(HOT_PATH if hot else {})}
+        usual = {"jit": "off", "idle_in_transaction_session_timeout": IDLE_IN_TRANSACTION}
+        self._settings = {"application_name": "cronty", **usual, **(HOT_PATH if hot else {})}
         self._pool: asyncpg.Pool | None = None
 
     async def open(self) -> Self:
@@ -180,6 +182,15 @@ class Database:
             async with self.pool.acquire() as connection, connection.transaction():
                 yield connection
 
+    async def together[T](self, work: Callable[[Connection], Awaitable[T]]) -> T:
+        """Several statements in one transaction, all made again if they only lost a race for a lock."""
+
+        async def once() -> T:
+            async with self.pool.acquire() as connection, connection.transaction():
+                return await work(connection)
+
+        return await self._try(once)
+
     async def _try[T](self, statement: Callable[[], Awaitable[T]]) -> T:
         """One statement, made again if it only lost a race for a lock."""
         for again in range(5):
@@ -221,6 +232,15 @@ class Bound:
         with _faults():
             async with self._acquired() as connection:
                 yield connection
+
+    async def together[T](self, work: Callable[[Connection], Awaitable[T]]) -> T:
+        """Several statements in one transaction, all made again if they only lost a race for a lock."""
+
+        async def once() -> T:
+            async with self._acquired() as connection:
+                return await work(connection)
+
+        return await self._database._try(once)  # pyright: ignore[reportPrivateUsage] -- one class in two parts
 
     async def _try[T](self, statement: Callable[[Connection], Awaitable[T]]) -> T:
         async def once() -> T:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import orjson
 
 from cronty.jobs.envelope import RunFacts
+from cronty.store.alerts import change_jobs
 from cronty.store.database import Database, Row, columns, query
 
 
@@ -47,13 +48,13 @@ class InboxStore:
         theirs = self._database.of(owner)
         async with theirs.transaction() as connection:
             moment = self._database.moment()
-            rows = await connection.fetch(query("settle_inbox"), moment, owner, *columns(verdicts, 7))
+            rows = await change_jobs(connection, moment, "settle_inbox", moment, owner, *columns(verdicts, 7))
             over = [(row["job_id"], row["scheduled_for"]) for row in rows if row["over"]]
             if over:
                 await connection.fetch(query("release_behind"), moment, *columns(over, 2))
         failed = [(one.job_id, None) for one in verdicts if one.state == "failed"]
         if failed:  # after the commit: a job's place in time is locked before its runs, never after
-            await theirs.fetch("pause_failing", self._database.moment(), *columns(failed, 2))
+            await theirs.together(lambda c: change_jobs(c, moment, "pause_failing", moment, *columns(failed, 2)))
         return {(row["job_id"], row["scheduled_for"]) for row in rows}
 
 

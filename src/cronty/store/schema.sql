@@ -5,7 +5,6 @@ function enter_audit() returns trigger
 function find_key(wanted bigint, moment timestamp with time zone) returns record security definer
 function job_status(state cronty.job_state, in_flight boolean, has_next boolean, failing boolean) returns text
 function make_run_partition(monday timestamp with time zone) returns boolean security definer
-function raise_alert() returns trigger
 function refuse_change() returns trigger
 function seal_audit(most integer, patient boolean) returns integer security definer
 function without_arguments(change jsonb) returns jsonb
@@ -85,7 +84,7 @@ index stop_requests_pkey on stop_requests USING btree (worker, job_id, scheduled
 index tasks_pkey on tasks USING btree (name)
 index tzdata_name_key on tzdata USING btree (name)
 index tzdata_pkey on tzdata USING btree (id)
-index usage_pkey on usage USING btree (owner_id, what, since)
+index usage_pkey on usage USING btree (owner_id, what, since, at_door)
 index usage_since on usage USING btree (since)
 index workers_pkey on workers USING btree (id)
 table api_keys
@@ -282,8 +281,9 @@ table tzdata.name text not null
 table tzdata.retimed_at timestamp with time zone
 table tzdata.retimed_through bigint not null default 0
 table tzdata.seen_at timestamp with time zone not null default now()
-table usage constraint usage_pkey PRIMARY KEY (owner_id, what, since)
+table usage constraint usage_pkey PRIMARY KEY (owner_id, what, since, at_door)
 table usage with (fillfactor=50)
+table usage.at_door boolean not null
 table usage.owner_id bigint not null
 table usage.since timestamp with time zone not null
 table usage.used bigint not null
