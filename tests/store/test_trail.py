@@ -10,6 +10,7 @@ import asyncpg
 import orjson
 import pytest
 
+from cronty.actions.tasks import Registry
 from cronty.jobs.action import Action
 from cronty.jobs.caller import Caller, acting
 from cronty.jobs.result import Ok
@@ -22,7 +23,7 @@ from cronty.store.database import Database
 from cronty.store.key_store import KeyStore
 from cronty.store.run_store import RunStore
 from cronty.store.sealing import Sealer, new_key
-from tests.conftest import START, HandClock, Hands, add
+from tests.conftest import START, HandClock, Hands, add, hands_of
 
 CANARY = "Canary7Secret"
 
@@ -162,6 +163,18 @@ async def test_an_entry_is_sealed_by_the_engine_and_by_whoever_reads(
     await add(door)
     assert [entry["number"] for entry in await trail.read("ann", 10)] == [2, 1]
     assert await trail.unsealed() == 0
+
+
+async def test_sealing_is_a_duty_of_an_engine(
+    url: str, door: Scheduler, trail: AuditStore, clock: HandClock, registry: Registry
+) -> None:
+    await add(door)
+    async with hands_of(url, clock, registry, drain=0) as running:
+        await running.engine.start()
+        async with asyncio.timeout(20):
+            while await trail.unsealed():
+                await asyncio.sleep(0.01)
+        await running.engine.stop()
 
 
 async def test_one_seals_at_a_time_and_a_duty_does_not_wait_for_its_turn(
