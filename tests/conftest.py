@@ -104,7 +104,7 @@ async def url(migrated_url: str) -> str:
         await connection.execute(
             "truncate cronty.owners, cronty.jobs, cronty.due, cronty.runs, cronty.queue, cronty.attempts, "
             "cronty.workers, cronty.stop_requests, cronty.tasks, cronty.tzdata, cronty.audit, cronty.audit_heads, "
-            "cronty.api_keys, cronty.channels, cronty.usage restart identity"
+            "cronty.alerts, cronty.api_keys, cronty.channels, cronty.usage restart identity"
         )
     finally:
         await connection.close()
@@ -166,6 +166,7 @@ class Hands:
     async def all(self) -> None:
         await self.fire()
         await self.claim()
+        await self.engine.alerting.step()
 
 
 @asynccontextmanager

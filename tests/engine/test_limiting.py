@@ -81,7 +81,7 @@ async def test_a_one_off_that_is_held_says_why(
     assert [job.status for job in seen] == ["running"] * 3 + ["failed"] * 2
     assert seen[-1].last_error == f"skipped: {WAKES}"
     assert await sql.fetchval("select count(*) from cronty.slots_unaccounted where why not like 'due %'") == 0
-    [said] = await sql.fetch("select arguments #>> '{kwargs,topic}' from cronty.jobs where 'alert' = any(tags)")
+    [said] = await sql.fetch("select arguments #>> '{kwargs,topic}' from cronty.alerts")
     assert said[0] == "ann-phone"
 
 
@@ -98,6 +98,7 @@ async def test_a_door_that_stalls_in_its_transaction_keeps_nobody_from_firing(
     await sql.execute("insert into cronty.audit (at, owner_id, what) values (now(), 1024, 'slow')")
     await sql.fetchval(query("count_use"), "ann", wakes_of("claude"), START)
     await sql.execute(query("save_limits"), "ann", '{"wakes_per_hour": 4}', "{}", "{}", START)
+    await sql.execute("select from cronty.owners for update")
     clock.advance(minutes=1)
     async with asyncio.timeout(5):
         await hands.fire()
@@ -105,7 +106,7 @@ async def test_a_door_that_stalls_in_its_transaction_keeps_nobody_from_firing(
     seen = [await look(door, job) for job in jobs]
     assert [job.status for job in seen] == ["running"] * 2 + ["failed"] * 3, "one wake was counted at the door"
     assert (await look(door, other)).run_count == 1
-    assert await sql.fetchval("select count(*) from cronty.jobs where 'alert' = any(tags)") == 1
+    assert await sql.fetchval("select count(*) from cronty.alerts") == 1
     used = await LimitStore(database).usage("ann", START, START)
     assert used == {"wakes claude": 7}, "what the door counted and what the engine did"
 

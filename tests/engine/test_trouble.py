@@ -71,8 +71,9 @@ async def minutes(count: int, hands: Hands, clock: HandClock) -> None:
 
 
 async def alerts(sql: asyncpg.Connection) -> list[tuple[str, str]]:
+    """Those that were raised, whether sent or not."""
     said = "arguments #>> '{kwargs,title}', arguments #>> '{kwargs,message}'"
-    rows = await sql.fetch(f"select {said} from cronty.jobs where 'alert' = any(tags) order by id")
+    rows = await sql.fetch(f"select {said} from cronty.alerts order by id")
     return [(row[0], row[1]) for row in rows]
 
 
@@ -172,16 +173,16 @@ async def test_a_failure_and_its_alert_are_written_together_or_not_at_all(
     clock.advance(minutes=1)
     await hands.engine.firing.step(hands.engine.worker)
     failure = Other(job.id, clock.moment, 1, "failed", None, "rain", None, None, 0, 0)
-    await sql.execute("alter table cronty.jobs add constraint no_alerts check (task <> 'notify')")
+    await sql.execute("alter table cronty.alerts add constraint no_alerts check (id < 0)")
     try:
         with pytest.raises(asyncpg.CheckViolationError):
             await hands.store.settle_rest(hands.engine.worker, [failure])
     finally:
-        await sql.execute("alter table cronty.jobs drop constraint no_alerts")
+        await sql.execute("alter table cronty.alerts drop constraint no_alerts")
     assert await sql.fetchval("select state::text from cronty.runs") == "running"
     assert await hands.store.settle_rest(hands.engine.worker, [failure]) == (1, [job.id])
     assert await hands.store.settle_rest(hands.engine.worker, [failure]) == (0, []), "it was written already"
-    assert await sql.fetchval("select count(*) from cronty.jobs where 'alert' = any(tags)") == 1
+    assert len(await alerts(sql)) == 1
 
 
 async def test_a_run_that_is_quarantined_is_told_like_a_failure(
@@ -234,7 +235,7 @@ async def test_a_job_that_is_set_aside_tells_its_owner(
     assert entry is not None
     assert tuple(entry) == (job.id, reason)
     assert await alerts(sql) == ([] if told_at == "nowhere" else [("Ferry was set aside", reason)])
-    topic = await sql.fetchval("select arguments #>> '{kwargs,topic}' from cronty.jobs where 'alert' = any(tags)")
+    topic = await sql.fetchval("select arguments #>> '{kwargs,topic}' from cronty.alerts")
     assert topic == {"the job's topic": "ann-phone", "the owner's topic": "ann-ops"}.get(told_at)
     assert (await look(door, well)).run_count == 1
 

@@ -115,7 +115,7 @@ async def test_the_owner_is_told_once_an_hour_that_something_was_refused(
     for _ in range(5):
         await ask(door)
     assert await sql.fetchval("select count(*) from cronty.audit where what = 'held by a limit'") == 1
-    [alert] = await sql.fetch("select arguments::text from cronty.jobs where 'alert' = any(tags)")
+    [alert] = await sql.fetch("select arguments::text from cronty.alerts")
     assert "1 are allowed" in alert[0]
     assert "ann-phone" in alert[0]
     clock.advance(hours=1)
@@ -127,14 +127,14 @@ async def test_the_owner_is_told_once_an_hour_that_something_was_refused(
 async def test_a_refusal_is_counted_and_told_together_or_not_at_all(door: Scheduler, sql: asyncpg.Connection) -> None:
     await door.allowance.set("ann", {"jobs": 1, "alert": "ann-phone"})
     await add(door)
-    await sql.execute("alter table cronty.jobs add constraint no_alerts check (task <> 'notify')")
+    await sql.execute("alter table cronty.alerts add constraint no_alerts check (id < 0)")
     try:
         with pytest.raises(asyncpg.CheckViolationError):
             await ask(door)
     finally:
-        await sql.execute("alter table cronty.jobs drop constraint no_alerts")
+        await sql.execute("alter table cronty.alerts drop constraint no_alerts")
     assert code(await ask(door)) == "over_limit"
-    assert await sql.fetchval("select count(*) from cronty.jobs where 'alert' = any(tags)") == 1
+    assert await sql.fetchval("select count(*) from cronty.alerts") == 1
 
 
 async def test_notifications_sent_at_once_are_counted_by_the_day(database: Database, clock: HandClock) -> None:

@@ -9,6 +9,7 @@ from typing import Final
 
 from cronty import telemetry
 from cronty.actions.tasks import Registry
+from cronty.engine.alerting import Alerting
 from cronty.engine.claiming import Claiming
 from cronty.engine.firing import Firing
 from cronty.engine.lease import Lease
@@ -72,6 +73,7 @@ class Engine:
         self.rescuing = Rescuing(store, options.lease)
         self.retiming = Retiming(ZoneStore(database))
         self.sealing = Sealing(AuditStore(database))
+        self.alerting = Alerting(store)
         hurry = partial(self._wake, "beat")
         self.lease = Lease(store, self.working, self.settling, options.lease, options.version, hurry)
 
@@ -89,6 +91,7 @@ class Engine:
         self._duty("prune", self._prune, self._stopping)
         self._duty("retime", self.retiming.step, self._stopping)
         self._duty("seal", self.sealing.step, self._stopping)
+        self._duty("alert", self.alerting.step, self._stopping)
         self._duty("settle", self.settling.step, self._finished)
         self._duty("beat", self.lease.beat, self._finished)
         self._duty("expire", self._expire, self._finished)
@@ -175,6 +178,8 @@ class Engine:
                 self._wake("fire")
             case "queue":
                 self._wake("claim")
+            case "alert":
+                self._wake("alert")
             case "stop" if detail == str(self.worker):
                 self._wake("beat")
             case "listening":  # whatever was said before wasn't heard

@@ -1,13 +1,11 @@
-"""Alerts: jobs that Cronty makes itself, in the transaction of what they tell of: none is lost, none comes twice."""
+"""Alerts, raised in the transaction of what they tell of: none is lost or comes twice. An engine makes jobs of them."""
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
-from cronty.jobs.alerts import LIMIT_REACHED, PATIENT, Alert, Change, Health, alert_about
+from cronty.jobs.alerts import LIMIT_REACHED, Alert, Change, Health, alert_about
 from cronty.store.database import Connection, Row, columns, query
-
-MADE_BY_US: Final = '{"surface": "cronty"}'
 
 
 class Held(NamedTuple):
@@ -20,10 +18,10 @@ class Held(NamedTuple):
 
 
 async def tell(connection: Connection, now: datetime | None, alerts: Sequence[Alert]) -> None:
-    """Send them, each as a job of its own."""
+    """Have them sent when the transaction has ended."""
     if alerts:
         rows = [(one.owner_id, one.job_id, one.name, one.arguments_json()) for one in alerts]
-        await connection.fetchval(query("add_alerts"), now, *columns(rows, 4), PATIENT, MADE_BY_US)
+        await connection.fetchval(query("raise_alerts"), now, *columns(rows, 4))
 
 
 async def tell_of_changes(

@@ -9,6 +9,7 @@ from typing import NamedTuple, cast
 
 import orjson
 
+from cronty.jobs.alerts import PATIENT
 from cronty.jobs.firing import RunRow
 from cronty.store.alerts import Held, change_jobs, change_of, tell_held, tell_of_changes
 from cronty.store.database import Connection, Database, Row, columns, query
@@ -269,6 +270,10 @@ class EngineStore:
 
     async def expire_workers(self, lease: float) -> int:
         return cast("int", await self._database.value("expire_workers", self._database.moment(), lease))
+
+    async def send_alerts(self, most: int) -> int:
+        """Make jobs of alerts that were raised; how many."""
+        return cast("int", await self._database.value("send_alerts", most, PATIENT, '{"surface": "cronty"}'))
 
     async def notify(self, message: str) -> None:
         await self._database.value("notify", message)

@@ -8,6 +8,7 @@ function make_run_partition(monday timestamp with time zone) returns boolean sec
 function refuse_change() returns trigger
 function seal_audit(most integer, patient boolean) returns integer security definer
 function without_arguments(change jsonb) returns jsonb
+grant to cronty_app on alerts: insert
 grant to cronty_app on api_keys: insert
 grant to cronty_app on api_keys: select (id, owner_id, name, scopes, agent, created_at, expires_at, last_used_at, revoked_at)
 grant to cronty_app on api_keys: update (last_used_at, revoked_at)
@@ -28,6 +29,7 @@ grant to cronty_app on stop_requests: insert
 grant to cronty_app on tasks: select
 grant to cronty_app on tzdata: select
 grant to cronty_app on usage: insert, select, update
+grant to cronty_engine on alerts: delete, insert, select, update
 grant to cronty_engine on api_keys: select (id, name, expires_at, revoked_at)
 grant to cronty_engine on attempts: delete, insert, select, update
 grant to cronty_engine on audit: insert
@@ -47,6 +49,7 @@ grant to cronty_engine on tasks: delete, insert, select, update
 grant to cronty_engine on tzdata: insert, select, update
 grant to cronty_engine on usage: delete, insert, select, update
 grant to cronty_engine on workers: delete, insert, select, update
+index alerts_pkey on alerts USING btree (id)
 index api_keys_ended on api_keys USING btree (LEAST(revoked_at, expires_at))
 index api_keys_of_owner on api_keys USING btree (owner_id, id)
 index api_keys_pkey on api_keys USING btree (id)
@@ -87,6 +90,14 @@ index tzdata_pkey on tzdata USING btree (id)
 index usage_pkey on usage USING btree (owner_id, what, since, at_door)
 index usage_since on usage USING btree (since)
 index workers_pkey on workers USING btree (id)
+table alerts
+table alerts constraint alerts_pkey PRIMARY KEY (id)
+table alerts.arguments jsonb not null
+table alerts.at timestamp with time zone not null
+table alerts.id bigint not null identity
+table alerts.job_id bigint not null
+table alerts.name text not null
+table alerts.owner_id bigint not null
 table api_keys
 table api_keys constraint api_keys_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES cronty.owners(id)
 table api_keys constraint api_keys_pkey PRIMARY KEY (id)
@@ -302,6 +313,9 @@ type job_state (active, paused, cancelled, set_aside)
 type run_state (waiting, running, done, failed, cancelled, skipped, coalesced, missed, quarantined)
 view job_overview with (security_invoker=true)
 view slots_unaccounted with (security_invoker=true)
+wall around alerts
+wall around alerts lets cronty_app at (owner_id = ( SELECT o.id FROM cronty.owners o WHERE (o.name = NULLIF(current_setting('cronty.owner'::text, true), ''::text))))
+wall around alerts lets cronty_engine at true
 wall around api_keys
 wall around api_keys lets cronty_app at (owner_id = ( SELECT o.id FROM cronty.owners o WHERE (o.name = NULLIF(current_setting('cronty.owner'::text, true), ''::text))))
 wall around api_keys lets cronty_engine at true

@@ -288,6 +288,17 @@ create table cronty.channels (
 -- Failed runs of an owner, for whoever looks into them; successes never enter it.
 create index runs_dead on cronty.runs (owner_id, finished_at) where state in ('failed', 'quarantined');
 
+-- Alerts that are to be sent, written in the transaction of what they tell of; an engine makes a job of each. They name no
+-- owner's row and take no number of its jobs, so that whatever raises one waits for nobody.
+create table cronty.alerts (
+  id bigint generated always as identity primary key,
+  owner_id bigint not null,
+  job_id bigint not null,
+  at timestamptz not null,
+  name text not null,
+  arguments jsonb not null
+);
+
 -- API keys: shown once, stored as a hash; revoked, never deleted, so that the trail can still name them.
 create table cronty.api_keys (
   id bigint generated always as identity primary key,
