@@ -107,7 +107,7 @@ async def url(migrated_url: str) -> str:
         await connection.execute(
             "truncate cronty.owners, cronty.jobs, cronty.due, cronty.runs, cronty.queue, cronty.attempts, "
             "cronty.workers, cronty.stop_requests, cronty.tasks, cronty.zones, cronty.audit, cronty.audit_heads, "
-            "cronty.api_keys, cronty.channels, cronty.usage restart identity"
+            "cronty.alerts, cronty.api_keys, cronty.channels, cronty.usage restart identity"
         )
     finally:
         await connection.close()
@@ -169,6 +169,7 @@ class Hands:
     async def all(self) -> None:
         await self.fire()
         await self.claim()
+        await self.engine.alerting.step()
 
     async def outlive(self, clock: "HandClock") -> None:
         """Beat steadily for so long that every worker that doesn't has lost its lease; then strike them off."""

@@ -97,7 +97,7 @@ async def test_the_trail_is_verified_and_exported(url: str, sql: asyncpg.Connect
     other = await cronty("audit", "verify", "--owner", "ann", "--head", f"2:{'0' * 64}", database_url=url)
     assert (other.code, other.err) == (1, "broken  ann: entry 2 isn't the one you kept: the chain was made anew.\n")
     await sql.execute("set session_replication_role = replica")
-    await sql.execute("delete from cronty.audit where owner_id = 1 and number = 1")
+    await sql.execute("delete from cronty.audit where owner_id = 1024 and number = 1")
     broken = await cronty("audit", "verify", database_url=url)
     assert (broken.code, broken.err) == (1, "broken  ann: entry 1 is missing.\n")
 

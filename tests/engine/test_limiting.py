@@ -10,9 +10,11 @@ from cronty.actions.tasks import Registry
 from cronty.engine.limiting import Room, RunCounts
 from cronty.jobs.action import Action
 from cronty.jobs.job import Job
-from cronty.jobs.limits import Limits
+from cronty.jobs.limits import Limits, wakes_of
 from cronty.jobs.result import Ok
 from cronty.scheduler import JobRequest, Scheduler
+from cronty.store.database import Database, query
+from cronty.store.limit_store import LimitStore
 from tests.conftest import START, HandClock, Hands, add, hands_of, look
 
 WAKES = "over the limit of 3 wakes an hour for agent claude"
@@ -79,8 +81,39 @@ async def test_a_one_off_that_is_held_says_why(
     assert [job.status for job in seen] == ["running"] * 3 + ["failed"] * 2
     assert seen[-1].last_error == f"skipped: {WAKES}"
     assert await sql.fetchval("select count(*) from cronty.slots_unaccounted where why not like 'due %'") == 0
-    [said] = await sql.fetch("select arguments #>> '{kwargs,topic}' from cronty.jobs where 'alert' = any(tags)")
+    [said] = await sql.fetch("select arguments #>> '{kwargs,topic}' from cronty.alerts")
     assert said[0] == "ann-phone"
+
+
+async def test_a_door_that_stalls_in_its_transaction_keeps_nobody_from_firing(
+    door: Scheduler, database: Database, hands: Hands, clock: HandClock, sql: asyncpg.Connection
+) -> None:
+    """It has written to the trail, counted a use and changed the limits of ann, and then nothing more comes of it."""
+    await door.allowance.set("ann", {"wakes_per_hour": 3, "alert": "ann-phone"})
+    jobs = [await prompt(door, "claude", "once", run_at=START + timedelta(seconds=n)) for n in range(1, 6)]
+    other = await add(door, owner="bob")
+    await LimitStore(database).count_use("ann", wakes_of("claude"), START)
+    stalled = sql.transaction()
+    await stalled.start()
+    await sql.execute("insert into cronty.audit (at, owner_id, what) values (now(), 1024, 'slow')")
+    await sql.fetchval(query("count_use"), "ann", wakes_of("claude"), START)
+    await sql.execute(query("save_limits"), "ann", '{"wakes_per_hour": 4}', "{}", "{}", START)
+    await sql.execute("select from cronty.owners for update")
+    clock.advance(minutes=1)
+    async with asyncio.timeout(5):
+        await hands.fire()
+    await stalled.commit()
+    seen = [await look(door, job) for job in jobs]
+    assert [job.status for job in seen] == ["running"] * 2 + ["failed"] * 3, "one wake was counted at the door"
+    assert (await look(door, other)).run_count == 1
+    assert await sql.fetchval("select count(*) from cronty.alerts") == 1
+    used = await LimitStore(database).usage("ann", START, START)
+    assert used == {"wakes claude": 7}, "what the door counted and what the engine did"
+
+
+async def test_a_transaction_that_nothing_more_comes_of_is_ended_by_the_database(database: Database) -> None:
+    async with database.of("ann").transaction() as connection:
+        assert await connection.fetchval("show idle_in_transaction_session_timeout") == "10s"
 
 
 async def test_runs_are_counted_for_an_owner_that_has_such_a_limit(
@@ -167,7 +200,7 @@ async def test_no_more_runs_at_once_than_the_owner_may(
         await hands.finish()
         while await sql.fetchval("select count(*) from cronty.queue"):
             await hands.engine.claiming.step(hands.engine.worker)
-            running = "select count(*) from cronty.runs where owner_id = 1 and state = 'running'"
+            running = "select count(*) from cronty.runs where owner_id = 1024 and state = 'running'"
             assert await sql.fetchval(running) <= 3
             await hands.finish()
     assert sorted(set(started)) == [*range(8), 100]

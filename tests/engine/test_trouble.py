@@ -1,17 +1,23 @@
 """When runs fail: the owner is told once, the job is held, and what failed can be tried again."""
 
+import json
 from datetime import timedelta
 
 import asyncpg
 import pytest
 
 from cronty.actions.tasks import Registry, TargetGone
+from cronty.jobs.action import Action
 from cronty.jobs.job import Job
+from cronty.jobs.outcome import Done, Failed
 from cronty.jobs.result import Err, Ok
 from cronty.jobs.run import run_id
-from cronty.scheduler import Scheduler
+from cronty.scheduler import JobRequest, Scheduler
+from cronty.scheduler.inbox import Inbox
 from cronty.scheduler.runs import Runs
 from cronty.store.database import Database
+from cronty.store.engine_store import Other
+from cronty.store.inbox_store import InboxStore
 from cronty.store.run_store import RunStore
 from tests.conftest import START, HandClock, Hands, add, look
 
@@ -62,6 +68,13 @@ async def minutes(count: int, hands: Hands, clock: HandClock) -> None:
         await hands.all()
         hands.engine.firing.low.forget()  # as hearing of an alert does, which no hand is there to do
         await hands.all()
+
+
+async def alerts(sql: asyncpg.Connection) -> list[tuple[str, str]]:
+    """Those that were raised, whether sent or not."""
+    said = "arguments #>> '{kwargs,title}', arguments #>> '{kwargs,message}'"
+    rows = await sql.fetch(f"select {said} from cronty.alerts order by id")
+    return [(row[0], row[1]) for row in rows]
 
 
 async def sailing(door: Scheduler, **policy: object) -> Job:
@@ -132,6 +145,110 @@ async def test_alerts_come_once_each_for_the_first_failure_the_nth_the_pause_and
         ("ann-phone", "Ferry failed 1 time", "ValueError: fog"),
         ("ann-phone", "Ferry works again", "It had failed 1 time."),
     ]
+
+
+async def test_an_alert_is_a_job_like_any_other_and_says_that_cronty_made_it(
+    door: Scheduler, weather: Weather, hands: Hands, clock: HandClock, sql: asyncpg.Connection
+) -> None:
+    job = await sailing(door, alert="ann-phone")
+    clock.advance(minutes=1)
+    await hands.all()
+    row = await sql.fetchrow("select id, name, task, tags, origin::text from cronty.jobs where id <> $1", job.id)
+    assert row is not None
+    origin = {"surface": "cronty", "about": job.id}
+    assert (row["name"], row["task"], row["tags"]) == ("Alert: Ferry failed 1 time", "notify", ["alert"])
+    assert json.loads(row["origin"]) == origin
+    entry = await sql.fetchrow("select *, client::text as via from cronty.audit where job_id = $1", row["id"])
+    assert entry is not None
+    assert (entry["what"], entry["actor"], json.loads(entry["via"])) == ("created", None, origin)
+    shown = await door.show("ann", row["id"])
+    assert isinstance(shown, Ok)
+    assert (shown.value.policy.attempts, shown.value.next_slot or shown.value.last_slot) == (10, clock.moment)
+
+
+async def test_a_failure_and_its_alert_are_written_together_or_not_at_all(
+    door: Scheduler, weather: Weather, hands: Hands, clock: HandClock, sql: asyncpg.Connection
+) -> None:
+    job = await sailing(door, alert="ann-phone")
+    clock.advance(minutes=1)
+    await hands.engine.firing.step(hands.engine.worker)
+    failure = Other(job.id, clock.moment, 1, "failed", None, "rain", None, None, 0, 0)
+    await sql.execute("alter table cronty.alerts add constraint no_alerts check (id < 0)")
+    try:
+        with pytest.raises(asyncpg.CheckViolationError):
+            await hands.store.settle_rest(hands.engine.worker, [failure])
+    finally:
+        await sql.execute("alter table cronty.alerts drop constraint no_alerts")
+    assert await sql.fetchval("select state::text from cronty.runs") == "running"
+    assert await hands.store.settle_rest(hands.engine.worker, [failure]) == (1, [job.id])
+    assert await hands.store.settle_rest(hands.engine.worker, [failure]) == (0, []), "it was written already"
+    assert len(await alerts(sql)) == 1
+
+
+async def test_a_run_that_is_quarantined_is_told_like_a_failure(
+    door: Scheduler, weather: Weather, hands: Hands, clock: HandClock, sql: asyncpg.Connection
+) -> None:
+    job = await sailing(door, alert="ann-phone")
+    clock.advance(minutes=1)
+    await hands.engine.firing.step(hands.engine.worker)
+    await sql.execute("delete from cronty.workers")
+    assert await hands.store.rescue([hands.engine.worker], 1) == (1, 0, 1, [job.id])
+    assert await alerts(sql) == [("Ferry failed 1 time", "its worker died 1 times while performing it")]
+
+
+async def test_what_an_agent_says_of_its_prompt_is_told_too(
+    door: Scheduler, database: Database, hands: Hands, clock: HandClock, sql: asyncpg.Connection
+) -> None:
+    action, inbox = Action("prompt", (), {"prompt": "Look"}), Inbox(InboxStore(database))
+    policy = {"alert": "ann-phone", "pause_after": 2}
+    request = JobRequest("Look", action, "interval", {"minutes": 1}, policy=policy)
+    assert isinstance(await door.schedule("ann", request), Ok)
+    for outcome in (Failed("fog"), Done(None), Failed("rain"), Failed("snow")):
+        clock.advance(minutes=1)
+        await hands.fire()
+        read = await inbox.read("ann", None)
+        assert isinstance(read, Ok)
+        await inbox.settle("ann", [read.value[0].receipt], outcome)
+    assert await alerts(sql) == [
+        ("Look failed 1 time", "fog"),
+        ("Look works again", "It had failed 1 time."),
+        ("Look failed 1 time", "rain"),
+        ("Look was paused", "it failed 2 times in a row. The last error: snow"),
+    ]
+
+
+@pytest.mark.parametrize("told_at", ["the job's topic", "the owner's topic", "nowhere"])
+async def test_a_job_that_is_set_aside_tells_its_owner(
+    door: Scheduler, hands: Hands, clock: HandClock, sql: asyncpg.Connection, told_at: str
+) -> None:
+    if told_at == "the owner's topic":
+        await door.allowance.set("ann", {"alert": "ann-ops"})
+    policy = {"alert": "ann-phone"} if told_at == "the job's topic" else {}
+    job = await add(door, "cron", {"expression": "*/5 * * * *"}, timezone="Europe/Berlin", name="Ferry", policy=policy)
+    well = await add(door, "interval", {"minutes": 5})
+    await sql.execute("update cronty.due set zone = 'Europe/Atlantis' where job_id = $1", job.id)
+    clock.advance(minutes=5)
+    await hands.fire()
+    reason = await sql.fetchval("select reason from cronty.jobs where state = 'set_aside'")
+    assert "Europe/Atlantis" in reason
+    entry = await sql.fetchrow("select job_id, after ->> 'reason' from cronty.audit where what = 'set aside'")
+    assert entry is not None
+    assert tuple(entry) == (job.id, reason)
+    assert await alerts(sql) == ([] if told_at == "nowhere" else [("Ferry was set aside", reason)])
+    topic = await sql.fetchval("select arguments #>> '{kwargs,topic}' from cronty.alerts")
+    assert topic == {"the job's topic": "ann-phone", "the owner's topic": "ann-ops"}.get(told_at)
+    assert (await look(door, well)).run_count == 1
+
+
+async def test_a_one_off_that_was_missed_is_told(
+    door: Scheduler, weather: Weather, hands: Hands, clock: HandClock, sql: asyncpg.Connection
+) -> None:
+    policy = {"alert": "ann-phone", "catch_up": "none"}
+    await add(door, "once", {"run_at": START + MINUTE}, task="sail", name="Ferry", policy=policy)
+    clock.advance(hours=1)
+    await hands.fire()
+    [(title, message)] = await alerts(sql)
+    assert (title, message.split(":")[0]) == ("Ferry failed 1 time", "missed")
 
 
 async def test_nobody_is_told_who_did_not_ask(

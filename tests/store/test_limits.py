@@ -61,14 +61,16 @@ async def test_counting_looks_only_at_what_was_made_since(door: Scheduler, sql: 
     await add(door)
     await sql.execute(
         "insert into cronty.jobs (owner_id, name, task, arguments, trigger, policy, tags, created_at, updated_at)"
-        " select 1, 'old', 'note', '{}', '{}', '{}', '{}', now(), now() from generate_series(1, 3000);"
-        "insert into cronty.due (job_id, owner_id, serial) select id, 1, true from cronty.jobs where name = 'old'"
+        " select 1024, 'old', 'note', '{}', '{}', '{}', '{}', now(), now() from generate_series(1, 3000);"
+        "insert into cronty.due (job_id, owner_id, serial) select id, 1024, true from cronty.jobs where name = 'old'"
     )
     await add(door)
     await add(door)
     row = await sql.fetchrow("select live_jobs, counted_through from cronty.owners")
     assert row is not None
-    assert (row["live_jobs"], row["counted_through"]) == (1, 3001), "counted anew once, when there was much to count"
+    assert (row["live_jobs"], row["counted_through"]) == (1, 3001 * 1024), (
+        "counted anew once, when there was much to count"
+    )
 
 
 async def test_arguments_take_up_room(database: Database) -> None:
@@ -113,12 +115,26 @@ async def test_the_owner_is_told_once_an_hour_that_something_was_refused(
     for _ in range(5):
         await ask(door)
     assert await sql.fetchval("select count(*) from cronty.audit where what = 'held by a limit'") == 1
-    [alert] = await sql.fetch("select arguments::text from cronty.jobs where 'alert' = any(tags)")
+    [alert] = await sql.fetch("select arguments::text from cronty.alerts")
     assert "1 are allowed" in alert[0]
     assert "ann-phone" in alert[0]
     clock.advance(hours=1)
     await ask(door)
     assert await sql.fetchval("select count(*) from cronty.audit where what = 'held by a limit'") == 2
+    assert await sql.fetchval("select array_agg(distinct what) from cronty.usage") == ["refused jobs"]
+
+
+async def test_a_refusal_is_counted_and_told_together_or_not_at_all(door: Scheduler, sql: asyncpg.Connection) -> None:
+    await door.allowance.set("ann", {"jobs": 1, "alert": "ann-phone"})
+    await add(door)
+    await sql.execute("alter table cronty.alerts add constraint no_alerts check (id < 0)")
+    try:
+        with pytest.raises(asyncpg.CheckViolationError):
+            await ask(door)
+    finally:
+        await sql.execute("alter table cronty.alerts drop constraint no_alerts")
+    assert code(await ask(door)) == "over_limit"
+    assert await sql.fetchval("select count(*) from cronty.alerts") == 1
 
 
 async def test_notifications_sent_at_once_are_counted_by_the_day(database: Database, clock: HandClock) -> None:

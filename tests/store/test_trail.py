@@ -10,19 +10,20 @@ import asyncpg
 import orjson
 import pytest
 
+from cronty.actions.tasks import Registry
 from cronty.jobs.action import Action
 from cronty.jobs.caller import Caller, acting
 from cronty.jobs.result import Ok
 from cronty.scheduler import JobChanges, Scheduler
 from cronty.scheduler.identity import Identity
 from cronty.scheduler.runs import Runs
-from cronty.store.audit_store import AuditStore
+from cronty.store.audit_store import MOST_SEALED, AuditStore
 from cronty.store.channel_store import ChannelStore
 from cronty.store.database import Database
 from cronty.store.key_store import KeyStore
 from cronty.store.run_store import RunStore
 from cronty.store.sealing import Sealer, new_key
-from tests.conftest import START, HandClock, Hands, add
+from tests.conftest import START, HandClock, Hands, add, hands_of
 
 CANARY = "Canary7Secret"
 
@@ -136,6 +137,75 @@ async def test_an_act_that_fails_leaves_nothing(door: Scheduler, database: Datab
     assert await said(trail) == []
 
 
+async def test_an_act_waits_for_no_other_act_of_its_owner(
+    door: Scheduler, trail: AuditStore, sql: asyncpg.Connection
+) -> None:
+    await add(door)
+    stalled = sql.transaction()
+    await stalled.start()
+    await sql.execute("insert into cronty.audit (at, owner_id, what) values (now(), 1024, 'slow')")
+    async with asyncio.timeout(5):
+        await add(door)
+        assert [entry["what"] for entry in await entries(trail)] == ["created", "created"]
+    await stalled.commit()
+    assert [entry["what"] for entry in await entries(trail)] == ["created", "created", "slow"], "as they were committed"
+    assert await said(trail) == []
+
+
+async def test_an_entry_is_sealed_by_the_engine_and_by_whoever_reads(
+    door: Scheduler, trail: AuditStore, hands: Hands, sql: asyncpg.Connection
+) -> None:
+    await add(door)
+    assert await trail.unsealed() == await trail.unsealed("ann") == 1
+    assert await sql.fetchval("select num_nulls(number, previous, hash) from cronty.audit") == 3
+    assert await hands.engine.sealing.step() > 1
+    assert await trail.unsealed() == 0
+    await add(door)
+    assert [entry["number"] for entry in await trail.read("ann", 10)] == [2, 1]
+    assert await trail.unsealed() == 0
+
+
+async def test_sealing_is_a_duty_of_an_engine(
+    url: str, door: Scheduler, trail: AuditStore, clock: HandClock, registry: Registry
+) -> None:
+    await add(door)
+    async with hands_of(url, clock, registry, drain=0) as running:
+        await running.engine.start()
+        async with asyncio.timeout(20):
+            while await trail.unsealed():
+                await asyncio.sleep(0.01)
+        await running.engine.stop()
+
+
+async def test_one_seals_at_a_time_and_a_duty_does_not_wait_for_its_turn(
+    door: Scheduler, trail: AuditStore, sql: asyncpg.Connection
+) -> None:
+    await add(door)
+    async with sql.transaction():
+        assert await sql.fetchval("select cronty.seal_audit(10, true)") == 1
+        await add(door)
+        assert await trail.seal_some() == 0
+    assert await trail.seal_some() == 1
+    assert await said(trail) == []
+
+
+async def test_much_is_sealed_in_bounded_steps(
+    door: Scheduler, trail: AuditStore, hands: Hands, sql: asyncpg.Connection
+) -> None:
+    await add(door)
+    await add(door, owner="bob")
+    many = "select now(), 1024 + 1024 * (n % 2), 'x' from generate_series(1, $1) n"
+    await sql.execute(f"insert into cronty.audit (at, owner_id, what) {many}", 2 * MOST_SEALED)
+    assert await hands.engine.sealing.step() == 0, "there is more"
+    assert await trail.unsealed() == MOST_SEALED + 2
+    assert await trail.seal() == MOST_SEALED + 2
+    assert [(head.owner, head.number) for head in await trail.heads()] == [
+        ("ann", MOST_SEALED + 1),
+        ("bob", MOST_SEALED + 1),
+    ]
+    assert await said(trail) == []
+
+
 async def test_many_at_once_make_one_chain_for_each_owner(door: Scheduler, trail: AuditStore) -> None:
     await asyncio.gather(*(add(door, owner=owner) for owner in ("ann", "bob", "cay") * 30))
     assert [(head.owner, head.number) for head in await trail.heads()] == [("ann", 30), ("bob", 30), ("cay", 30)]
@@ -146,57 +216,80 @@ async def test_many_at_once_make_one_chain_for_each_owner(door: Scheduler, trail
     assert await said(trail) == []
 
 
+@pytest.mark.parametrize("sealed", [False, True])
 @pytest.mark.parametrize(
-    "statement", ["update cronty.audit set what = 'x'", "delete from cronty.audit", "truncate cronty.audit"]
+    "statement",
+    [
+        "update cronty.audit set what = 'x'",
+        "update cronty.audit set what = 'x', number = 1, previous = '', hash = ''",
+        "update cronty.audit set number = null, previous = null, hash = null",
+        "delete from cronty.audit",
+        "truncate cronty.audit",
+    ],
 )
-async def test_the_trail_is_only_added_to(door: Scheduler, sql: asyncpg.Connection, statement: str) -> None:
+async def test_the_trail_is_only_added_to(
+    door: Scheduler, trail: AuditStore, sql: asyncpg.Connection, statement: str, *, sealed: bool
+) -> None:
     await add(door)
+    if sealed:
+        await trail.seal()
     with pytest.raises(asyncpg.InsufficientPrivilegeError, match="only ever added to"):
         await sql.execute(statement)
 
 
+async def test_no_entry_comes_with_a_seal_of_its_own(
+    door: Scheduler, trail: AuditStore, sql: asyncpg.Connection
+) -> None:
+    await add(door)
+    await sql.execute(
+        "insert into cronty.audit (at, owner_id, what, number, previous, hash) values (now(), 1024, 'x', 99, 'x', 'y')"
+    )
+    assert [entry["number"] for entry in await entries(trail)] == [1, 2]
+    assert await said(trail) == []
+
+
 TAMPERED = {
     "an entry changed": (
-        "update cronty.audit set what = 'nothing' where owner_id = 1 and number = 3",
+        "update cronty.audit set what = 'nothing' where owner_id = 1024 and number = 3",
         ["entry 3 (nothing, 2027-03-01 08:00:00 UTC) was changed: it no longer has its hash"],
     ),
     "its actor changed": (
-        """update cronty.audit set actor = '{"owner": "eve"}' where owner_id = 1 and number = 3""",
+        """update cronty.audit set actor = '{"owner": "eve"}' where owner_id = 1024 and number = 3""",
         ["entry 3 (created, 2027-03-01 08:00:00 UTC) was changed: it no longer has its hash"],
     ),
     "its time changed": (
-        "update cronty.audit set at = at + interval '1 microsecond' where owner_id = 1 and number = 3",
+        "update cronty.audit set at = at + interval '1 microsecond' where owner_id = 1024 and number = 3",
         ["entry 3 (created, 2027-03-01 08:00:00 UTC) was changed: it no longer has its hash"],
     ),
     "an entry changed, with its hash": (
-        """update cronty.audit set what = 'nothing' where owner_id = 1 and number = 3;
-        update cronty.audit a set hash = cronty.audit_hash(a) where owner_id = 1 and number = 3""",
+        """update cronty.audit set what = 'nothing' where owner_id = 1024 and number = 3;
+        update cronty.audit a set hash = cronty.audit_hash(a) where owner_id = 1024 and number = 3""",
         [
             "entry 4 (created, 2027-03-01 08:00:00 UTC) doesn't follow the entry before it: that one was rewritten",
         ],
     ),
     "the last one changed, with its hash": (
-        """update cronty.audit set what = 'nothing' where owner_id = 1 and number = 6;
-        update cronty.audit a set hash = cronty.audit_hash(a) where owner_id = 1 and number = 6""",
+        """update cronty.audit set what = 'nothing' where owner_id = 1024 and number = 6;
+        update cronty.audit a set hash = cronty.audit_hash(a) where owner_id = 1024 and number = 6""",
         ["entry 6 (nothing, 2027-03-01 08:00:00 UTC) isn't the one the chain ended with: it was rewritten"],
     ),
-    "an entry deleted": ("delete from cronty.audit where owner_id = 1 and number = 3", ["entry 3 is missing"]),
+    "an entry deleted": ("delete from cronty.audit where owner_id = 1024 and number = 3", ["entry 3 is missing"]),
     "entries deleted": (
-        "delete from cronty.audit where owner_id = 1 and number in (1, 3, 4)",
+        "delete from cronty.audit where owner_id = 1024 and number in (1, 3, 4)",
         ["entry 1 is missing", "entries 3 to 4 are missing"],
     ),
     "an entry deleted and the gap closed": (
-        """delete from cronty.audit where owner_id = 1 and number = 3;
-        update cronty.audit set number = number - 1 where owner_id = 1 and number = 4;
-        update cronty.audit set number = number - 1 where owner_id = 1 and number = 5;
-        update cronty.audit set number = number - 1 where owner_id = 1 and number = 6;
-        update cronty.audit_heads set number = 5 where owner_id = 1""",
+        """delete from cronty.audit where owner_id = 1024 and number = 3;
+        update cronty.audit set number = number - 1 where owner_id = 1024 and number = 4;
+        update cronty.audit set number = number - 1 where owner_id = 1024 and number = 5;
+        update cronty.audit set number = number - 1 where owner_id = 1024 and number = 6;
+        update cronty.audit_heads set number = 5 where owner_id = 1024""",
         [f"entry {n} (created, 2027-03-01 08:00:00 UTC) was changed: it no longer has its hash" for n in (3, 4, 5)],
     ),
     "an entry inserted": (
-        """update cronty.audit set number = 7 where owner_id = 1 and number = 6;
+        """update cronty.audit set number = 7 where owner_id = 1024 and number = 6;
         insert into cronty.audit (at, owner_id, what, number, previous, hash)
-        select at, owner_id, 'a lie', 6, previous, hash from cronty.audit where owner_id = 1 and number = 5""",
+        select at, owner_id, 'a lie', 6, previous, hash from cronty.audit where owner_id = 1024 and number = 5""",
         [
             "entry 6 (a lie, 2027-03-01 08:00:00 UTC) was changed: it no longer has its hash",
             "entry 7 (created, 2027-03-01 08:00:00 UTC) is beyond the head: it was added by other means than an act",
@@ -205,14 +298,19 @@ TAMPERED = {
     ),
     "an entry appended, with its hash": (
         """insert into cronty.audit (at, owner_id, what, number, previous, hash)
-        select at, owner_id, 'a lie', 7, hash, '' from cronty.audit where owner_id = 1 and number = 6;
-        update cronty.audit a set hash = cronty.audit_hash(a) where owner_id = 1 and number = 7""",
+        select at, owner_id, 'a lie', 7, hash, '' from cronty.audit where owner_id = 1024 and number = 6;
+        update cronty.audit a set hash = cronty.audit_hash(a) where owner_id = 1024 and number = 7""",
         ["entry 7 (a lie, 2027-03-01 08:00:00 UTC) is beyond the head: it was added by other means than an act"],
     ),
+    "an entry unsealed, to be changed": (
+        """update cronty.audit set number = null, previous = null, hash = null, what = 'nothing'
+        where owner_id = 1024 and number = 3""",
+        ["entry 3 is missing"],
+    ),
     "two entries in each other's place": (
-        """update cronty.audit set number = 99 where owner_id = 1 and number = 3;
-        update cronty.audit set number = 3 where owner_id = 1 and number = 4;
-        update cronty.audit set number = 4 where owner_id = 1 and number = 99""",
+        """update cronty.audit set number = 99 where owner_id = 1024 and number = 3;
+        update cronty.audit set number = 3 where owner_id = 1024 and number = 4;
+        update cronty.audit set number = 4 where owner_id = 1024 and number = 99""",
         [
             "entry 3 (created, 2027-03-01 08:00:00 UTC) was changed: it no longer has its hash",
             "entry 4 (created, 2027-03-01 08:00:00 UTC) was changed: it no longer has its hash",
@@ -220,15 +318,15 @@ TAMPERED = {
         ],
     ),
     "the end cut off": (
-        "delete from cronty.audit where owner_id = 1 and number > 4",
+        "delete from cronty.audit where owner_id = 1024 and number > 4",
         ["entries 5 to 6 are missing: the end was cut off"],
     ),
     "everything gone": (
-        "delete from cronty.audit where owner_id = 1",
+        "delete from cronty.audit where owner_id = 1024",
         ["entries 1 to 6 are missing: the end was cut off"],
     ),
     "given to another owner": (
-        "update cronty.audit set owner_id = 2, number = 7 where owner_id = 1 and number = 6",
+        "update cronty.audit set owner_id = 2048, number = 7 where owner_id = 1024 and number = 6",
         [
             "entry 6 is missing: the end was cut off",
             "entry 7 (created, 2027-03-01 08:00:00 UTC) is beyond the head: it was added by other means than an act",
@@ -258,10 +356,28 @@ async def test_what_was_cut_off_stays_found_when_the_chain_goes_on(
 ) -> None:
     for _ in range(3):
         await add(door)
+    await trail.seal()
     await sql.execute("set session_replication_role = replica")
     await sql.execute("delete from cronty.audit where number = 3")
     await add(door)
     assert await said(trail) == ["entry 3 is missing"]
+
+
+async def test_what_was_put_beyond_the_head_stays_found_when_the_chain_goes_on(
+    door: Scheduler, trail: AuditStore, sql: asyncpg.Connection
+) -> None:
+    await add(door)
+    await trail.seal()
+    await sql.execute("set session_replication_role = replica")
+    await sql.execute(
+        "insert into cronty.audit (at, owner_id, what, number, previous, hash)"
+        " select at, owner_id, 'a lie', 2, hash, '' from cronty.audit;"
+        "update cronty.audit a set hash = cronty.audit_hash(a) where number = 2"
+    )
+    await add(door)
+    assert await said(trail) == [
+        "entry 3 (created, 2027-03-01 08:00:00 UTC) doesn't follow the entry before it: that one was rewritten"
+    ]
 
 
 async def test_a_chain_made_anew_is_found_by_whoever_kept_a_head(

@@ -186,7 +186,7 @@ async def test_a_statement_that_changes_somebody_elses_rows_changes_none(
         "run_now": (job, FUTURE),
         "stop_runs": (None, [prompt, job], [slot, slot], "no"),
         "pause_failing": (None, [job], ["no"]),
-        "set_aside": (job, "no", FUTURE),
+        "set_aside": (FUTURE, [job], ["no"]),
         "clear_failing": ([job],),
         "note_missed": ([job], ["no"]),
         "remove_channel": ("bob", "phone", None, "{}", "{}"),
@@ -306,7 +306,7 @@ async def test_every_table_is_behind_the_wall_or_is_nobodys(sql: asyncpg.Connect
         " and relkind in ('r', 'p') and not relispartition"
     )
     walled = {row["relname"] for row in rows if row["relrowsecurity"]}
-    assert walled == {"owners", "usage", "audit_heads", *OWNED, *BY_JOB}
+    assert walled == {"owners", "usage", "alerts", "audit_heads", *OWNED, *BY_JOB}
     assert {row["relname"] for row in rows} - walled == NOBODYS, "a new table belongs into walls.sql"
     with_owner = await sql.fetch(
         "select c.relname from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attname = 'owner_id'"

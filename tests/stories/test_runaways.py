@@ -75,7 +75,8 @@ async def test_an_agent_that_wants_to_be_woken_every_second_is_refused(
         assert isinstance(result, Err)
         assert (result.code, "60 seconds" in result.hint) == ("over_limit", True)
     assert len(await told(sql)) == 1
-    assert await sql.fetchval("select count(*) from cronty.jobs") == 1, "the notification to Ann"
+    assert await sql.fetchval("select count(*) from cronty.jobs") == 0
+    assert await sql.fetchval("select count(*) from cronty.alerts") == 1, "the notification to Ann"
 
 
 async def test_an_agent_whose_every_wake_plans_the_next_comes_to_an_end(

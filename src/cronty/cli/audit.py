@@ -29,14 +29,16 @@ def verify(
     """Check every entry against its hash and the one before it; exit 1 and say where, if something was changed."""
     if head is not None and owner is None:
         raise typer.BadParameter("name the --owner whose head it is.", param_hint="--head")
-    broken, heads = _look(lambda trail: _verify(trail, owner, head), json=json)
+    broken, heads, unsealed = _look(lambda trail: _verify(trail, owner, head), json=json)
     if json:
-        print_json({"whole": not broken, "broken": broken, "heads": heads})
+        print_json({"whole": not broken, "broken": broken, "heads": heads, "unsealed": unsealed})
     else:
         state = "head" if broken else "whole"
         for one in heads:
             typer.echo(f"{state}  {one['owner']}  {one['head']}")
-        if not heads:
+        if unsealed:
+            say(f"{unsealed} not sealed yet: too young to be checked. Look again in a few seconds.", err=True)
+        elif not heads:
             say("There are no entries.")
         for line in broken:
             say(f"broken  {line}", err=True)
@@ -66,8 +68,8 @@ def export(
 
 async def _verify(
     trail: AuditStore, owner: str | None, head: str | None
-) -> Result[tuple[list[str], list[dict[str, str]]]]:
-    """What is broken, and where the chains end."""
+) -> Result[tuple[list[str], list[dict[str, str]], int]]:
+    """What is broken, where the chains end, and how many entries came in meanwhile."""
     broken = [f"{one.owner}: {one.why}." for one in await trail.verify(owner)]
     if head is not None:
         number, _, kept = head.partition(":")
@@ -76,7 +78,7 @@ async def _verify(
         if await trail.hash_of(owner or "", int(number)) != kept.lower():
             broken.append(f"{owner}: entry {number} isn't the one you kept: the chain was made anew.")
     heads = [{"owner": one.owner, "head": f"{one.number}:{one.hash}"} for one in await trail.heads(owner)]
-    return Ok((broken, heads))
+    return Ok((broken, heads, await trail.unsealed(owner)))
 
 
 def _look[T](question: Callable[[AuditStore], Awaitable[Result[T]]], *, json: bool = False) -> T:

@@ -4,7 +4,6 @@ import asyncio
 import os
 import sys
 from contextlib import nullcontext
-from datetime import datetime
 from typing import Annotated, Final
 from zoneinfo import ZoneInfo
 
@@ -50,14 +49,14 @@ def watch(
 async def _watch(cronty: Cronty, out: Console, *, live: bool, json: bool) -> None:
     now, zone_name = await cronty.scheduler.clock(cronty.owner)
     zone = ZoneInfo(zone_name)
-    after: datetime = now
+    stream = cronty.doors.overview.stream(cronty.owner, now)
     shown: dict[str, RunEvent] = {}
     if not json:
         say(f"What fires from now on, in {zone_name} time; Ctrl-C ends it.", "dim", err=not live)
     with Live(console=out, auto_refresh=False) if live else nullcontext() as table:
         while True:
             try:
-                events = await cronty.doors.overview.events(cronty.owner, after)
+                events = await stream.look()
             except StoreUnavailable as away:
                 say(f"cronty: {away} Looking again.", err=True)
                 events = []
@@ -68,7 +67,6 @@ async def _watch(cronty: Cronty, out: Console, *, live: bool, json: bool) -> Non
                 table.update(_picture(shown, zone, out), refresh=True)
             elif events:
                 _print_lines(events, zone, json=json)
-            after = events[-1].at if events else after
             await asyncio.sleep(LOOK)
 
 

@@ -10,6 +10,7 @@ from typing import Final
 
 from cronty import telemetry
 from cronty.actions.tasks import Registry
+from cronty.engine.alerting import Alerting
 from cronty.engine.claiming import Claiming
 from cronty.engine.firing import Firing
 from cronty.engine.lease import Lease
@@ -17,10 +18,12 @@ from cronty.engine.limiting import Limiting
 from cronty.engine.loop import LONGEST_REST, Step, keep_doing
 from cronty.engine.rescuing import Rescuing
 from cronty.engine.retiming import Retiming
+from cronty.engine.sealing import Sealing
 from cronty.engine.settling import Settling
 from cronty.engine.watchdog import watch
 from cronty.engine.working import Working
 from cronty.jobs.limits import DEFAULTS, Limits
+from cronty.store.audit_store import AuditStore
 from cronty.store.database import Database, StoreBusy
 from cronty.store.engine_store import EngineStore
 from cronty.store.listen import listen
@@ -77,6 +80,8 @@ class Engine:
         self.rescuing = Rescuing(store, self.lease, options.lease)
         self.retiming = Retiming(ZoneStore(database))
         self.firing.left_zones = self.retiming.left_zones
+        self.sealing = Sealing(AuditStore(database))
+        self.alerting = Alerting(store)
 
     @property
     def worker(self) -> int:
@@ -91,6 +96,8 @@ class Engine:
         self._duty("rescue", self.rescuing.step, self._stopping)
         self._duty("prune", self._prune, self._stopping, longest=PRUNE_EVERY)
         self._duty("retime", self.retiming.step, self._stopping)
+        self._duty("seal", self.sealing.step, self._stopping)
+        self._duty("alert", self.alerting.step, self._stopping)
         self._duty("settle", self.settling.step, self._finished)
         self._duty("beat", self._beat, self._finished)
         self._duty("expire", self._expire, self._finished)
@@ -196,6 +203,8 @@ class Engine:
                 self._wake("fire")
             case "queue":
                 self._wake("claim")
+            case "alert":
+                self._wake("alert")
             case "stop" if detail == str(self.worker):
                 self._wake("beat")
             case "listening":  # whatever was said before wasn't heard

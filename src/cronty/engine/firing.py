@@ -177,10 +177,11 @@ class Firing:
         if batch.moved:
             await due.move(batch.moved, now)
         if batch.missed:
-            await due.note_missed(batch.missed)
-        for job_id, reason in batch.broken:
-            await due.set_aside(job_id, reason, now)
-            telemetry.job_set_aside(job_id, reason)
+            await due.note_missed(batch.missed, now)
+        if batch.broken:
+            await due.set_aside(batch.broken, now, self._limiting.topic_of)
+            for job_id, reason in batch.broken:
+                telemetry.job_set_aside(job_id, reason)
 
     def _plan_all(self, due: DueJobs, batch: Batch, places: int, worker: int, room: Room | None) -> datetime | None:
         """Fill the batch; the latest moment anything in it was due."""

@@ -16,6 +16,7 @@ from cronty import telemetry
 from cronty.engine.batch import Batch
 from cronty.jobs.action import ROUTED
 from cronty.jobs.limits import Limits, excess, held_runs, held_wakes, hour_of, read_limits, wakes_of
+from cronty.store.alerts import Held
 from cronty.store.engine_store import DueJobs, EngineStore
 
 REFRESH_EVERY: Final = 10.0
@@ -129,7 +130,7 @@ class Limiting:
             return
         used = await due.count_uses([(*key, hour, count) for key, count in asked.items()])
         over: dict[tuple[int, datetime], str] = {}
-        told: list[tuple[int, int, str, str]] = []
+        told: list[Held] = []
         for (owner_id, what), count in used.items():
             limits = self._of(owner_id)
             if what == RUNS:
@@ -144,7 +145,7 @@ class Limiting:
             if held and count - len(uses) <= most:
                 telemetry.limit_reached(owner_id, reason)
                 said = f"Slots are skipped until the hour is over: {reason}."
-                told.append((owner_id, held[0].job_id, said, limits.alert))
+                told.append(Held(owner_id, held[0].job_id, said, limits.alert))
         if over:
             batch.skip(over)
         if told:
@@ -169,6 +170,10 @@ class Limiting:
             if limit and (more := self._runs.add(owner_id, hour, count, limit)):
                 near[owner_id] = more
         return near
+
+    def topic_of(self, owner_id: int) -> str:
+        """Where an owner hears of what isn't about one job's policy; "" for nowhere."""
+        return self._of(owner_id).alert
 
     def _of(self, owner_id: int) -> Limits:
         return self._own.get(owner_id, self._defaults)

@@ -13,6 +13,13 @@ from cronty.timing.errors import shown
 OVER: Final = "over_limit"
 
 
+@dataclass(frozen=True, slots=True)
+class OverLimit(Err):
+    """A refusal; `limit` is the field of `Limits` that it is about."""
+
+    limit: str = ""
+
+
 class BadLimits(ValueError):
     """Limits that can't be kept; the text names the field, the value and what is accepted."""
 
@@ -62,7 +69,7 @@ def read_limits(base: Limits, given: Mapping[str, object]) -> Limits:
 # -- what is refused at the door -----------------------------------------------------------------------------------
 
 
-def too_often(limits: Limits, action: Action, trigger: Trigger, *, by_agent: bool) -> Err | None:
+def too_often(limits: Limits, action: Action, trigger: Trigger, *, by_agent: bool) -> OverLimit | None:
     """A cron has no finer grain than a minute, so only an interval can be too short."""
     if not isinstance(trigger, Interval):
         return None
@@ -72,61 +79,67 @@ def too_often(limits: Limits, action: Action, trigger: Trigger, *, by_agent: boo
     if seconds >= least:
         return None
     whose = f"A {action.kind} that an agent makes" if agents else "A job"
-    return Err(
+    return OverLimit(
         OVER,
         f"{whose} may repeat every {least:g} seconds at the most; this one would every {seconds:g}.",
         f"Use an interval of {least:g} seconds or more, or ask the operator for a lower limit.",
+        "min_interval",
     )
 
 
-def too_many(limits: Limits, jobs: int) -> Err | None:
+def too_many(limits: Limits, jobs: int) -> OverLimit | None:
     """`jobs` is how many there are already."""
     if not limits.jobs or jobs < limits.jobs:
         return None
-    return Err(
+    return OverLimit(
         OVER,
         f"There are {jobs} jobs with something to come already; {limits.jobs} are allowed.",
         "Cancel some first (list_jobs shows them), or ask the operator for more.",
+        "jobs",
     )
 
 
-def too_large(limits: Limits, stored: int, more: int) -> Err | None:
+def too_large(limits: Limits, stored: int, more: int) -> OverLimit | None:
     """`stored` is what the arguments of the owner's jobs take up already."""
     if not limits.stored_bytes or stored + more <= limits.stored_bytes:
         return None
-    return Err(
+    return OverLimit(
         OVER,
         f"The arguments of your jobs take up {stored} bytes, and these would add {more}; "
         f"{limits.stored_bytes} are allowed.",
         "Cancel some jobs (list_jobs shows them), store the data elsewhere and pass a reference, or ask the operator.",
+        "stored_bytes",
     )
 
 
-def too_deep(limits: Limits, depth: int) -> Err | None:
+def too_deep(limits: Limits, depth: int) -> OverLimit | None:
     """`depth` is how many runs in a row have made the next job."""
     if not limits.depth or depth <= limits.depth:
         return None
-    return Err(
+    return OverLimit(
         OVER,
         f"This job would be made by a run of a job that was itself made by a run, {depth} deep; "
         f"{limits.depth} are allowed.",
         'Make one job that repeats ("every hour") instead of a chain, or let a person schedule it.',
+        "depth",
     )
 
 
-def over_wakes(limits: Limits, agent: str, used: int) -> Err | None:
+def over_wakes(limits: Limits, agent: str, used: int) -> OverLimit | None:
     if not limits.wakes_per_hour or used <= limits.wakes_per_hour:
         return None
-    return Err(OVER, held_wakes(limits, agent), "Wait for the next hour, or ask the operator for more.")
+    hint = "Wait for the next hour, or ask the operator for more."
+    return OverLimit(OVER, held_wakes(limits, agent), hint, "wakes_per_hour")
 
 
-def over_pushes(limits: Limits, used: int) -> Err | None:
+def over_pushes(limits: Limits, used: int) -> OverLimit | None:
     if not limits.pushes_per_day or used <= limits.pushes_per_day:
         return None
-    return Err(
+    return OverLimit(
         OVER,
         f"{limits.pushes_per_day} notifications have been sent at once today (UTC); more aren't allowed.",
         "Wait for tomorrow, put several messages into one, or ask the operator for more.",
+        "pushes_per_day",
     )
 
 

@@ -91,7 +91,7 @@ class Day:
 
 @dataclass(frozen=True, slots=True)
 class RunEvent:
-    """Something that happened to a run. `at` rises from event to event; ask for what came after it."""
+    """Something that happened to a run, and when; a worker that was cut off may write it down later than others."""
 
     at: datetime
     run_id: str

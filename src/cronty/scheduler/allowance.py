@@ -6,9 +6,9 @@ from dataclasses import replace
 from cronty import telemetry
 from cronty.jobs.action import Action
 from cronty.jobs.limits import (
-    OVER,
     BadLimits,
     Limits,
+    OverLimit,
     day_of,
     hour_of,
     over_pushes,
@@ -22,6 +22,7 @@ from cronty.jobs.limits import (
 )
 from cronty.jobs.result import Err, Ok, Result
 from cronty.jobs.run import read_receipt, run_id
+from cronty.store.alerts import Held
 from cronty.store.limit_store import UNCOUNTED, LimitStore, Standing
 from cronty.timing import Trigger
 
@@ -88,11 +89,11 @@ class Allowance:
         used = await self._store.count_use(owner, "pushes", day_of(standing.now))
         return await self._tell(owner, standing, over_pushes(self.of(standing), used))
 
-    async def _full(self, owner: str, standing: Standing, action: Action, *, one_more: bool) -> Err | None:
+    async def _full(self, owner: str, standing: Standing, action: Action, *, one_more: bool) -> OverLimit | None:
         limits = self.of(standing)
         size = len(action.arguments_json())
 
-        def flaw(now: Standing) -> Err | None:
+        def flaw(now: Standing) -> OverLimit | None:
             return (too_many(limits, now.jobs) if one_more else None) or too_large(limits, now.bytes, size)
 
         if flaw(standing) is None and standing.uncounted < UNCOUNTED:
@@ -100,17 +101,14 @@ class Allowance:
         jobs, stored = await self._store.recount(owner)
         return flaw(replace(standing, jobs=jobs, bytes=stored))
 
-    async def _tell(self, owner: str, standing: Standing, refused: Err | None) -> Err | None:
-        """Pass a refusal on; the first of its kind in an hour is told to the owner as well."""
-        if refused is None or refused.code != OVER or standing.owner_id is None:
+    async def _tell(self, owner: str, standing: Standing, refused: OverLimit | None) -> Err | None:
+        """Pass a refusal on; the first by each limit in an hour is told to the owner as well."""
+        if refused is None or standing.owner_id is None:
             return refused
-        kind = "refused " + " ".join(word for word in refused.message.split() if word.isalpha())[:60]
-        if await self._store.count_use(owner, kind, hour_of(standing.now)) == 1:
+        job_id = standing.parent[0] if standing.parent else 0
+        held = Held(standing.owner_id, job_id, f"Refused: {refused.message}", self.of(standing).alert)
+        if await self._store.count_refusal(owner, refused.limit, standing.now, hour_of(standing.now), held):
             telemetry.limit_reached(standing.owner_id, refused.message)
-            job_id = standing.parent[0] if standing.parent else 0
-            await self._store.tell(
-                standing.now, standing.owner_id, job_id, f"Refused: {refused.message}", self.of(standing).alert
-            )
         return refused
 
     # -- looking and setting ------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from cronty.jobs.overview import (
 )
 from cronty.jobs.result import Err, Ok, Result
 from cronty.scheduler.door import Scheduler
+from cronty.scheduler.event_stream import EventStream
 from cronty.store.overview_store import Counted, OverviewStore
 from cronty.timing import zone
 
@@ -95,6 +96,10 @@ class Overview:
     async def events(self, owner: str, after: datetime | None = None, limit: int = 500) -> list[RunEvent]:
         """What happened to runs after a moment, oldest first; after None, the last minute's. Half a second late."""
         return await self._store.events(owner, after or await self._store.now() - timedelta(minutes=1), limit)
+
+    def stream(self, owner: str, after: datetime) -> EventStream:
+        """The same for a listener, look by look, also what is written down late."""
+        return EventStream(self._store, owner, after)
 
     async def fleet(self) -> Fleet:
         """The whole installation, in numbers that name no owner: for those who may see it."""

@@ -1,13 +1,13 @@
-"""The trail: what the stores note in it, reading it, and finding out whether somebody changed it afterwards.
+"""The trail: what the stores note in it, reading it, and finding out whether it was changed afterwards.
 
-Every entry is written in the transaction of the act itself. The database numbers it, takes out what a trail must not
-keep and links it to the entry before it (migration 0010), whoever inserts it and by whatever statement.
+Every entry is written in the transaction of the act itself, and waits for nobody. It is sealed a little later: numbered
+and linked to the entry before it, by the engine's duty or by the next reader, whichever comes first.
 """
 
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import cast
+from typing import Final, cast
 
 import orjson
 
@@ -15,6 +15,9 @@ from cronty.jobs.caller import who_acts
 from cronty.jobs.job import Job
 from cronty.store.database import Connection, Database, Row, query
 from cronty.timing import to_json
+
+MOST_SEALED: Final = 1000
+"""In one statement, so that whoever waits for it doesn't wait long."""
 
 
 def who(owner: str) -> tuple[str, str]:
@@ -32,7 +35,7 @@ async def note(
     before: Mapping[str, object] | None,
     after: Mapping[str, object] | None,
 ) -> None:
-    """An entry about a job of `owner` (name and number); the last statement of its transaction."""
+    """An entry about a job of `owner` (name and number)."""
     texts = [_json(side) if side else None for side in (before, after)]
     await connection.execute(query("note"), now, owner[1], job_id, what, *who(owner[0]), *texts)
 
@@ -90,18 +93,37 @@ class AuditStore:
 
     def __init__(self, database: Database) -> None:
         self._all = database.for_the_operator()
+        self._sealer = database.for_the_engine()
         self._database = database
+
+    async def seal_some(self, *, patient: bool = False) -> int:
+        """Seal a step's worth of entries; how many. Unless `patient`, none if another session is at it."""
+        return cast("int", await self._sealer.value("seal_audit", MOST_SEALED, patient))
+
+    async def seal(self) -> int:
+        """Seal all there are; how many."""
+        sealed = step = await self.seal_some(patient=True)
+        while step == MOST_SEALED:
+            sealed += (step := await self.seal_some(patient=True))
+        return sealed
+
+    async def unsealed(self, owner: str | None = None) -> int:
+        """How many entries have no seal yet."""
+        return cast("int", await self._all.value("count_unsealed", owner))
 
     async def read(self, owner: str, limit: int, before: int | None = None) -> list[dict[str, object]]:
         """An owner's own entries, the latest first; `before` is the number of an entry to go on after."""
+        await self.seal()
         return [_entry(row) for row in await self._database.of(owner).fetch("read_audit", owner, limit, before)]
 
     async def heads(self, owner: str | None = None) -> list[Head]:
         """Where each chain ends, as the database says."""
+        await self.seal()
         return [Head(**dict(row)) for row in await self._all.fetch("audit_heads", owner)]
 
     async def verify(self, owner: str | None = None) -> list[Broken]:
         """Every place at which a chain doesn't hold, in order; none if nothing was tampered with."""
+        await self.seal()
         return [_broken(row) for row in await self._all.fetch("verify_audit", owner)]
 
     async def hash_of(self, owner: str, number: int) -> str | None:
@@ -110,8 +132,9 @@ class AuditStore:
 
     async def export(self, owner: str | None = None, since: datetime | None = None) -> AsyncGenerator[bytes]:
         """Entries as lines of JSON, an owner after the other, in the order of their chains; however many there are."""
+        await self.seal()
         async with self._all.transaction() as connection:
-            # Whoever reads it may take their time between two lines; it holds no lock that others need.
+            # Whoever reads the export may take their time; it holds no lock that others need.
             await connection.execute("set local idle_in_transaction_session_timeout = 0")
             async for row in connection.cursor(query("export_audit"), owner, since, prefetch=500):
                 yield orjson.dumps(_line(row), option=orjson.OPT_APPEND_NEWLINE)

@@ -109,6 +109,15 @@ class Bound:
         begin = f"begin; set local role {self._role}"
         return begin if self._owner is None else f"{begin}; set local cronty.owner = {_literal(self._owner)}"
 
+    async def together[T](self, work: Callable[[Connection], Awaitable[T]]) -> T:
+        """Several statements in one transaction, all made again if they only lost a race for a lock."""
+
+        async def once() -> T:
+            async with self.transaction() as connection:
+                return await work(connection)
+
+        return await repeated(once)
+
     async def _try[T](self, statement: Callable[[Connection], Awaitable[T]]) -> T:
         async def once() -> T:
             pool, begin = self._database.pool, self._begin()

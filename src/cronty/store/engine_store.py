@@ -1,7 +1,7 @@
 """What the engine remembers: everything on the path of a fire, in sets."""
 
 import secrets
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,7 +9,9 @@ from typing import NamedTuple, cast
 
 import orjson
 
+from cronty.jobs.alerts import PATIENT
 from cronty.jobs.firing import RunRow
+from cronty.store.alerts import Held, change_jobs, change_of, tell_held, tell_of_changes
 from cronty.store.database import Connection, Database, Row, columns, query
 from cronty.store.key_store import MOST_PAUSED
 from cronty.store.lines import release, release_lines
@@ -128,15 +130,18 @@ class DueJobs:
         """Count by owner and what; the counts with these."""
         return _counts(await self._connection.fetch(query("count_uses"), *columns(uses, 4)))
 
-    async def tell_held(self, now: datetime, held: Sequence[tuple[int, int, str, str]]) -> None:
-        """Say once to owners, by one of their jobs, what holds them back; and where else to say it."""
-        await self._connection.fetchval(query("tell_held"), now, *columns(held, 4))
+    async def tell_held(self, now: datetime, held: Sequence[Held]) -> None:
+        """Say once to owners what holds them back."""
+        await tell_held(self._connection, now, held)
 
-    async def set_aside(self, job_id: int, reason: str, now: datetime) -> None:
-        await self._connection.execute(query("set_aside"), job_id, reason, now)
+    async def set_aside(self, jobs: Sequence[tuple[int, str]], now: datetime, topic_of: Callable[[int], str]) -> None:
+        """Park jobs, each with its reason; `topic_of` is where an owner hears of it if the job doesn't say."""
+        rows = await self._connection.fetch(query("set_aside"), now, *columns(jobs, 2))
+        await tell_of_changes(self._connection, now, map(change_of, rows), topic_of)
 
-    async def note_missed(self, missed: Sequence[tuple[int, str]]) -> None:
-        await self._connection.execute(query("note_missed"), *columns(missed, 2))
+    async def note_missed(self, missed: Sequence[tuple[int, str]], now: datetime) -> None:
+        rows = await self._connection.fetch(query("note_missed"), *columns(missed, 2))
+        await tell_of_changes(self._connection, now, map(change_of, rows))
 
 
 def _place(one: Moved) -> tuple[int, datetime | None, datetime | None, datetime | None, int]:
@@ -154,6 +159,12 @@ class EngineStore:
 
     async def now(self) -> datetime:
         return cast("datetime", await self._database.value("now", self._database.moment()))
+
+    async def _changing(self, name: str, *arguments: object) -> list[Row]:
+        """Run a statement that changes how jobs stand, and tell their owners of it in the same transaction."""
+        return await self._database.together(
+            lambda connection: change_jobs(connection, self._database.moment(), name, *arguments)
+        )
 
     @asynccontextmanager
     async def due_jobs(
@@ -212,25 +223,24 @@ class EngineStore:
 
     async def settle_rest(self, worker: int, others: Sequence[Other]) -> tuple[int, list[int]]:
         """How many were accepted, and the jobs of which a run has failed for good."""
-        row = await self._database.one("settle_rest", self._database.moment(), worker, *columns(others, 10))
-        assert row is not None
-        return row["accepted"], row["failed"]
+        rows = await self._changing("settle_rest", self._database.moment(), worker, *columns(others, 10))
+        return rows[0]["accepted"], _ids(rows)
 
     async def pause_failing(self, jobs: Sequence[tuple[int, str | None]]) -> list[tuple[int, str]]:
         """Hold those that fail too often, and those with a reason of their own; which ones, and why."""
-        rows = await self._database.fetch("pause_failing", self._database.moment(), *columns(jobs, 2))
+        rows = await self._changing("pause_failing", self._database.moment(), *columns(jobs, 2))
         return [(row["id"], row["reason"]) for row in rows]
 
     async def pause_orphaned(self, within: float | None) -> list[tuple[int, str]]:
         """Hold jobs whose key ended in the last `within` seconds, or ever (None); which ones, and why."""
-        rows = await self._database.fetch("pause_orphaned", self._database.moment(), MOST_PAUSED, within)
+        rows = await self._changing("pause_orphaned", self._database.moment(), MOST_PAUSED, within)
         return [(row["id"], row["reason"]) for row in rows]
 
     async def mark_superseded(self, worker: int, late: Sequence[tuple[int, datetime, int, str]]) -> int:
         return len(await self._database.fetch("mark_superseded", self._database.moment(), worker, *columns(late, 4)))
 
     async def clear_failing(self, job_ids: Sequence[int]) -> None:
-        await self._database.change("clear_failing", job_ids)
+        await self._changing("clear_failing", job_ids)
 
     async def release_lines(self, job_ids: Sequence[int] | None) -> int:
         """Let the first in line of these jobs go where nothing is under way; of all jobs if None."""
@@ -276,9 +286,12 @@ class EngineStore:
 
     async def strike_off(self, as_of: datetime, max_crashes: int) -> Rescued:
         """Strike off the workers whose lease had passed at `as_of`, and take back what they held."""
-        async with self._database.transaction() as connection:
+
+        async def work(connection: Connection) -> Rescued:
             struck = [row["id"] for row in await connection.fetch(query("strike_off"), as_of)]
             return await self._rescue(connection, struck, max_crashes) if struck else Rescued(0, 0, 0, [])
+
+        return await self._database.together(work)
 
     async def lost_workers(self) -> set[int]:
         """Workers that hold runs and aren't listed."""
@@ -286,13 +299,16 @@ class EngineStore:
 
     async def rescue(self, workers: Sequence[int], max_crashes: int) -> Rescued:
         """Take back what these workers held, which aren't listed any more and never will be again."""
-        async with self._database.transaction() as connection:
-            return await self._rescue(connection, workers, max_crashes)
+        return await self._database.together(lambda connection: self._rescue(connection, workers, max_crashes))
 
     async def _rescue(self, connection: Connection, workers: Sequence[int], max_crashes: int) -> Rescued:
-        row = await connection.fetchrow(query("rescue"), self._database.moment(), max_crashes, workers)
-        assert row is not None
-        return Rescued(len(workers), row["rescued"], row["quarantined"], row["failed"])
+        now = self._database.moment()
+        rows = await change_jobs(connection, now, "rescue", now, max_crashes, workers)
+        return Rescued(len(workers), rows[0]["rescued"], rows[0]["quarantined"], _ids(rows))
+
+    async def send_alerts(self, most: int) -> int:
+        """Make jobs of alerts that were raised; how many."""
+        return cast("int", await self._database.value("send_alerts", most, PATIENT, '{"surface": "cronty"}'))
 
     async def notify(self, message: str) -> None:
         await self._database.value("notify", message)
@@ -314,6 +330,10 @@ class EngineStore:
     async def prune_rest(self, keep: float) -> int:
         """Delete what is older than `keep` seconds and has no partition to be dropped with."""
         return cast("int", await self._database.value("prune_rest", self._database.moment(), keep))
+
+
+def _ids(rows: Sequence[Row]) -> list[int]:
+    return [row["id"] for row in rows if row["id"] is not None]
 
 
 def _counts(rows: Sequence[Row]) -> dict[tuple[int, str], int]:

@@ -7,7 +7,8 @@ from typing import NamedTuple
 import orjson
 
 from cronty.jobs.envelope import RunFacts
-from cronty.store.database import Database, Row, columns, query, repeatable
+from cronty.store.alerts import change_jobs
+from cronty.store.database import Database, Row, columns
 from cronty.store.lines import release_lines
 
 
@@ -45,19 +46,15 @@ class InboxStore:
 
     async def settle(self, owner: str, verdicts: Sequence[Verdict]) -> set[tuple[int, datetime]]:
         """The runs whose verdict was accepted; the others are settled already, or somebody else's by now."""
-        rows = await self._settle(owner, verdicts)
+        theirs, now = self._database.of(owner), self._database.moment()
+        given = columns(verdicts, 7)
+        rows = await theirs.together(lambda c: change_jobs(c, now, "settle_inbox", now, owner, *given))
         # After the commit: a job's place in time is locked before its runs, never after.
-        theirs, moment = self._database.of(owner), self._database.moment()
         if over := sorted({row["job_id"] for row in rows if row["over"]}):
-            await release_lines(theirs, moment, over)
+            await release_lines(theirs, now, over)
         if failed := [(one.job_id, None) for one in verdicts if one.state == "failed"]:
-            await theirs.fetch("pause_failing", moment, *columns(failed, 2))
+            await theirs.together(lambda c: change_jobs(c, now, "pause_failing", now, *columns(failed, 2)))
         return {(row["job_id"], row["scheduled_for"]) for row in rows}
-
-    @repeatable
-    async def _settle(self, owner: str, verdicts: Sequence[Verdict]) -> list[Row]:
-        async with self._database.of(owner).transaction() as connection:
-            return await connection.fetch(query("settle_inbox"), self._database.moment(), owner, *columns(verdicts, 7))
 
 
 def facts_of(row: Row) -> RunFacts:

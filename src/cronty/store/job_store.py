@@ -9,9 +9,11 @@ from typing import cast
 import orjson
 
 from cronty.jobs.action import Action
+from cronty.jobs.alerts import Change, Health
 from cronty.jobs.job import Job
 from cronty.jobs.policy import load_policy, spread_delay
 from cronty.jobs.run import Run
+from cronty.store.alerts import tell_of_changes
 from cronty.store.audit_store import changes, note, who
 from cronty.store.database import Connection, Database, Row, columns, query
 from cronty.store.limit_store import LimitStore
@@ -229,6 +231,8 @@ class LockedJob:
         if self.job.policy.serial and not job.policy.serial:
             await self._connection.execute(query("end_line"), job.id, self.now)
         await self._note("deleted" if deleted else what, *changes(self.job, job))
+        change = Change(job.id, self._owner_id, job.name, job.policy.dump(), _health(self.job), _health(job))
+        await tell_of_changes(self._connection, self.now, [change])
 
     async def _note(self, what: str, before: dict[str, object], after: dict[str, object]) -> None:
         await note(self._connection, self.now, (self.job.owner, self._owner_id), what, self.job.id, before, after)
@@ -268,6 +272,10 @@ class LockedJob:
             await release(self._connection, self.now, [self.job.id])
         await self._note("run asked for", {}, {"run": self.now})
         return self.now
+
+
+def _health(job: Job) -> Health:
+    return Health(job.state, job.failures_in_row, job.last_error, job.reason)
 
 
 _INFINITY = datetime.max.replace(tzinfo=UTC)  # PostgreSQL's infinity, as asyncpg writes it

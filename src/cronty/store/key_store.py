@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, cast
 
+from cronty.store.alerts import change_jobs
 from cronty.store.audit_store import who
 from cronty.store.database import Database, Row
 
@@ -61,5 +62,5 @@ class KeyStore:
         theirs, moment = self._database.of(owner), self._database.moment()
         revoked = await theirs.change("revoke_key", moment, owner, key_id, *who(owner)) > 0
         if revoked:
-            await theirs.fetch("pause_orphaned", moment, MOST_PAUSED, None)
+            await theirs.together(lambda c: change_jobs(c, moment, "pause_orphaned", moment, MOST_PAUSED, None))
         return revoked

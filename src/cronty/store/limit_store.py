@@ -8,8 +8,9 @@ from typing import Any, Final, cast
 import orjson
 
 from cronty.jobs.envelope import INBOX_LEASE
+from cronty.store.alerts import Held, tell_held
 from cronty.store.audit_store import who
-from cronty.store.database import Database
+from cronty.store.database import Connection, Database, query
 
 type RunPlace = tuple[int, datetime]
 """A run by its job and slot."""
@@ -82,9 +83,16 @@ class LimitStore:
         rows = await self._database.of(owner).fetch("list_usage", owner, *since)
         return {row["what"]: row["used"] for row in rows}
 
-    async def tell(self, now: datetime, owner_id: int, job_id: int, said: str, topic: str) -> None:
-        """Say to the owner that a limit was reached."""
-        await self._database.for_the_engine().value("tell_held", now, [owner_id], [job_id], [said], [topic])
+    async def count_refusal(self, owner: str, limit: str, now: datetime, since: datetime, held: Held) -> bool:
+        """Count a refusal by a limit; the first one since then is told to the owner, with the count itself."""
+
+        async def count(connection: Connection) -> bool:
+            if await connection.fetchval(query("count_use"), owner, f"refused {limit}", since) != 1:
+                return False
+            await tell_held(connection, now, [held])
+            return True
+
+        return await self._database.of(owner).together(count)
 
     async def origin(self, job_id: int) -> dict[str, Any]:
         text = cast("str | None", await self._database.for_the_engine().value("job_origin", job_id))

@@ -73,8 +73,13 @@ class OverviewStore:
         rows = await self._database.of(owner).fetch("list_tags", owner)
         return {row["tag"]: row["jobs"] for row in rows}
 
-    async def events(self, owner: str, after: datetime, limit: int) -> list[RunEvent]:
-        rows = await self._database.of(owner).fetch("list_events", owner, after, self._database.moment(), limit)
+    async def mark(self) -> int:
+        """This moment as a transaction: what is written from now on is found by it."""
+        return cast("int", await self._database.value("mark"))
+
+    async def events(self, owner: str, after: datetime, limit: int, written_since: int | None = None) -> list[RunEvent]:
+        given = (owner, after, self._database.moment(), limit, written_since)
+        rows = await self._database.of(owner).fetch("list_events", *given)
         return [RunEvent(run_id=run_id(row["job_id"], row["scheduled_for"]), **dict(row)) for row in rows]
 
     async def workers(self) -> list[WorkerLook]:

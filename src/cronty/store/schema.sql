@@ -1,15 +1,15 @@
 function audit_hash(entry cronty.audit) returns bytea
 function audit_text(entry cronty.audit) returns text
-function chain_audit() returns trigger security definer
 function drop_run_partition(horizon timestamp with time zone) returns boolean security definer
+function enter_audit() returns trigger
 function epoch() returns integer
 function find_key(wanted bigint, moment timestamp with time zone) returns record security definer
 function job_status(state cronty.job_state, in_flight boolean, has_next boolean, failing boolean) returns text
 function make_run_partition(monday timestamp with time zone) returns boolean security definer
-function move_audit_heads() returns trigger security definer
-function raise_alert() returns trigger
 function refuse_change() returns trigger
+function seal_audit(most integer, patient boolean) returns integer security definer
 function without_arguments(change jsonb) returns jsonb
+grant to cronty_app on alerts: insert
 grant to cronty_app on api_keys: insert
 grant to cronty_app on api_keys: select (id, owner_id, name, scopes, agent, created_at, expires_at, last_used_at, revoked_at)
 grant to cronty_app on api_keys: update (last_used_at, revoked_at)
@@ -26,10 +26,12 @@ grant to cronty_app on owners: insert, select
 grant to cronty_app on owners: update (live_jobs, live_bytes, counted_through)
 grant to cronty_app on queue: delete, insert, select, update
 grant to cronty_app on runs: insert, select, update
+grant to cronty_app on seal_audit: execute
 grant to cronty_app on stop_requests: insert
 grant to cronty_app on tasks: select
 grant to cronty_app on usage: insert, select, update
 grant to cronty_app on zones: insert, select, update
+grant to cronty_engine on alerts: delete, insert, select, update
 grant to cronty_engine on api_keys: select (id, name, expires_at, revoked_at)
 grant to cronty_engine on attempts: delete, insert, select, update
 grant to cronty_engine on audit: insert
@@ -42,20 +44,23 @@ grant to cronty_engine on migrations: select
 grant to cronty_engine on owners: select
 grant to cronty_engine on queue: delete, insert, select, update
 grant to cronty_engine on runs: insert, select, update
+grant to cronty_engine on seal_audit: execute
 grant to cronty_engine on stop_requests: delete, insert, select
 grant to cronty_engine on tasks: delete, insert, select, update
 grant to cronty_engine on usage: delete, insert, select, update
 grant to cronty_engine on workers: delete, insert, select, update
 grant to cronty_engine on zones: insert, select, update
+index alerts_pkey on alerts USING btree (id)
 index api_keys_ended on api_keys USING btree (LEAST(revoked_at, expires_at))
 index api_keys_of_owner on api_keys USING btree (owner_id, id)
 index api_keys_pkey on api_keys USING btree (id)
 index attempts_pkey on attempts USING btree (job_id, scheduled_for, attempt)
 index attempts_slot on attempts USING btree (scheduled_for)
-index audit_chain on audit USING btree (owner_id, number)
+index audit_chain on audit USING btree (owner_id, number) WHERE (number IS NOT NULL)
 index audit_heads_pkey on audit_heads USING btree (owner_id)
 index audit_of_job on audit USING btree (job_id, id)
 index audit_pkey on audit USING btree (id)
+index audit_unsealed on audit USING btree (id) WHERE (hash IS NULL)
 index channels_pkey on channels USING btree (owner_id, name)
 index due_next on due USING btree (next_at) WHERE (next_at IS NOT NULL)
 index due_pkey on due USING btree (job_id)
@@ -77,10 +82,18 @@ index runs_pkey on runs USING btree (job_id, scheduled_for)
 index runs_running on runs USING btree (owner_id, job_id) WHERE (state = 'running'::cronty.run_state)
 index stop_requests_pkey on stop_requests USING btree (worker, job_id, scheduled_for)
 index tasks_pkey on tasks USING btree (name)
-index usage_pkey on usage USING btree (owner_id, what, since)
+index usage_pkey on usage USING btree (owner_id, what, since, at_door)
 index usage_since on usage USING btree (since)
 index workers_pkey on workers USING btree (id)
 index zones_pkey on zones USING btree (name)
+table alerts
+table alerts constraint alerts_pkey PRIMARY KEY (id)
+table alerts.arguments jsonb not null
+table alerts.at timestamp with time zone not null
+table alerts.id bigint not null identity
+table alerts.job_id bigint not null
+table alerts.name text not null
+table alerts.owner_id bigint not null
 table api_keys
 table api_keys constraint api_keys_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES cronty.owners(id)
 table api_keys constraint api_keys_pkey PRIMARY KEY (id)
@@ -107,17 +120,18 @@ table attempts.started_at timestamp with time zone
 table attempts.worker bigint
 table audit
 table audit constraint audit_pkey PRIMARY KEY (id)
+table audit constraint sealed_or_not CHECK ((num_nulls(number, previous, hash) = ANY (ARRAY[0, 3])))
 table audit.actor jsonb
 table audit.after jsonb
 table audit.at timestamp with time zone not null
 table audit.before jsonb
 table audit.client jsonb
-table audit.hash bytea not null
+table audit.hash bytea
 table audit.id bigint not null identity
 table audit.job_id bigint
-table audit.number bigint not null
+table audit.number bigint
 table audit.owner_id bigint not null
-table audit.previous bytea not null
+table audit.previous bytea
 table audit.what text not null
 table audit_heads constraint audit_heads_pkey PRIMARY KEY (owner_id)
 table audit_heads with (fillfactor=50)
@@ -241,8 +255,9 @@ table tasks.doc text not null
 table tasks.name text not null
 table tasks.parameters json not null
 table tasks.seen_at timestamp with time zone not null
-table usage constraint usage_pkey PRIMARY KEY (owner_id, what, since)
+table usage constraint usage_pkey PRIMARY KEY (owner_id, what, since, at_door)
 table usage with (fillfactor=50)
+table usage.at_door boolean not null
 table usage.owner_id bigint not null
 table usage.since timestamp with time zone not null
 table usage.used bigint not null
@@ -268,6 +283,9 @@ type job_state (active, paused, cancelled, set_aside)
 type run_state (waiting, running, done, failed, cancelled, skipped, coalesced, missed, quarantined)
 view job_overview with (security_invoker=true)
 view slots_unaccounted with (security_invoker=true)
+wall around alerts
+wall around alerts lets cronty_app at (owner_id = ( SELECT o.id FROM cronty.owners o WHERE (o.name = NULLIF(current_setting('cronty.owner'::text, true), ''::text))))
+wall around alerts lets cronty_engine at true
 wall around api_keys
 wall around api_keys lets cronty_app at (owner_id = ( SELECT o.id FROM cronty.owners o WHERE (o.name = NULLIF(current_setting('cronty.owner'::text, true), ''::text))))
 wall around api_keys lets cronty_engine at true

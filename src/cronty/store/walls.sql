@@ -44,14 +44,16 @@ begin
   grant select, insert, update on cronty.usage to cronty_app;
   grant update (live_jobs, live_bytes, counted_through) on cronty.owners to cronty_app;
   grant select on cronty.job_overview to cronty_app;
-  grant insert on cronty.stop_requests to cronty_app;
+  grant insert on cronty.stop_requests, cronty.alerts to cronty_app;
   grant select (id, owner_id, name, scopes, agent, created_at, expires_at, last_used_at, revoked_at), insert,
     update (last_used_at, revoked_at) on cronty.api_keys to cronty_app;
   grant execute on function cronty.find_key(bigint, timestamptz) to cronty_app;
+  grant execute on function cronty.seal_audit(int, boolean) to cronty_app, cronty_engine;
 
   grant select on cronty.owners, cronty.channels to cronty_engine;
   grant select, insert, update on cronty.jobs, cronty.due, cronty.runs, cronty.zones to cronty_engine;
-  grant select, insert, update, delete on cronty.queue, cronty.attempts, cronty.workers, cronty.tasks, cronty.usage to cronty_engine;
+  grant select, insert, update, delete on cronty.queue, cronty.attempts, cronty.workers, cronty.tasks, cronty.usage,
+    cronty.alerts to cronty_engine;
   grant select, insert, delete on cronty.stop_requests to cronty_engine;
   grant insert on cronty.audit to cronty_engine;
   grant select (id, name, expires_at, revoked_at) on cronty.api_keys to cronty_engine;
@@ -70,6 +72,7 @@ begin
     ('api_keys', 'owner_id = ' || mine, null),
     ('audit', 'owner_id = ' || mine, null),
     ('usage', 'owner_id = ' || mine, null),
+    ('alerts', 'owner_id = ' || mine, null),
     ('audit_heads', 'owner_id = ' || mine, null),
     ('attempts', about_theirs, null),
     ('stop_requests', about_theirs, null)

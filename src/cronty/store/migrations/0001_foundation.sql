@@ -289,52 +289,19 @@ create table cronty.channels (
   constraint sealed_by_a_key check ((sealed is null) = (key_id is null))
 );
 
--- What follows when runs fail: the owner is told, the job is held, and the failed runs can be found and tried again.
-
 -- Failed runs of an owner, for whoever looks into them; successes never enter it.
 create index runs_dead on cronty.runs (owner_id, finished_at) where state in ('failed', 'quarantined');
 
--- An alert is a notification like any other, made in the very transaction that counts the failure: it can't be lost,
--- it is retried, and it has a run to look at. Its own failures raise no alert, because it has no such policy.
-create function cronty.raise_alert() returns trigger language plpgsql as $$
-declare
-  failures text := new.failures_in_row || case when new.failures_in_row = 1 then ' time' else ' times in a row' end;
-  headline text;
-  said text;
-  alert_id bigint;
-begin
-  if new.state = 'paused' and old.state <> 'paused' then
-    headline := new.name || ' was paused';
-    said := new.reason || coalesce('. The last error: ' || new.last_error, '');
-  elsif new.failures_in_row = 0 then
-    headline := new.name || ' works again';
-    said := case old.failures_in_row when 0 then 'It had been paused.' when 1 then 'It had failed 1 time.'
-      else 'It had failed ' || old.failures_in_row || ' times in a row.' end;
-  else
-    headline := new.name || ' failed ' || failures;
-    said := coalesce(new.last_error, 'No error was recorded.');
-  end if;
-  insert into cronty.jobs (owner_id, name, task, arguments, trigger, policy, tags, created_at, updated_at)
-  values (new.owner_id, left('Alert: ' || headline, 200), 'notify',
-    jsonb_build_object('args', '[]'::jsonb, 'kwargs', jsonb_build_object(
-      'message', left(said, 1000), 'topic', new.policy ->> 'alert', 'title', left(headline, 200))),
-    jsonb_build_object('kind', 'once', 'at', to_char(statement_timestamp() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"+00:00"')),
-    '{"attempts": 3, "catch_up_window": 316224000}', '{alert}', statement_timestamp(), statement_timestamp())
-  returning id into alert_id;
-  insert into cronty.due (job_id, owner_id, next_at, serial) values (alert_id, new.owner_id, statement_timestamp(), true);
-  perform pg_notify('cronty', 'due ' || extract(epoch from statement_timestamp()));
-  return null;
-end $$;
-
--- Once each: the first failure, the one at which it is said again, being paused for them, and recovery.
-create trigger alerts after update of failures_in_row, last_error, state on cronty.jobs for each row
-when (new.policy ? 'alert' and (
-  (old.failures_in_row = 0 and new.failures_in_row > 0)
-  or (old.failures_in_row < coalesce((new.policy ->> 'alert_after')::int, 5)
-    and new.failures_in_row >= coalesce((new.policy ->> 'alert_after')::int, 5))
-  or (old.last_error is not null and new.last_error is null)
-  or (old.state = 'active' and new.state = 'paused' and new.reason is not null)))
-execute function cronty.raise_alert();
+-- Alerts that are to be sent, written in the transaction of what they tell of; an engine makes a job of each. They name no
+-- owner's row and take no number of its jobs, so that whatever raises one waits for nobody.
+create table cronty.alerts (
+  id bigint generated always as identity primary key,
+  owner_id bigint not null,
+  job_id bigint not null,
+  at timestamptz not null,
+  name text not null,
+  arguments jsonb not null
+);
 
 -- API keys: shown once, stored as a hash; revoked, never deleted, so that the trail can still name them.
 create table cronty.api_keys (
@@ -376,18 +343,21 @@ revoke execute on function cronty.find_key(bigint, timestamptz) from public;
 -- Keys in the order in which they ended: the engine looks at those that just did.
 create index api_keys_ended on cronty.api_keys (least(revoked_at, expires_at));
 
--- How often something limited was done since the hour or the day began.
+-- How often something limited was done since the hour or the day began. What the door counts and what engines count are
+-- rows of their own: a fire never waits for a door, however slow its transaction is.
 create table cronty.usage (
   owner_id bigint not null,
   what text not null,
   since timestamptz not null,
+  at_door boolean not null,
   used bigint not null,
-  primary key (owner_id, what, since)
+  primary key (owner_id, what, since, at_door)
 ) with (fillfactor = 50);
 create index usage_since on cronty.usage (since);
 
--- The trail: who did what, through which client, to which job. Each entry of an owner carries the hash of the one
--- before it, so that an entry changed, taken out, put in or put elsewhere later is found (`cronty audit verify`).
+-- The trail: who did what, through which client, to which job. An act inserts its entry in its own transaction and waits
+-- for nobody. A few seconds later `seal_audit` gives each entry of an owner a number and the hash of the one before it, so
+-- that an entry changed, taken out, put in or put elsewhere after that is found (`cronty audit verify`).
 
 create table cronty.audit (
   id bigint generated always as identity primary key,
@@ -399,14 +369,16 @@ create table cronty.audit (
   after jsonb,
   actor jsonb,
   client jsonb,
-  number bigint not null,
-  previous bytea not null,
-  hash bytea not null
+  number bigint,
+  previous bytea,
+  hash bytea,
+  constraint sealed_or_not check (num_nulls(number, previous, hash) in (0, 3))
 );
 create index audit_of_job on cronty.audit (job_id, id);
-create unique index audit_chain on cronty.audit (owner_id, number);
+create unique index audit_chain on cronty.audit (owner_id, number) where number is not null;
+create index audit_unsealed on cronty.audit (id) where hash is null;
 
--- Where an owner's chain ends. It tells whether the end was cut off, and it is what writers of one owner queue at.
+-- Where an owner's chain ends, which tells whether the end was cut off.
 create table cronty.audit_heads (
   owner_id bigint primary key,
   number bigint not null,
@@ -429,51 +401,86 @@ create function cronty.without_arguments(change jsonb) returns jsonb language sq
     'sha256:' || encode(sha256(convert_to((change -> 'arguments')::text, 'UTF8')), 'hex')) else change end
 $$;
 
--- The head is locked until the transaction ends. Entries beyond it are those of this very statement: the head moves
--- once for all of them, or 5,000 entries would be 5,000 versions of one row.
-create function cronty.chain_audit() returns trigger language plpgsql security definer
-set search_path = pg_catalog, pg_temp as $$
-declare
-  head cronty.audit_heads;
+create function cronty.enter_audit() returns trigger language plpgsql as $$
 begin
-  select * into head from cronty.audit_heads h where h.owner_id = new.owner_id for update;
-  if not found then
-    insert into cronty.audit_heads (owner_id, number, hash) values (new.owner_id, 0, '') on conflict do nothing;
-    select * into head from cronty.audit_heads h where h.owner_id = new.owner_id for update;
-  end if;
-  new.number := head.number + 1;
-  new.previous := head.hash;
-  select a.number + 1, a.hash into head.number, head.hash
-  from cronty.audit a where a.owner_id = new.owner_id and a.number > head.number order by a.number desc limit 1;
-  if found then
-    new.number := head.number;
-    new.previous := head.hash;
-  end if;
   new.before := cronty.without_arguments(new.before);
   new.after := cronty.without_arguments(new.after);
-  new.hash := cronty.audit_hash(new);
+  new.number := null;
+  new.previous := null;
+  new.hash := null;
   return new;
 end $$;
 
-create function cronty.move_audit_heads() returns trigger language plpgsql security definer
+-- Seals up to `most` entries, the oldest first; how many it did. One session seals at a time: a duty that comes again
+-- anyway doesn't wait for its turn (`patient` false), a reader does. An entry whose transaction took long is sealed
+-- after those that overtook it. A number beyond the head that is taken, which no act can have done, is passed over:
+-- the chain goes on from the head, and `verify` finds the stranger.
+create function cronty.seal_audit(most int, patient boolean) returns int language plpgsql security definer
 set search_path = pg_catalog, pg_temp as $$
+declare
+  entry cronty.audit;
+  head cronty.audit_heads;
+  ids bigint[] := '{}';
+  owner_ids bigint[] := '{}';
+  numbers bigint[] := '{}';
+  links bytea[] := '{}';
+  hashes bytea[] := '{}';
 begin
-  update cronty.audit_heads h
-  set number = a.number, hash = a.hash
-  from (select distinct on (owner_id) owner_id, number, hash from added order by owner_id, number desc) a
-  where h.owner_id = a.owner_id;
-  return null;
+  if not exists (select from cronty.audit where hash is null) then
+    return 0;
+  end if;
+  if patient then
+    perform pg_advisory_xact_lock(hashtext('cronty.seal_audit'));
+  elsif not pg_try_advisory_xact_lock(hashtext('cronty.seal_audit')) then
+    return 0;
+  end if;
+  for entry in
+    select * from (select * from cronty.audit where hash is null order by id limit most) u order by u.owner_id, u.id
+  loop
+    if head.owner_id is distinct from entry.owner_id then
+      select * into head from cronty.audit_heads h where h.owner_id = entry.owner_id;
+      if not found then
+        head := row(entry.owner_id, 0, '');
+      end if;
+      head.number := greatest(head.number,
+        (select a.number from cronty.audit a where a.owner_id = entry.owner_id and a.number is not null
+         order by a.number desc limit 1));
+    end if;
+    entry.number := head.number + 1;
+    entry.previous := head.hash;
+    head.number := entry.number;
+    head.hash := cronty.audit_hash(entry);
+    ids := array_append(ids, entry.id);
+    owner_ids := array_append(owner_ids, entry.owner_id);
+    numbers := array_append(numbers, entry.number);
+    links := array_append(links, entry.previous);
+    hashes := array_append(hashes, head.hash);
+  end loop;
+  update cronty.audit a
+  set number = s.number, previous = s.previous, hash = s.hash
+  from unnest(ids, numbers, links, hashes) s(id, number, previous, hash)
+  where a.id = s.id;
+  insert into cronty.audit_heads as h (owner_id, number, hash)
+  select distinct on (s.owner_id) s.owner_id, s.number, s.hash
+  from unnest(owner_ids, numbers, hashes) s(owner_id, number, hash)
+  order by s.owner_id, s.number desc
+  on conflict (owner_id) do update set number = excluded.number, hash = excluded.hash;
+  return cardinality(ids);
 end $$;
+revoke execute on function cronty.seal_audit(int, boolean) from public;
 
 create function cronty.refuse_change() returns trigger language plpgsql as $$
 begin
   raise exception 'cronty.audit is only ever added to: % is refused', lower(tg_op) using errcode = 'insufficient_privilege';
 end $$;
 
-create trigger chained before insert on cronty.audit for each row execute function cronty.chain_audit();
-create trigger heads_moved after insert on cronty.audit referencing new table as added for each statement
-execute function cronty.move_audit_heads();
-create trigger only_grows before update or delete or truncate on cronty.audit for each statement
+create trigger entered before insert on cronty.audit for each row execute function cronty.enter_audit();
+create trigger only_grows before delete or truncate on cronty.audit for each statement
+execute function cronty.refuse_change();
+create trigger only_sealed before update on cronty.audit for each row
+when (old.hash is not null or new.hash is null
+  or (old.id, old.at, old.owner_id, old.job_id, old.what, old.before, old.after, old.actor, old.client)
+    is distinct from (new.id, new.at, new.owner_id, new.job_id, new.what, new.before, new.after, new.actor, new.client))
 execute function cronty.refuse_change();
 
 -- Runs by time, for whoever looks at a day of them or at what has just happened. Rows arrive in the order of time, so a

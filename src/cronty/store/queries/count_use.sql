@@ -1,5 +1,7 @@
--- Count one use of an owner; how often it was done since $3.
-insert into cronty.usage as u (owner_id, what, since, used)
-select o.id, $2, $3, 1 from cronty.owners o where o.name = $1
-on conflict (owner_id, what, since) do update set used = u.used + 1
-returning u.used
+-- Count one use of an owner at the door; how often it was done since $3, here and by engines.
+insert into cronty.usage as u (owner_id, what, since, at_door, used)
+select o.id, $2, $3, true, 1 from cronty.owners o where o.name = $1
+on conflict (owner_id, what, since, at_door) do update set used = u.used + 1
+returning u.used + coalesce((
+  select e.used from cronty.usage e
+  where e.owner_id = u.owner_id and e.what = u.what and e.since = u.since and not e.at_door), 0)

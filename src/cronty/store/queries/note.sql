@@ -1,4 +1,3 @@
--- An entry of the trail, last in its transaction: it holds up the other writers of its owner until that ends.
--- $1 now, $2 owner, $3 job, $4 what, $5 actor, $6 client, $7 before, $8 after.
+-- An entry of the trail. $1 now, $2 owner, $3 job, $4 what, $5 actor, $6 client, $7 before, $8 after.
 insert into cronty.audit (at, owner_id, job_id, what, actor, client, before, after)
 values (coalesce($1::timestamptz, statement_timestamp()), $2, $3, $4, $5::jsonb, $6::jsonb, $7::jsonb, $8::jsonb)

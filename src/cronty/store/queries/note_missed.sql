@@ -1,4 +1,6 @@
 -- A job that ended without its last slot being run has failed, and says why.
-update cronty.jobs set failures_in_row = failures_in_row + 1, last_error = u.error
+update cronty.jobs j set failures_in_row = j.failures_in_row + 1, last_error = u.error
 from unnest($1::bigint[], $2::text[]) u(job_id, error)
-where id = u.job_id
+where j.id = u.job_id
+returning j.id, j.owner_id, j.name, j.policy::text, j.state::text as state_before, j.failures_in_row - 1 as failures_before,
+  null as error_before, j.state::text, j.failures_in_row, j.last_error, j.reason

@@ -2,6 +2,7 @@
 select a.number, a.at, a.what, a.job_id, a.actor::text as actor, a.client::text as client, a.before::text as before,
   a.after::text as after, encode(a.hash, 'hex') as hash
 from cronty.audit a
-where a.owner_id = (select id from cronty.owners where name = $1) and ($3::bigint is null or a.number < $3)
+where a.owner_id = (select id from cronty.owners where name = $1) and a.number is not null
+  and ($3::bigint is null or a.number < $3)
 order by a.number desc
 limit $2

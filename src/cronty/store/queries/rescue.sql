@@ -32,8 +32,10 @@ with clock as (
     group by job_id
   ) l
   where j.id = l.job_id
-  returning j.id, l.quarantined
+  returning j.id, j.owner_id, j.name, j.policy::text, j.state::text as state_before,
+    j.failures_in_row - l.quarantined as failures_before, null as error_before, j.state::text, j.failures_in_row, j.last_error,
+    j.reason, l.quarantined > 0 as failed
 )
 select (select count(*) from lost where state = 'waiting') as rescued,
-  (select count(*) from lost where state = 'quarantined') as quarantined,
-  array(select id from failing where quarantined > 0) as failed
+  (select count(*) from lost where state = 'quarantined') as quarantined, f.*
+from (select) one left join failing f on f.failed

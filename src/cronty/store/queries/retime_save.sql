@@ -18,4 +18,3 @@ insert into cronty.audit (at, owner_id, job_id, what, before, after)
 select coalesce($1::timestamptz, statement_timestamp()), m.owner_id, m.job_id, 'moved by a new zone database',
   jsonb_build_object('next_slot', m.old_slot), jsonb_build_object('next_slot', m.new_slot)
 from moves m
-order by m.owner_id, m.job_id

@@ -1,6 +1,6 @@
 -- Give an owner other limits, and note it in the trail. $1 owner, $2 limits, $3 actor, $4 client, $5 now.
 with old as (
-  select id, limits from cronty.owners where name = $1 for update
+  select id, limits from cronty.owners where name = $1 for no key update
 ), changed as (
   update cronty.owners o set limits = $2::jsonb
   from old where o.id = old.id and old.limits is distinct from $2::jsonb

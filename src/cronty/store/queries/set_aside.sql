@@ -1,7 +1,20 @@
--- Park a job whose next slot can't be computed any more. Its slot stays visible as held.
+-- Park jobs whose next slot can't be computed any more. Their slots stay visible as held. $1 now, $2 jobs, $3 why.
 with parked as (
-  update cronty.due
-  set held_slot = next_at - make_interval(secs => delay), next_at = null
-  where job_id = $1
+  update cronty.due d
+  set held_slot = d.next_at - make_interval(secs => d.delay), next_at = null
+  from unnest($2::bigint[]) u(job_id)
+  where d.job_id = u.job_id
+), aside as (
+  update cronty.jobs j
+  set state = 'set_aside', reason = u.why, version = j.version + 1, updated_at = $1
+  from unnest($2::bigint[], $3::text[]) u(job_id, why)
+  where j.id = u.job_id
+  returning j.id, j.owner_id, j.name, j.policy::text, 'active' as state_before, j.failures_in_row as failures_before,
+    j.last_error as error_before, j.state::text, j.failures_in_row, j.last_error, j.reason
+), noted as (
+  insert into cronty.audit (at, owner_id, job_id, what, before, after)
+  select $1, owner_id, id, 'set aside', jsonb_build_object('state', state_before),
+    jsonb_build_object('state', state, 'reason', reason)
+  from aside
 )
-update cronty.jobs set state = 'set_aside', reason = $2, version = version + 1, updated_at = $3 where id = $1
+select * from aside

@@ -33,15 +33,23 @@ with given as (
     failures = r.failures + case when p.state = 'failed' then 1 else 0 end
   from picked p, clock c
   where r.job_id = p.job_id and r.scheduled_for = p.scheduled_for and p.wait is null
+), counted as (
+  select job_id, count(*) filter (where state = 'failed') as failures, min(error) filter (where state = 'failed') as error
+  from picked where wait is null
+  group by job_id
+), was as (
+  select j.id, j.failures_in_row, j.last_error
+  from counted c join cronty.jobs j on j.id = c.job_id
+  where c.failures > 0 or j.last_error is not null
+  order by j.id for no key update of j
 ), failing as (
   update cronty.jobs j
-  set failure_count = j.failure_count + f.failures, failures_in_row = case when f.failures > 0 then j.failures_in_row + f.failures else 0 end,
-    last_error = f.error
-  from (
-    select job_id, count(*) filter (where state = 'failed') as failures, min(error) filter (where state = 'failed') as error
-    from picked where wait is null
-    group by job_id
-  ) f
-  where j.id = f.job_id and (f.failures > 0 or j.last_error is not null)
+  set failure_count = j.failure_count + c.failures, last_error = c.error,
+    failures_in_row = case when c.failures > 0 then j.failures_in_row + c.failures else 0 end
+  from was w join counted c on c.job_id = w.id
+  where j.id = w.id
+  returning j.id, j.owner_id, j.name, j.policy::text, j.state::text as state_before, w.failures_in_row as failures_before,
+    w.last_error as error_before, j.state::text, j.failures_in_row, j.last_error, j.reason
 )
-select job_id, scheduled_for, wait is null as over from picked
+select p.job_id, p.scheduled_for, p.wait is null as over, f.*
+from picked p left join failing f on f.id = p.job_id

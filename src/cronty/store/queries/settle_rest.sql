@@ -38,6 +38,9 @@ with given as (
     group by job_id
   ) f
   where j.id = f.job_id
-  returning j.id, f.failures
+  returning j.id, j.owner_id, j.name, j.policy::text, j.state::text as state_before,
+    j.failures_in_row - f.failures as failures_before, null as error_before, j.state::text, j.failures_in_row, j.last_error,
+    j.reason, f.failures > 0 as failed
 )
-select (select count(*) from settled) as accepted, array(select id from failing where failures > 0) as failed
+select (select count(*) from settled) as accepted, f.*
+from (select) one left join failing f on f.failed

@@ -4,7 +4,7 @@ with entries as (
   select a.owner_id, a.number, a.at, a.what, a.hash, a.previous, a.hash <> cronty.audit_hash(a) as changed,
     coalesce(lag(a.number) over chain, 0) as number_before, coalesce(lag(a.hash) over chain, '') as hash_before
   from cronty.audit a
-  where $1::text is null or a.owner_id = (select id from cronty.owners where name = $1)
+  where a.number is not null and ($1::text is null or a.owner_id = (select id from cronty.owners where name = $1))
   window chain as (partition by a.owner_id order by a.number)
 ), ends as (
   select distinct on (owner_id) * from entries order by owner_id, number desc

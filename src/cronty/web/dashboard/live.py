@@ -31,20 +31,20 @@ def live(who: WhoCalls) -> Handler:
 async def _events(visit: Visit, who: WhoCalls, after: datetime) -> AsyncGenerator[bytes]:
     """Nothing is asked of the database unless somebody listens, and nobody listens with a key that was revoked."""
     started = asked = monotonic()
+    stream = visit.doors.overview.stream(visit.owner, after)
     yield b"retry: 2000\n\n"
     while monotonic() - started < LONGEST:
         await asyncio.sleep(EVERY)
         try:
             if visit.auth and monotonic() - asked > ASK_WHO_EVERY and isinstance(await who(visit.session), Err):
                 return
-            events = await visit.doors.overview.events(visit.owner, after)
+            events = await stream.look()
         except StoreUnavailable:
             continue
         if monotonic() - asked > ASK_WHO_EVERY:
             asked = monotonic()
             yield b": here\n\n"
         if events:
-            after = events[-1].at
             yield _said(events)
 
 

@@ -68,7 +68,8 @@ async def events(
     ] = None,
 ) -> Result[Answer] | Response:
     """Server-sent events of what happens to runs: `event: run` with its job, slot, verdict, attempt and reason as
-    JSON. The `id` of each is where `Last-Event-ID` goes on after it. Comments keep the line alive."""
+    JSON. The `id` of each is where `Last-Event-ID` goes on after it; it never falls, while an event that a worker wrote
+    down late keeps its own `at`. Comments keep the line alive."""
     listeners: Listeners = request.app.state.listeners
     if listeners.full(ask.owner):
         said = f"{MOST_LISTENERS} connections listen for this owner already; more aren't allowed."
@@ -93,16 +94,17 @@ async def _told(ask: Asking, request: Request, listeners: Listeners, after: date
     """Until the client leaves, or its token is no longer good."""
     with listeners.one(ask.owner):
         yield f"id: {after.isoformat()}\nretry: 2000\n: listening\n\n"
+        stream = ask.doors.overview.stream(ask.owner, after)
         quiet = 0
         while True:
             try:
-                found = await ask.doors.overview.events(ask.owner, after)
+                found = await stream.look()
             except StoreUnavailable:
                 found = []
                 yield ": the database can't be reached right now\n\n"
             for event in found:
-                yield frame(event)
-                after = event.at
+                after = max(after, event.at)
+                yield frame(event, after)
             quiet = 0 if found else quiet + 1
             if quiet >= QUIET_FOR:
                 quiet = 0
@@ -112,7 +114,7 @@ async def _told(ask: Asking, request: Request, listeners: Listeners, after: date
             await asyncio.sleep(EVERY)
 
 
-def frame(event: RunEvent) -> str:
+def frame(event: RunEvent, cursor: datetime) -> str:
     told = {
         "at": moment_text(event.at),
         "run_id": event.run_id,
@@ -124,4 +126,4 @@ def frame(event: RunEvent) -> str:
         "reason": event.reason,
         "error": event.error,
     }
-    return f"id: {told['at']}\nevent: run\ndata: {orjson.dumps(told).decode()}\n\n"
+    return f"id: {moment_text(cursor)}\nevent: run\ndata: {orjson.dumps(told).decode()}\n\n"

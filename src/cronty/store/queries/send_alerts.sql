@@ -1,0 +1,25 @@
+-- Make jobs of alerts: notifications that are due now, like any other job, each with its entry in the trail; how many.
+-- $1 how many at most, $2 policy, $3 who made them.
+with picked as (
+  delete from cronty.alerts
+  where id in (select id from cronty.alerts order by id limit $1 for update skip locked)
+  returning *
+), job as (
+  insert into cronty.jobs (owner_id, name, task, arguments, trigger, policy, tags, created_at, updated_at, origin)
+  select p.owner_id, p.name, 'notify', p.arguments,
+    jsonb_build_object('kind', 'once', 'at', to_char(p.at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"+00:00"')),
+    $2::jsonb, '{alert}', p.at, p.at,
+    $3::jsonb || case when p.job_id > 0 then jsonb_build_object('about', p.job_id) else '{}' end
+  from picked p
+  order by p.id
+  returning *
+), due as (
+  insert into cronty.due (job_id, owner_id, next_at, serial) select id, owner_id, created_at, true from job
+), noted as (
+  insert into cronty.audit (at, owner_id, job_id, what, client, after)
+  select j.created_at, j.owner_id, j.id, 'created', j.origin, jsonb_build_object(
+    'name', j.name, 'task', j.task, 'arguments', j.arguments, 'trigger', j.trigger, 'zone', j.zone, 'policy', j.policy,
+    'tags', to_jsonb(j.tags), 'state', j.state, 'version', j.version)
+  from job j
+)
+select count(*), case when count(*) > 0 then pg_notify('cronty', 'due ' || extract(epoch from min(created_at))) end from job
