@@ -14,7 +14,7 @@ from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
 
 from cronty.jobs.action import BUILT_IN, COMMAND
 from cronty.jobs.outcome import Done, Failed, Outcome, Snoozed
-from cronty.jobs.run import run_id
+from cronty.jobs.run import message_id, run_id
 
 MAX_RESULT_BYTES: Final = 64 * 1024
 MAX_ERROR: Final = 2000
@@ -49,17 +49,24 @@ class Snooze(Exception):
 
 @dataclass(slots=True)
 class CurrentRun:
-    """What a task may know about the run it performs."""
+    """What a task may know about the run it performs. `job_number` is what the job's owner calls it; ids are global."""
 
+    owner_id: int
     job_id: int
+    job_number: int
     scheduled_for: datetime
     attempt: int
     stop_requested: bool = False
 
     @property
     def run_id(self) -> str:
-        """The same for every attempt: hand it to the outside as an idempotency key."""
-        return run_id(self.job_id, self.scheduled_for)
+        """What its owner calls the run; the same for every attempt."""
+        return run_id(self.job_number, self.scheduled_for)
+
+    @property
+    def idempotency_key(self) -> str:
+        """The same for every attempt, and no other run of any owner has it: hand it to the outside."""
+        return message_id(self.job_id, self.scheduled_for)
 
 
 _current: ContextVar[CurrentRun] = ContextVar("cronty_current_run")

@@ -21,6 +21,8 @@ class Attempt:
     arguments: str
     policy: Policy
     failing: bool
+    owner_id: int
+    job_number: int
     failures: int = 0
     crashes: int = 0
     from_queue: bool = False
@@ -31,3 +33,8 @@ class Attempt:
     handle: AsyncTask[None] | None = None
     over: bool = False
     given_up: bool = False
+
+
+def current_run_of(attempt: Attempt) -> CurrentRun:
+    """What the attempt's task may know of its run."""
+    return CurrentRun(attempt.owner_id, attempt.job_id, attempt.job_number, attempt.slot, attempt.number)

@@ -69,9 +69,9 @@ class Allowance:
         """Why a job may not get these arguments."""
         return await self._tell(owner, standing, await self._full(owner, standing, action, one_more=False))
 
-    async def by_agent(self, job_id: int) -> bool:
+    async def by_agent(self, owner: str, number: int) -> bool:
         """Whether an agent made a job."""
-        origin = await self._store.origin(job_id)
+        origin = await self._store.origin(owner, number)
         return _is_agents(origin) or origin.get("run_id") is not None
 
     async def for_wake(self, owner: str, action: Action) -> Err | None:
@@ -107,9 +107,12 @@ class Allowance:
         kind = "refused " + " ".join(word for word in refused.message.split() if word.isalpha())[:60]
         if await self._store.count_use(owner, kind, hour_of(standing.now)) == 1:
             telemetry.limit_reached(standing.owner_id, refused.message)
-            job_id = standing.parent[0] if standing.parent else 0
             await self._store.tell(
-                standing.now, standing.owner_id, job_id, f"Refused: {refused.message}", self.of(standing).alert
+                standing.now,
+                standing.owner_id,
+                standing.parent_job or 0,
+                f"Refused: {refused.message}",
+                self.of(standing).alert,
             )
         return refused
 

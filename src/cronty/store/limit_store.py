@@ -12,7 +12,7 @@ from cronty.store.audit_store import who
 from cronty.store.database import Database
 
 type RunPlace = tuple[int, datetime]
-"""A run by its job and slot."""
+"""A run by the number of its job and its slot."""
 
 UNCOUNTED: Final = 1000
 """So many jobs are made before the owner's are counted anew."""
@@ -20,7 +20,8 @@ UNCOUNTED: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """`limits` are the owner's own; `parent` is the run that asks, `depth` how many runs made its job in turn.
+    """`limits` are the owner's own; `parent` is the run that asks, `depth` how many runs made its job in turn, and
+    `parent_job` the id of that job.
 
     `jobs` and `bytes` may be too high, because jobs that have ended since the last count are among them.
     """
@@ -33,6 +34,7 @@ class Standing:
     bytes: int
     uncounted: int
     parent: RunPlace | None
+    parent_job: int | None
     depth: int
 
 
@@ -46,9 +48,9 @@ class LimitStore:
         self, owner: str, run: RunPlace | None = None, *, leased: bool = False, agent: str | None = None
     ) -> Standing:
         """`run` is the run that asks, if it is known; `leased`: otherwise the prompt that was read last."""
-        job_id, slot = run or (None, None)
+        number, slot = run or (None, None)
         row = await self._database.of(owner).one(
-            "standing", self._database.moment(), owner, job_id, slot, leased, agent, INBOX_LEASE.total_seconds()
+            "standing", self._database.moment(), owner, number, slot, leased, agent, INBOX_LEASE.total_seconds()
         )
         assert row is not None
         return Standing(
@@ -59,7 +61,8 @@ class LimitStore:
             row["jobs"],
             row["bytes"],
             row["uncounted"],
-            None if row["job_id"] is None else (row["job_id"], row["scheduled_for"]),
+            None if row["job_id"] is None else (row["job_number"], row["scheduled_for"]),
+            row["job_id"],
             row["depth"] or 0,
         )
 
@@ -86,6 +89,7 @@ class LimitStore:
         """Say to the owner that a limit was reached."""
         await self._database.for_the_engine().value("tell_held", now, [owner_id], [job_id], [said], [topic])
 
-    async def origin(self, job_id: int) -> dict[str, Any]:
-        text = cast("str | None", await self._database.for_the_engine().value("job_origin", job_id))
+    async def origin(self, owner: str, number: int) -> dict[str, Any]:
+        """Who made a job, and through what."""
+        text = cast("str | None", await self._database.of(owner).value("job_origin", owner, number))
         return {} if text is None else orjson.loads(text)

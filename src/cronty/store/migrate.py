@@ -6,6 +6,7 @@ from typing import Final
 import asyncpg
 
 from cronty.store.database import CONNECT_TIMEOUT, LOST, MISTAKEN, unavailable
+from cronty.store.server import be_server
 
 OLDEST_POSTGRES: Final = 150000
 _WALLED: Final = "select relrowsecurity from pg_class where oid = 'cronty.jobs'::regclass"
@@ -21,8 +22,11 @@ def migration_names() -> list[str]:
     return sorted(file.name.removesuffix(".sql") for file in folder.iterdir() if file.name.endswith(".sql"))
 
 
-async def migrate(url: str) -> list[str]:
-    """Apply what is missing and return its names; safe to call from any number of processes at once."""
+async def migrate(url: str, server: int | None = None) -> list[str]:
+    """Apply what is missing and return its names; safe to call from any number of processes at once.
+
+    `server` is the number of this database server, 0 to 1023: 0 if it is never given, and fixed by the first owner.
+    """
     connection = await _connect(url)
     try:
         if connection.get_server_version().major * 10000 < OLDEST_POSTGRES:
@@ -41,6 +45,7 @@ async def migrate(url: str) -> list[str]:
                 await connection.execute("insert into cronty.migrations (name) values ($1)", name)
             if missing or not await connection.fetchval(_WALLED):
                 await connection.execute((files("cronty.store") / "walls.sql").read_text(encoding="utf-8"))
+            await be_server(connection, server)
             return missing
     finally:
         await connection.close()

@@ -14,7 +14,7 @@ class RunStore:
         self._database = database
 
     async def attempts(self, owner: str, run: Run) -> list[AttemptRecord]:
-        rows = await self._database.of(owner).fetch("list_attempts", run.job_id, run.scheduled_for)
+        rows = await self._database.of(owner).fetch("list_attempts", owner, run.job_number, run.scheduled_for)
         return [AttemptRecord(**dict(row)) for row in rows]
 
     async def failed(self, owner: str, limit: int, before: datetime | None) -> list[FailedRun]:
@@ -30,7 +30,7 @@ class RunStore:
         return {row["state"]: row["slots"] for row in rows}
 
     async def redrive(self, owner: str, runs: Sequence[tuple[int, datetime]]) -> set[tuple[int, datetime]]:
-        """Which of them are tried again; those of a job that runs one at a time, one after the other."""
+        """Which of them, by job number and slot, are tried again; those of a job that runs one at a time, in turn."""
         async with self._database.of(owner).transaction() as connection:
             rows = await connection.fetch(query("redrive"), owner, *columns(runs, 2))
             if rows:
@@ -45,7 +45,7 @@ class RunStore:
                     await note(
                         connection, now, (owner, again[0]["owner_id"]), "redriven", job_id, None, {"runs": slots}
                     )
-            return {(row["job_id"], row["scheduled_for"]) for row in rows}
+            return {(row["job_number"], row["scheduled_for"]) for row in rows}
 
 
 def _places(rows: Iterable[Row]) -> Iterator[tuple[int, datetime, datetime | None, int, str]]:
