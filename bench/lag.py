@@ -25,9 +25,9 @@ ONCE = """
 with o as (
   insert into cronty.owners (name) values ('burst') on conflict (name) do update set name = 'burst' returning id
 ), j as (
-  insert into cronty.jobs (owner_id, name, task, arguments, trigger, policy, tags, created_at, updated_at)
-  select o.id, 'burst', 'stamp', '{"args": [], "kwargs": {}}', '{"kind": "once", "at": "2027-01-01T00:00:00+00:00"}',
-    '{}', '{}', now(), now() from o, generate_series(1, $1::int) returning id, owner_id)
+  insert into cronty.jobs (owner_id, number, name, task, arguments, trigger, policy, tags, created_at, updated_at)
+  select o.id, i, 'burst', 'stamp', '{"args": [], "kwargs": {}}', '{"kind": "once", "at": "2027-01-01T00:00:00+00:00"}',
+    '{}', '{}', now(), now() from o, generate_series(1, $1::int) i returning id, owner_id)
 insert into cronty.due (job_id, owner_id, next_at, serial) select id, owner_id, $2, true from j
 """
 

@@ -14,7 +14,7 @@ from cronty.jobs.outcome import Done, Failed, Outcome
 from tests.actions.servers import Plain, answer, plain
 
 TOKEN = "tk_AgQdq7mVBoFD37zQVN29RhuMzNIz2"
-RUN = CurrentRun(7, datetime(2027, 3, 1, 8, tzinfo=UTC), 2)
+RUN = CurrentRun(1024, 7168, 7, datetime(2027, 3, 1, 8, tzinfo=UTC), 2)
 PUBLISHED = answer(200, b'{"id":"sPs71M8A2T","time":1803888000,"event":"message","topic":"ann-alerts","message":"hi"}')
 
 EVERYTHING: dict[str, object] = {

@@ -64,7 +64,7 @@ async def schedule(door: Scheduler, url: str, **policy: object) -> Job:
 
 
 async def runs_of(door: Scheduler, job: Job) -> Sequence[Run]:
-    found = await door.list_runs("ann", job.id)
+    found = await door.list_runs("ann", job.number)
     assert isinstance(found, Ok), found
     return found.value
 
@@ -93,7 +93,7 @@ async def test_a_receiver_that_is_gone_pauses_the_job_and_its_owner_is_told_once
         assert (held.state, held.reason) == ("paused", "what it calls is gone")
         assert len(harbour.calls) == 1, "a receiver that asked not to be called again isn't"
         assert harbour.alerts == [("ann-phone", "Ferry failed 1 time"), ("ann-phone", "Ferry was paused")]
-        await harbour.door.resume("ann", job.id)
+        await harbour.door.resume("ann", job.number)
         await harbour.minutes(1)
         assert (await look(harbour.door, job)).state == "active"
         assert harbour.alerts[2:] == [("ann-phone", "Ferry works again")]

@@ -22,7 +22,7 @@ from examples import webhook_pydantic_ai, webhook_starlette
 from tests.actions.servers import answer, plain, serving
 from tests.conftest import HandClock
 
-RUN = CurrentRun(7, datetime(2027, 3, 1, 8, tzinfo=UTC), 2)
+RUN = CurrentRun(1024, 7168, 7, datetime(2027, 3, 1, 8, tzinfo=UTC), 2)
 OLD = "whsec_" + "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 NEW = "whsec_" + "C2FVsBQIhrscChlQIMV+b5sSYspob7oD"
 

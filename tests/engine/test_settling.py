@@ -133,7 +133,7 @@ async def test_cancelling_a_job_stops_its_running_run(
     job = await add(door, task="adrift")
     clock.advance(minutes=1)
     await hands.engine.firing.step(hands.engine.worker)
-    await door.cancel("ann", job.id)
+    await door.cancel("ann", job.number)
     for job_id, slot in await hands.store.take_stops(hands.engine.worker):
         hands.engine.working.stop(job_id, slot)
     await hands.finish()

@@ -4,7 +4,7 @@ import asyncio
 import signal
 import sys
 from importlib.metadata import version
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 from pydantic import ValidationError
@@ -134,20 +134,23 @@ async def _work_until_told(cronty: Cronty) -> None:
         await told.wait()
 
 
+_EXPECTED: Final = (
+    StoreUnavailable,
+    SchemaOutdated,
+    WrongServer,
+    NoDatabase,
+    BadKey,
+    BadAgents,
+    BadCommands,
+    WeakSecret,
+)
+
+
 def main() -> None:
     """The console script; expected faults are said in a line, without a trace."""
     try:
         app()
-    except (
-        StoreUnavailable,
-        SchemaOutdated,
-        WrongServer,
-        NoDatabase,
-        BadKey,
-        BadAgents,
-        BadCommands,
-        WeakSecret,
-    ) as error:
+    except _EXPECTED as error:
         say(f"cronty: {error}", err=True)
         sys.exit(MISUSED)
     except ValidationError as error:

@@ -188,7 +188,7 @@ class Firing:
                 stored_policy,
                 failing,
                 in_flight,
-                job_number,
+                number,
             ) = row
             if latest is None or next_at > latest:
                 latest = next_at
@@ -219,9 +219,7 @@ class Firing:
                 fired.slots.append(slot)
                 fired.next_slots.append(planned.next_at)
                 fired.owner_ids.append(owner_id)
-                attempts.append(
-                    Attempt(job_id, slot, 1, worker, known, arguments, policy, failing, owner_id, job_number)
-                )
+                attempts.append(Attempt(job_id, slot, 1, worker, known, arguments, policy, failing, owner_id, number))
             else:
                 agent = _agent(task, arguments)
                 self._explain(batch, job_id, owner_id, task, agent, policy, planned, in_flight)
