@@ -67,7 +67,7 @@ async def test_the_run_goes_along_as_a_sequence_so_that_a_second_attempt_replace
     async with plain(PUBLISHED) as server:
         await perform(server)
         await perform(server)
-    assert {one.headers["x-sequence-id"] for one in server.received} == {RUN.run_id}
+    assert {one.headers["x-sequence-id"] for one in server.received} == {RUN.idempotency_key}
 
 
 async def test_a_token_is_sent_and_never_shown() -> None:

@@ -53,7 +53,8 @@ class Harbour:
     @property
     def calls(self) -> list[tuple[str, int]]:
         """Which run was called about, and in which attempt."""
-        return [(one.headers["webhook-id"], json.loads(one.body)["data"]["attempt"]) for one in self.receiver.received]
+        said = [json.loads(one.body)["data"] for one in self.receiver.received]
+        return [(data["run_id"], data["attempt"]) for data in said]
 
 
 async def schedule(door: Scheduler, url: str, **policy: object) -> Job:
@@ -137,6 +138,7 @@ async def test_a_busy_receiver_is_called_again_when_it_said_and_under_the_same_i
         runs = [run for run in await runs_of(harbour.door, job) if run.run_id == harbour.calls[0][0]]
         assert [(one.state, one.attempt) for one in runs] == [("done", 2)]
         assert harbour.calls[:2] == [(runs[0].run_id, 1), (runs[0].run_id, 2)]
+        assert len({one.headers["webhook-id"] for one in harbour.receiver.received[:2]}) == 1
 
 
 # -- no proper answer at all ----------------------------------------------------------------------------------------

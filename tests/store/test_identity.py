@@ -102,7 +102,9 @@ async def test_a_key_that_ran_out_or_was_revoked_stands_for_nobody(identity: Ide
 
 async def test_a_key_with_a_wrong_secret_or_id_stands_for_nobody(identity: Identity) -> None:
     key = await new_key(identity)
-    for odd in (key.text[:-1] + ("A" if key.text[-1] != "A" else "B"), key.text.replace("_1_", "_2_"), "cronty_1_", ""):
+    key_id = key.text.split("_")[1]
+    another_id = key.text.replace(key_id, str(int(key_id) + 1024))
+    for odd in (key.text[:-1] + ("A" if key.text[-1] != "A" else "B"), another_id, "cronty_1_", ""):
         assert isinstance(await identity.identify(odd), Err)
 
 

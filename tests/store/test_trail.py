@@ -62,9 +62,8 @@ async def test_every_act_on_a_job_leaves_one_entry_with_what_changed(
     await Runs(RunStore(database), door).redrive("ann", [run.run.run_id for run in failed.value])
     found = await entries(trail)
     assert [(entry["what"], entry["job_id"]) for entry in found] == [
-        ("created", job.number), ("edited", job.number), ("paused", job.number), ("resumed", job.number),
-        ("run asked for", job.number),
-        ("cancelled", job.number), ("deleted", job.number), ("created", failing.number), ("redriven", failing.number),
+        ("created", job.id), ("edited", job.id), ("paused", job.id), ("resumed", job.id), ("run asked for", job.id),
+        ("cancelled", job.id), ("deleted", job.id), ("created", failing.id), ("redriven", failing.id),
     ]  # fmt: skip
     edited = found[1]
     assert (edited["before"].keys(), edited["after"]["name"]) == ({"name", "arguments"}, "another name")
@@ -122,7 +121,7 @@ async def test_what_nobody_asked_for_is_noted_without_an_actor(
     await sql.execute("update cronty.jobs set key_id = (select id from cronty.api_keys)")
     await identity.revoke("ann", made.value.number)
     last = (await entries(trail))[-1]
-    assert (last["what"], last["job_id"], last["actor"]) == ("paused", job.number, None)
+    assert (last["what"], last["job_id"], last["actor"]) == ("paused", job.id, None)
     assert last["after"]["reason"] == 'the key "laptop" it was made with is no longer good'
 
 
@@ -131,7 +130,7 @@ async def test_an_act_that_fails_leaves_nothing(door: Scheduler, database: Datab
     await add(door, idempotency_key="once")
     with suppress(RuntimeError):
         async with database.for_the_operator().transaction() as connection:
-            await connection.execute("insert into cronty.audit (at, owner_id, what) values (now(), 1, 'a lie')")
+            await connection.execute("insert into cronty.audit (at, owner_id, what) values (now(), 1024, 'a lie')")
             raise RuntimeError("changed my mind")
     assert [entry["what"] for entry in await entries(trail)] == ["created"]
     assert await said(trail) == []
@@ -158,46 +157,46 @@ async def test_the_trail_is_only_added_to(door: Scheduler, sql: asyncpg.Connecti
 
 TAMPERED = {
     "an entry changed": (
-        "update cronty.audit set what = 'nothing' where owner_id = 1 and number = 3",
+        "update cronty.audit set what = 'nothing' where owner_id = 1024 and number = 3",
         ["entry 3 (nothing, 2027-03-01 08:00:00 UTC) was changed: it no longer has its hash"],
     ),
     "its actor changed": (
-        """update cronty.audit set actor = '{"owner": "eve"}' where owner_id = 1 and number = 3""",
+        """update cronty.audit set actor = '{"owner": "eve"}' where owner_id = 1024 and number = 3""",
         ["entry 3 (created, 2027-03-01 08:00:00 UTC) was changed: it no longer has its hash"],
     ),
     "its time changed": (
-        "update cronty.audit set at = at + interval '1 microsecond' where owner_id = 1 and number = 3",
+        "update cronty.audit set at = at + interval '1 microsecond' where owner_id = 1024 and number = 3",
         ["entry 3 (created, 2027-03-01 08:00:00 UTC) was changed: it no longer has its hash"],
     ),
     "an entry changed, with its hash": (
-        """update cronty.audit set what = 'nothing' where owner_id = 1 and number = 3;
-        update cronty.audit a set hash = cronty.audit_hash(a) where owner_id = 1 and number = 3""",
+        """update cronty.audit set what = 'nothing' where owner_id = 1024 and number = 3;
+        update cronty.audit a set hash = cronty.audit_hash(a) where owner_id = 1024 and number = 3""",
         [
             "entry 4 (created, 2027-03-01 08:00:00 UTC) doesn't follow the entry before it: that one was rewritten",
         ],
     ),
     "the last one changed, with its hash": (
-        """update cronty.audit set what = 'nothing' where owner_id = 1 and number = 6;
-        update cronty.audit a set hash = cronty.audit_hash(a) where owner_id = 1 and number = 6""",
+        """update cronty.audit set what = 'nothing' where owner_id = 1024 and number = 6;
+        update cronty.audit a set hash = cronty.audit_hash(a) where owner_id = 1024 and number = 6""",
         ["entry 6 (nothing, 2027-03-01 08:00:00 UTC) isn't the one the chain ended with: it was rewritten"],
     ),
-    "an entry deleted": ("delete from cronty.audit where owner_id = 1 and number = 3", ["entry 3 is missing"]),
+    "an entry deleted": ("delete from cronty.audit where owner_id = 1024 and number = 3", ["entry 3 is missing"]),
     "entries deleted": (
-        "delete from cronty.audit where owner_id = 1 and number in (1, 3, 4)",
+        "delete from cronty.audit where owner_id = 1024 and number in (1, 3, 4)",
         ["entry 1 is missing", "entries 3 to 4 are missing"],
     ),
     "an entry deleted and the gap closed": (
-        """delete from cronty.audit where owner_id = 1 and number = 3;
-        update cronty.audit set number = number - 1 where owner_id = 1 and number = 4;
-        update cronty.audit set number = number - 1 where owner_id = 1 and number = 5;
-        update cronty.audit set number = number - 1 where owner_id = 1 and number = 6;
-        update cronty.audit_heads set number = 5 where owner_id = 1""",
+        """delete from cronty.audit where owner_id = 1024 and number = 3;
+        update cronty.audit set number = number - 1 where owner_id = 1024 and number = 4;
+        update cronty.audit set number = number - 1 where owner_id = 1024 and number = 5;
+        update cronty.audit set number = number - 1 where owner_id = 1024 and number = 6;
+        update cronty.audit_heads set number = 5 where owner_id = 1024""",
         [f"entry {n} (created, 2027-03-01 08:00:00 UTC) was changed: it no longer has its hash" for n in (3, 4, 5)],
     ),
     "an entry inserted": (
-        """update cronty.audit set number = 7 where owner_id = 1 and number = 6;
+        """update cronty.audit set number = 7 where owner_id = 1024 and number = 6;
         insert into cronty.audit (at, owner_id, what, number, previous, hash)
-        select at, owner_id, 'a lie', 6, previous, hash from cronty.audit where owner_id = 1 and number = 5""",
+        select at, owner_id, 'a lie', 6, previous, hash from cronty.audit where owner_id = 1024 and number = 5""",
         [
             "entry 6 (a lie, 2027-03-01 08:00:00 UTC) was changed: it no longer has its hash",
             "entry 7 (created, 2027-03-01 08:00:00 UTC) is beyond the head: it was added by other means than an act",
@@ -206,14 +205,14 @@ TAMPERED = {
     ),
     "an entry appended, with its hash": (
         """insert into cronty.audit (at, owner_id, what, number, previous, hash)
-        select at, owner_id, 'a lie', 7, hash, '' from cronty.audit where owner_id = 1 and number = 6;
-        update cronty.audit a set hash = cronty.audit_hash(a) where owner_id = 1 and number = 7""",
+        select at, owner_id, 'a lie', 7, hash, '' from cronty.audit where owner_id = 1024 and number = 6;
+        update cronty.audit a set hash = cronty.audit_hash(a) where owner_id = 1024 and number = 7""",
         ["entry 7 (a lie, 2027-03-01 08:00:00 UTC) is beyond the head: it was added by other means than an act"],
     ),
     "two entries in each other's place": (
-        """update cronty.audit set number = 99 where owner_id = 1 and number = 3;
-        update cronty.audit set number = 3 where owner_id = 1 and number = 4;
-        update cronty.audit set number = 4 where owner_id = 1 and number = 99""",
+        """update cronty.audit set number = 99 where owner_id = 1024 and number = 3;
+        update cronty.audit set number = 3 where owner_id = 1024 and number = 4;
+        update cronty.audit set number = 4 where owner_id = 1024 and number = 99""",
         [
             "entry 3 (created, 2027-03-01 08:00:00 UTC) was changed: it no longer has its hash",
             "entry 4 (created, 2027-03-01 08:00:00 UTC) was changed: it no longer has its hash",
@@ -221,15 +220,15 @@ TAMPERED = {
         ],
     ),
     "the end cut off": (
-        "delete from cronty.audit where owner_id = 1 and number > 4",
+        "delete from cronty.audit where owner_id = 1024 and number > 4",
         ["entries 5 to 6 are missing: the end was cut off"],
     ),
     "everything gone": (
-        "delete from cronty.audit where owner_id = 1",
+        "delete from cronty.audit where owner_id = 1024",
         ["entries 1 to 6 are missing: the end was cut off"],
     ),
     "given to another owner": (
-        "update cronty.audit set owner_id = 2, number = 7 where owner_id = 1 and number = 6",
+        "update cronty.audit set owner_id = 2048, number = 7 where owner_id = 1024 and number = 6",
         [
             "entry 6 is missing: the end was cut off",
             "entry 7 (created, 2027-03-01 08:00:00 UTC) is beyond the head: it was added by other means than an act",

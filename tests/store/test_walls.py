@@ -43,7 +43,16 @@ class Life:
 
 
 async def live(owner: str, door: Scheduler, database: Database, hands: Hands, sql: asyncpg.Connection) -> Life:
-    failing = await add(door, owner=owner, task="fail", name=f"{owner} fails", policy={"attempts": 2, "backoff": 1})
+    if owner == "bob":
+        await add(door, "once", {"run_at": START + timedelta(days=1)}, owner=owner)  # so that his numbers aren't hers
+    failing = await add(
+        door,
+        owner=owner,
+        task="fail",
+        name=f"{owner} fails",
+        policy={"attempts": 2, "backoff": 1},
+        origin={"of": owner},
+    )
     prompt = await door.schedule(
         owner,
         JobRequest(
@@ -52,7 +61,7 @@ async def live(owner: str, door: Scheduler, database: Database, hands: Hands, sq
     )
     assert isinstance(prompt, Ok)
     await ChannelStore(database, Sealer([b"k" * 32])).save(owner, "phone", "ntfy://x", "ntfy", owner)
-    key = await KeyStore(database).add(owner, "laptop", b"h" * 32, ["read"], None, None)
+    key = await KeyStore(database).add(owner, f"{owner}'s laptop", b"h" * 32, ["read"], None, None)
     await sql.execute(
         "insert into cronty.audit (at, owner_id, job_id, what) select now(), owner_id, id, 'seen' from cronty.jobs"
         " where id = $1",
