@@ -105,7 +105,7 @@ async def test_only_what_is_named_is_in_its_environment_and_its_secrets_never_co
     seen = await result(agent("environment", environment=("KEY", "MISSING")))
     assert isinstance(seen, dict)
     assert {"PATH", "HOME", "KEY", "CRONTY_RUN"} <= seen.keys() <= {"PATH", "HOME", "KEY", "CRONTY_RUN", "LC_CTYPE"}
-    assert str(seen["CRONTY_RUN"]).startswith("run_")  # pyright: ignore[reportUnknownArgumentType]
+    assert str(seen["CRONTY_RUN"]).startswith("msg_")  # pyright: ignore[reportUnknownArgumentType]
     assert seen["KEY"] == "[secret]"
     assert "sk-very-secret" not in (await failure(agent("exit", "1", "sk-very-secret", environment=("KEY",)))).error
 

@@ -10,7 +10,7 @@ from cronty.jobs.action import Action
 from cronty.jobs.job import Job
 from cronty.jobs.limits import Limits
 from cronty.jobs.result import Err, Ok, Result
-from cronty.jobs.run import run_id
+from cronty.jobs.run import message_id, run_id
 from cronty.scheduler import JobChanges, JobRequest, Scheduler
 from cronty.scheduler.inbox import Inbox
 from cronty.store.database import Database
@@ -146,24 +146,25 @@ async def origin_of(sql: asyncpg.Connection, job: Job) -> tuple[object, object]:
 async def test_a_job_knows_the_run_that_made_it_and_chains_end(door: Scheduler, sql: asyncpg.Connection) -> None:
     job = await add(door)
     for depth in range(1, 11):
-        parent = run_id(job.number, START)
-        job = await add(door, origin={"surface": "python", "run_id": parent})
-        assert await origin_of(sql, job) == (parent, str(depth))
-    refused = await ask(door, origin={"run_id": run_id(job.number, START)})
+        parent = job
+        job = await add(door, origin={"surface": "python", "asked_in": message_id(parent.id, START)})
+        assert await origin_of(sql, job) == (run_id(parent.number, START), str(depth))
+    refused = await ask(door, origin={"asked_in": message_id(job.id, START)})
     assert isinstance(refused, Err)
     assert (refused.code, "11 deep" in refused.message) == ("over_limit", True)
 
 
 async def test_a_run_of_somebody_else_is_nobodys_parent(door: Scheduler, sql: asyncpg.Connection) -> None:
-    his = await add(door, owner="bob")
-    job = await add(door, origin={"surface": "python", "run_id": run_id(his.number, START)})
+    await add(door)
+    his = await add(door, owner="bob")  # his job 1, as hers above
+    job = await add(door, origin={"surface": "python", "asked_in": message_id(his.id, START)})
     assert await origin_of(sql, job) == (None, None)
 
 
 async def test_a_process_that_a_run_has_started_makes_its_children(database: Database, sql: asyncpg.Connection) -> None:
-    parent = run_id((await add(Scheduler(JobStore(database)))).number, START)
-    job = await add(Scheduler(JobStore(database), made_by=parent), origin=MCP)
-    assert await origin_of(sql, job) == (parent, "1")
+    parent = await add(Scheduler(JobStore(database)))
+    job = await add(Scheduler(JobStore(database), made_by=message_id(parent.id, START)), origin=MCP)
+    assert await origin_of(sql, job) == (run_id(parent.number, START), "1")
 
 
 async def test_what_is_made_while_a_prompt_is_held_is_made_by_it(

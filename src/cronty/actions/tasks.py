@@ -78,9 +78,12 @@ def current_run() -> CurrentRun:
 
 
 def running_in() -> str | None:
-    """The id of the run being performed; None outside of one."""
+    """The run being performed, by its idempotency key; None outside of one.
+
+    Not by its run id: whoever asks next may do so as another owner, who has such a run too.
+    """
     run = _current.get(None)
-    return None if run is None else run.run_id
+    return None if run is None else run.idempotency_key
 
 
 @dataclass(frozen=True, slots=True)

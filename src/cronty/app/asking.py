@@ -190,7 +190,7 @@ class Cronty(Opening):
 def _origin() -> dict[str, object]:
     """Who asks: this program, or the run that it is performing."""
     run = running_in()
-    return {"surface": "python"} if run is None else {"surface": "python", "run_id": run}
+    return {"surface": "python"} if run is None else {"surface": "python", "asked_in": run}
 
 
 def _or_raise[T](result: Result[T]) -> T:

@@ -95,6 +95,17 @@ def message_id(job_id: int, scheduled_for: datetime) -> str:
     return f"msg_{job_id}_{(scheduled_for - _EPOCH) // _MICROSECOND}"
 
 
+_MESSAGE: Final = re.compile(r"msg_([0-9]{1,19})_([0-9]{1,17})")
+
+
+def read_message_id(text: str) -> tuple[int, datetime] | None:
+    """The run that a message id names, by the job's id and the slot; None if it isn't one."""
+    found = _MESSAGE.fullmatch(text.strip())
+    if found is None or int(found[1]) >= 2**63:
+        return None
+    return int(found[1]), _EPOCH + timedelta(microseconds=int(found[2]))
+
+
 _RECEIPT: Final = re.compile(r"run_([0-9]{1,19})_([0-9]{1,17})(?:#([0-9]{1,9}))?")
 
 

@@ -21,7 +21,7 @@ from cronty.jobs.limits import (
     wakes_of,
 )
 from cronty.jobs.result import Err, Ok, Result
-from cronty.jobs.run import read_receipt, run_id
+from cronty.jobs.run import read_message_id, run_id
 from cronty.store.limit_store import UNCOUNTED, LimitStore, Standing
 from cronty.timing import Trigger
 
@@ -45,11 +45,11 @@ class Allowance:
         read a prompt without settling it yet asks on its behalf.
         """
         said = origin or {}
-        found = read_receipt(str(said.get("run_id") or self._made_by or ""))
+        found = read_message_id(str(said.get("asked_in") or self._made_by or ""))
         agent = said.get("agent")
         return await self._store.standing(
             owner,
-            None if found is None else found[:2],
+            found,
             leased=_is_agents(said),
             agent=agent if isinstance(agent, str) else None,
         )
@@ -142,6 +142,7 @@ def _is_agents(origin: Mapping[str, object]) -> bool:
 
 def lineage(standing: Standing, origin: Mapping[str, object] | None) -> dict[str, object] | None:
     """The origin to keep with a job: what the surface knows, and the run that made it."""
+    kept = None if origin is None else {key: value for key, value in origin.items() if key != "asked_in"}
     if standing.parent is None:
-        return None if origin is None else {key: value for key, value in origin.items() if key != "run_id"}
-    return {**(origin or {}), "run_id": run_id(*standing.parent), "depth": standing.depth + 1}
+        return kept
+    return {**(kept or {}), "run_id": run_id(*standing.parent), "depth": standing.depth + 1}

@@ -12,7 +12,7 @@ from cronty.store.audit_store import who
 from cronty.store.database import Database
 
 type RunPlace = tuple[int, datetime]
-"""A run by the number of its job and its slot."""
+"""A run by its job, by id or by number, and its slot."""
 
 UNCOUNTED: Final = 1000
 """So many jobs are made before the owner's are counted anew."""
@@ -20,8 +20,8 @@ UNCOUNTED: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """`limits` are the owner's own; `parent` is the run that asks, `depth` how many runs made its job in turn, and
-    `parent_job` the id of that job.
+    """`limits` are the owner's own; `parent` is the run that asks, by the number of its job, `parent_job` that job's id,
+    and `depth` how many runs made it in turn.
 
     `jobs` and `bytes` may be too high, because jobs that have ended since the last count are among them.
     """
@@ -47,10 +47,10 @@ class LimitStore:
     async def standing(
         self, owner: str, run: RunPlace | None = None, *, leased: bool = False, agent: str | None = None
     ) -> Standing:
-        """`run` is the run that asks, if it is known; `leased`: otherwise the prompt that was read last."""
-        number, slot = run or (None, None)
+        """`run` is the run that asks, by its job's id, if it is known; `leased`: otherwise the prompt read last."""
+        job_id, slot = run or (None, None)
         row = await self._database.of(owner).one(
-            "standing", self._database.moment(), owner, number, slot, leased, agent, INBOX_LEASE.total_seconds()
+            "standing", self._database.moment(), owner, job_id, slot, leased, agent, INBOX_LEASE.total_seconds()
         )
         assert row is not None
         return Standing(

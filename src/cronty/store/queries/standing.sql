@@ -1,5 +1,5 @@
 -- What the door has to know before it makes a job: how much the owner has, and which run asks. $1 now, $2 owner, $3 and
--- $4 the run that says so itself, by its job's number and its slot, $5 otherwise whether to look for a prompt that is
+-- $4 the run that says so itself, by its job's id and its slot, $5 otherwise whether to look for a prompt that is
 -- leased, $6 by this agent (null: any), $7 for so many seconds. Finished jobs among the last thousands count too, until somebody counts anew.
 select c.now, o.id as owner_id, o.zone, o.limits::text, coalesce(o.live_jobs + r.jobs, 0) as jobs, coalesce(o.live_bytes + r.bytes, 0)::bigint as bytes,
   coalesce(r.jobs, 0) as uncounted, p.job_id, p.job_number, p.scheduled_for, p.depth
@@ -17,9 +17,9 @@ left join lateral (
 left join lateral (
   select j.id as job_id, j.number as job_number, w.scheduled_for, coalesce((j.origin ->> 'depth')::int, 0) as depth
   from (
-    select $3::bigint as number, $4::timestamptz as scheduled_for where $3 is not null
+    select $3::bigint as job_id, $4::timestamptz as scheduled_for where $3 is not null
     union all
-    (select m.number, q.scheduled_for
+    (select q.job_id, q.scheduled_for
     from cronty.queue q
     join cronty.runs l on l.job_id = q.job_id and l.scheduled_for = q.scheduled_for
     join cronty.jobs m on m.id = q.job_id
@@ -30,5 +30,5 @@ left join lateral (
     order by q.due_at desc
     limit 1)
   ) w
-  join cronty.jobs j on j.owner_id = o.id and j.number = w.number
+  join cronty.jobs j on j.id = w.job_id and j.owner_id = o.id
 ) p on true
