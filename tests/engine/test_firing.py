@@ -177,12 +177,14 @@ async def test_what_a_job_wants_when_clocks_change_holds_when_it_fires(
 ) -> None:
     """Clocks in Berlin go forward on 28 March 2027, from 02:00 to 03:00."""
     clock.moment = datetime(2027, 3, 27, 12, tzinfo=UTC)
-    for config in ({}, {"dst_gap": "skip"}):
-        await add(door, "cron", {"expression": "30 2 * * *", **config}, timezone="Europe/Berlin")
+    configs = ({}, {"dst_gap": "skip"})
+    after, _ = [
+        await add(door, "cron", {"expression": "30 2 * * *", **config}, timezone="Europe/Berlin") for config in configs
+    ]
     clock.moment = datetime(2027, 3, 28, 12, tzinfo=UTC)
     await hands.all()
     runs = await sql.fetch("select job_id, scheduled_for from cronty.runs")
-    assert [tuple(run) for run in runs] == [(1, datetime(2027, 3, 28, 1, tzinfo=UTC))]
+    assert [tuple(run) for run in runs] == [(after.id, datetime(2027, 3, 28, 1, tzinfo=UTC))]
     nexts = await sql.fetch("select next_at from cronty.due order by job_id")
     assert [row[0] for row in nexts] == [datetime(2027, 3, 29, 0, 30, tzinfo=UTC)] * 2
 

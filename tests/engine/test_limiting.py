@@ -92,7 +92,7 @@ async def test_runs_are_counted_for_an_owner_that_has_such_a_limit(
         await add(door, owner="bob", name=f"job {number}")
     await minutes(5, hands, clock)
     anns = await sql.fetch(
-        "select state::text, reason, count(*) from cronty.runs where owner_id = 1 group by 1, 2 order by 1"
+        "select state::text, reason, count(*) from cronty.runs where owner_id = 1024 group by 1, 2 order by 1"
     )
     assert [tuple(row) for row in anns] == [("done", None, 10), ("skipped", "over the limit of 10 runs an hour", 10)]
     assert len(calls) == 10 + 20
@@ -166,7 +166,7 @@ async def test_no_more_runs_at_once_than_the_owner_may(
         await hands.finish()
         while await sql.fetchval("select count(*) from cronty.queue"):
             await hands.engine.claiming.step(hands.engine.worker)
-            running = "select count(*) from cronty.runs where owner_id = 1 and state = 'running'"
+            running = "select count(*) from cronty.runs where owner_id = 1024 and state = 'running'"
             assert await sql.fetchval(running) <= 3
             await hands.finish()
     assert sorted(set(started)) == [*range(8), 100]

@@ -127,7 +127,9 @@ async def test_no_page_grows_with_what_there_is(
     )
     for number in range(60):
         await house.cronty.identity.add_key("ann", f"{number} " + '"' * 97, agent='"' * 100)
-    run = await sql.fetchval("select scheduled_for from cronty.runs where job_id = 2")
+    run = await sql.fetchval(
+        "select scheduled_for from cronty.runs r join cronty.jobs j on j.id = r.job_id where number = 2"
+    )
     paths = ["/", "/jobs", "/jobs/1", "/jobs/2", "/jobs/2/edit", "/inbox", "/fleet", "/settings", "/jobs/new"]
     paths.append(f"/runs/run_2_{int(run.timestamp() * 1_000_000)}")
     sizes: dict[str, int] = {}

@@ -31,7 +31,8 @@ async def test_a_repeated_idempotency_key_answers_with_the_first_job(ann: Api, b
     assert first.json() == again.json()
     assert (await ann.get("/jobs")).json()["total"] == 1
     theirs = await bob.post("/jobs", json=DAILY, headers={"Idempotency-Key": "k1"})
-    assert theirs.json()["job_id"] != first.json()["job_id"]
+    assert (theirs.status_code, (await bob.get("/jobs")).json()["total"]) == (201, 1), "and theirs is another"
+    assert (await ann.get("/jobs")).json()["total"] == 1
     wrong = await ann.post("/jobs", json=DAILY, headers={"Idempotency-Key": "k" * 201})
     assert (wrong.status_code, wrong.json()["code"]) == (422, "bad_key")
 
