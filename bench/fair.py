@@ -26,9 +26,9 @@ DUE = """
 with o as (
   insert into cronty.owners (name) values ($1) on conflict (name) do update set name = $1 returning id
 ), j as (
-  insert into cronty.jobs (owner_id, name, task, arguments, trigger, policy, tags, created_at, updated_at)
-  select o.id, $1, $2, '{"args": [], "kwargs": {}}', '{"kind": "once", "at": "2027-01-01T00:00:00+00:00"}',
-    '{}', '{}', now(), now() from o, generate_series(1, $3::int) returning id, owner_id)
+  insert into cronty.jobs (owner_id, number, name, task, arguments, trigger, policy, tags, created_at, updated_at)
+  select o.id, i, $1, $2, '{"args": [], "kwargs": {}}', '{"kind": "once", "at": "2027-01-01T00:00:00+00:00"}',
+    '{}', '{}', now(), now() from o, generate_series(1, $3::int) i returning id, owner_id)
 insert into cronty.due (job_id, owner_id, next_at, serial)
 select id, owner_id, $4::timestamptz + (row_number() over (order by id) - 1) * $5::interval, true from j
 """

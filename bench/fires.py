@@ -24,9 +24,9 @@ NOW = BASE + timedelta(hours=20)
 """Jobs fire about once a day; held still here, four in five are due and none twice."""
 
 FILL = """
-insert into cronty.owners (name) select 'owner ' || i from generate_series(1, 5000) i;
-insert into cronty.jobs (id, owner_id, name, task, arguments, trigger, policy, tags, created_at, updated_at)
-select i, 1 + i % 5000, 'job number ' || i, $task$noop$task$,
+insert into cronty.owners (id, name) select i, 'owner ' || i from generate_series(1, 5000) i;
+insert into cronty.jobs (id, owner_id, number, name, task, arguments, trigger, policy, tags, created_at, updated_at)
+select i, 1 + i % 5000, i, 'job number ' || i, $task$noop$task$,
   jsonb_build_object('args', '[]'::jsonb, 'kwargs', jsonb_build_object('to', 'user-' || i || '@example.org',
     'subject', 'reminder ' || i, 'text', repeat('water the plants ', 5), 'n', i)),
   '{"kind": "once", "at": "2027-03-13T00:00:00+00:00"}', '{"attempts": 3, "timeout": 30}', '{}', now(), now()

@@ -16,7 +16,6 @@ from cronty.engine.engine import Engine, EngineOptions
 from cronty.jobs.action import Action
 from cronty.jobs.result import Ok
 from cronty.scheduler import JobRequest, Scheduler
-from cronty.store import database as database_module
 from cronty.store.database import Database
 from cronty.store.job_store import JobStore
 from cronty.store.migrate import migrate
@@ -25,9 +24,9 @@ ONCE = """
 with o as (
   insert into cronty.owners (name) values ('burst') on conflict (name) do update set name = 'burst' returning id
 ), j as (
-  insert into cronty.jobs (owner_id, name, task, arguments, trigger, policy, tags, created_at, updated_at)
-  select o.id, 'burst', 'stamp', '{"args": [], "kwargs": {}}', '{"kind": "once", "at": "2027-01-01T00:00:00+00:00"}',
-    '{}', '{}', now(), now() from o, generate_series(1, $1::int) returning id, owner_id)
+  insert into cronty.jobs (owner_id, number, name, task, arguments, trigger, policy, tags, created_at, updated_at)
+  select o.id, i, 'burst', 'stamp', '{"args": [], "kwargs": {}}', '{"kind": "once", "at": "2027-01-01T00:00:00+00:00"}',
+    '{}', '{}', now(), now() from o, generate_series(1, $1::int) i returning id, owner_id)
 insert into cronty.due (job_id, owner_id, next_at, serial) select id, owner_id, $2, true from j
 """
 
@@ -98,7 +97,7 @@ async def idle_minute(url: str, jobs: int, postmaster: int, seconds: float = 60)
     """What a worker and the server spend while none of `jobs` jobs is due."""
     await fill(url, jobs)
     sent: list[str] = []
-    connection: Any = database_module._Connection  # pyright: ignore[reportPrivateUsage]
+    connection: Any = asyncpg.Connection
     for name in ("fetch", "fetchrow", "fetchval", "execute"):
         original: Any = getattr(connection, name)
 

@@ -32,14 +32,14 @@ FILL: Final = """
 with owner as (
   insert into cronty.owners (name) values ('local') on conflict (name) do update set name = 'local' returning id
 ), job as (
-  insert into cronty.jobs (owner_id, name, task, arguments, trigger, zone, policy, tags, created_at, updated_at)
-  select owner.id, 'job number ' || i, 'prompt', '{"args": [], "kwargs": {"prompt": "Look at my pull requests."}}',
+  insert into cronty.jobs (owner_id, number, name, task, arguments, trigger, zone, policy, tags, created_at, updated_at)
+  select owner.id, i, 'job number ' || i, 'prompt', '{"args": [], "kwargs": {"prompt": "Look at my pull requests."}}',
     '{"kind": "interval", "seconds": 86400, "anchor": "2027-01-01T00:00:00+00:00"}', 'UTC', '{}', '{}', now(), now()
   from owner, generate_series(1, $1::int) i
-  returning id, owner_id
+  returning id, owner_id, number
 )
 insert into cronty.due (job_id, owner_id, next_at, serial, period)
-select id, owner_id, now() + interval '1 day' + id * interval '1 second', true, 86400000000 from job
+select id, owner_id, now() + interval '1 day' + number * interval '1 second', true, 86400000000 from job
 """
 JOB: Final[dict[str, object]] = {
     "name": "measured", "task": "prompt", "kwargs": {"prompt": "Look at my pull requests."}, "trigger_type": "interval",

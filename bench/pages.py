@@ -20,9 +20,9 @@ HOST = "localhost:8125"
 OWNER = "local"
 
 JOBS = """
-insert into cronty.jobs (owner_id, name, task, arguments, trigger, policy, tags, created_at, updated_at, zone, state,
-  reason, failures_in_row, last_error)
-select $1::int, (array['Backup', 'Report', 'Stand-up', 'Digest', 'Check'])[1 + i % 5] || ' ' || i,
+insert into cronty.jobs (owner_id, number, name, task, arguments, trigger, policy, tags, created_at, updated_at, zone,
+  state, reason, failures_in_row, last_error)
+select $1::bigint, i, (array['Backup', 'Report', 'Stand-up', 'Digest', 'Check'])[1 + i % 5] || ' ' || i,
   (array['notify', 'prompt', 'webhook'])[1 + i % 3],
   '{"args": [], "kwargs": {"message": "hello", "topic": "phone"}}',
   jsonb_build_object('kind', 'cron', 'expression', i % 60 || ' ' || i % 24 || ' * * *', 'zone', 'Europe/Berlin'),
@@ -35,7 +35,7 @@ from generate_series(1, $2::int) i
 DUE = """
 insert into cronty.due (job_id, owner_id, next_at, last_slot, last_run, serial, expression, zone, run_count)
 select id, owner_id,
-  case when state = 'active' then date_trunc('hour', now()) + (60 + id % 1440) * interval '1 minute' end,
+  case when state = 'active' then date_trunc('hour', now()) + (60 + number % 1440) * interval '1 minute' end,
   now() - interval '1 day', now() - interval '1 day', true, trigger ->> 'expression', 'Europe/Berlin', 50
 from cronty.jobs where owner_id = $1
 """
@@ -109,8 +109,10 @@ async def opened(url: str) -> AsyncGenerator[httpx2.AsyncClient]:
 async def main(url: str, jobs: int, runs: int, rounds: int) -> AsyncGenerator[dict[str, object]]:
     await fill(url, jobs, runs // jobs)
     bare = await asyncpg.connect(url, server_settings={"jit": "off"})
-    job = await bare.fetchval("select max(id) from cronty.jobs where state = 'active' and task = 'notify'")
-    slot = await bare.fetchval("select max(scheduled_for) from cronty.runs where job_id = $1", job)
+    job = await bare.fetchval("select max(number) from cronty.jobs where state = 'active' and task = 'notify'")
+    slot = await bare.fetchval(
+        "select max(r.scheduled_for) from cronty.runs r join cronty.jobs j on j.id = r.job_id where j.number = $1", job
+    )
     run = f"run_{job}_{round(slot.timestamp() * 1_000_000)}"
     async with opened(url) as client:
         for path in [one.format(job=job, run=run) for one in PATHS]:

@@ -53,8 +53,8 @@ async def insert(url: str, specs: Sequence[Spec], first_id: int = 1) -> None:
             owner: int = await connection.fetchval("select id from cronty.owners where name = 'chaos'")
             await connection.copy_records_to_table(
                 "jobs", schema_name="cronty", records=_jobs(specs, first_id, owner),
-                columns=["id", "owner_id", "name", "task", "arguments", "trigger", "zone", "policy", "tags", "max_runs",
-                         "created_at", "updated_at"],
+                columns=["id", "number", "owner_id", "name", "task", "arguments", "trigger", "zone", "policy", "tags",
+                         "max_runs", "created_at", "updated_at"],
             )  # fmt: skip
             await connection.copy_records_to_table(
                 "due", schema_name="cronty", records=_due(specs, first_id, owner),
@@ -72,7 +72,7 @@ def _jobs(specs: Sequence[Spec], first_id: int, owner: int) -> Iterable[tuple[ob
     for number, spec in enumerate(specs, first_id):
         arguments = json.dumps({"args": [], "kwargs": dict(spec.arguments)})
         yield (
-            number, owner, f"job {number}", spec.task, arguments, json.dumps(spec.trigger()), "UTC",
+            number, number, owner, f"job {number}", spec.task, arguments, json.dumps(spec.trigger()), "UTC",
             json.dumps(dict(spec.policy)), [], spec.count if spec.count > 1 or spec.cron else None, now, now,
         )  # fmt: skip
 

@@ -69,9 +69,9 @@ async def make_jobs(url: str, clock: HandClock, count: int, mode: str) -> dict[i
     return made
 
 
-def slots_passed(job_id: int, made_at: datetime, now: datetime) -> int:
+def slots_passed(number: int, made_at: datetime, now: datetime) -> int:
     """Worked out by hand: jobs with an even number are crons, on whole minutes; the others count from `made_at`."""
-    if job_id % 2 == 0:
+    if number % 2 == 0:
         made_at = made_at.replace(second=0, microsecond=0)
     return (now - made_at) // MINUTE
 
@@ -87,11 +87,12 @@ async def sleep_through(url: str, count: int, mode: str, asleep: timedelta) -> F
         caught_up = await until(url, _CAUGHT_UP, 90, clock.moment)
     took = time.monotonic() - began
     rows = await ask(
-        url, "select job_id, sum(slots)::int as slots, count(*)::int as rows,"
-        " count(*) filter (where state = 'done')::int as done,"
-        " bool_and(state = 'done' or reason is not null) as explained from cronty.runs group by job_id"
+        url, "select j.number, sum(r.slots)::int as slots, count(*)::int as rows,"
+        " count(*) filter (where r.state = 'done')::int as done,"
+        " bool_and(r.state = 'done' or r.reason is not null) as explained"
+        " from cronty.runs r join cronty.jobs j on j.id = r.job_id group by j.number"
     )  # fmt: skip
-    found = {row["job_id"]: row for row in rows}
+    found = {row["number"]: row for row in rows}
     expected = {number: slots_passed(number, at, clock.moment) for number, at in made.items()}
     holes = await ask(url, "select from cronty.slots_unaccounted where why like 'its predecessor%'")
     return {

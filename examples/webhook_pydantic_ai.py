@@ -15,11 +15,11 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 agent = Agent(os.environ.get("MODEL"), instructions="You were woken by a schedule; nobody is watching.")
-answers: dict[str, str | None] = {}  # by run; in earnest: a table of your database
+answers: dict[str, str | None] = {}  # by webhook-id; in earnest: a table of your database
 
 
-async def work(data: dict[str, Any]) -> None:
-    answers[data["run_id"]] = (await agent.run(data["payload"]["prompt"])).output
+async def work(message_id: str, data: dict[str, Any]) -> None:
+    answers[message_id] = (await agent.run(data["payload"]["prompt"])).output
 
 
 async def receive(request: Request) -> Response:
@@ -27,11 +27,11 @@ async def receive(request: Request) -> Response:
         event = Webhook(os.environ["WEBHOOK_SECRET"]).verify(await request.body(), dict(request.headers))
     except (WebhookVerificationError, ValueError):
         return Response("the signature is wrong", 401)
-    run_id = request.headers["webhook-id"]  # the same for every attempt
-    if run_id in answers:
+    message_id = request.headers["webhook-id"]  # the same for every attempt
+    if message_id in answers:
         return Response(status_code=202)
-    answers[run_id] = None
-    return Response(status_code=202, background=BackgroundTask(work, event["data"]))
+    answers[message_id] = None
+    return Response(status_code=202, background=BackgroundTask(work, message_id, event["data"]))
 
 
 app = Starlette(routes=[Route("/", receive, methods=["POST"])])

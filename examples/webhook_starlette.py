@@ -24,10 +24,10 @@ async def receive(request: Request) -> Response:
         event = Webhook(os.environ["WEBHOOK_SECRET"]).verify(await request.body(), dict(request.headers))
     except (WebhookVerificationError, ValueError):
         return Response("the signature is wrong", 401)
-    run_id = request.headers["webhook-id"]  # the same for every attempt
-    if run_id in seen:
+    message_id = request.headers["webhook-id"]  # the same for every attempt
+    if message_id in seen:
         return Response(status_code=202)
-    seen.add(run_id)
+    seen.add(message_id)
     return Response(status_code=202, background=BackgroundTask(work, event))
 
 

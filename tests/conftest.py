@@ -234,6 +234,6 @@ async def add(
 
 async def look(door: Scheduler, job: Job) -> Job:
     """The job as it is now."""
-    result = await door.show(job.owner, job.id)
+    result = await door.show(job.owner, job.number)
     assert isinstance(result, Ok), result
     return result.value

@@ -16,6 +16,12 @@ class Settings(BaseSettings):
         None,
         description="Where PostgreSQL is. Unset: a local server is started from the wheel (`cronty[local]`).",
     )
+    server_number: int | None = Field(
+        None,
+        ge=0,
+        le=1023,
+        description="Which of several database servers this one is, for its first `cronty migrate`. Unset: 0.",
+    )
     data_dir: Path = Field(
         default_factory=lambda: user_data_path("cronty"), description="Where the local server keeps its data."
     )

@@ -36,12 +36,12 @@ def agent(*manner: str, timeout: float = 20, environment: tuple[str, ...] = ()) 
 
 
 def wake(what: Agent, *, attempt: int = 1, grace: float = 5) -> Awaitable[Outcome]:
-    async def about(_job_id: int, _slot: datetime) -> RunFacts:
+    async def about(_owner_id: int, _job_id: int, _slot: datetime) -> RunFacts:
         return FACTS
 
     task = Registry().add(CommandAgent(what, about, SOURCE, grace).wake, "prompt:helper")
     arguments = json.dumps({"args": [], "kwargs": {"prompt": "Look.", "data": {"room": 3}}})
-    return outcome_of_async(task, CurrentRun(7, SLOT, attempt), arguments)
+    return outcome_of_async(task, CurrentRun(1024, 7168, 7, SLOT, attempt), arguments)
 
 
 async def result(what: Agent) -> object:
@@ -105,7 +105,7 @@ async def test_only_what_is_named_is_in_its_environment_and_its_secrets_never_co
     seen = await result(agent("environment", environment=("KEY", "MISSING")))
     assert isinstance(seen, dict)
     assert {"PATH", "HOME", "KEY", "CRONTY_RUN"} <= seen.keys() <= {"PATH", "HOME", "KEY", "CRONTY_RUN", "LC_CTYPE"}
-    assert str(seen["CRONTY_RUN"]).startswith("run_")  # pyright: ignore[reportUnknownArgumentType]
+    assert str(seen["CRONTY_RUN"]).startswith("msg_")  # pyright: ignore[reportUnknownArgumentType]
     assert seen["KEY"] == "[secret]"
     assert "sk-very-secret" not in (await failure(agent("exit", "1", "sk-very-secret", environment=("KEY",)))).error
 

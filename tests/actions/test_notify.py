@@ -14,7 +14,7 @@ from cronty.jobs.outcome import Done, Failed, Outcome
 from tests.actions.servers import Plain, answer, plain
 
 TOKEN = "tk_AgQdq7mVBoFD37zQVN29RhuMzNIz2"
-RUN = CurrentRun(7, datetime(2027, 3, 1, 8, tzinfo=UTC), 2)
+RUN = CurrentRun(1024, 7168, 7, datetime(2027, 3, 1, 8, tzinfo=UTC), 2)
 PUBLISHED = answer(200, b'{"id":"sPs71M8A2T","time":1803888000,"event":"message","topic":"ann-alerts","message":"hi"}')
 
 EVERYTHING: dict[str, object] = {
@@ -67,7 +67,7 @@ async def test_the_run_goes_along_as_a_sequence_so_that_a_second_attempt_replace
     async with plain(PUBLISHED) as server:
         await perform(server)
         await perform(server)
-    assert {one.headers["x-sequence-id"] for one in server.received} == {RUN.run_id}
+    assert {one.headers["x-sequence-id"] for one in server.received} == {RUN.idempotency_key}
 
 
 async def test_a_token_is_sent_and_never_shown() -> None:

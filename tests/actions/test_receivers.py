@@ -53,7 +53,8 @@ class Harbour:
     @property
     def calls(self) -> list[tuple[str, int]]:
         """Which run was called about, and in which attempt."""
-        return [(one.headers["webhook-id"], json.loads(one.body)["data"]["attempt"]) for one in self.receiver.received]
+        said = [json.loads(one.body)["data"] for one in self.receiver.received]
+        return [(data["run_id"], data["attempt"]) for data in said]
 
 
 async def schedule(door: Scheduler, url: str, **policy: object) -> Job:
@@ -64,7 +65,7 @@ async def schedule(door: Scheduler, url: str, **policy: object) -> Job:
 
 
 async def runs_of(door: Scheduler, job: Job) -> Sequence[Run]:
-    found = await door.list_runs("ann", job.id)
+    found = await door.list_runs("ann", job.number)
     assert isinstance(found, Ok), found
     return found.value
 
@@ -93,7 +94,7 @@ async def test_a_receiver_that_is_gone_pauses_the_job_and_its_owner_is_told_once
         assert (held.state, held.reason) == ("paused", "what it calls is gone")
         assert len(harbour.calls) == 1, "a receiver that asked not to be called again isn't"
         assert harbour.alerts == [("ann-phone", "Ferry failed 1 time"), ("ann-phone", "Ferry was paused")]
-        await harbour.door.resume("ann", job.id)
+        await harbour.door.resume("ann", job.number)
         await harbour.minutes(1)
         assert (await look(harbour.door, job)).state == "active"
         assert harbour.alerts[2:] == [("ann-phone", "Ferry works again")]
@@ -137,6 +138,7 @@ async def test_a_busy_receiver_is_called_again_when_it_said_and_under_the_same_i
         runs = [run for run in await runs_of(harbour.door, job) if run.run_id == harbour.calls[0][0]]
         assert [(one.state, one.attempt) for one in runs] == [("done", 2)]
         assert harbour.calls[:2] == [(runs[0].run_id, 1), (runs[0].run_id, 2)]
+        assert len({one.headers["webhook-id"] for one in harbour.receiver.received[:2]}) == 1
 
 
 # -- no proper answer at all ----------------------------------------------------------------------------------------

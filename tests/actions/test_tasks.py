@@ -9,7 +9,7 @@ from pydantic import Field
 from cronty.actions.tasks import CurrentRun, PermanentError, Registry, RetryAfter, Snooze, current_run, outcome_of_async
 from cronty.jobs.outcome import Done, Failed, Outcome, Snoozed
 
-RUN = CurrentRun(7, datetime(2027, 3, 1, 8, tzinfo=UTC), 1)
+RUN = CurrentRun(1024, 7168, 7, datetime(2027, 3, 1, 8, tzinfo=UTC), 1)
 
 
 class Greeter:

@@ -22,7 +22,7 @@ from examples import webhook_pydantic_ai, webhook_starlette
 from tests.actions.servers import answer, plain, serving
 from tests.conftest import HandClock
 
-RUN = CurrentRun(7, datetime(2027, 3, 1, 8, tzinfo=UTC), 2)
+RUN = CurrentRun(1024, 7168, 7, datetime(2027, 3, 1, 8, tzinfo=UTC), 2)
 OLD = "whsec_" + "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 NEW = "whsec_" + "C2FVsBQIhrscChlQIMV+b5sSYspob7oD"
 
@@ -76,7 +76,7 @@ async def test_any_json_may_be_the_payload(payload: object) -> None:
 async def test_without_secrets_it_is_not_signed_but_still_says_its_id() -> None:
     async with plain(answer(200)) as server:
         await perform(server.url, server.allowed)
-    assert server.received[0].headers["webhook-id"] == RUN.run_id
+    assert server.received[0].headers["webhook-id"] == RUN.idempotency_key == "msg_7168_1803888000000000"
     assert "webhook-signature" not in server.received[0].headers
 
 
@@ -103,7 +103,7 @@ async def test_each_attempt_has_the_same_id_and_a_moment_of_its_own() -> None:
             clock.advance(seconds=5)
         await outbound.aclose()
     first, second = (one.headers for one in server.received)
-    assert first["webhook-id"] == second["webhook-id"] == RUN.run_id
+    assert first["webhook-id"] == second["webhook-id"] == RUN.idempotency_key
     assert int(second["webhook-timestamp"]) - int(first["webhook-timestamp"]) == 5
     assert first["webhook-signature"] != second["webhook-signature"]
 
@@ -266,5 +266,5 @@ async def test_the_agent_is_woken_with_the_prompt(monkeypatch: pytest.MonkeyPatc
     with webhook_pydantic_ai.agent.override(model=model):
         async with serving(webhook_pydantic_ai.app) as port:
             await perform(f"http://127.0.0.1:{port}/", f"127.0.0.1:{port}", (OLD, NEW), body={"prompt": "wake up"})
-            await until(lambda: answers.get(RUN.run_id))
-    assert answers == {RUN.run_id: "good morning"}
+            await until(lambda: answers.get(RUN.idempotency_key))
+    assert answers == {RUN.idempotency_key: "good morning"}

@@ -102,8 +102,8 @@ async def test_the_doctor_finds_what_is_wrong(url: str, sql: asyncpg.Connection)
           insert into cronty.owners (name) values ('ann') returning id
         ), job as (
           insert into cronty.jobs
-            (owner_id, name, task, arguments, trigger, policy, tags, state, created_at, updated_at)
-          select id, 'a job', 'note', '{}', '{}', '{}', '{}', 'set_aside', now(), now() from owner
+            (owner_id, number, name, task, arguments, trigger, policy, tags, state, created_at, updated_at)
+          select id, 1, 'a job', 'note', '{}', '{}', '{}', '{}', 'set_aside', now(), now() from owner
           returning id, owner_id
         ), queued as (
           insert into cronty.queue (job_id, scheduled_for, due_at, owner_id, task)

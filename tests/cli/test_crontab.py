@@ -294,7 +294,7 @@ async def test_only_whoever_sits_at_the_machine_schedules_a_command(url: str, co
         assert not isinstance(made, Err)
         with acting(local_caller("local"), {"surface": "mcp"}):
             refused = await cronty.scheduler.schedule("local", request)
-            changed = await cronty.scheduler.edit("local", made.value.id, JobChanges(action=request.action))
+            changed = await cronty.scheduler.edit("local", made.value.number, JobChanges(action=request.action))
     for answer in (refused, changed):
         assert isinstance(answer, Err)
         assert answer.code == "not_allowed"

@@ -118,7 +118,7 @@ async def test_a_revoked_key_is_refused_and_its_jobs_pause(era: str, guarded: Se
         orphan = await caller.ask("schedule_job", name="orphan", **HOURLY)
         other = await good.ask("schedule_job", name="other", **HOURLY)
         async with Cronty(own_url, run_jobs=False) as cronty:
-            assert await cronty.identity.revoke(owner, lost.id) == Ok(None)
+            assert await cronty.identity.revoke(owner, lost.number) == Ok(None)
         assert post(guarded, authorization=f"Bearer {lost.text}").status_code == 401
         seen = await good.ask("job_status", job_id=orphan["job_id"])
         assert seen["paused"] is True

@@ -14,7 +14,7 @@ async def test_a_task_that_was_caught_up_says_that_it_was_late(door: Scheduler, 
     job = await add(door, "once", {"run_at": (START + timedelta(hours=1)).isoformat()})
     clock.advance(hours=3)
     await hands.all()
-    runs = await door.list_runs("ann", job.id, 1)
+    runs = await door.list_runs("ann", job.number, 1)
     assert isinstance(runs, Ok)
     [run] = runs.value
     if run.state != "done":

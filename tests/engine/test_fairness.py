@@ -16,9 +16,9 @@ from cronty.scheduler import Scheduler
 from tests.conftest import START, HandClock, Hands, add
 
 CROWD = """
-insert into cronty.jobs (owner_id, name, task, arguments, trigger, policy, tags, created_at, updated_at)
-select o.id, 'job', $1, '{"args": [], "kwargs": {}}', '{}', '{}', '{}', now(), now()
-from cronty.owners o, generate_series(1, 2000) where o.name = 'greedy';
+insert into cronty.jobs (owner_id, number, name, task, arguments, trigger, policy, tags, created_at, updated_at)
+select o.id, 1000 + i, 'job', $1, '{"args": [], "kwargs": {}}', '{}', '{}', '{}', now(), now()
+from cronty.owners o, generate_series(1, 2000) i where o.name = 'greedy';
 """
 
 
@@ -85,7 +85,7 @@ async def test_who_comes_in_a_turn_of_their_own_goes_before_the_line(registry: R
 
     def attempt(number: int) -> Attempt:
         arguments = f'{{"args": [{number}], "kwargs": {{}}}}'
-        return Attempt(number, START, 1, 1, task, arguments, Policy(), failing=False)
+        return Attempt(number, START, 1, 1, task, arguments, Policy(), failing=False, owner_id=1, job_number=number)
 
     working.take([attempt(1), attempt(2), attempt(3)])
     assert working.reserve(5) == 1, "room for as many as are performed at once"

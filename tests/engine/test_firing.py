@@ -183,12 +183,14 @@ async def test_what_a_job_wants_when_clocks_change_holds_when_it_fires(
 ) -> None:
     """Clocks in Berlin go forward on 28 March 2027, from 02:00 to 03:00."""
     clock.moment = datetime(2027, 3, 27, 12, tzinfo=UTC)
-    for config in ({}, {"dst_gap": "skip"}):
-        await add(door, "cron", {"expression": "30 2 * * *", **config}, timezone="Europe/Berlin")
+    configs: tuple[dict[str, object], ...] = ({}, {"dst_gap": "skip"})
+    after, _ = [
+        await add(door, "cron", {"expression": "30 2 * * *", **config}, timezone="Europe/Berlin") for config in configs
+    ]
     clock.moment = datetime(2027, 3, 28, 12, tzinfo=UTC)
     await hands.all()
     runs = await sql.fetch("select job_id, scheduled_for from cronty.runs")
-    assert [tuple(run) for run in runs] == [(1, datetime(2027, 3, 28, 1, tzinfo=UTC))]
+    assert [tuple(run) for run in runs] == [(after.id, datetime(2027, 3, 28, 1, tzinfo=UTC))]
     nexts = await sql.fetch("select next_at from cronty.due order by job_id")
     assert [row[0] for row in nexts] == [datetime(2027, 3, 29, 0, 30, tzinfo=UTC)] * 2
 
@@ -219,7 +221,7 @@ async def test_a_policy_of_a_newer_version_stops_nobody(
     await hands.all()
     assert len(calls) == 2
     assert (await look(door, job)).status == "pending"
-    good = await door.edit("ann", job.id, JobChanges(name="renamed"))
+    good = await door.edit("ann", job.number, JobChanges(name="renamed"))
     assert isinstance(good, Ok)
     assert await sql.fetchval("select policy -> 'quiet_hours' from cronty.jobs where name = 'renamed'") == "[22, 7]"
 
@@ -232,7 +234,7 @@ async def test_a_rule_with_a_part_of_a_newer_version_is_read_and_kept(
     clock.advance(minutes=1)
     await hands.all()
     assert len(calls) == 1
-    assert isinstance(await door.edit("ann", job.id, JobChanges(name="renamed")), Ok)
+    assert isinstance(await door.edit("ann", job.number, JobChanges(name="renamed")), Ok)
     assert await sql.fetchval("select trigger ->> 'moon' from cronty.jobs") == "full"
 
 
@@ -300,10 +302,10 @@ async def test_runs_are_claimed_in_the_order_they_were_due_whatever_their_task(
     async with hands_of(url, clock, registry, concurrency=10) as hands:
         late = await add(door, task="late", name="late")
         crowd = [await add(door, task="a_crowd", name=f"crowd {n}") for n in range(30)]
-        await door.run_now("ann", late.id)
+        await door.run_now("ann", late.number)
         clock.advance(seconds=30)
         for job in crowd:
-            await door.run_now("ann", job.id)
+            await door.run_now("ann", job.number)
         await hands.engine.claiming.step(hands.engine.worker)
         await hands.finish()
     assert "b" in ran

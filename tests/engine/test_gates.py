@@ -16,8 +16,8 @@ JOBS = 20_000
 
 FILL = """
 insert into cronty.owners (id, name) values (1, 'ann');
-insert into cronty.jobs (id, owner_id, name, task, arguments, trigger, policy, tags, created_at, updated_at)
-select i, 1, 'job ' || i, 'noop',
+insert into cronty.jobs (id, owner_id, number, name, task, arguments, trigger, policy, tags, created_at, updated_at)
+select i, 1, i, 'job ' || i, 'noop',
   jsonb_build_object('args', '[]'::jsonb, 'kwargs', jsonb_build_object('text', repeat('x', 100))), '{}',
   '{"attempts": 3}', '{}', now(), now() from generate_series(1, %(jobs)s) i;
 insert into cronty.due (job_id, owner_id, next_at, serial, period, expression, zone)

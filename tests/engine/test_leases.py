@@ -257,7 +257,7 @@ async def test_a_worker_that_stops_finishes_what_it_can_and_hands_over_the_rest(
     await engine.start()
     door = Scheduler(JobStore(doors))
     job = await add(door, task="endless")
-    await door.run_now("ann", job.id)
+    await door.run_now("ann", job.number)
     async with asyncio.timeout(20):
         await started.wait()
         await engine.stop()

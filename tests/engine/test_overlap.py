@@ -146,7 +146,7 @@ async def test_replacing_a_run_that_was_asked_for_does_not_forget_the_one_under_
     clock.advance(minutes=1)
     await hands.engine.firing.step(hands.engine.worker)
     clock.advance(seconds=1)
-    await door.run_now("ann", job.id)
+    await door.run_now("ann", job.number)
     clock.advance(minutes=1)
     await hands.engine.firing.step(hands.engine.worker)
     assert await states(sql) == ["running", "cancelled", "waiting"]
@@ -201,7 +201,7 @@ async def test_a_job_that_allows_overlap_from_now_on_has_no_line(
     door: Scheduler, hands: Hands, clock: HandClock, gate: threading.Event, sql: Connection
 ) -> None:
     await two_slots(door, hands, clock, "queue")
-    job_id = await sql.fetchval("select id from cronty.jobs")
-    await door.edit("ann", job_id, JobChanges(policy={"overlap": "allow"}))
+    number = await sql.fetchval("select number from cronty.jobs")
+    await door.edit("ann", number, JobChanges(policy={"overlap": "allow"}))
     await hands.engine.claiming.step(hands.engine.worker)
     assert await states(sql) == ["running", "running"]

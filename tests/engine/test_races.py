@@ -17,8 +17,8 @@ JOBS = 5000
 
 FILL = """
 with o as (insert into cronty.owners (name) values ('ann') returning id), j as (
-  insert into cronty.jobs (owner_id, name, task, arguments, trigger, policy, tags, created_at, updated_at)
-  select o.id, 'job ' || i, 'note', jsonb_build_object('args', jsonb_build_array(i), 'kwargs', '{}'::jsonb),
+  insert into cronty.jobs (owner_id, number, name, task, arguments, trigger, policy, tags, created_at, updated_at)
+  select o.id, i, 'job ' || i, 'note', jsonb_build_object('args', jsonb_build_array(i), 'kwargs', '{}'::jsonb),
     case i % 3 when 0 then '{"kind": "once", "at": "2027-03-01T08:01:00+00:00"}'::jsonb
       when 1 then '{"kind": "interval", "seconds": 3600, "anchor": "2027-03-01T07:01:00+00:00"}'::jsonb
       else '{"kind": "cron", "expression": "1 * * * *", "zone": "UTC"}'::jsonb end, '{}', '{}', $2, $2

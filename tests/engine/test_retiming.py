@@ -21,12 +21,12 @@ JOBS = 100_000
 
 FILL = """
 insert into cronty.owners (id, name) values (1, 'ann');
-insert into cronty.jobs (owner_id, name, task, arguments, trigger, zone, policy, tags,
+insert into cronty.jobs (owner_id, number, name, task, arguments, trigger, zone, policy, tags,
   created_at, updated_at, slots_after)
-select 1, 'job', 'note', '{"args": [], "kwargs": {}}',
+select 1, i, 'job', 'note', '{"args": [], "kwargs": {}}',
   jsonb_build_object('kind', 'cron', 'expression', '0 9 * * *', 'zone', zone), zone, '{}', '{}',
   '%(at)s', '%(at)s', '%(at)s'
-from (select (array['Europe/Berlin', 'Asia/Tokyo', 'America/New_York', 'UTC'])[1 + i %% 4] as zone
+from (select (array['Europe/Berlin', 'Asia/Tokyo', 'America/New_York', 'UTC'])[1 + i %% 4] as zone, i
   from generate_series(1, %(jobs)s) i) z;
 insert into cronty.due (job_id, owner_id, next_at, serial, expression, zone)
 select id, 1, (timestamp '2027-03-01 09:00' at time zone zone)

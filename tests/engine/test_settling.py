@@ -133,7 +133,7 @@ async def test_cancelling_a_job_stops_its_running_run(
     job = await add(door, task="adrift")
     clock.advance(minutes=1)
     await hands.engine.firing.step(hands.engine.worker)
-    await door.cancel("ann", job.id)
+    await door.cancel("ann", job.number)
     await hands.engine.lease.beat()
     await hands.finish()
     assert (await row(sql))[0] == "cancelled"
@@ -160,7 +160,7 @@ async def test_a_run_that_is_cancelled_while_it_waits_for_its_turn_here_is_never
         await hands.engine.firing.step(hands.engine.worker)
         assert len(started) == 1
         [waiting] = [job for job in jobs if job.name not in started]
-        await door.cancel("ann", waiting.id)
+        await door.cancel("ann", waiting.number)
         await hands.engine.lease.beat()
         await hands.engine.settling.step()
         assert await sql.fetchval("select state::text from cronty.runs where job_id = $1", waiting.id) == "cancelled"
@@ -181,7 +181,7 @@ async def test_a_stop_that_comes_before_the_claims_answer_is_heard_later(
     await hands.engine.lease.beat()
     known = hands.engine.working.known
     await hands.engine.firing.step(hands.engine.worker)
-    await door.cancel("ann", job.id)
+    await door.cancel("ann", job.number)
     hands.engine.working.known = list  # the claim is committed, and its answer is on its way
     await hands.engine.lease.beat()
     hands.engine.working.known = known

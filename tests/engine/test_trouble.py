@@ -90,7 +90,7 @@ async def test_a_job_that_keeps_failing_is_paused_and_says_why(
     assert (held.state, held.reason, held.failure_count) == ("paused", "it failed 10 times in a row", 10)
     assert held.held_slot == START + 11 * MINUTE
     weather.error = None
-    await door.resume("ann", job.id)
+    await door.resume("ann", job.number)
     resumed = await look(door, job)
     assert (resumed.state, resumed.reason, resumed.failures_in_row) == ("active", None, 0)
     await minutes(1, hands, clock)
@@ -102,7 +102,7 @@ async def test_one_failure_after_resuming_does_not_pause_it_again(
 ) -> None:
     job = await sailing(door, pause_after=2)
     await minutes(2, hands, clock)
-    await door.resume("ann", job.id)
+    await door.resume("ann", job.number)
     await minutes(1, hands, clock)
     assert (await look(door, job)).state == "active"
 
@@ -131,7 +131,7 @@ async def test_alerts_come_once_each_for_the_first_failure_the_nth_the_pause_and
     job = await sailing(door, alert="ann-phone", alert_after=3, pause_after=4)
     await minutes(5, hands, clock)
     weather.error = None
-    await door.resume("ann", job.id)
+    await door.resume("ann", job.number)
     await minutes(1, hands, clock)
     weather.error = ValueError("fog")
     await minutes(1, hands, clock)
@@ -292,7 +292,7 @@ async def test_many_can_be_tried_again_and_those_of_a_serial_job_go_one_by_one(
     job = await sailing(door)
     await minutes(4, hands, clock)
     weather.error = None
-    ids = [run_id(job.id, START + minute * MINUTE) for minute in range(1, 5)]
+    ids = [run_id(job.number, START + minute * MINUTE) for minute in range(1, 5)]
     assert await runs.redrive("ann", ids) == Ok(dict.fromkeys(ids, True))
     assert await sql.fetchval("select count(*) from cronty.queue where due_at is null") == 3
     await hands.all()
@@ -305,7 +305,7 @@ async def test_nobody_elses_runs_are_seen_or_tried_again(
 ) -> None:
     job = await sailing(door)
     await minutes(1, hands, clock)
-    theirs = run_id(job.id, START + MINUTE)
+    theirs = run_id(job.number, START + MINUTE)
     assert await runs.failed("eve") == Ok([])
     assert await runs.redrive("eve", [theirs]) == Ok({theirs: False})
     missing = await runs.show("eve", theirs)
@@ -317,8 +317,8 @@ async def test_a_run_of_a_cancelled_job_is_not_tried_again(
 ) -> None:
     job = await sailing(door)
     await minutes(1, hands, clock)
-    await door.cancel("ann", job.id)
-    dead = run_id(job.id, START + MINUTE)
+    await door.cancel("ann", job.number)
+    dead = run_id(job.number, START + MINUTE)
     assert await runs.redrive("ann", [dead]) == Ok({dead: False})
 
 
@@ -332,6 +332,6 @@ async def test_a_waiting_run_says_when_it_is_tried_again(
 ) -> None:
     job = await sailing(door, attempts=2, backoff=60, jitter=0)
     await minutes(1, hands, clock)
-    found = await door.list_runs("ann", job.id)
+    found = await door.list_runs("ann", job.number)
     assert isinstance(found, Ok)
     assert (found.value[0].state, found.value[0].next_attempt_at) == ("waiting", START + 2 * MINUTE)

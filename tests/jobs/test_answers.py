@@ -27,7 +27,7 @@ SHOWN = [
 ]
 
 JOB = Job(
-    id=1, owner="ann", name="nightly_backup", action=Action("run_backup"), trigger=HOURLY, zone="UTC",
+    id=1024, number=1, owner="ann", name="nightly_backup", action=Action("run_backup"), trigger=HOURLY, zone="UTC",
     policy=Policy(),
     tags=("nightly",), max_runs=24, slots_after=CREATED, ends_at=None, state="active", reason=None, next_slot=NEXT,
     held_slot=None, last_slot=CREATED, last_run=CREATED, run_count=4, manual_count=0, failure_count=1,
@@ -35,8 +35,8 @@ JOB = Job(
     created_at=CREATED, updated_at=CREATED,
 )  # fmt: skip
 RUN = Run(
-    job_id=1, scheduled_for=CREATED, state="done", attempt=1, slots=1, through=None, manual=False, started_at=CREATED,
-    finished_at=CREATED, reason=None, error=None, result='{"files": 3}',
+    job_number=1, scheduled_for=CREATED, state="done", attempt=1, slots=1, through=None, manual=False,
+    started_at=CREATED, finished_at=CREATED, reason=None, error=None, result='{"files": 3}',
 )  # fmt: skip
 NEVER_RUN = replace(JOB, last_slot=None, last_run=None, next_slot=None, run_count=0, max_runs=None)
 

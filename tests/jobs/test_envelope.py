@@ -9,7 +9,7 @@ from cronty.jobs.envelope import PREAMBLE, Envelope, RunFacts
 SLOT = datetime(2027, 3, 1, 8, tzinfo=UTC)
 ORIGIN = {"surface": "mcp", "client": {"name": "claude-code", "version": "2.1.0"}}
 FACTS = RunFacts(
-    job_id=7,
+    job_number=7,
     owner="ann",
     name="Look at\nmy # pull requests",
     zone="Europe/Berlin",

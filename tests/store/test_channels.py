@@ -110,14 +110,16 @@ async def test_a_row_that_is_copied_to_another_owner_or_name_does_not_open(
             await channels.url("bob", name)
 
 
-async def test_the_channel_of_a_job_is_its_owners(
-    channels: Channels, server: Plain, door: Scheduler, hands: Hands
+async def test_the_channel_of_a_run_is_its_owners(
+    channels: Channels, server: Plain, door: Scheduler, hands: Hands, sql: asyncpg.Connection
 ) -> None:
-    ann, bob = [await add(door, owner=owner) for owner in ("ann", "bob")]
+    for owner in ("ann", "bob"):
+        await add(door, owner=owner)
     value(await channels.add("ann", "phone", f"ntfy://{server.allowed}/of-ann"))
-    assert await channels.url_of_job(ann.id, "phone") == f"ntfy://{server.allowed}/of-ann"
-    assert await channels.url_of_job(bob.id, "phone") is None
-    assert await channels.url_of_job(99, "phone") is None
+    ids = {row["name"]: row["id"] for row in await sql.fetch("select name, id from cronty.owners")}
+    assert await channels.url_of_id(ids["ann"], "phone") == f"ntfy://{server.allowed}/of-ann"
+    assert await channels.url_of_id(ids["bob"], "phone") is None
+    assert await channels.url_of_id(99, "phone") is None
 
 
 async def test_a_removed_channel_loses_its_url_and_keeps_its_name(

@@ -39,12 +39,12 @@ async def one_of_each_status(door: Scheduler, hands: Hands, clock: HandClock) ->
     clock.advance(minutes=1)
     await hands.fire()
     running = await add(door, "once", {"run_at": clock.moment + timedelta(hours=1)}, name="running")
-    assert (await door.run_now("ann", running.id)).is_ok
+    assert (await door.run_now("ann", running.number)).is_ok
     await add(door, name="pending")
     await add(door, name="paused")
     cancelled = await add(door, name="cancelled")
-    await door.cancel("ann", cancelled.id)
-    await door.pause("ann", cancelled.id - 1)
+    await door.cancel("ann", cancelled.number)
+    await door.pause("ann", cancelled.number - 1)
 
 
 async def test_nothing_is_a_page_too(door: Scheduler) -> None:
@@ -68,7 +68,7 @@ async def test_a_job_has_the_status_it_is_listed_by(door: Scheduler, hands: Hand
     for status in STATUSES:
         for job in page_of(await door.list_jobs("ann", Filter(status))).jobs:
             assert job.status == status
-            assert await door.show("ann", job.id) == Ok(job)
+            assert await door.show("ann", job.number) == Ok(job)
 
 
 async def test_an_unknown_status_has_the_words_of_the_seed(door: Scheduler) -> None:
@@ -114,14 +114,14 @@ async def test_filters_combine(door: Scheduler) -> None:
     await add(door, name="a one", tags=["x"])
     await add(door, name="a two", tags=["y"])
     late = await add(door, "interval", {"hours": 5}, name="a three", tags=["x"])
-    await door.cancel("ann", (await add(door, name="a four", tags=["x"])).id)
+    await door.cancel("ann", (await add(door, name="a four", tags=["x"])).number)
     wanted = Filter("pending", name="a ", tag="x", until=START + timedelta(hours=1))
     assert await names(door, wanted) == ["a one"]
     assert late.next_slot == START + timedelta(hours=5)
 
 
 async def test_those_that_fire_next_come_first_and_those_that_never_will_last(door: Scheduler) -> None:
-    await door.cancel("ann", (await add(door, "interval", {"minutes": 1}, name="ended")).id)
+    await door.cancel("ann", (await add(door, "interval", {"minutes": 1}, name="ended")).number)
     await add(door, "interval", {"hours": 2}, name="second")
     await add(door, "interval", {"hours": 1}, name="first")
     await add(door, "interval", {"hours": 2}, name="third")
@@ -139,22 +139,22 @@ async def test_paging_visits_each_job_once(door: Scheduler, hands: Hands, clock:
     for _ in range(20):
         page = page_of(await door.list_jobs("ann", None, size, cursor))
         assert page.total == len(everything)
-        seen += [job.id for job in page.jobs]
+        seen += [job.number for job in page.jobs]
         cursor = page.cursor
         if cursor is None:
             break
-    assert seen == [job.id for job in everything]
+    assert seen == [job.number for job in everything]
     assert len(set(seen)) == len(seen) == 12
 
 
 async def test_a_cursor_holds_its_place_while_jobs_come_and_go(door: Scheduler) -> None:
     jobs = [await add(door, "interval", {"hours": hours}) for hours in range(1, 7)]
     first = page_of(await door.list_jobs("ann", None, 3))
-    await door.delete("ann", jobs[0].id)
-    await door.delete("ann", jobs[2].id)
+    await door.delete("ann", jobs[0].number)
+    await door.delete("ann", jobs[2].number)
     await add(door, "interval", {"minutes": 1})
     rest = page_of(await door.list_jobs("ann", None, 3, first.cursor))
-    assert [job.id for job in rest.jobs] == [job.id for job in jobs[3:]]
+    assert [job.number for job in rest.jobs] == [job.number for job in jobs[3:]]
 
 
 @pytest.mark.parametrize("limit", [0, -1, 1001])
@@ -221,19 +221,19 @@ async def test_somebody_elses_id_answers_exactly_like_a_missing_one(door: Schedu
     theirs = await add(door, owner=FOREIGN)
     expected = Err(
         "not_found",
-        f"Job not found: {theirs.id}",
+        f"Job not found: {theirs.number}",
         "It may have been deleted, or the id is wrong; list_jobs shows yours.",
     )
-    assert await every_answer(door, theirs.id) == [expected] * 8
+    assert await every_answer(door, theirs.number) == [expected] * 8
     await sql.execute("delete from cronty.due")
     await sql.execute("delete from cronty.jobs")
-    assert await every_answer(door, theirs.id) == [expected] * 8
+    assert await every_answer(door, theirs.number) == [expected] * 8
 
 
 async def test_trying_somebody_elses_id_changes_nothing(door: Scheduler) -> None:
     theirs = await add(door, owner=FOREIGN)
-    await every_answer(door, theirs.id)
-    assert await door.show(FOREIGN, theirs.id) == Ok(theirs)
+    await every_answer(door, theirs.number)
+    assert await door.show(FOREIGN, theirs.number) == Ok(theirs)
 
 
 @pytest.mark.parametrize("odd", ["", "nonsense", "scd_nonexistent", 0, -1, 2**63, "9" * 30, "job_1_1; --", "\0"])
@@ -245,7 +245,13 @@ async def test_an_odd_id_is_not_found(door: Scheduler, odd: str | int) -> None:
 
 async def test_any_form_of_an_id_finds_the_job(door: Scheduler) -> None:
     job = await add(door)
-    for form in (job.id, str(job.id), f"#{job.id}", f"job_{job.id}_{int(START.timestamp())}", f"scd_{job.id}"):
+    for form in (
+        job.number,
+        str(job.number),
+        f"#{job.number}",
+        f"job_{job.number}_{int(START.timestamp())}",
+        f"scd_{job.number}",
+    ):
         assert await door.show("ann", form) == Ok(job)
 
 
@@ -260,7 +266,7 @@ async def three_runs(door: Scheduler, hands: Hands, clock: HandClock) -> tuple[i
     for _ in range(2):
         slots.insert(0, clock.advance(minutes=1))
         await hands.fire()
-    return job.id, slots
+    return job.number, slots
 
 
 async def test_runs_come_newest_first_and_in_pages(door: Scheduler, hands: Hands, clock: HandClock) -> None:

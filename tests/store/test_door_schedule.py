@@ -78,7 +78,7 @@ async def test_everything_asked_for_is_remembered(door: Scheduler) -> None:
         tags=["a", "b"],
         ends_at=ends_at,
     )
-    shown = await door.show("ann", made.id)
+    shown = await door.show("ann", made.number)
     assert shown == Ok(made)
     assert (made.name, made.owner, made.max_runs, made.tags) == ("nightly", "ann", 7, ("a", "b"))
     assert made.action == Action("note", (1, "two", None, [3.5], {"x": True}))
@@ -250,7 +250,7 @@ async def test_a_refused_job_leaves_nothing_behind(door: Scheduler, sql: Connect
 
 
 async def test_each_call_makes_a_new_job(door: Scheduler) -> None:
-    assert (await add(door)).id != (await add(door)).id
+    assert (await add(door)).number != (await add(door)).number
 
 
 async def test_a_repeated_key_answers_with_the_first_job(door: Scheduler) -> None:
@@ -261,7 +261,9 @@ async def test_a_repeated_key_answers_with_the_first_job(door: Scheduler) -> Non
 
 async def test_another_owner_may_use_the_same_key(door: Scheduler) -> None:
     first = await add(door, idempotency_key="k")
-    assert (await add(door, owner="bob", idempotency_key="k")).id != first.id
+    theirs = await add(door, owner="bob", idempotency_key="k")
+    assert theirs.id != first.id
+    assert theirs.number == first.number == 1, "each counts its own"
 
 
 async def test_a_key_makes_one_job_even_from_many_connections_at_once(
@@ -272,7 +274,7 @@ async def test_a_key_makes_one_job_even_from_many_connections_at_once(
     made = await asyncio.gather(*(add(doors[number % 2], idempotency_key="k") for number in range(12)))
     for database in databases:
         await database.close()
-    assert len({job.id for job in made}) == 1
+    assert len({job.number for job in made}) == 1
     assert await sql.fetchval("select count(*) from cronty.jobs") == 1
     assert await sql.fetchval("select count(*) from cronty.due") == 1
 
@@ -281,7 +283,7 @@ async def test_a_repeated_key_is_answered_even_when_the_time_has_come(door: Sche
     run_at: dict[str, object] = {"run_at": START + timedelta(minutes=5)}
     first = await add(door, "once", run_at, idempotency_key="k")
     clock.advance(minutes=10)
-    assert (await add(door, "once", run_at, idempotency_key="k")).id == first.id
+    assert (await add(door, "once", run_at, idempotency_key="k")).number == first.number
 
 
 # -- what was published --------------------------------------------------------------------------------------------

@@ -116,7 +116,7 @@ async def test_an_unread_prompt_holds_the_next_one_up_and_that_slot_says_why(
         clock.advance(minutes=1)
         await hands.all()
     assert len(await read(inbox)) == 1
-    runs = await door.list_runs("ann", job.id)
+    runs = await door.list_runs("ann", job.number)
     assert isinstance(runs, Ok)
     assert [run.state for run in runs.value] == ["skipped", "skipped", "waiting"]
 
@@ -163,7 +163,7 @@ async def test_a_cancelled_job_takes_its_prompt_out_of_the_inbox(
     job = await remind(door)
     clock.advance(minutes=1)
     await hands.all()
-    await door.cancel("ann", job.id)
+    await door.cancel("ann", job.number)
     assert await read(inbox) == []
 
 
@@ -221,7 +221,10 @@ async def test_looking_into_the_inbox_takes_nothing(
     assert isinstance(page, Ok)
     rest = await inbox.peek("ann", after=page.value[0].run_id)
     assert isinstance(rest, Ok)
-    assert [page.value[0].facts.job_id, *(item.facts.job_id for item in rest.value)] == [first.id, second.id]
+    assert [page.value[0].facts.job_number, *(item.facts.job_number for item in rest.value)] == [
+        first.number,
+        second.number,
+    ]
     held = await read(inbox)
     seen = await inbox.peek("ann")
     assert isinstance(seen, Ok)

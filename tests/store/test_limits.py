@@ -10,7 +10,7 @@ from cronty.jobs.action import Action
 from cronty.jobs.job import Job
 from cronty.jobs.limits import Limits
 from cronty.jobs.result import Err, Ok, Result
-from cronty.jobs.run import run_id
+from cronty.jobs.run import message_id, run_id
 from cronty.scheduler import JobChanges, JobRequest, Scheduler
 from cronty.scheduler.inbox import Inbox
 from cronty.store.database import Database
@@ -43,7 +43,7 @@ async def test_so_many_jobs_and_no_more_until_one_is_over(database: Database, cl
     refused = await ask(door)
     assert isinstance(refused, Err)
     assert (refused.code, "3 jobs" in refused.message, "list_jobs" in refused.hint) == ("over_limit", True, True)
-    await door.cancel("ann", jobs[0].id)
+    await door.cancel("ann", jobs[0].number)
     assert code(await ask(door)) == "ok"
     assert code(await ask(door)) == "over_limit"
     assert isinstance(await door.schedule("bob", JobRequest("his", Action("note"), "interval", {"hours": 1})), Ok)
@@ -60,9 +60,12 @@ async def test_what_has_fired_and_is_over_does_not_count(database: Database, han
 async def test_counting_looks_only_at_what_was_made_since(door: Scheduler, sql: asyncpg.Connection) -> None:
     await add(door)
     await sql.execute(
-        "insert into cronty.jobs (owner_id, name, task, arguments, trigger, policy, tags, created_at, updated_at)"
-        " select 1024, 'old', 'note', '{}', '{}', '{}', '{}', now(), now() from generate_series(1, 3000);"
-        "insert into cronty.due (job_id, owner_id, serial) select id, 1024, true from cronty.jobs where name = 'old'"
+        "insert into cronty.jobs"
+        " (owner_id, number, name, task, arguments, trigger, policy, tags, created_at, updated_at)"
+        " select o.id, 10 + i, 'old', 'note', '{}', '{}', '{}', '{}', now(), now()"
+        " from cronty.owners o, generate_series(1, 3000) i;"
+        "insert into cronty.due (job_id, owner_id, serial)"
+        " select id, owner_id, true from cronty.jobs where name = 'old'"
     )
     await add(door)
     await add(door)
@@ -78,7 +81,7 @@ async def test_arguments_take_up_room(database: Database) -> None:
     big = Action("note", tuple(sha256(bytes([number])).hexdigest() for number in range(30)))  # nothing to compress
     assert isinstance(await door.schedule("ann", JobRequest("big", big, "interval", {"hours": 1})), Ok)
     small = await add(door)
-    assert code(await door.edit("ann", small.id, JobChanges(action=big))) == "over_limit"
+    assert code(await door.edit("ann", small.number, JobChanges(action=big))) == "over_limit"
     assert code(await door.schedule("ann", JobRequest("big", big, "interval", {"hours": 1}))) == "over_limit"
 
 
@@ -89,9 +92,9 @@ async def test_what_an_agent_makes_repeats_once_a_minute_at_most(door: Scheduler
     made = await ask(door, "prompt", 60, origin=MCP)
     assert isinstance(made, Ok)
     faster = JobChanges(trigger_type="interval", trigger_config={"seconds": 1})
-    assert code(await door.edit("ann", made.value.id, faster)) == "over_limit"
+    assert code(await door.edit("ann", made.value.number, faster)) == "over_limit"
     slower = JobChanges(trigger_type="interval", trigger_config={"seconds": 61})
-    assert code(await door.edit("ann", made.value.id, slower)) == "ok"
+    assert code(await door.edit("ann", made.value.number, slower)) == "ok"
 
 
 async def test_an_owner_may_have_limits_of_its_own(door: Scheduler) -> None:
@@ -157,24 +160,25 @@ async def origin_of(sql: asyncpg.Connection, job: Job) -> tuple[object, object]:
 async def test_a_job_knows_the_run_that_made_it_and_chains_end(door: Scheduler, sql: asyncpg.Connection) -> None:
     job = await add(door)
     for depth in range(1, 11):
-        parent = run_id(job.id, START)
-        job = await add(door, origin={"surface": "python", "run_id": parent})
-        assert await origin_of(sql, job) == (parent, str(depth))
-    refused = await ask(door, origin={"run_id": run_id(job.id, START)})
+        parent = job
+        job = await add(door, origin={"surface": "python", "asked_in": message_id(parent.id, START)})
+        assert await origin_of(sql, job) == (run_id(parent.number, START), str(depth))
+    refused = await ask(door, origin={"asked_in": message_id(job.id, START)})
     assert isinstance(refused, Err)
     assert (refused.code, "11 deep" in refused.message) == ("over_limit", True)
 
 
 async def test_a_run_of_somebody_else_is_nobodys_parent(door: Scheduler, sql: asyncpg.Connection) -> None:
-    his = await add(door, owner="bob")
-    job = await add(door, origin={"surface": "python", "run_id": run_id(his.id, START)})
+    await add(door)
+    his = await add(door, owner="bob")  # his job 1, as hers above
+    job = await add(door, origin={"surface": "python", "asked_in": message_id(his.id, START)})
     assert await origin_of(sql, job) == (None, None)
 
 
 async def test_a_process_that_a_run_has_started_makes_its_children(database: Database, sql: asyncpg.Connection) -> None:
-    parent = run_id((await add(Scheduler(JobStore(database)))).id, START)
-    job = await add(Scheduler(JobStore(database), made_by=parent), origin=MCP)
-    assert await origin_of(sql, job) == (parent, "1")
+    parent = await add(Scheduler(JobStore(database)))
+    job = await add(Scheduler(JobStore(database), made_by=message_id(parent.id, START)), origin=MCP)
+    assert await origin_of(sql, job) == (run_id(parent.number, START), "1")
 
 
 async def test_what_is_made_while_a_prompt_is_held_is_made_by_it(
@@ -189,7 +193,7 @@ async def test_what_is_made_while_a_prompt_is_held_is_made_by_it(
     read = await inbox.read("ann")
     assert isinstance(read, Ok)
     clock.advance(minutes=1)
-    parent = run_id(made.value.id, START + timedelta(minutes=1))
+    parent = run_id(made.value.number, START + timedelta(minutes=1))
     assert await origin_of(sql, await add(door, origin=MCP)) == (parent, "1")
     assert await origin_of(sql, await add(door, origin={"surface": "python"})) == (None, None)
     clock.advance(minutes=9)

@@ -310,13 +310,13 @@ async def test_a_change_that_loses_a_deadlock_is_made_again(
 
     class Losing(JobStore):
         @asynccontextmanager
-        async def locked_job(self, owner: str, job_id: int) -> AsyncGenerator[LockedJob | None]:
-            async with saved.locked_job(owner, job_id) as locked:
+        async def locked_job(self, owner: str, number: int) -> AsyncGenerator[LockedJob | None]:
+            async with saved.locked_job(owner, number) as locked:
                 assert locked is not None
                 yield locked
                 await lose(locked._connection)  # pyright: ignore[reportPrivateUsage]
 
-    paused = await Scheduler(Losing(database)).pause("ann", job.id)
+    paused = await Scheduler(Losing(database)).pause("ann", job.number)
     assert isinstance(paused, Ok)
     assert paused.value.state == "paused"
     entries = await sql.fetchval("select count(*) from cronty.audit where what = 'paused'")

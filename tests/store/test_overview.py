@@ -35,7 +35,7 @@ def test_planned_slots_of_many_jobs_come_in_order_and_end_where_they_must() -> N
         Planned(2, "seldom", Cron("2 * * * *", "UTC"), START + 2 * MINUTE, START + 2 * MINUTE, None),
         Planned(3, "later", Interval(HOUR, START), START + HOUR, None, None),
     ]
-    slots = [(slot.job_id, (slot.scheduled_for - START) / MINUTE) for slot in planned_slots(jobs, START + HOUR)]
+    slots = [(slot.job_number, (slot.scheduled_for - START) / MINUTE) for slot in planned_slots(jobs, START + HOUR)]
     assert slots == [(1, 1), (1, 2), (2, 2), (1, 3)]
 
 
@@ -123,13 +123,13 @@ async def test_a_year_is_told_in_days_of_the_jobs_zone(
     assert job.next_slot is not None
     clock.advance(seconds=(job.next_slot - clock()).total_seconds() + 1)
     await hands.all()
-    year = await overview.year("ann", job.id)
+    year = await overview.year("ann", job.number)
     assert isinstance(year, Ok)
     assert len(year.value) == 371
     there = job.next_slot.astimezone(UTC) - timedelta(hours=5)
     assert [day.date for day in year.value if day.verdicts] == [date(there.year, there.month, there.day)]
     assert year.value[-1].verdicts == {"done": 1}
-    foreign, missing = await overview.year("bob", job.id), await overview.year("bob", 999_999)
+    foreign, missing = await overview.year("bob", job.number), await overview.year("bob", 999_999)
     assert isinstance(foreign, Err)
     assert isinstance(missing, Err)
     assert foreign.code == missing.code == "not_found"
@@ -145,8 +145,8 @@ async def test_what_fails_is_held_or_overdue_needs_attention(
     by_hand = await add(door, name="paused by hand", config={"days": 1})
     held = await add(door, name="held", config={"days": 1})
     aside = await add(door, name="aside", config={"days": 1})
-    await door.pause("ann", by_hand.id)
-    await door.pause("ann", held.id)
+    await door.pause("ann", by_hand.number)
+    await door.pause("ann", held.number)
     await sql.execute("update cronty.jobs set reason = 'failed 10 times in a row' where id = $1", held.id)
     await sql.execute("update cronty.jobs set state = 'set_aside', reason = 'no such zone' where id = $1", aside.id)
     await sql.execute("update cronty.due set next_at = null where job_id = $1", aside.id)
@@ -155,8 +155,8 @@ async def test_what_fails_is_held_or_overdue_needs_attention(
     late = await add(door, name="late", config={"minutes": 1})
     clock.advance(minutes=5)
     seen = await overview.concerns("ann")
-    assert {(one.job_id, one.kind) for one in seen.items} == {
-        (failing.id, "failing"), (held.id, "paused"), (aside.id, "set_aside"), (late.id, "overdue")
+    assert {(one.job_number, one.kind) for one in seen.items} == {
+        (failing.number, "failing"), (held.number, "paused"), (aside.number, "set_aside"), (late.number, "overdue")
     }  # fmt: skip
     assert seen.total == 4
     assert {one.what for one in seen.items if one.kind == "paused"} == {"failed 10 times in a row"}
@@ -170,7 +170,7 @@ async def test_tags_are_counted(overview: Overview, door: Scheduler, hands: Hand
     await add(door, tags=["work", "daily"])
     gone = await add(door, tags=["work", "old"])
     await add(door, tags=["work"])
-    await door.delete("ann", gone.id)
+    await door.delete("ann", gone.number)
     assert await overview.tags("ann") == {"work": 2, "daily": 1}
 
 
@@ -187,7 +187,7 @@ async def test_events_are_told_once_in_order_and_never_torn_apart(
     assert await overview.events("ann", START) == []  # the last half second may still be being written
     clock.advance(seconds=1)
     first = await overview.events("ann", START, limit=2)
-    assert {event.run_id for event in first} == {run_id(job.id, START + MINUTE) for job in jobs}
+    assert {event.run_id for event in first} == {run_id(job.number, START + MINUTE) for job in jobs}
     assert {event.verdict for event in first} == {"done"}
     clock.advance(seconds=60)
     await hands.all()

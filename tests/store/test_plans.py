@@ -33,8 +33,8 @@ HOT = {
 }
 FILL = """
 insert into cronty.owners (id, name) values (1, 'ann') on conflict do nothing;
-insert into cronty.jobs (id, owner_id, name, task, arguments, trigger, policy, tags, created_at, updated_at)
-select i, 1, 'job', 'note', '{"args": [], "kwargs": {}}', '{}', '{}', '{}', now(), now()
+insert into cronty.jobs (id, owner_id, number, name, task, arguments, trigger, policy, tags, created_at, updated_at)
+select i, 1, i, 'job', 'note', '{"args": [], "kwargs": {}}', '{}', '{}', '{}', now(), now()
 from generate_series(%(a)s, %(b)s) i;
 insert into cronty.due (job_id, owner_id, next_at, last_run, serial, period)
 select i, 1, timestamptz '2027-03-01 09:00+00' + i * interval '1 second', timestamptz '2027-03-01 07:00+00',

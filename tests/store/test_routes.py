@@ -69,12 +69,12 @@ async def test_the_agenda_the_lists_and_the_answers_treat_both_routes_alike(door
     routed, waiting = await ask(door, "claude"), await ask(door, "ops")
     listed = await door.list_jobs("ann", Filter(task="prompt"))
     assert isinstance(listed, Ok)
-    assert [job.id for job in listed.value.jobs] == [routed.id, waiting.id]
+    assert [job.number for job in listed.value.jobs] == [routed.number, waiting.number]
     agenda = await Agenda(door).list("ann")
     assert isinstance(agenda, Ok)
     assert len(agenda.value) == 2
     assert {status_answer(job, [])["task"] for job in agenda.value} == {"prompt"}
-    assert (await Agenda(door).cancel("ann", routed.id)).is_ok
+    assert (await Agenda(door).cancel("ann", routed.number)).is_ok
 
 
 async def test_a_job_keeps_the_route_it_was_made_with_until_it_changes_its_agent(
@@ -83,15 +83,15 @@ async def test_a_job_keeps_the_route_it_was_made_with_until_it_changes_its_agent
     early = await ask(door, "claude")
     assert early.action.task == "prompt", "nobody could wake claude yet"
     async with hands_of(url, clock, registry):
-        edited = await Agenda(door).edit("ann", early.id, "Look again", None)
+        edited = await Agenda(door).edit("ann", early.number, "Look again", None)
         assert isinstance(edited, Ok)
         assert edited.value.action == Action("prompt", (), {"prompt": "Look again", "agent": "claude"})
         late = await ask(door, "claude")
-        again = await Agenda(door).edit("ann", late.id, "Look closer", None)
+        again = await Agenda(door).edit("ann", late.number, "Look closer", None)
         assert isinstance(again, Ok)
         assert again.value.action.task == "prompt:claude"
         other = Action("prompt:claude", (), {"prompt": "x", "agent": "ops"})
-        moved = await door.edit("ann", late.id, JobChanges(action=other))
+        moved = await door.edit("ann", late.number, JobChanges(action=other))
         assert isinstance(moved, Ok)
         assert (moved.value.action.task, moved.value.action.agent) == ("prompt", "ops")
 
@@ -115,7 +115,9 @@ async def test_what_is_known_of_a_run_says_who_made_it_and_what_came_before(
     assert item.facts.origin == ORIGIN
     assert item.facts.previous_slot == START + timedelta(minutes=1)
     assert item.provenance["client"] == {"name": "tester", "version": "1"}
-    facts = await store.about(job.id, item.scheduled_for)
+    owner_id = await sql.fetchval("select id from cronty.owners")
+    facts = await store.about(owner_id, job.id, item.scheduled_for)
     assert facts == item.facts
-    assert await store.about(job.id, START) is None
+    assert await store.about(owner_id, job.id, START) is None
+    assert await store.about(owner_id + 1024, job.id, item.scheduled_for) is None
     assert json.loads(await sql.fetchval("select origin::text from cronty.jobs")) == ORIGIN

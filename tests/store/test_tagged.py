@@ -10,7 +10,7 @@ async def test_all_jobs_of_a_tag_pause_and_go_on_together(door: Scheduler, hands
     reports = [await add(door, name=f"report {number}", tags=["reports"]) for number in range(3)]
     other = await add(door, name="other", tags=["backups"])
     foreign = await add(door, name="foreign", tags=["reports"], owner="bob")
-    assert isinstance(await door.pause("ann", reports[0].id), Ok)
+    assert isinstance(await door.pause("ann", reports[0].number), Ok)
 
     assert await pause_tagged(door, "ann", "reports") == Ok(Changed(2, more=False))
 

@@ -47,14 +47,14 @@ async def test_every_act_on_a_job_leaves_one_entry_with_what_changed(
     door: Scheduler, database: Database, trail: AuditStore, hands: Hands, clock: HandClock
 ) -> None:
     job = await add(door, args=(CANARY,))
-    await door.edit("ann", job.id, JobChanges(name="another name", action=Action("note", ("x",))))
-    await door.pause("ann", job.id)
-    await door.pause("ann", job.id)  # changes nothing, leaves nothing
-    await door.resume("ann", job.id)
-    await door.run_now("ann", job.id)
-    await door.cancel("ann", job.id)
-    await door.delete("ann", job.id)
-    await door.delete("ann", job.id)  # isn't there any more
+    await door.edit("ann", job.number, JobChanges(name="another name", action=Action("note", ("x",))))
+    await door.pause("ann", job.number)
+    await door.pause("ann", job.number)  # changes nothing, leaves nothing
+    await door.resume("ann", job.number)
+    await door.run_now("ann", job.number)
+    await door.cancel("ann", job.number)
+    await door.delete("ann", job.number)
+    await door.delete("ann", job.number)  # isn't there any more
     failing = await add(door, "once", {"run_at": START + timedelta(minutes=1)}, task="fail")
     clock.advance(minutes=1)
     await hands.all()
@@ -79,7 +79,7 @@ async def test_every_act_on_a_job_leaves_one_entry_with_what_changed(
 async def test_an_entry_names_who_acted_and_through_what(door: Scheduler, trail: AuditStore) -> None:
     await add(door)
     via = {"surface": "mcp", "tool": "schedule_job", "client": {"name": "claude-code", "version": "2.1"}}
-    with acting(Caller("ann", frozenset({"schedule"}), "claude", 7), via):
+    with acting(Caller("ann", frozenset({"schedule"}), "claude", 7168, 7), via):
         await add(door)
     await add(door)
     found = await entries(trail)
@@ -99,13 +99,13 @@ async def test_keys_and_channels_leave_entries_without_their_secrets(
     for password in (CANARY, CANARY * 2):
         assert await channels.save("ann", "mail", f"mailtos://ann:{password}@example.com", "mailtos", "mail to a…")
     assert await channels.remove("ann", "mail")
-    assert isinstance(await identity.revoke("ann", made.value.id), Ok)
+    assert isinstance(await identity.revoke("ann", made.value.number), Ok)
     found = await entries(trail)
     assert [entry["what"] for entry in found] == [
         "key added", "channel added", "channel replaced", "channel removed", "key revoked"
     ]  # fmt: skip
-    assert found[0]["after"] == {"key_id": made.value.id, "name": "laptop", "scopes": ["read"], "agent": "claude"}
-    assert found[4]["before"] == {"key_id": made.value.id, "name": "laptop"}
+    assert found[0]["after"] == {"key_id": made.value.number, "name": "laptop", "scopes": ["read"], "agent": "claude"}
+    assert found[4]["before"] == {"key_id": made.value.number, "name": "laptop"}
     assert found[2]["before"] == found[1]["after"] == found[3]["before"]
     everything = str(await sql.fetch("select * from cronty.audit"))
     assert CANARY not in everything
@@ -119,8 +119,8 @@ async def test_what_nobody_asked_for_is_noted_without_an_actor(
     made = await identity.add_key("ann", "laptop")
     assert isinstance(made, Ok)
     job = await add(door)
-    await sql.execute("update cronty.jobs set key_id = $1", made.value.id)
-    await identity.revoke("ann", made.value.id)
+    await sql.execute("update cronty.jobs set key_id = (select id from cronty.api_keys)")
+    await identity.revoke("ann", made.value.number)
     last = (await entries(trail))[-1]
     assert (last["what"], last["job_id"], last["actor"]) == ("paused", job.id, None)
     assert last["after"]["reason"] == 'the key "laptop" it was made with is no longer good'
@@ -131,7 +131,7 @@ async def test_an_act_that_fails_leaves_nothing(door: Scheduler, database: Datab
     await add(door, idempotency_key="once")
     with suppress(RuntimeError):
         async with database.for_the_operator().transaction() as connection:
-            await connection.execute("insert into cronty.audit (at, owner_id, what) values (now(), 1, 'a lie')")
+            await connection.execute("insert into cronty.audit (at, owner_id, what) values (now(), 1024, 'a lie')")
             raise RuntimeError("changed my mind")
     assert [entry["what"] for entry in await entries(trail)] == ["created"]
     assert await said(trail) == []

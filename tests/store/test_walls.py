@@ -24,10 +24,9 @@ from cronty.store.migrate import migrate
 from cronty.store.sealing import Sealer
 from tests.conftest import START, HandClock, Hands, add, hands_of, with_database
 
-OWNED = ("jobs", "due", "runs", "queue", "channels", "audit", "api_keys")
-BY_JOB = ("attempts", "stop_requests")
-NOBODYS = {"migrations", "tasks", "tzdata", "workers"}
-KEY_COLUMNS = "id, owner_id, name, scopes, agent, created_at, expires_at, last_used_at, revoked_at"
+OWNED = ("jobs", "due", "runs", "queue", "channels", "audit", "api_keys", "attempts")
+NOBODYS = {"migrations", "server", "tasks", "tzdata", "workers"}
+KEY_COLUMNS = "id, owner_id, number, name, scopes, agent, created_at, expires_at, last_used_at, revoked_at"
 VISIBLE = {"api_keys": KEY_COLUMNS}
 FUTURE = datetime(2100, 1, 1, tzinfo=UTC)
 
@@ -40,10 +39,20 @@ class Life:
     prompt: Job
     slot: datetime
     key_id: int
+    key_number: int
 
 
 async def live(owner: str, door: Scheduler, database: Database, hands: Hands, sql: asyncpg.Connection) -> Life:
-    failing = await add(door, owner=owner, task="fail", name=f"{owner} fails", policy={"attempts": 2, "backoff": 1})
+    if owner == "bob":
+        await add(door, "once", {"run_at": START + timedelta(days=1)}, owner=owner)  # so that his numbers aren't hers
+    failing = await add(
+        door,
+        owner=owner,
+        task="fail",
+        name=f"{owner} fails",
+        policy={"attempts": 2, "backoff": 1},
+        origin={"of": owner},
+    )
     prompt = await door.schedule(
         owner,
         JobRequest(
@@ -52,14 +61,16 @@ async def live(owner: str, door: Scheduler, database: Database, hands: Hands, sq
     )
     assert isinstance(prompt, Ok)
     await ChannelStore(database, Sealer([b"k" * 32])).save(owner, "phone", "ntfy://x", "ntfy", owner)
-    key_id = await KeyStore(database).add(owner, "laptop", b"h" * 32, ["read"], None, None)
+    key = await KeyStore(database).add(owner, f"{owner}'s laptop", b"h" * 32, ["read"], None, None)
     await sql.execute(
         "insert into cronty.audit (at, owner_id, job_id, what) select now(), owner_id, id, 'seen' from cronty.jobs"
         " where id = $1",
         failing.id,
     )
-    await sql.execute("insert into cronty.stop_requests values (77, $1, $2)", failing.id, START)
-    return Life(failing, prompt.value, START + timedelta(minutes=1), key_id)
+    await sql.execute(
+        "insert into cronty.stop_requests select 77, id, $2, owner_id from cronty.jobs where id = $1", failing.id, START
+    )
+    return Life(failing, prompt.value, START + timedelta(minutes=1), *key)
 
 
 @pytest.fixture
@@ -78,11 +89,7 @@ async def lives(
 async def rows_of(sql: asyncpg.Connection, owner: str, table: str) -> set[str]:
     """What is really there, whole."""
     whose = {"owners": "t.name = $1", "job_overview": "t.owner = $1"}
-    if table in BY_JOB:
-        job = "select from cronty.jobs j join cronty.owners o on o.id = j.owner_id"
-        where = f"exists ({job} where j.id = t.job_id and o.name = $1)"
-    else:
-        where = whose.get(table, "t.owner_id = (select id from cronty.owners where name = $1)")
+    where = whose.get(table, "t.owner_id = (select id from cronty.owners where name = $1)")
     columns = VISIBLE.get(table, "*")
     rows = await sql.fetch(f"select (x)::text from (select {columns} from cronty.{table} t where {where}) x", owner)
     return {row[0] for row in rows}
@@ -94,7 +101,7 @@ async def met(connection: Any, table: str) -> set[str]:
     return {row[0] for row in await connection.fetch(f"select (x)::text from (select {columns} from cronty.{table}) x")}
 
 
-READABLE = ("owners", *OWNED, "attempts", "job_overview")
+READABLE = ("owners", *OWNED, "job_overview")
 
 
 @pytest.mark.parametrize("table", READABLE)
@@ -137,30 +144,32 @@ def unfiltered(name: str) -> str:
     return plain.replace("select id from cronty.owners where", "select min(id) from cronty.owners where")
 
 
-def reads(life: Life) -> dict[str, tuple[object, ...]]:
-    job = life.failing.id
+def reads(life: Life, owner_id: int) -> dict[str, tuple[object, ...]]:
+    job, number = life.failing.id, life.failing.number
     return {
-        "show_job": ("bob", job, None),
-        "list_runs": ("bob", job, 100, None, None),
+        "show_job": ("bob", number, None),
+        "list_runs": ("bob", number, 100, None, None),
         "find_by_key": ("bob", "k"),
         "list_dead": ("bob", 100, None),
         "list_channels": ("bob",),
         "find_channel": ("bob", "phone"),
         "list_keys": ("bob",),
         "owner_id": ("bob",),
-        "lock_job": ("bob", job),
-        "list_attempts": (job, life.slot),
+        "lock_job": ("bob", number),
+        "list_attempts": ("bob", number, life.slot),
+        "job_origin": ("bob", number),
         "in_flight_runs": (life.prompt.id,),
-        "about_run": (None, job, life.slot),
-        "find_channel_of_job": (job, "phone"),
+        "about_run": (None, owner_id, job, life.slot),
+        "find_channel_of_owner": (owner_id, "phone"),
         "taken_slots": ([job], [life.slot]),
     }
 
 
 async def test_a_statement_that_names_somebody_else_or_forgets_to_ask_finds_nothing_of_theirs(
-    lives: dict[str, Life], database: Database
+    lives: dict[str, Life], database: Database, sql: asyncpg.Connection
 ) -> None:
-    for name, arguments in reads(lives["bob"]).items():
+    bobs_id = await sql.fetchval("select id from cronty.owners where name = 'bob'")
+    for name, arguments in reads(lives["bob"], bobs_id).items():
         async with database.of("bob").transaction() as connection:
             theirs = {str(row) for row in await connection.fetch(query(name), *arguments)}
             assert theirs, f"{name} does find something on Bob's own behalf"
@@ -171,7 +180,7 @@ async def test_a_statement_that_names_somebody_else_or_forgets_to_ask_finds_noth
 
 
 async def snapshot(sql: asyncpg.Connection, owner: str) -> dict[str, set[str]]:
-    return {table: await rows_of(sql, owner, table) for table in ("owners", *OWNED, *BY_JOB)}
+    return {table: await rows_of(sql, owner, table) for table in ("owners", *OWNED, "stop_requests")}
 
 
 async def test_a_statement_that_changes_somebody_elses_rows_changes_none(
@@ -190,11 +199,12 @@ async def test_a_statement_that_changes_somebody_elses_rows_changes_none(
         "clear_failing": ([job],),
         "note_missed": ([job], ["no"]),
         "remove_channel": ("bob", "phone", None, "{}", "{}"),
-        "revoke_key": (None, "bob", bob.key_id, "{}", "{}"),
+        "revoke_key": (None, "bob", bob.key_number, "{}", "{}"),
         "touch_key": (None, bob.key_id),
         "read_inbox": (None, "bob", None, 10, 60.0),
-        "redrive": ("bob", [job], [slot]),
-        "settle_inbox": (None, "bob", [prompt], [slot], [None], ["done"], [None], [None], [None]),
+        "redrive": ("bob", [bob.failing.number], [slot]),
+        "take_numbers": ("bob", 5),
+        "settle_inbox": (None, "bob", [bob.prompt.number], [slot], [None], ["done"], [None], [None], [None]),
         "release_behind": (None, [job], [slot]),
         "pause_orphaned": (None, 10, None),
     }
@@ -233,18 +243,18 @@ async def test_a_change_of_every_row_changes_one_owners_rows(
 
 
 REFUSED = {
-    "a job for Bob": "insert into cronty.jobs (owner_id, name, task, arguments, trigger, policy, tags, created_at,"
-    " updated_at) values ({bob}, 'x', 'note', '{{}}', '{{}}', '{{}}', '{{}}', now(), now())",
+    "a job for Bob": "insert into cronty.jobs (owner_id, number, name, task, arguments, trigger, policy, tags,"
+    " created_at, updated_at) values ({bob}, 99, 'x', 'note', '{{}}', '{{}}', '{{}}', '{{}}', now(), now())",
     "a job given to Bob": "update cronty.jobs set owner_id = {bob}",
     "a run of Bob's job": "insert into cronty.runs (job_id, scheduled_for, owner_id, state) values"
     " ({job}, '2100-01-01', {ann}, 'waiting')",
     "a turn for Bob's job": "insert into cronty.queue (job_id, scheduled_for, due_at, owner_id, task) values"
     " ({job}, '2100-01-01', now(), {ann}, 'fail')",
-    "an attempt of Bob's": "insert into cronty.attempts (job_id, scheduled_for, attempt, ended_at, outcome) values"
-    " ({job}, '2100-01-01', 9, now(), 'failed')",
-    "a stop for Bob's run": "insert into cronty.stop_requests values (1, {job}, now())",
-    "a key of Bob's": "insert into cronty.api_keys (owner_id, name, hash, scopes, created_at) values"
-    " ({bob}, 'x', '\\x00', '{{read}}', now())",
+    "an attempt of Bob's": "insert into cronty.attempts (job_id, scheduled_for, attempt, owner_id, ended_at, outcome)"
+    " values ({job}, '2100-01-01', 9, {ann}, now(), 'failed')",
+    "a stop for Bob's run": "insert into cronty.stop_requests values (1, {job}, now(), {ann})",
+    "a key of Bob's": "insert into cronty.api_keys (id, number, owner_id, name, hash, scopes, created_at) values"
+    " (9, 9, {bob}, 'x', '\\x00', '{{read}}', now())",
     "a channel of Bob's": "insert into cronty.channels (owner_id, name, scheme, hint, key_id, sealed, created_at)"
     " values ({bob}, 'x', 'x', 'x', 'x', '\\x00', now())",
     "a trail of Bob's": "insert into cronty.audit (at, owner_id, job_id, what) values (now(), {bob}, {job}, 'x')",
@@ -260,6 +270,7 @@ REFUSED = {
     "who is asked to stop": "select * from cronty.stop_requests",
     "workers": "select * from cronty.workers",
     "slots unaccounted": "select * from cronty.slots_unaccounted",
+    "another server": "select cronty.be_server(7)",
     "weeks dropped": "select cronty.drop_run_partitions('2100-01-01')",
 }
 
@@ -306,7 +317,7 @@ async def test_every_table_is_behind_the_wall_or_is_nobodys(sql: asyncpg.Connect
         " and relkind in ('r', 'p') and not relispartition"
     )
     walled = {row["relname"] for row in rows if row["relrowsecurity"]}
-    assert walled == {"owners", "usage", "alerts", "audit_heads", *OWNED, *BY_JOB}
+    assert walled == {"owners", "usage", "alerts", "audit_heads", "stop_requests", *OWNED}
     assert {row["relname"] for row in rows} - walled == NOBODYS, "a new table belongs into walls.sql"
     with_owner = await sql.fetch(
         "select c.relname from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attname = 'owner_id'"
@@ -328,7 +339,7 @@ async def test_an_owner_may_be_called_anything(owner: str, door: Scheduler, hand
     assert job.owner == owner
     found = await door.list_jobs(owner)
     assert isinstance(found, Ok)
-    assert [one.id for one in found.value.jobs] == [job.id]
+    assert [one.number for one in found.value.jobs] == [job.number]
 
 
 # -- where there can be no wall -----------------------------------------------------------------------------------

@@ -51,7 +51,7 @@ class Town:
             page = await self.clerk.scheduler.list_jobs(self.clerk.owner, limit=1000)
             assert not isinstance(page, Err)
             for job in page.value.jobs:
-                await self.clerk.scheduler.delete(job.owner, job.id)
+                await self.clerk.scheduler.delete(job.owner, job.number)
             if page.value.cursor is None:
                 break
         self.ntfy.published.clear()

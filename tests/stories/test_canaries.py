@@ -77,9 +77,9 @@ class House:
         )  # fmt: skip
         made = await self.cronty.scheduler.schedule("ann", request)
         assert isinstance(made, Ok), made
-        self.jobs[name] = made.value.id
-        assert isinstance(await self.cronty.scheduler.run_now("ann", made.value.id), Ok)
-        return made.value.id
+        self.jobs[name] = made.value.number
+        assert isinstance(await self.cronty.scheduler.run_now("ann", made.value.number), Ok)
+        return made.value.number
 
     async def run_of(self, name: str) -> Run:
         async def look() -> list[Run]:

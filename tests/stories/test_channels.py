@@ -43,7 +43,7 @@ class Town:
         request = JobRequest("reminder", action, "once", {"run_at": "in 1m"}, policy={"attempts": 1})
         made = await self.cronty.scheduler.schedule(owner, request)
         assert isinstance(made, Ok), made
-        return str(made.value.id)
+        return str(made.value.number)
 
     async def minute(self) -> None:
         self.clock.advance(minutes=1)

@@ -11,7 +11,7 @@ from mcp.types import TextResourceContents
 
 from cronty import Cronty
 from cronty.jobs.caller import local_caller
-from cronty.jobs.run import run_id
+from cronty.jobs.run import message_id, run_id
 from cronty.mcp.desk import Desk
 from cronty.mcp.server import CrontyServer
 
@@ -47,14 +47,14 @@ async def test_a_server_that_an_agents_program_has_started_makes_the_runs_childr
     async with Cronty(url, run_jobs=False) as cronty:
         await cronty.schedule_prompt(datetime.now(UTC) + timedelta(days=1), "Look")
     job_id = await sql.fetchval("select id from cronty.jobs")
-    parent = run_id(job_id, datetime(2027, 1, 1, tzinfo=UTC))
-    monkeypatch.setenv("CRONTY_RUN", parent)
+    slot = datetime(2027, 1, 1, tzinfo=UTC)
+    monkeypatch.setenv("CRONTY_RUN", message_id(job_id, slot))
     async with Cronty(url, run_jobs=False) as cronty:
         server = CrontyServer(Desk(cronty, lambda: local_caller(cronty.owner)))
         async with Client(server) as client:
             await client.call_tool("schedule", {"at": "in 2 days", "prompt": "Again"})
     origin = await child(sql, "Again")
-    assert (origin["surface"], origin["run_id"], origin["depth"]) == ("mcp", parent, 1)
+    assert (origin["surface"], origin["run_id"], origin["depth"]) == ("mcp", run_id(1, slot), 1)
 
 
 async def test_an_agent_reads_its_limits_and_what_it_has_used(url: str) -> None:

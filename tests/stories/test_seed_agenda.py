@@ -49,7 +49,7 @@ async def test_without_filters_everything_pending_is_listed_by_fire_time(agenda:
     await agenda.cancel_scheduled_task(cancelled)
     found = await agenda.list_scheduled_tasks()
     assert prompts(found) == ["first", "second", "third"]
-    assert [job.id for job in found] == ids
+    assert [job.number for job in found] == ids
     assert [job.fire_at for job in found] == [START + HOUR, START + 2 * HOUR, START + 3 * HOUR]
 
 
@@ -100,7 +100,7 @@ async def test_an_unknown_status_is_named(agenda: Cronty) -> None:
 
 
 async def seen(agenda: Cronty, item: int) -> tuple[datetime | None, object]:
-    [job] = [job for job in await agenda.list_scheduled_tasks() if job.id == item]
+    [job] = [job for job in await agenda.list_scheduled_tasks() if job.number == item]
     return job.fire_at, job.action.kwargs["prompt"]
 
 
@@ -196,7 +196,7 @@ async def test_both_kinds_of_agent_of_one_owner_see_the_same_agenda(agenda: Cron
     await agenda.schedule_prompt(START + HOUR, "call Ann")
     async with Cronty(url, clock=clock, run_jobs=False) as heartbeat:
         [item] = await heartbeat.list_scheduled_tasks()
-        assert await heartbeat.cancel_scheduled_task(item.id) == 1
+        assert await heartbeat.cancel_scheduled_task(item.number) == 1
     assert await agenda.list_scheduled_tasks() == []
     async with Cronty(url, clock=clock, run_jobs=False, owner="bob") as stranger:
         assert await stranger.list_scheduled_tasks("cancelled") == []

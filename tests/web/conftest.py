@@ -40,7 +40,7 @@ class Api:
 
     http: httpx2.AsyncClient
     key: str
-    key_id: int
+    key_number: int
 
     async def ask(self, method: str, path: str, **given: Any) -> httpx2.Response:
         return await self.http.request(method, PLACE + path, **given)
@@ -114,7 +114,7 @@ async def keyed(cronty: Cronty, application: Starlette) -> AsyncGenerator[Keyed]
                 transport=httpx2.ASGITransport(application), base_url="http://here",
                 headers={"authorization": f"Bearer {made.value.text}", "user-agent": "tests/1"},
             )  # fmt: skip
-            return Api(await stack.enter_async_context(http), made.value.text, made.value.id)
+            return Api(await stack.enter_async_context(http), made.value.text, made.value.number)
 
         yield make
 

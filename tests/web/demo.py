@@ -106,7 +106,7 @@ async def furnish(url: str, owner: str = "local") -> dict[str, int]:
         await _inbox(sql, jobs, now)
         await _workers(sql, jobs["Warm the cache"], now)
         await _settings(database, owner)
-        return {name: job.id for name, job in jobs.items()}
+        return {name: job.number for name, job in jobs.items()}
     finally:
         await sql.close()
         await database.close()
@@ -150,7 +150,7 @@ async def _past(sql: asyncpg.Connection, job: Job, plan: Plan, now: datetime) ->
         rows.append(_row(job, slot, state, started, ended, owner_id, plan))
         if state == "failed":
             attempts += [
-                (job.id, slot, number, started, started + timedelta(seconds=30), "failed", plan.error)
+                (job.id, slot, number, owner_id, started, started + timedelta(seconds=30), "failed", plan.error)
                 for number in (1, 2)
             ]
     names = [
@@ -166,7 +166,7 @@ async def _past(sql: asyncpg.Connection, job: Job, plan: Plan, now: datetime) ->
         "result",
     ]
     await sql.copy_records_to_table("runs", schema_name="cronty", columns=names, records=rows)
-    names = ["job_id", "scheduled_for", "attempt", "started_at", "ended_at", "outcome", "error"]
+    names = ["job_id", "scheduled_for", "attempt", "owner_id", "started_at", "ended_at", "outcome", "error"]
     await sql.copy_records_to_table("attempts", schema_name="cronty", columns=names, records=attempts)
     executed = [row for row in rows if row[4]]
     if executed:
@@ -202,7 +202,7 @@ async def _trouble(sql: asyncpg.Connection, door: Scheduler, owner: str, jobs: d
     draft = await _schedule(
         door, owner, Plan("Newsletter draft", _prompt("Draft the newsletter."), "0 11 * * TUE", tags=("team",))
     )
-    assert isinstance(await door.pause(owner, draft.id), Ok)
+    assert isinstance(await door.pause(owner, draft.number), Ok)
     await sql.execute(
         "update cronty.jobs set reason = $2, failures_in_row = 10, last_error = $3, updated_at = $4 where id = $1",
         draft.id, "it failed 10 times in a row", "the agent gave no answer", now - timedelta(hours=26),
@@ -210,11 +210,11 @@ async def _trouble(sql: asyncpg.Connection, door: Scheduler, owner: str, jobs: d
     old = await _schedule(
         door, owner, Plan("Old crawler", Action("rebuild_index"), "every 6 hours", tags=("housekeeping",))
     )
-    assert isinstance(await door.cancel(owner, old.id), Ok)
+    assert isinstance(await door.cancel(owner, old.number), Ok)
     quiet = await _schedule(
         door, owner, Plan("Holiday notices", _notify("Offices are closed"), "0 9 24 12 *", tags=("team",))
     )
-    assert isinstance(await door.pause(owner, quiet.id), Ok)
+    assert isinstance(await door.pause(owner, quiet.number), Ok)
     jobs |= {"Newsletter draft": draft, "Old crawler": old, "Holiday notices": quiet}
 
 
@@ -240,11 +240,11 @@ async def _workers(sql: asyncpg.Connection, busy: Job, now: datetime) -> None:
     hours = timedelta(hours=1)
     numbers = [
         await sql.fetchval(
-            "insert into cronty.workers (name, version, tzdata, concurrency, started_at, beat_at, lease_until) "
-            "values ($1, '0.1.0', '2026.2', $2, $3, $4, $5) returning id",
-            name, concurrency, now - up, now, now + 2 * hours,
+            "insert into cronty.workers (id, name, version, tzdata, concurrency, started_at, beat_at, lease_until) "
+            "values ($6, $1, '0.1.0', '2026.2', $2, $3, $4, $5) returning id",
+            name, concurrency, now - up, now, now + 2 * hours, number,
         )
-        for name, concurrency, up in (("host-a:4117", 20, 71 * hours), ("host-b:982", 50, 5 * hours))
+        for number, name, concurrency, up in ((1, "host-a:4117", 20, 71 * hours), (2, "host-b:982", 50, 5 * hours))
     ]  # fmt: skip
     owner_id = await sql.fetchval("select owner_id from cronty.jobs where id = $1", busy.id)
     await sql.execute(

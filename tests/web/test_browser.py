@@ -150,10 +150,11 @@ async def _hostile(url: str) -> None:
             {"args": [], "kwargs": {"prompt": payload, "agent": payload, "data": {payload: payload}}}
         )
         job = await sql.fetchval(
-            """insert into cronty.jobs (owner_id, name, task, arguments, trigger, policy, tags, zone, created_at,
-              updated_at, last_error, failures_in_row)
-            values ($1, $2, 'prompt', $3::text::jsonb, '{"kind": "interval", "seconds": 86400,
-              "anchor": "2027-01-01T00:00:00+00:00"}', '{}', array[$4::text], 'UTC', now(), now(), $2, 1)
+            """insert into cronty.jobs (owner_id, number, name, task, arguments, trigger, policy, tags, zone,
+              created_at, updated_at, last_error, failures_in_row)
+            values ($1, cronty.take_numbers($1, 1), $2, 'prompt', $3::text::jsonb, '{"kind": "interval",
+              "seconds": 86400, "anchor": "2027-01-01T00:00:00+00:00"}', '{}', array[$4::text], 'UTC', now(), now(),
+              $2, 1)
             returning id""",
             owner, payload, arguments.decode(), payload[:50],
         )  # fmt: skip

@@ -80,19 +80,19 @@ async def test_a_name_that_somebody_points_here_is_not_ours(house: House, ann: B
 
 async def test_what_is_somebody_elses_is_not_there(house: House, ann: Browser, hands: Hands, clock: HandClock) -> None:
     bobs = await house.job("Bob's secret", owner="bob", task="fail", tags=["bobs"])
-    await house.cronty.scheduler.run_now("bob", bobs.id)
+    await house.cronty.scheduler.run_now("bob", bobs.number)
     await hands.all()
-    runs = await house.cronty.scheduler.list_runs("bob", bobs.id)
+    runs = await house.cronty.scheduler.list_runs("bob", bobs.number)
     assert isinstance(runs, Ok)
     run = runs.value[0]
     for path in ("/jobs/{}", "/jobs/{}/edit", "/jobs/{}/runs", "/runs/{}"):
-        theirs = await ann.client.get(path.format(run.run_id if "runs/{" in path else bobs.id))
+        theirs = await ann.client.get(path.format(run.run_id if "runs/{" in path else bobs.number))
         missing = await ann.client.get(path.format("run_999_1" if "runs/{" in path else 999))
         nonsense = await ann.client.get(path.format("<b>"))
         assert theirs.status_code == missing.status_code == nonsense.status_code == 404
         assert _same(theirs) == _same(missing) == _same(nonsense)
     for act in ("pause", "resume", "cancel", "run", "delete"):
-        theirs = await ann.send(f"/jobs/{bobs.id}/{act}")
+        theirs = await ann.send(f"/jobs/{bobs.number}/{act}")
         missing = await ann.send(f"/jobs/999/{act}")
         assert (theirs.status_code, _same(theirs)) == (404, _same(missing))
     await ann.post("/runs/redrive", 404, run=run.run_id, from_="run")

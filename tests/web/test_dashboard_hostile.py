@@ -50,7 +50,7 @@ async def test_nothing_that_somebody_wrote_becomes_part_of_a_page(
             ("say", {"text": payload}), ("fail", {"text": payload}),
             ("prompt", {"prompt": payload, "agent": payload[:60], "data": {payload: payload}}),
         ):  # fmt: skip
-            jobs.append((await house.job(payload, task=task, kwargs=kwargs, tags=tag, max_runs=1)).id)
+            jobs.append((await house.job(payload, task=task, kwargs=kwargs, tags=tag, max_runs=1)).number)
     clock.advance(minutes=5, seconds=1)
     await hands.all()
     for number, payload in enumerate(PAYLOADS):
@@ -89,8 +89,8 @@ async def test_no_page_grows_with_what_there_is(
     large = orjson.dumps({"args": [], "kwargs": {"prompt": '"' * 60_000, "data": ['"' * 3000]}}).decode()
     await sql.execute(
         """insert into cronty.jobs
-          (owner_id, name, task, arguments, trigger, policy, tags, zone, created_at, updated_at)
-        select owner_id, name, 'prompt', $2::text::jsonb, trigger, policy,
+          (owner_id, number, name, task, arguments, trigger, policy, tags, zone, created_at, updated_at)
+        select owner_id, 1 + n, name, 'prompt', $2::text::jsonb, trigger, policy,
           array(select lpad((n * 20 + t)::text, 5, '0') || repeat('"', 45) from generate_series(1, 20) t), zone,
           created_at, updated_at
         from cronty.jobs, generate_series(1, 500) n where id = $1""",
@@ -107,18 +107,18 @@ async def test_no_page_grows_with_what_there_is(
     await sql.execute(
         """insert into cronty.runs
           (job_id, scheduled_for, owner_id, state, attempt, started_at, finished_at, error, result)
-        select id, $1::timestamptz - id * interval '3 minutes', owner_id, 'failed', 3, $1, $1, $2, $3::text::jsonb
-        from cronty.jobs where id <= 399""",
+        select id, $1::timestamptz - number * interval '3 minutes', owner_id, 'failed', 3, $1, $1, $2, $3::text::jsonb
+        from cronty.jobs where number <= 399""",
         clock() - timedelta(minutes=1), wrong, orjson.dumps('"' * 200_000).decode(),
     )  # fmt: skip
     await sql.execute(
-        """insert into cronty.attempts (job_id, scheduled_for, attempt, ended_at, outcome, error)
-        select job_id, scheduled_for, n, finished_at, 'failed', error from cronty.runs, generate_series(1, 60) n
-        where job_id = 2"""
+        """insert into cronty.attempts (job_id, scheduled_for, attempt, owner_id, ended_at, outcome, error)
+        select job_id, scheduled_for, n, owner_id, finished_at, 'failed', error
+        from cronty.runs, generate_series(1, 60) n where job_id = (select id from cronty.jobs where number = 2)"""
     )
     await sql.execute(
         """insert into cronty.runs (job_id, scheduled_for, owner_id, state)
-        select id, $1::timestamptz - interval '2 days', owner_id, 'waiting' from cronty.jobs where id > 400""",
+        select id, $1::timestamptz - interval '2 days', owner_id, 'waiting' from cronty.jobs where number > 400""",
         clock(),
     )
     await sql.execute(
@@ -127,7 +127,9 @@ async def test_no_page_grows_with_what_there_is(
     )
     for number in range(60):
         await house.cronty.identity.add_key("ann", f"{number} " + '"' * 97, agent='"' * 100)
-    run = await sql.fetchval("select scheduled_for from cronty.runs where job_id = 2")
+    run = await sql.fetchval(
+        "select scheduled_for from cronty.runs r join cronty.jobs j on j.id = r.job_id where number = 2"
+    )
     paths = ["/", "/jobs", "/jobs/1", "/jobs/2", "/jobs/2/edit", "/inbox", "/fleet", "/settings", "/jobs/new"]
     paths.append(f"/runs/run_2_{int(run.timestamp() * 1_000_000)}")
     sizes: dict[str, int] = {}

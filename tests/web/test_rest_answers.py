@@ -190,7 +190,7 @@ async def test_the_trail_tells_who_did_what_through_which_route(ann: Api, bob: A
         if (cursor := page["cursor"]) is None:
             break
     assert [entry["what"] for entry in trail][:2] == ["paused", "created"]
-    assert trail[0]["actor"] == {"owner": "ann", "key_id": ann.key_id}
+    assert trail[0]["actor"] == {"owner": "ann", "key_id": ann.key_number}
     assert trail[0]["client"] == {
         "surface": "rest", "route": "POST /jobs/{job_id}/pause", "client": {"name": "tests/1"},
     }  # fmt: skip

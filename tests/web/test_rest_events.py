@@ -137,5 +137,5 @@ async def test_the_line_is_kept_alive_and_ends_with_its_key(
         async with asyncio.timeout(20):
             assert (await anext(seen))["id"] == answer.headers["last-event-id"]
             assert await anext(seen) == {"": "nothing new"}
-            assert (await ann.ask("DELETE", f"/keys/{lost.value.id}")).status_code == 204
+            assert (await ann.ask("DELETE", f"/keys/{lost.value.number}")).status_code == 204
             assert {str(frame) for frame in [frame async for frame in seen]} <= {str({"": "nothing new"})}

@@ -31,7 +31,8 @@ async def test_a_repeated_idempotency_key_answers_with_the_first_job(ann: Api, b
     assert first.json() == again.json()
     assert (await ann.get("/jobs")).json()["total"] == 1
     theirs = await bob.post("/jobs", json=DAILY, headers={"Idempotency-Key": "k1"})
-    assert theirs.json()["job_id"] != first.json()["job_id"]
+    assert (theirs.status_code, (await bob.get("/jobs")).json()["total"]) == (201, 1), "and theirs is another"
+    assert (await ann.get("/jobs")).json()["total"] == 1
     wrong = await ann.post("/jobs", json=DAILY, headers={"Idempotency-Key": "k" * 201})
     assert (wrong.status_code, wrong.json()["code"]) == (422, "bad_key")
 
@@ -154,11 +155,12 @@ async def test_a_job_is_run_now_and_its_run_can_be_looked_at(ann: Api, worker: H
 async def test_a_job_stands_on_the_key_it_came_with(keyed: Keyed, ann: Api, sql: asyncpg.Connection) -> None:
     other = await keyed("ann", agent="claude")
     job = await ann.make(task="prompt", kwargs={"prompt": "look"})
-    row = await sql.fetchrow("select key_id, origin::text from cronty.jobs")
+    standing = "select k.number, j.origin::text from cronty.jobs j join cronty.api_keys k on k.id = j.key_id"
+    row = await sql.fetchrow(standing)
     assert row is not None
-    assert (row[0], orjson.loads(row[1])) == (ann.key_id, {"surface": "rest", "client": {"name": "tests/1"}})
+    assert (row[0], orjson.loads(row[1])) == (ann.key_number, {"surface": "rest", "client": {"name": "tests/1"}})
     await other.ask("PATCH", f"/jobs/{job['job_id']}", json={"name": "theirs"})
-    assert await sql.fetchval("select key_id from cronty.jobs") == other.key_id
+    assert await sql.fetchval(standing) == other.key_number
 
 
 async def test_what_an_agents_key_makes_is_held_to_the_limits_of_agents(keyed: Keyed, ann: Api) -> None:

@@ -114,10 +114,10 @@ class Notify:
 
     async def _channel(self, topic: str) -> str | None:
         try:
-            job_id = current_run().job_id
+            owner_id = current_run().owner_id
         except LookupError:  # somebody tries it out, outside of a run
             return None
-        return None if self._find is None else await self._find(job_id, topic)
+        return None if self._find is None else await self._find(owner_id, topic)
 
     async def _deliver(self, url: str | None, fields: Mapping[str, object]) -> dict[str, object]:
         if url is not None:

@@ -33,7 +33,7 @@ def _headers(token: str | None) -> dict[str, str]:
         headers["authorization"] = f"Bearer {token}"
     with suppress(LookupError):  # when somebody tries it out, outside of a run
         # The same for every attempt: whoever got the first one after all replaces it by the second.
-        headers["x-sequence-id"] = current_run().run_id
+        headers["x-sequence-id"] = current_run().idempotency_key
     return headers
 
 

@@ -9,8 +9,8 @@ from cronty.actions.tasks import PermanentError, current_run
 from cronty.actions.webhook import Webhook
 from cronty.jobs.envelope import Envelope, RunFacts
 
-type About = Callable[[int, datetime], Awaitable[RunFacts | None]]
-"""What is known about a run, by its job and slot; None if it isn't there any more."""
+type About = Callable[[int, int, datetime], Awaitable[RunFacts | None]]
+"""What is known about a run, by the ids of its owner and its job, and its slot; None if it isn't there any more."""
 
 WEBHOOK_PATIENCE: Final = timedelta(seconds=10)
 
@@ -28,7 +28,7 @@ def prompt(prompt: str, agent: str | None = None, data: object = None) -> None:
 async def envelope_of(about: About, prompt: str, agent: str, data: object, patience: timedelta) -> Envelope:
     """The envelope of the run being performed; its agent has `patience` from now on."""
     run = current_run()
-    facts = await about(run.job_id, run.scheduled_for)
+    facts = await about(run.owner_id, run.job_id, run.scheduled_for)
     if facts is None:
         raise PermanentError("Its run isn't there any more.")
     return Envelope(prompt, data, agent, facts, run.attempt, facts.now + patience)

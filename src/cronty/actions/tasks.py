@@ -14,7 +14,7 @@ from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
 
 from cronty.jobs.action import BUILT_IN, COMMAND
 from cronty.jobs.outcome import Done, Failed, Outcome, Snoozed
-from cronty.jobs.run import run_id
+from cronty.jobs.run import message_id, run_id
 
 MAX_RESULT_BYTES: Final = 64 * 1024
 MAX_ERROR: Final = 2000
@@ -49,13 +49,15 @@ class Snooze(Exception):
 
 @dataclass(slots=True)
 class CurrentRun:
-    """What a task may know about the run it performs.
+    """What a task may know about the run it performs. `job_number` is what the job's owner calls it; ids are global.
 
     A repeat has the same `run_id` and a higher `attempt`. Only where the database lost its latest history, by a
     failover to a server that lagged behind or by a restore, may an attempt come again: then with a higher `epoch`.
     """
 
+    owner_id: int
     job_id: int
+    job_number: int
     scheduled_for: datetime
     attempt: int
     epoch: int = 0
@@ -63,8 +65,13 @@ class CurrentRun:
 
     @property
     def run_id(self) -> str:
-        """The same for every attempt: hand it to the outside as an idempotency key."""
-        return run_id(self.job_id, self.scheduled_for)
+        """What its owner calls the run; the same for every attempt."""
+        return run_id(self.job_number, self.scheduled_for)
+
+    @property
+    def idempotency_key(self) -> str:
+        """The same for every attempt, and no other run of any owner has it: hand it to the outside."""
+        return message_id(self.job_id, self.scheduled_for)
 
 
 _current: ContextVar[CurrentRun] = ContextVar("cronty_current_run")
@@ -76,9 +83,12 @@ def current_run() -> CurrentRun:
 
 
 def running_in() -> str | None:
-    """The id of the run being performed; None outside of one."""
+    """The run being performed, by its idempotency key; None outside of one.
+
+    Not by its run id: whoever asks next may do so as another owner, who has such a run too.
+    """
     run = _current.get(None)
-    return None if run is None else run.run_id
+    return None if run is None else run.idempotency_key
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,10 +91,10 @@ class Webhook:
 
     def _signed(self, now: datetime, content: bytes) -> dict[str, str]:
         """A new moment, and so a new signature, for every attempt; the id stays."""
-        run_id = current_run().run_id
-        headers = {"webhook-id": run_id, "webhook-timestamp": str(int(now.timestamp()))}
+        message_id = current_run().idempotency_key
+        headers = {"webhook-id": message_id, "webhook-timestamp": str(int(now.timestamp()))}
         if self._signers:
-            signatures = [signer.sign(run_id, now, content.decode()) for signer in self._signers]
+            signatures = [signer.sign(message_id, now, content.decode()) for signer in self._signers]
             headers["webhook-signature"] = " ".join(signatures)
         return headers
 
@@ -129,7 +129,7 @@ def _envelope(now: datetime, payload: object) -> bytes:
     run = current_run()
     data = {
         "run_id": run.run_id,
-        "job_id": run.job_id,
+        "job_id": run.job_number,
         "scheduled_for": run.scheduled_for,
         "attempt": run.attempt,
         "payload": payload,

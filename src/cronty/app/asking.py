@@ -161,7 +161,7 @@ class Cronty(Opening):
 
     async def schedule_prompt(self, at: datetime, prompt: str) -> int:
         """Put a prompt for an agent on the agenda; answers with its number."""
-        return _or_raise(await self._agenda.add(self.owner, prompt, ("once", {"run_at": at}), origin=_origin())).id
+        return _or_raise(await self._agenda.add(self.owner, prompt, ("once", {"run_at": at}), origin=_origin())).number
 
     async def list_scheduled_tasks(
         self, status: str = "pending", since: datetime | None = None, until: datetime | None = None
@@ -190,7 +190,7 @@ class Cronty(Opening):
 def _origin() -> dict[str, object]:
     """Who asks: this program, or the run that it is performing."""
     run = running_in()
-    return {"surface": "python"} if run is None else {"surface": "python", "run_id": run}
+    return {"surface": "python"} if run is None else {"surface": "python", "asked_in": run}
 
 
 def _or_raise[T](result: Result[T]) -> T:

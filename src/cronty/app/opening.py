@@ -97,7 +97,7 @@ class Opening:
         outbound = Outbound(_listed(settings.allowed_hosts))
         token = settings.ntfy_token.get_secret_value() if settings.ntfy_token else None
         self._courier = Courier(outbound, _listed(settings.channel_schemes))
-        notify = Notify(outbound, settings.ntfy_url, token, courier=self._courier, find=self._channel_of_job)
+        notify = Notify(outbound, settings.ntfy_url, token, courier=self._courier, find=self._channel_of_owner)
         self.registry.add(notify.notify, "notify")
         webhook = Webhook(outbound, _listed(settings.webhook_secrets))
         self.registry.add(webhook.webhook, "webhook")
@@ -109,8 +109,8 @@ class Opening:
                 self.registry.add(wake, name)
         return outbound, notify
 
-    async def _about(self, job_id: int, slot: datetime) -> RunFacts | None:
-        return await self.inbox.about(job_id, slot)
+    async def _about(self, owner_id: int, job_id: int, slot: datetime) -> RunFacts | None:
+        return await self.inbox.about(owner_id, job_id, slot)
 
     # -- tasks --------------------------------------------------------------------------------------------------
 
@@ -192,7 +192,7 @@ class Opening:
         """The database's URL, with its schema in place: a local one is migrated, anybody else's only checked."""
         if self.settings.database_url is None:
             url = await asyncio.to_thread(start_local_server, self.settings.data_dir)
-            await migrate(url)
+            await migrate(url, self.settings.server_number)
             return url
         if missing := await pending_migrations(self.settings.database_url):
             raise SchemaOutdated(
@@ -314,8 +314,8 @@ class Opening:
         url = await self.channels.url(owner or self.owner, str(fields.get("topic")))
         return await self._notify.push(url, **fields)
 
-    async def _channel_of_job(self, job_id: int, topic: str) -> str | None:
-        return await self.channels.url_of_job(job_id, topic)
+    async def _channel_of_owner(self, owner_id: int, topic: str) -> str | None:
+        return await self.channels.url_of_id(owner_id, topic)
 
 
 def _limits(text: str) -> Limits:

@@ -106,7 +106,7 @@ async def _schedule(cronty: Cronty, found: Sequence[Planned | Refusal], *, json:
                 continue
             job = made.value
             fate = "already" if job.created_at < began else "scheduled"
-            fates.append(_fate(one, fate, job.next_slot) | {"job_id": job_id_text(job.id, job.created_at)})
+            fates.append(_fate(one, fate, job.next_slot) | {"job_id": job_id_text(job.number, job.created_at)})
     return Ok(fates)
 
 

@@ -37,7 +37,7 @@ def export(
     lines, left = _as_crontab(jobs, _commands())
     typer.echo("".join(f"{line}\n" for line in lines), nl=False)
     for job, why in left:
-        say(f"cronty: job {job.id}, {job.name}, isn't in it: {why}.", err=True)
+        say(f"cronty: job {job.number}, {job.name}, isn't in it: {why}.", err=True)
 
 
 async def _every_job(cronty: Cronty) -> Result[list[Job]]:
@@ -49,7 +49,7 @@ async def _every_job(cronty: Cronty) -> Result[list[Job]]:
             page = await cronty.scheduler.list_jobs(cronty.owner, Filter(status=status), MOST_LISTED, cursor)
             if isinstance(page, Err):
                 return page
-            found |= {job.id: job for job in page.value.jobs}
+            found |= {job.number: job for job in page.value.jobs}
             cursor = page.value.cursor
             if cursor is None:
                 break
@@ -58,7 +58,7 @@ async def _every_job(cronty: Cronty) -> Result[list[Job]]:
 
 def _as_json(job: Job) -> dict[str, Any]:
     return {
-        "job_id": job_id_text(job.id, job.created_at),
+        "job_id": job_id_text(job.number, job.created_at),
         "name": job.name,
         "task": job.action.task,
         "args": list(job.action.args),
@@ -85,7 +85,7 @@ def _as_crontab(jobs: Sequence[Job], commands: dict[str, Declared]) -> tuple[lis
             good.append((job, job.trigger, commands[str(job.action.kwargs["name"])]))
     lines: list[str] = []
     current: dict[str, str] = {}
-    for job, trigger, command in sorted(good, key=lambda one: (len(settings_of(one[2])), one[0].id)):
+    for job, trigger, command in sorted(good, key=lambda one: (len(settings_of(one[2])), one[0].number)):
         wanted = {"CRON_TZ": trigger.zone, **settings_of(command)}
         if surplus := sorted(set(current) - set(wanted)):
             left.append((job, f"the lines above it set {surplus[0]}, which it goes without"))

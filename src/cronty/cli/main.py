@@ -3,7 +3,7 @@
 import asyncio
 import sys
 from importlib.metadata import version
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 from pydantic import ValidationError
@@ -24,6 +24,7 @@ from cronty.store.database import StoreUnavailable
 from cronty.store.local import NoDatabase, start_local_server
 from cronty.store.migrate import SchemaOutdated, migrate
 from cronty.store.sealing import BadKey
+from cronty.store.server import WrongServer
 
 app = typer.Typer(no_args_is_help=True, add_completion=True, help="Durable schedules on PostgreSQL.")
 for name, command in jobs.COMMANDS.items():
@@ -97,10 +98,17 @@ def serve(
 
 
 @app.command("migrate")
-def migrate_command(json: Json = False) -> None:
+def migrate_command(
+    server: Annotated[
+        int | None,
+        typer.Option(min=0, max=1023, help="Which of several database servers this one is; can't be changed later."),
+    ] = None,
+    json: Json = False,
+) -> None:
     """Bring the database to the schema this version needs."""
+    number = _settings().server_number if server is None else server
     with waiting("Applying …"):
-        applied = asyncio.run(migrate(_url()))
+        applied = asyncio.run(migrate(_url(), number))
     if json:
         print_json({"applied": applied})
         return
@@ -121,11 +129,23 @@ async def _work_until_told(cronty: Cronty) -> None:
         await told.wait()
 
 
+_EXPECTED: Final = (
+    StoreUnavailable,
+    SchemaOutdated,
+    WrongServer,
+    NoDatabase,
+    BadKey,
+    BadAgents,
+    BadCommands,
+    WeakSecret,
+)
+
+
 def main() -> None:
     """The console script; expected faults are said in a line, without a trace."""
     try:
         app()
-    except (StoreUnavailable, SchemaOutdated, NoDatabase, BadKey, BadAgents, BadCommands, WeakSecret) as error:
+    except _EXPECTED as error:
         say(f"cronty: {error}", err=True)
         sys.exit(MISUSED)
     except ValidationError as error:

@@ -43,9 +43,9 @@ def add(
         json=json,
     )
     if json:
-        print_json({"id": made.id, "key": made.text, "owner": owner, "expires_at": ends and ends.isoformat()})
+        print_json({"id": made.number, "key": made.text, "owner": owner, "expires_at": ends and ends.isoformat()})
         return
-    say(f"Key {made.id} of {owner}{_until(ends)}. It is shown this once:", err=True)
+    say(f"Key {made.number} of {owner}{_until(ends)}. It is shown this once:", err=True)
     typer.echo(made.text)
 
 
@@ -84,16 +84,16 @@ def list_keys(owner: Owner = "local", json: Json = False) -> None:
 
 @app.command()
 def revoke(
-    key_id: Annotated[int, typer.Argument(metavar="ID", help="The key's number, as list shows it.")],
+    number: Annotated[int, typer.Argument(metavar="ID", help="The key's number, as list shows it.")],
     owner: Owner = "local",
     json: Json = False,
 ) -> None:
     """Take an API key back at once; the jobs it made pause."""
-    ask(lambda cronty: cronty.identity.revoke(owner, key_id), json=json)
+    ask(lambda cronty: cronty.identity.revoke(owner, number), json=json)
     if json:
-        print_json({"revoked": key_id})
+        print_json({"revoked": number})
         return
-    say(f"Revoked key {key_id}. The jobs it made are paused.")
+    say(f"Revoked key {number}. The jobs it made are paused.")
 
 
 async def _answered[T](asking: Awaitable[T]) -> Result[T]:
@@ -117,4 +117,4 @@ def _row(key: KeyInfo, now: datetime) -> tuple[str, ...]:
         state = f"{'ran out' if key.expires_at <= now else 'good until'} {key.expires_at:%Y-%m-%d}"
     else:
         state = "good"
-    return str(key.id), key.name, allows, key.agent or "", used, state
+    return str(key.number), key.name, allows, key.agent or "", used, state

@@ -86,7 +86,7 @@ def _row(event: RunEvent, zone: ZoneInfo) -> tuple[str, ...]:
     why = event.error or event.reason or ""
     tried = f"attempt {event.attempt}" if event.attempt > 1 else ""
     said = "; ".join(part for part in (why, tried) if part)
-    return f"{event.at.astimezone(zone):%H:%M:%S}", str(event.job_id), event.name, event.verdict, said
+    return f"{event.at.astimezone(zone):%H:%M:%S}", str(event.job_number), event.name, event.verdict, said
 
 
 def _print_lines(events: list[RunEvent], zone: ZoneInfo, *, json: bool) -> None:

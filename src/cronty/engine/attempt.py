@@ -21,6 +21,8 @@ class Attempt:
     arguments: str
     policy: Policy
     failing: bool
+    owner_id: int
+    job_number: int
     epoch: int = 0
     failures: int = 0
     crashes: int = 0
@@ -32,3 +34,8 @@ class Attempt:
     handle: AsyncTask[None] | None = None
     over: bool = False
     given_up: bool = False
+
+
+def current_run_of(attempt: Attempt) -> CurrentRun:
+    """What the attempt's task may know of its run."""
+    return CurrentRun(attempt.owner_id, attempt.job_id, attempt.job_number, attempt.slot, attempt.number)

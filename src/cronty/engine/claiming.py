@@ -95,6 +95,8 @@ class Claiming:
             row["arguments"],
             load_policy(row["policy"]),
             row["failing"],
+            row["owner_id"],
+            row["job_number"],
             row["epoch"],
             row["failures"],
             row["crashes"],

@@ -208,6 +208,7 @@ class Firing:
                 failing,
                 epoch,
                 in_flight,
+                number,
             ) = row
             if latest is None or next_at > latest:
                 latest = next_at
@@ -239,7 +240,9 @@ class Firing:
                 fired.slots.append(slot)
                 fired.next_slots.append(planned.next_at)
                 fired.owner_ids.append(owner_id)
-                attempts.append(Attempt(job_id, slot, 1, worker, known, arguments, policy, failing, epoch))
+                attempts.append(
+                    Attempt(job_id, slot, 1, worker, known, arguments, policy, failing, owner_id, number, epoch)
+                )
             else:
                 self._explain(batch, job_id, owner_id, task, agent, policy, planned, in_flight is not None)
         return latest

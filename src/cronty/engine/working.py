@@ -8,9 +8,9 @@ from functools import partial
 from time import monotonic
 from typing import Final, cast
 
-from cronty.actions.tasks import CurrentRun, outcome_of_async, outcome_of_sync
+from cronty.actions.tasks import outcome_of_async, outcome_of_sync
 from cronty.actions.threads import Threads
-from cronty.engine.attempt import Attempt
+from cronty.engine.attempt import Attempt, current_run_of
 from cronty.jobs.outcome import Cancelled, Failed, Interrupted, Outcome
 
 MOST_AHEAD: Final = 2000
@@ -118,7 +118,7 @@ class Working:
         while self._line and self._coroutines < self.concurrency:
             attempt = self._line.popleft()
             attempt.started = monotonic()
-            attempt.run = CurrentRun(attempt.job_id, attempt.slot, attempt.number, attempt.epoch)
+            attempt.run = current_run_of(attempt)
             self._coroutines += 1
             # An eager task that never waits is over before this line ends, at the price of a function call.
             handle = asyncio.Task(self._perform(attempt), loop=loop, eager_start=True)
@@ -219,7 +219,7 @@ class Working:
 def _in_thread(attempt: Attempt) -> Attempt:
     if not attempt.over:
         attempt.started = monotonic()
-        attempt.run = CurrentRun(attempt.job_id, attempt.slot, attempt.number, attempt.epoch)
+        attempt.run = current_run_of(attempt)
         outcome = outcome_of_sync(attempt.task, attempt.run, attempt.arguments)
         if not attempt.over:
             attempt.ended = monotonic()

@@ -43,7 +43,7 @@ def scheduled_answer(job: Job) -> dict[str, object]:
     """What `schedule_job` answers."""
     zone_name = job.zone
     return {
-        "job_id": job_id_text(job.id, job.created_at),
+        "job_id": job_id_text(job.number, job.created_at),
         "name": job.name,
         "next_run": moment_text(job.next_slot, zone_name),
         "status": job.status,
@@ -61,7 +61,7 @@ def summary_answer(job: Job) -> dict[str, object]:
     """One job in `list_jobs`."""
     zone_name = job.zone
     return {
-        "job_id": job_id_text(job.id, job.created_at),
+        "job_id": job_id_text(job.number, job.created_at),
         "name": job.name,
         "status": job.status,
         "trigger_type": job.trigger_type,
@@ -77,7 +77,7 @@ def status_answer(job: Job, runs: Sequence[Run]) -> dict[str, object]:
     """What `job_status` answers."""
     zone_name = job.zone
     return {
-        "job_id": job_id_text(job.id, job.created_at),
+        "job_id": job_id_text(job.number, job.created_at),
         "name": job.name,
         "status": job.status,
         "trigger_type": job.trigger_type,
@@ -109,7 +109,7 @@ def _lateness(run: Run) -> str | None:
 
 def failed_answer(failed: FailedRun) -> dict[str, object]:
     """A failed run among those of other jobs: it names its job."""
-    facts: dict[str, object] = {"job_id": job_id_text(failed.run.job_id, failed.created_at), "name": failed.name}
+    facts: dict[str, object] = {"job_id": job_id_text(failed.run.job_number, failed.created_at), "name": failed.name}
     return facts | run_answer(failed.run, failed.zone)
 
 

@@ -20,17 +20,21 @@ MEANINGS: Final[dict[Scope, str]] = {
     "admin": "keys, channels, limits and the audit trail",
 }
 
-_KEY: Final = re.compile(r"cronty_([0-9]{1,18})_([A-Za-z0-9_-]{43})")
+_KEY: Final = re.compile(r"cronty_([0-9]{1,19})_([A-Za-z0-9_-]{43})")
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """`owner` comes from the token and from nowhere else. `agent` is set if the token was made for one."""
+    """`owner` comes from the token and from nowhere else. `agent` is set if the token was made for one.
+
+    If the token is a key, `key_id` is the id in it and `key_number` what its owner calls it.
+    """
 
     owner: str
     scopes: frozenset[Scope]
     agent: str | None = None
     key_id: int | None = None
+    key_number: int | None = None
 
     def may(self, scope: Scope) -> bool:
         return scope in self.scopes
@@ -50,7 +54,7 @@ class Acting:
         """Who acts on what is `owner`'s."""
         if self.caller is None:
             return {"owner": owner}
-        known = {"owner": self.caller.owner, "agent": self.caller.agent, "key_id": self.caller.key_id}
+        known = {"owner": self.caller.owner, "agent": self.caller.agent, "key_id": self.caller.key_number}
         return {name: value for name, value in known.items() if value is not None}
 
 
@@ -90,7 +94,7 @@ def key_text(key_id: int, secret: str) -> str:
 def read_key(text: str) -> tuple[int, str] | None:
     """The id and the secret of a key, or None if it isn't one."""
     found = _KEY.fullmatch(text)
-    return (int(found[1]), found[2]) if found else None
+    return (int(found[1]), found[2]) if found and int(found[1]) < 2**63 else None
 
 
 def key_hash(secret: str) -> bytes:

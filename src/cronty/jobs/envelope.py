@@ -40,7 +40,7 @@ Whatever you print is kept as the result. Something else can be said of this wak
 class RunFacts:
     """What is known about a run apart from its prompt. `origin` is what the surface said of whoever made the job."""
 
-    job_id: int
+    job_number: int
     owner: str
     name: str
     zone: str
@@ -66,17 +66,17 @@ class Envelope:
 
     @property
     def job_id(self) -> str:
-        return job_id_text(self.facts.job_id, self.facts.made_at)
+        return job_id_text(self.facts.job_number, self.facts.made_at)
 
     @property
     def run_id(self) -> str:
         """The same for every attempt."""
-        return run_id(self.facts.job_id, self.facts.scheduled_for)
+        return run_id(self.facts.job_number, self.facts.scheduled_for)
 
     @property
     def receipt(self) -> str:
         """This attempt's name: a receipt of the inbox settles it until somebody else has read it."""
-        return receipt_of(self.facts.job_id, self.facts.scheduled_for, self.attempt)
+        return receipt_of(self.facts.job_number, self.facts.scheduled_for, self.attempt)
 
     @property
     def scheduled_for(self) -> datetime:

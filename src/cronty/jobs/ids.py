@@ -1,4 +1,4 @@
-"""One number per job, three ways to write it; every way is read everywhere."""
+"""A job's number, three ways to write it; every way is read everywhere. Each owner's jobs count from 1."""
 
 import re
 from datetime import datetime

@@ -25,7 +25,7 @@ JOB_MOVES: Final[dict[JobState, frozenset[JobState]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A job as its owner sees it.
+    """A job as its owner sees it. `number` is what its owner calls it by; `id` is global and is shown to nobody.
 
     `next_slot` is what comes next; None while paused or when nothing does. `held_slot` is the slot that
     would have come next when the job was paused, cancelled or deleted. `zone` is the one it is spoken of in. No slot
@@ -33,6 +33,7 @@ class Job:
     """
 
     id: int
+    number: int
     owner: str
     name: str
     action: Action

@@ -21,7 +21,7 @@ MOST_DRAWN: Final = 400
 class Slot:
     """One planned moment of one job, with its verdict."""
 
-    job_id: int
+    job_number: int
     name: str
     scheduled_for: datetime
     verdict: Verdict
@@ -67,7 +67,7 @@ class Concern:
     """Something a person should look at: a job that is held, or fails, or a run that failed for good."""
 
     kind: Literal["paused", "set_aside", "failing", "overdue"]
-    job_id: int
+    job_number: int
     name: str
     what: str
     since: datetime | None
@@ -95,7 +95,7 @@ class RunEvent:
 
     at: datetime
     run_id: str
-    job_id: int
+    job_number: int
     name: str
     scheduled_for: datetime
     verdict: Verdict
@@ -139,7 +139,7 @@ class Fleet:
 class Planned:
     """What is needed of a job to say when it fires: from `next_slot` on, `remaining` times or without an end."""
 
-    job_id: int
+    job_number: int
     name: str
     trigger: Trigger
     next_slot: datetime
@@ -157,16 +157,16 @@ class Planned:
 
 def planned_slots(jobs: Iterable[Planned], until: datetime) -> Iterator[Slot]:
     """What the jobs will fire before `until`, in order of time."""
-    ahead = [(job.next_slot, job.job_id, job) for job in jobs]
+    ahead = [(job.next_slot, job.job_number, job) for job in jobs]
     heapify(ahead)
     while ahead and ahead[0][0] < until:
-        at, job_id, job = ahead[0]
-        yield Slot(job_id, job.name, at, "planned")
+        at, number, job = ahead[0]
+        yield Slot(number, job.name, at, "planned")
         following = job.then()
         if following is None:
             heappop(ahead)
         else:
-            heapreplace(ahead, (following.next_slot, job_id, following))
+            heapreplace(ahead, (following.next_slot, number, following))
 
 
 def bins_of(

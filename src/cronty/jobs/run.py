@@ -28,7 +28,7 @@ asks for a failed or quarantined run to be tried again: then it goes back to wai
 class Run:
     """`slots` > 1 means that one row speaks for all slots from `scheduled_for` through `through`."""
 
-    job_id: int
+    job_number: int
     scheduled_for: datetime
     state: RunState
     attempt: int
@@ -44,7 +44,7 @@ class Run:
 
     @property
     def run_id(self) -> str:
-        return run_id(self.job_id, self.scheduled_for)
+        return run_id(self.job_number, self.scheduled_for)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,21 +84,39 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
 
 
-def run_id(job_id: int, scheduled_for: datetime) -> str:
-    """The run's name outside: the same for every attempt, so it serves as an idempotency key."""
-    return f"run_{job_id}_{(scheduled_for - _EPOCH) // _MICROSECOND}"
+def run_id(job_number: int, scheduled_for: datetime) -> str:
+    """The run's name for its owner, by the owner's number of its job; the same for every attempt."""
+    return f"run_{job_number}_{(scheduled_for - _EPOCH) // _MICROSECOND}"
+
+
+def message_id(job_id: int, scheduled_for: datetime) -> str:
+    """The run's name for receivers that serve many owners, by the job's global id: no other run has it, so it serves as
+    an idempotency key. The same for every attempt."""
+    return f"msg_{job_id}_{(scheduled_for - _EPOCH) // _MICROSECOND}"
+
+
+_MESSAGE: Final = re.compile(r"msg_([0-9]{1,19})_([0-9]{1,17})")
+
+
+def read_message_id(text: str) -> tuple[int, datetime] | None:
+    """The run that a message id names, by the job's id and the slot; None if it isn't one."""
+    found = _MESSAGE.fullmatch(text.strip())
+    if found is None or int(found[1]) >= 2**63:
+        return None
+    return int(found[1]), _EPOCH + timedelta(microseconds=int(found[2]))
 
 
 _RECEIPT: Final = re.compile(r"run_([0-9]{1,19})_([0-9]{1,17})(?:#([0-9]{1,9}))?")
 
 
-def receipt(job_id: int, scheduled_for: datetime, attempt: int) -> str:
+def receipt(job_number: int, scheduled_for: datetime, attempt: int) -> str:
     """The run's name with the attempt it was read in: good for settling it only as long as nobody read it again."""
-    return f"{run_id(job_id, scheduled_for)}#{attempt}"
+    return f"{run_id(job_number, scheduled_for)}#{attempt}"
 
 
 def read_receipt(text: str) -> tuple[int, datetime, int | None] | None:
-    """The run that a run id or a receipt names, and the attempt if it names one; None if it is neither."""
+    """The run that a run id or a receipt names, by job number and slot, and the attempt if it names one; None if it is
+    neither."""
     found = _RECEIPT.fullmatch(text.strip())
     if found is None or int(found[1]) >= 2**63:
         return None

@@ -95,7 +95,7 @@ class AgendaTools:
                 return _error(f'could not parse every: "{every}". Say how often, as in "2h" or "1 day".')
             return _unread(at, result)
         job = result.value
-        return answer({"task": _row(job)}, f'Scheduled task #{job.id} for {_time(job)}: "{_cut(_prompt(job), 80)}"')
+        return answer({"task": _row(job)}, f'Scheduled task #{job.number} for {_time(job)}: "{_cut(_prompt(job), 80)}"')
 
     async def schedule_list(
         self,
@@ -118,7 +118,7 @@ class AgendaTools:
         rows = {"tasks": [_row(job) for job in jobs[:_MOST]], "count": len(jobs)}
         if not jobs:
             return answer(rows, "No scheduled tasks found matching filters.")
-        lines = [f"#{job.id}  {_time(job)}  [{job.status}]  {_cut(_prompt(job), 60)}" for job in jobs[:_MOST]]
+        lines = [f"#{job.number}  {_time(job)}  [{job.status}]  {_cut(_prompt(job), 60)}" for job in jobs[:_MOST]]
         if len(jobs) > _MOST:
             lines.append(f"… and {len(jobs) - _MOST} more: narrow it down with from and to.")
         return answer(rows, "\n".join(lines))
@@ -196,7 +196,7 @@ def _time(job: Job) -> str:
 
 def _row(job: Job) -> dict[str, object]:
     return {
-        "id": job.id,
+        "id": job.number,
         "at": moment_text(job.fire_at, job.zone),
         "status": job.status,
         "prompt": _prompt(job),

@@ -24,10 +24,10 @@ class Verifier(TokenVerifier):
         caller = result.value
         return AccessToken(
             token="",
-            client_id=caller.agent or (f"key {caller.key_id}" if caller.key_id else caller.owner),
+            client_id=caller.agent or (f"key {caller.key_number}" if caller.key_number else caller.owner),
             scopes=sorted(caller.scopes),
             subject=caller.owner,
-            claims={"agent": caller.agent, "key_id": caller.key_id},
+            claims={"agent": caller.agent, "key_id": caller.key_id, "key_number": caller.key_number},
         )
 
 
@@ -37,7 +37,8 @@ def current_caller() -> Caller:
     if token is None or token.subject is None:
         raise PermissionError("no caller")
     claims = token.claims or {}
-    return Caller(token.subject, read_scopes(token.scopes), claims.get("agent"), claims.get("key_id"))
+    key = claims.get("key_id"), claims.get("key_number")
+    return Caller(token.subject, read_scopes(token.scopes), claims.get("agent"), *key)
 
 
 def auth_settings(public_url: str, issuer: str | None) -> AuthSettings:

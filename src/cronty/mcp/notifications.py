@@ -90,7 +90,7 @@ class NotificationTools:
         job = await self._schedule(message, notification_topic, "once", {"run_at": run_at}, timezone, None)
         when = job.next_slot or job.fire_at
         assert when is not None
-        number = schedule_id_text(job.id)
+        number = schedule_id_text(job.number)
         facts = {"success": True, "message_id": number, "schedule_id": number}
         facts |= {"delay": delay.strip()} if delay is not None else {}
         facts |= {"scheduled_time": moment_text(when, job.zone)}
@@ -119,7 +119,7 @@ class NotificationTools:
         return answer(
             {
                 "success": True,
-                "schedule_id": schedule_id_text(job.id),
+                "schedule_id": schedule_id_text(job.number),
                 "cron": f"CRON_TZ={job.zone} {expression}",
                 "schedule": words,
                 "confirmation": f"Notification scheduled: {words}.{first}",
@@ -343,7 +343,7 @@ def _failed(schedule_id: str, err: Err) -> CallToolResult:
 def shown_notification(job: Job) -> dict[str, object]:
     kwargs = job.action.kwargs
     return {
-        "schedule_id": schedule_id_text(job.id),
+        "schedule_id": schedule_id_text(job.number),
         "type": job.trigger_type,
         "cron_expression": job.trigger.expression if isinstance(job.trigger, Cron) else None,
         "schedule": describe(job.trigger, job.zone),

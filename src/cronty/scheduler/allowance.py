@@ -21,7 +21,7 @@ from cronty.jobs.limits import (
     wakes_of,
 )
 from cronty.jobs.result import Err, Ok, Result
-from cronty.jobs.run import read_receipt, run_id
+from cronty.jobs.run import read_message_id, run_id
 from cronty.store.alerts import Held
 from cronty.store.limit_store import UNCOUNTED, LimitStore, Standing
 from cronty.timing import Trigger
@@ -46,11 +46,11 @@ class Allowance:
         read a prompt without settling it yet asks on its behalf.
         """
         said = origin or {}
-        found = read_receipt(str(said.get("run_id") or self._made_by or ""))
+        found = read_message_id(str(said.get("asked_in") or self._made_by or ""))
         agent = said.get("agent")
         return await self._store.standing(
             owner,
-            None if found is None else found[:2],
+            found,
             leased=_is_agents(said),
             agent=agent if isinstance(agent, str) else None,
         )
@@ -70,9 +70,9 @@ class Allowance:
         """Why a job may not get these arguments."""
         return await self._tell(owner, standing, await self._full(owner, standing, action, one_more=False))
 
-    async def by_agent(self, job_id: int) -> bool:
+    async def by_agent(self, owner: str, number: int) -> bool:
         """Whether an agent made a job."""
-        origin = await self._store.origin(job_id)
+        origin = await self._store.origin(owner, number)
         return _is_agents(origin) or origin.get("run_id") is not None
 
     async def for_wake(self, owner: str, action: Action) -> Err | None:
@@ -105,8 +105,7 @@ class Allowance:
         """Pass a refusal on; the first by each limit in an hour is told to the owner as well."""
         if refused is None or standing.owner_id is None:
             return refused
-        job_id = standing.parent[0] if standing.parent else 0
-        held = Held(standing.owner_id, job_id, f"Refused: {refused.message}", self.of(standing).alert)
+        held = Held(standing.owner_id, standing.parent_job or 0, f"Refused: {refused.message}", self.of(standing).alert)
         if await self._store.count_refusal(owner, refused.limit, standing.now, hour_of(standing.now), held):
             telemetry.limit_reached(standing.owner_id, refused.message)
         return refused
@@ -137,6 +136,7 @@ def _is_agents(origin: Mapping[str, object]) -> bool:
 
 def lineage(standing: Standing, origin: Mapping[str, object] | None) -> dict[str, object] | None:
     """The origin to keep with a job: what the surface knows, and the run that made it."""
+    kept = None if origin is None else {key: value for key, value in origin.items() if key != "asked_in"}
     if standing.parent is None:
-        return None if origin is None else {key: value for key, value in origin.items() if key != "run_id"}
-    return {**(origin or {}), "run_id": run_id(*standing.parent), "depth": standing.depth + 1}
+        return kept
+    return {**(kept or {}), "run_id": run_id(*standing.parent), "depth": standing.depth + 1}

@@ -77,9 +77,9 @@ class Channels:
         """Where a message of this owner goes; None if the name never was a channel. For delivering, not for showing."""
         return await _url(name, self._store.find(owner, name)) if _NAME.fullmatch(name) else None
 
-    async def url_of_job(self, job_id: int, name: str) -> str | None:
-        """The same, for the owner of a job."""
-        return await _url(name, self._store.find_of_job(job_id, name))
+    async def url_of_id(self, owner_id: int, name: str) -> str | None:
+        """The same, for a run: it knows its owner by id."""
+        return await _url(name, self._store.find_of_id(owner_id, name))
 
 
 async def _url(name: str, finding: Awaitable[Destination | None]) -> str | None:

@@ -162,17 +162,17 @@ async def end_job(locked: LockedJob, *, deleted: bool) -> None:
 
 
 def cursor_of(job: Job) -> str:
-    place = [job.next_slot is None, job.fire_at.isoformat() if job.fire_at else None, job.id]
+    place = [job.next_slot is None, job.fire_at.isoformat() if job.fire_at else None, job.number]
     return base64.urlsafe_b64encode(orjson.dumps(place)).decode().rstrip("=")
 
 
 def read_cursor(cursor: str) -> Place | None:
     try:
         place = cast("list[object]", orjson.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))))
-        idle, fire_at, job_id = place
+        idle, fire_at, number = place
         moment = datetime.fromisoformat(str(fire_at)).astimezone(UTC) if fire_at else None
-        if isinstance(idle, bool) and isinstance(job_id, int) and read_job_id(job_id) is not None:
-            return Place(idle, moment, job_id)
+        if isinstance(idle, bool) and isinstance(number, int) and read_job_id(number) is not None:
+            return Place(idle, moment, number)
     except (ValueError, TypeError, OverflowError):
         pass
     return None

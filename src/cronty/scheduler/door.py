@@ -103,11 +103,10 @@ class Scheduler:
             origin=None if origin is None else orjson.dumps(origin).decode(),
             key_id=request.key_id,
         )
-        job_id = await self._store.add_job(new)
-        if job_id is None:
-            assert request.idempotency_key is not None
-            job_id = await self._store.find_by_key(owner, request.idempotency_key)
-        return await self.show(owner, job_id or 0)
+        number = await self._store.add_job(new)
+        if number is None and request.idempotency_key is not None:
+            number = await self._store.find_by_key(owner, request.idempotency_key)
+        return await self.show(owner, number or 0)
 
     @repeatable
     async def edit(
@@ -127,7 +126,7 @@ class Scheduler:
                 return wrong
             changes = replace(changes, action=await self._routed(changes.action))
         standing = await self.allowance.standing(owner)
-        limits, by_agent = self.allowance.of(standing), await self.allowance.by_agent(read_job_id(job_id) or 0)
+        limits, by_agent = self.allowance.of(standing), await self.allowance.by_agent(owner, read_job_id(job_id) or 0)
         if changes.action is not None and (
             wrong := await self.allowance.for_arguments(owner, standing, changes.action)
         ):
@@ -326,7 +325,7 @@ class Scheduler:
                     f"Job {job_id} is running already.",
                     'Wait for it to end, or give the job the policy {"overlap": "queue"}.',
                 )
-            return Ok(run_id(job.id, await locked.run_now()))
+            return Ok(run_id(job.number, await locked.run_now()))
 
     async def _check_action(self, action: Action) -> Err | None:
         if wrong := check_arguments_size(action):

@@ -46,9 +46,9 @@ class WeakSecret(Exception):
 
 @dataclass(frozen=True, slots=True)
 class NewKey:
-    """`text` is shown once, now."""
+    """`text` is shown once, now; `number` is what its owner calls it."""
 
-    id: int
+    number: int
     text: str
 
 
@@ -93,7 +93,7 @@ class Identity:
             return _refused("no such key")
         if row["stale"]:
             await self._store.touch(row["owner"], key_id)
-        return Ok(Caller(row["owner"], read_scopes(row["scopes"]), row["agent"], key_id))
+        return Ok(Caller(row["owner"], read_scopes(row["scopes"]), row["agent"], key_id, row["number"]))
 
     async def _claims(self, token: str) -> Mapping[str, Any] | None:
         """What a good token says; None if nobody we know made it. The algorithm is our choice, never the token's."""
@@ -159,16 +159,16 @@ class Identity:
         if not 0 < len(name.strip()) <= 100 or not name.isprintable():
             return Err("bad_name", f"Invalid name: {name[:80]!r}", "Give the key a name of 1 to 100 characters.")
         secret = secrets.token_urlsafe(32)
-        key_id = await self._store.add(owner, name, key_hash(secret), scopes, agent, expires_at)
-        return Ok(NewKey(key_id, key_text(key_id, secret)))
+        key_id, number = await self._store.add(owner, name, key_hash(secret), scopes, agent, expires_at)
+        return Ok(NewKey(number, key_text(key_id, secret)))
 
     async def keys(self, owner: str) -> list[KeyInfo]:
         return await self._store.of_owner(owner)
 
-    async def revoke(self, owner: str, key_id: int) -> Result[None]:
+    async def revoke(self, owner: str, number: int) -> Result[None]:
         """Take a key back; the jobs it made pause."""
-        if not await self._store.revoke(owner, key_id):
-            return Err("not_found", f"Key not found: {key_id}", "It may be revoked already.")
+        if not await self._store.revoke(owner, number):
+            return Err("not_found", f"Key not found: {number}", "It may be revoked already.")
         return Ok(None)
 
 

@@ -67,9 +67,9 @@ class Inbox:
             place = found[1], found[0]
         return Ok([_item(row) for row in await self._store.peek(owner, limit, place)])
 
-    async def about(self, job_id: int, slot: datetime) -> RunFacts | None:
+    async def about(self, owner_id: int, job_id: int, slot: datetime) -> RunFacts | None:
         """What an envelope says about a run, for whoever delivers it elsewhere."""
-        return await self._store.about(job_id, slot)
+        return await self._store.about(owner_id, job_id, slot)
 
     async def settle(
         self, owner: str, receipts: Sequence[str], outcome: Done | Failed | Snoozed

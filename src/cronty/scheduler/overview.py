@@ -85,7 +85,7 @@ class Overview:
         first = today - (days - 1) * _DAY
         since = datetime.combine(first, time.min, place).astimezone(UTC)
         year: dict[object, dict[Verdict, int]] = {}
-        for day, verdict, slots in await self._store.days(owner, job.id, place.key, since):
+        for day, verdict, slots in await self._store.days(owner, job.number, place.key, since):
             year.setdefault(day, {})[verdict] = slots
         return Ok([Day(day, year.get(day, {})) for day in (first + number * _DAY for number in range(days))])
 

@@ -15,7 +15,7 @@ class JobRequest:
 
     `key_id` is the key that its caller came with: when that ends, the job pauses.
     `origin` is what the surface knows of whoever asks: {"surface": "mcp", "client": {"name": …, "version": …}}; its
-    `run_id` is the run in which it is asked, its `agent` the one that a token was made for.
+    `asked_in` is the run in which it is asked, by its message id; its `agent` the one that a token was made for.
     """
 
     name: str

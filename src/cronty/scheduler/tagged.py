@@ -26,7 +26,7 @@ async def pause_tagged(door: Scheduler, owner: str, tag: str) -> Result[Changed]
     found = await _of_tag(door, owner, tag, "active")
     if isinstance(found, Err):
         return found
-    changed = [await door.pause(owner, job.id) for job in found.value[:MOST_CHANGED]]
+    changed = [await door.pause(owner, job.number) for job in found.value[:MOST_CHANGED]]
     return Ok(Changed(sum(one.is_ok for one in changed), len(found.value) > MOST_CHANGED))
 
 
@@ -35,7 +35,7 @@ async def resume_tagged(door: Scheduler, owner: str, tag: str, *, key_id: int | 
     found = await _of_tag(door, owner, tag, "paused")
     if isinstance(found, Err):
         return found
-    changed = [await door.resume(owner, job.id, key_id=key_id) for job in found.value[:MOST_CHANGED]]
+    changed = [await door.resume(owner, job.number, key_id=key_id) for job in found.value[:MOST_CHANGED]]
     return Ok(Changed(sum(one.is_ok for one in changed), len(found.value) > MOST_CHANGED))
 
 

@@ -67,9 +67,9 @@ class ChannelStore:
     async def find(self, owner: str, name: str) -> Destination | None:
         return self._opened(await self._database.of(owner).one("find_channel", owner, name))
 
-    async def find_of_job(self, job_id: int, name: str) -> Destination | None:
-        """The channel of that name of whoever owns the job."""
-        return self._opened(await self._database.for_the_engine().one("find_channel_of_job", job_id, name))
+    async def find_of_id(self, owner_id: int, name: str) -> Destination | None:
+        """The same, for a run: it knows its owner by id."""
+        return self._opened(await self._database.for_the_engine().one("find_channel_of_owner", owner_id, name))
 
     async def reseal(self) -> tuple[int, int]:
         """Seal every owner's channels with the first key; how many were, and how many no key opened."""

@@ -15,7 +15,7 @@ from cronty.store.lines import release_lines
 class Verdict(NamedTuple):
     """What an agent says of a prompt. `attempt` None: whichever it is now; `wait` set: show it again by then."""
 
-    job_id: int
+    job_number: int
     slot: datetime
     attempt: int | None
     state: str
@@ -32,16 +32,16 @@ class InboxStore:
 
     async def read(self, owner: str, agent: str | None, limit: int, lease: float) -> list[Row]:
         rows = await self._database.of(owner).fetch("read_inbox", self._database.moment(), owner, agent, limit, lease)
-        return sorted(rows, key=lambda row: (row["scheduled_for"], row["job_id"]))
+        return sorted(rows, key=lambda row: (row["scheduled_for"], row["job_number"]))
 
     async def peek(self, owner: str, limit: int, after: tuple[datetime, int] | None) -> list[Row]:
         """The same prompts, those that somebody holds or has put off too; nothing changes by it."""
         place = after or (None, None)
         return await self._database.of(owner).fetch("peek_inbox", self._database.moment(), owner, limit, *place)
 
-    async def about(self, job_id: int, slot: datetime) -> RunFacts | None:
+    async def about(self, owner_id: int, job_id: int, slot: datetime) -> RunFacts | None:
         """What is known about a run, for whoever wakes its agent; None if it isn't there any more."""
-        row = await self._database.for_the_engine().one("about_run", self._database.moment(), job_id, slot)
+        row = await self._database.for_the_engine().one("about_run", self._database.moment(), owner_id, job_id, slot)
         return None if row is None else facts_of(row)
 
     async def settle(self, owner: str, verdicts: Sequence[Verdict]) -> set[tuple[int, datetime]]:
@@ -52,14 +52,14 @@ class InboxStore:
         # After the commit: a job's place in time is locked before its runs, never after.
         if over := sorted({row["job_id"] for row in rows if row["over"]}):
             await release_lines(theirs, now, over)
-        if failed := [(one.job_id, None) for one in verdicts if one.state == "failed"]:
+        if failed := [(row["job_id"], None) for row in rows if row["verdict"] == "failed"]:
             await theirs.together(lambda c: change_jobs(c, now, "pause_failing", now, *columns(failed, 2)))
-        return {(row["job_id"], row["scheduled_for"]) for row in rows}
+        return {(row["job_number"], row["scheduled_for"]) for row in rows}
 
 
 def facts_of(row: Row) -> RunFacts:
     return RunFacts(
-        job_id=row["job_id"],
+        job_number=row["job_number"],
         owner=row["owner"],
         name=row["name"],
         zone=row["zone"],

@@ -3,8 +3,8 @@
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import cast
+from datetime import UTC, datetime, timedelta
+from typing import Final, cast
 
 import orjson
 
@@ -15,11 +15,15 @@ from cronty.jobs.policy import load_policy, spread_delay
 from cronty.jobs.run import Run
 from cronty.store.alerts import tell_of_changes
 from cronty.store.audit_store import changes, note, who
-from cronty.store.database import Connection, Database, Row, columns, query
+from cronty.store.database import Connection, Database, Row, StoreUnavailable, columns, query
 from cronty.store.limit_store import LimitStore
 from cronty.store.lines import release
+from cronty.store.numbers import Numbers
 from cronty.timing import Cron, Interval, Once, Trigger, from_stored, to_json, tzdata_version, zone_rules
 from cronty.timing.past import Past
+
+_TRIES: Final = 20
+_INSTANT: Final = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +68,7 @@ class Place:
 
     idle: bool
     fire_at: datetime | None
-    job_id: int
+    number: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +82,12 @@ class TaskInfo:
 
 
 class JobStore:
-    """Every method takes an owner, and sees nothing of anybody else's."""
+    """Every method takes an owner, and sees nothing of anybody else's. Jobs are named by the owner's own numbers."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self.limits = LimitStore(database)
-        self._known_owners: set[str] = set()
+        self._numbers = Numbers(database)
 
     async def now(self) -> datetime:
         return cast("datetime", await self._database.value("now", self._database.moment()))
@@ -92,12 +96,19 @@ class JobStore:
         return cast("str | None", await self._database.of(owner).value("owner_zone", owner))
 
     async def add_job(self, new: NewJob) -> int | None:
-        """The new job's id, or None if its idempotency key is taken."""
-        theirs = self._database.of(new.owner)
-        if new.owner not in self._known_owners:
-            await theirs.change("ensure_owner", new.owner)
-            self._known_owners.add(new.owner)
-        row = await theirs.one(
+        """The new job's number, or None if its idempotency key is taken."""
+        for _ in range(_TRIES):
+            number = await self._numbers.next(new.owner)
+            if await self._add_job(new, number):
+                return number
+            if new.idempotency_key is not None and await self.find_by_key(new.owner, new.idempotency_key) is not None:
+                return None
+            # The number is taken or the owner is gone: the database was restored to an earlier time.
+            self._numbers.forget(new.owner)
+        raise StoreUnavailable("No free number for the job was found; try again.")
+
+    async def _add_job(self, new: NewJob, number: int) -> bool:
+        row = await self._database.of(new.owner).one(
             "add_job",
             new.owner,
             new.name,
@@ -119,23 +130,25 @@ class JobStore:
             new.origin,
             new.key_id,
             *who(new.owner),
+            number,
             new.slots_after,
             tzdata_version(),
         )
-        return None if row is None else cast("int", row["id"])
+        return row is not None
 
     async def find_by_key(self, owner: str, idempotency_key: str) -> int | None:
+        """The number of the job that was made with it."""
         return cast("int | None", await self._database.of(owner).value("find_by_key", owner, idempotency_key))
 
-    async def show_job(self, owner: str, job_id: int) -> Job | None:
-        row = await self._database.of(owner).one("show_job", owner, job_id, self._database.moment())
+    async def show_job(self, owner: str, number: int) -> Job | None:
+        row = await self._database.of(owner).one("show_job", owner, number, self._database.moment())
         return None if row is None else _job(row)
 
     async def list_jobs(
         self, owner: str, wanted: Filter, limit: int, after: Place | None = None
     ) -> tuple[list[Job], int]:
         """A page of jobs and the number of all that match."""
-        place = (after.idle, after.fire_at or _INFINITY, after.job_id) if after else (None, None, None)
+        place = (after.idle, after.fire_at or _INFINITY, after.number) if after else (None, None, None)
         rows = await self._database.of(owner).fetch(
             "list_jobs",
             owner,
@@ -152,9 +165,9 @@ class JobStore:
         return [_job(row) for row in rows if row["id"] is not None], cast("int", rows[0]["total"])
 
     async def list_runs(
-        self, owner: str, job_id: int, limit: int, before: datetime | None = None, state: str | None = None
+        self, owner: str, number: int, limit: int, before: datetime | None = None, state: str | None = None
     ) -> list[Run]:
-        rows = await self._database.of(owner).fetch("list_runs", owner, job_id, limit, before, state)
+        rows = await self._database.of(owner).fetch("list_runs", owner, number, limit, before, state)
         return [Run(**dict(row)) for row in rows]
 
     async def task_parameters(self, name: str) -> dict[str, object] | None:
@@ -171,12 +184,12 @@ class JobStore:
         return [TaskInfo(row["name"], orjson.loads(row["parameters"]), row["doc"], row["seen_at"]) for row in rows]
 
     @asynccontextmanager
-    async def locked_job(self, owner: str, job_id: int) -> AsyncGenerator["LockedJob | None"]:
+    async def locked_job(self, owner: str, number: int) -> AsyncGenerator["LockedJob | None"]:
         """Hold a job still while deciding about it; what is saved is committed when the block ends."""
         async with self._database.of(owner).transaction() as connection:
             row = None
-            if await connection.fetchval(query("lock_job"), owner, job_id) is not None:
-                row = await connection.fetchrow(query("show_job"), owner, job_id, self._database.moment())
+            if await connection.fetchval(query("lock_job"), owner, number) is not None:
+                row = await connection.fetchrow(query("show_job"), owner, number, self._database.moment())
             yield None if row is None else LockedJob(connection, _job(row), row)
 
 
@@ -263,15 +276,17 @@ class LockedJob:
             await self._connection.fetchval(query("stop_runs"), self.now, *columns(runs, 2), reason)
 
     async def run_now(self) -> datetime:
-        """Queue a run whose slot is this moment."""
+        """Queue a run whose slot is this moment, or the next microsecond that isn't a slot already."""
+        slot = self.now
         await self._connection.fetchval(query("make_partitions"), self.now, [])
-        await self._connection.fetchval(query("run_now"), self.job.id, self.now)
-        place = (self.job.id, self.now, self._owner_id, self.job.action.task, self.job.policy.serial)
+        while not await self._connection.fetchval(query("run_now"), self.job.id, slot):
+            slot += _INSTANT
+        place = (self.job.id, slot, self._owner_id, self.job.action.task, self.job.policy.serial)
         await self._connection.execute(query("insert_queue"), *columns([place], 5), self.now)
         if self.job.policy.serial:
             await release(self._connection, self.now, [self.job.id])
-        await self._note("run asked for", {}, {"run": self.now})
-        return self.now
+        await self._note("run asked for", {}, {"run": slot})
+        return slot
 
 
 def _health(job: Job) -> Health:
@@ -309,6 +324,7 @@ def _job(row: Row) -> Job:
     arguments = orjson.loads(row["arguments_json"])
     return Job(
         id=row["id"],
+        number=row["number"],
         owner=row["owner"],
         name=row["name"],
         action=Action(row["task"], tuple(arguments["args"]), arguments["kwargs"]),

@@ -1,23 +1,28 @@
 """API keys: a hash each, and whose they are."""
 
+import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final, cast
+from typing import Final
 
 from cronty.store.alerts import change_jobs
 from cronty.store.audit_store import who
-from cronty.store.database import Database, Row
+from cronty.store.database import Database, Row, StoreUnavailable
 
 MOST_PAUSED: Final = 1000
 """In one statement."""
 
+_RANDOM_BITS: Final = 52
+"""Of a key's id; the server's number follows them."""
+_TRIES: Final = 20
+
 
 @dataclass(frozen=True, slots=True)
 class KeyInfo:
-    """A key as its owner may see it again."""
+    """A key as its owner may see it again, by its number among the owner's own."""
 
-    id: int
+    number: int
     name: str
     scopes: list[str]
     agent: str | None
@@ -39,12 +44,16 @@ class KeyStore:
         scopes: Sequence[str],
         agent: str | None,
         expires_at: datetime | None,
-    ) -> int:
+    ) -> tuple[int, int]:
+        """The new key's id, which is part of its text, and its number, which its owner calls it by."""
         theirs = self._database.of(owner)
         await theirs.change("ensure_owner", owner)
-        moment = self._database.moment()
-        given = (owner, name, hashed, scopes, agent, moment, expires_at)
-        return cast("int", await theirs.value("add_key", *given, *who(owner)))
+        given = (owner, name, hashed, scopes, agent, self._database.moment(), expires_at)
+        for _ in range(_TRIES):  # two that add a key at the same moment would number it the same
+            row = await theirs.one("add_key", *given, *who(owner), secrets.randbits(_RANDOM_BITS))
+            if row is not None:
+                return row["id"], row["number"]
+        raise StoreUnavailable("No free number for the key was found; try again.")
 
     async def find(self, key_id: int) -> Row | None:
         """A key that is neither revoked nor run out."""
@@ -57,10 +66,10 @@ class KeyStore:
         rows = await self._database.of(owner).fetch("list_keys", owner)
         return [KeyInfo(**dict(row)) for row in rows]
 
-    async def revoke(self, owner: str, key_id: int) -> bool:
+    async def revoke(self, owner: str, number: int) -> bool:
         """Take a key back, and pause the jobs that were made with it; the engine pauses what is left of them."""
         theirs, moment = self._database.of(owner), self._database.moment()
-        revoked = await theirs.change("revoke_key", moment, owner, key_id, *who(owner)) > 0
+        revoked = await theirs.change("revoke_key", moment, owner, number, *who(owner)) > 0
         if revoked:
             await theirs.together(lambda c: change_jobs(c, moment, "pause_orphaned", moment, MOST_PAUSED, None))
         return revoked

@@ -13,7 +13,7 @@ from cronty.store.audit_store import who
 from cronty.store.database import Connection, Database, query
 
 type RunPlace = tuple[int, datetime]
-"""A run by its job and slot."""
+"""A run by its job, by id or by number, and its slot."""
 
 UNCOUNTED: Final = 1000
 """So many jobs are made before the owner's are counted anew."""
@@ -21,7 +21,8 @@ UNCOUNTED: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """`limits` are the owner's own; `parent` is the run that asks, `depth` how many runs made its job in turn.
+    """`limits` are the owner's own. `parent` is the run that asks, by the number of its job; `parent_job` is that job's
+    id, and `depth` how many runs made it in turn.
 
     `jobs` and `bytes` may be too high, because jobs that have ended since the last count are among them.
     """
@@ -34,6 +35,7 @@ class Standing:
     bytes: int
     uncounted: int
     parent: RunPlace | None
+    parent_job: int | None
     depth: int
 
 
@@ -46,7 +48,7 @@ class LimitStore:
     async def standing(
         self, owner: str, run: RunPlace | None = None, *, leased: bool = False, agent: str | None = None
     ) -> Standing:
-        """`run` is the run that asks, if it is known; `leased`: otherwise the prompt that was read last."""
+        """`run` is the run that asks, by its job's id, if it is known; `leased`: otherwise the prompt read last."""
         job_id, slot = run or (None, None)
         row = await self._database.of(owner).one(
             "standing", self._database.moment(), owner, job_id, slot, leased, agent, INBOX_LEASE.total_seconds()
@@ -60,7 +62,8 @@ class LimitStore:
             row["jobs"],
             row["bytes"],
             row["uncounted"],
-            None if row["job_id"] is None else (row["job_id"], row["scheduled_for"]),
+            None if row["job_id"] is None else (row["job_number"], row["scheduled_for"]),
+            row["job_id"],
             row["depth"] or 0,
         )
 
@@ -94,6 +97,7 @@ class LimitStore:
 
         return await self._database.of(owner).together(count)
 
-    async def origin(self, job_id: int) -> dict[str, Any]:
-        text = cast("str | None", await self._database.for_the_engine().value("job_origin", job_id))
+    async def origin(self, owner: str, number: int) -> dict[str, Any]:
+        """Who made a job, and through what."""
+        text = cast("str | None", await self._database.of(owner).value("job_origin", owner, number))
         return {} if text is None else orjson.loads(text)

@@ -9,6 +9,7 @@ import asyncpg
 
 from cronty.store.connecting import Hosts
 from cronty.store.faults import explained
+from cronty.store.server import be_server
 
 OLDEST_POSTGRES: Final = 150000
 _WALLED: Final = "select relrowsecurity from pg_class where oid = 'cronty.jobs'::regclass"
@@ -24,8 +25,11 @@ def migration_names() -> list[str]:
     return sorted(file.name.removesuffix(".sql") for file in folder.iterdir() if file.name.endswith(".sql"))
 
 
-async def migrate(url: str) -> list[str]:
-    """Apply what is missing and return its names; safe to call from any number of processes at once."""
+async def migrate(url: str, server: int | None = None) -> list[str]:
+    """Apply what is missing and return its names; safe to call from any number of processes at once.
+
+    `server` is the number of this database server, 0 to 1023: 0 if it is never given, and fixed by the first owner.
+    """
     async with _connected(url) as connection:
         if connection.get_server_version().major * 10000 < OLDEST_POSTGRES:
             raise SchemaOutdated("Cronty needs PostgreSQL 15 or newer.")
@@ -43,6 +47,7 @@ async def migrate(url: str) -> list[str]:
                 await connection.execute("insert into cronty.migrations (name) values ($1)", name)
             if missing or not await connection.fetchval(_WALLED):
                 await connection.execute((files("cronty.store") / "walls.sql").read_text(encoding="utf-8"))
+            await be_server(connection, server)
             return missing
 
 

@@ -46,7 +46,7 @@ class OverviewStore:
         rows = await self._database.of(owner).fetch("slots_planned", owner, until, limit)
         return [
             Planned(
-                row["id"],
+                row["number"],
                 row["name"],
                 from_stored(orjson.loads(row["trigger_json"])),
                 row["next_slot"],
@@ -62,11 +62,11 @@ class OverviewStore:
 
     async def concerns(self, owner: str, limit: int) -> Concerns:
         rows = await self._database.of(owner).fetch("list_concerns", owner, self._database.moment(), limit)
-        items = [Concern(row["kind"], row["job_id"], row["name"], row["what"] or "", row["since"]) for row in rows]
+        items = [Concern(row["kind"], row["job_number"], row["name"], row["what"] or "", row["since"]) for row in rows]
         return Concerns(items, rows[0]["total"] if rows else 0)
 
-    async def days(self, owner: str, job_id: int, zone: str, since: datetime) -> list[tuple[date, Verdict, int]]:
-        rows = await self._database.of(owner).fetch("days_of_job", owner, job_id, zone, since)
+    async def days(self, owner: str, number: int, zone: str, since: datetime) -> list[tuple[date, Verdict, int]]:
+        rows = await self._database.of(owner).fetch("days_of_job", owner, number, zone, since)
         return [(row["day"], row["verdict"], row["slots"]) for row in rows]
 
     async def tags(self, owner: str) -> dict[str, int]:
@@ -80,7 +80,7 @@ class OverviewStore:
     async def events(self, owner: str, after: datetime, limit: int, written_since: int | None = None) -> list[RunEvent]:
         given = (owner, after, self._database.moment(), limit, written_since)
         rows = await self._database.of(owner).fetch("list_events", *given)
-        return [RunEvent(run_id=run_id(row["job_id"], row["scheduled_for"]), **dict(row)) for row in rows]
+        return [RunEvent(run_id=run_id(row["job_number"], row["scheduled_for"]), **dict(row)) for row in rows]
 
     async def workers(self) -> list[WorkerLook]:
         rows = await self._database.for_the_engine().fetch("list_workers", self._database.moment())
@@ -99,4 +99,4 @@ class OverviewStore:
 
 
 def _slot(row: Row) -> Slot:
-    return Slot(row["job_id"], row["name"], row["scheduled_for"], row["verdict"], row["reason"])
+    return Slot(row["job_number"], row["name"], row["scheduled_for"], row["verdict"], row["reason"])

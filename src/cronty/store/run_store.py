@@ -15,7 +15,7 @@ class RunStore:
         self._database = database
 
     async def attempts(self, owner: str, run: Run) -> list[AttemptRecord]:
-        rows = await self._database.of(owner).fetch("list_attempts", run.job_id, run.scheduled_for)
+        rows = await self._database.of(owner).fetch("list_attempts", owner, run.job_number, run.scheduled_for)
         return [AttemptRecord(**dict(row)) for row in rows]
 
     async def failed(self, owner: str, limit: int, before: datetime | None) -> list[FailedRun]:
@@ -32,9 +32,9 @@ class RunStore:
 
     @repeatable
     async def redrive(self, owner: str, runs: Sequence[tuple[int, datetime]]) -> set[tuple[int, datetime]]:
-        """Which of them are tried again; those of a job that runs one at a time, one after the other."""
+        """Which of them, by job number and slot, are tried again; those of a job that runs one at a time, in turn."""
         async with self._database.of(owner).transaction() as connection:
-            await connection.fetch(query("lock_due"), owner, sorted({job_id for job_id, _ in runs}))
+            await connection.fetch(query("lock_due"), owner, sorted({number for number, _ in runs}))
             rows = await connection.fetch(query("redrive"), owner, *columns(runs, 2))
             if rows:
                 now = self._database.moment() or await connection.fetchval("select statement_timestamp()")
@@ -50,7 +50,7 @@ class RunStore:
                     await note(
                         connection, now, (owner, again[0]["owner_id"]), "redriven", job_id, None, {"runs": slots}
                     )
-            return {(row["job_id"], row["scheduled_for"]) for row in rows}
+            return {(row["job_number"], row["scheduled_for"]) for row in rows}
 
 
 def _failed(row: Row) -> FailedRun:

@@ -1,5 +1,6 @@
 function audit_hash(entry cronty.audit) returns bytea
 function audit_text(entry cronty.audit) returns text
+function be_server(which integer) returns void
 function drop_run_partition(horizon timestamp with time zone) returns boolean security definer
 function enter_audit() returns trigger
 function epoch() returns integer
@@ -8,10 +9,11 @@ function job_status(state cronty.job_state, in_flight boolean, has_next boolean,
 function make_run_partition(monday timestamp with time zone) returns boolean security definer
 function refuse_change() returns trigger
 function seal_audit(most integer, patient boolean) returns integer security definer
+function take_numbers(whose bigint, many integer) returns bigint
 function without_arguments(change jsonb) returns jsonb
 grant to cronty_app on alerts: insert
 grant to cronty_app on api_keys: insert
-grant to cronty_app on api_keys: select (id, owner_id, name, scopes, agent, created_at, expires_at, last_used_at, revoked_at)
+grant to cronty_app on api_keys: select (id, owner_id, number, name, scopes, agent, created_at, expires_at, last_used_at, revoked_at)
 grant to cronty_app on api_keys: update (last_used_at, revoked_at)
 grant to cronty_app on attempts: insert, select
 grant to cronty_app on audit: insert, select
@@ -23,10 +25,11 @@ grant to cronty_app on jobs: insert, select, update
 grant to cronty_app on make_run_partition: execute
 grant to cronty_app on migrations: select
 grant to cronty_app on owners: insert, select
-grant to cronty_app on owners: update (live_jobs, live_bytes, counted_through)
+grant to cronty_app on owners: update (live_jobs, live_bytes, counted_through, next_number)
 grant to cronty_app on queue: delete, insert, select, update
 grant to cronty_app on runs: insert, select, update
 grant to cronty_app on seal_audit: execute
+grant to cronty_app on server: select
 grant to cronty_app on stop_requests: insert
 grant to cronty_app on tasks: select
 grant to cronty_app on usage: insert, select, update
@@ -42,9 +45,11 @@ grant to cronty_engine on jobs: insert, select, update
 grant to cronty_engine on make_run_partition: execute
 grant to cronty_engine on migrations: select
 grant to cronty_engine on owners: select
+grant to cronty_engine on owners: update (next_number)
 grant to cronty_engine on queue: delete, insert, select, update
 grant to cronty_engine on runs: insert, select, update
 grant to cronty_engine on seal_audit: execute
+grant to cronty_engine on server: select
 grant to cronty_engine on stop_requests: delete, insert, select
 grant to cronty_engine on tasks: delete, insert, select, update
 grant to cronty_engine on usage: delete, insert, select, update
@@ -52,7 +57,7 @@ grant to cronty_engine on workers: delete, insert, select, update
 grant to cronty_engine on zones: insert, select, update
 index alerts_pkey on alerts USING btree (id)
 index api_keys_ended on api_keys USING btree (LEAST(revoked_at, expires_at))
-index api_keys_of_owner on api_keys USING btree (owner_id, id)
+index api_keys_number on api_keys USING btree (owner_id, number)
 index api_keys_pkey on api_keys USING btree (id)
 index attempts_pkey on attempts USING btree (job_id, scheduled_for, attempt)
 index attempts_slot on attempts USING btree (scheduled_for)
@@ -65,6 +70,7 @@ index channels_pkey on channels USING btree (owner_id, name)
 index due_next on due USING btree (next_at) WHERE (next_at IS NOT NULL)
 index due_pkey on due USING btree (job_id)
 index jobs_idempotency on jobs USING btree (owner_id, idempotency_key) WHERE ((idempotency_key IS NOT NULL) AND (deleted_at IS NULL))
+index jobs_number on jobs USING btree (owner_id, number)
 index jobs_of_key on jobs USING btree (key_id) WHERE ((key_id IS NOT NULL) AND (state = 'active'::cronty.job_state))
 index jobs_of_owner on jobs USING btree (owner_id, id) WHERE (deleted_at IS NULL)
 index jobs_pkey on jobs USING btree (id)
@@ -80,6 +86,7 @@ index runs_by_time on runs USING brin (scheduled_for, started_at, finished_at) W
 index runs_dead on runs USING btree (owner_id, finished_at) WHERE (state = ANY (ARRAY['failed'::cronty.run_state, 'quarantined'::cronty.run_state]))
 index runs_pkey on runs USING btree (job_id, scheduled_for)
 index runs_running on runs USING btree (owner_id, job_id) WHERE (state = 'running'::cronty.run_state)
+index server_pkey on server USING btree (only_row)
 index stop_requests_pkey on stop_requests USING btree (worker, job_id, scheduled_for)
 index tasks_pkey on tasks USING btree (name)
 index usage_pkey on usage USING btree (owner_id, what, since, at_door)
@@ -95,15 +102,17 @@ table alerts.job_id bigint not null
 table alerts.name text not null
 table alerts.owner_id bigint not null
 table api_keys
+table api_keys constraint api_keys_number_check CHECK ((number > 0))
 table api_keys constraint api_keys_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES cronty.owners(id)
 table api_keys constraint api_keys_pkey PRIMARY KEY (id)
 table api_keys.agent text
 table api_keys.created_at timestamp with time zone not null
 table api_keys.expires_at timestamp with time zone
 table api_keys.hash bytea not null
-table api_keys.id bigint not null identity
+table api_keys.id bigint not null
 table api_keys.last_used_at timestamp with time zone
 table api_keys.name text not null
+table api_keys.number bigint not null
 table api_keys.owner_id bigint not null
 table api_keys.revoked_at timestamp with time zone
 table api_keys.scopes text[] not null
@@ -115,6 +124,7 @@ table attempts.ended_at timestamp with time zone not null
 table attempts.error text
 table attempts.job_id bigint not null
 table attempts.outcome text not null
+table attempts.owner_id bigint not null
 table attempts.scheduled_for timestamp with time zone not null
 table attempts.started_at timestamp with time zone
 table attempts.worker bigint
@@ -171,6 +181,7 @@ table due.serial boolean not null
 table due.zone text
 table jobs
 table jobs constraint jobs_max_runs_check CHECK ((max_runs > 0))
+table jobs constraint jobs_number_check CHECK ((number > 0))
 table jobs constraint jobs_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES cronty.owners(id)
 table jobs constraint jobs_pkey PRIMARY KEY (id)
 table jobs.arguments jsonb not null
@@ -186,6 +197,7 @@ table jobs.key_id bigint
 table jobs.last_error text
 table jobs.max_runs integer
 table jobs.name text not null
+table jobs.number bigint not null
 table jobs.origin jsonb
 table jobs.owner_id bigint not null
 table jobs.policy jsonb not null
@@ -212,6 +224,7 @@ table owners.limits jsonb
 table owners.live_bytes bigint not null default 0
 table owners.live_jobs integer not null default 0
 table owners.name text not null
+table owners.next_number bigint not null default 1
 table owners.zone text
 table queue constraint queue_pkey PRIMARY KEY (job_id, scheduled_for)
 table queue with (fillfactor=80, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=5000, autovacuum_vacuum_cost_delay=0)
@@ -244,9 +257,16 @@ table runs.started_at timestamp with time zone
 table runs.state cronty.run_state not null
 table runs.through timestamp with time zone
 table runs.worker bigint
+table server
+table server constraint server_number_check CHECK (((number >= 0) AND (number <= 1023)))
+table server constraint server_only_row_check CHECK (only_row)
+table server constraint server_pkey PRIMARY KEY (only_row)
+table server.number integer not null
+table server.only_row boolean not null default true
 table stop_requests
 table stop_requests constraint stop_requests_pkey PRIMARY KEY (worker, job_id, scheduled_for)
 table stop_requests.job_id bigint not null
+table stop_requests.owner_id bigint not null
 table stop_requests.scheduled_for timestamp with time zone not null
 table stop_requests.worker bigint not null
 table tasks
@@ -290,7 +310,7 @@ wall around api_keys
 wall around api_keys lets cronty_app at (owner_id = ( SELECT o.id FROM cronty.owners o WHERE (o.name = NULLIF(current_setting('cronty.owner'::text, true), ''::text))))
 wall around api_keys lets cronty_engine at true
 wall around attempts
-wall around attempts lets cronty_app at (EXISTS ( SELECT FROM cronty.jobs j WHERE (j.id = attempts.job_id)))
+wall around attempts lets cronty_app at (owner_id = ( SELECT o.id FROM cronty.owners o WHERE (o.name = NULLIF(current_setting('cronty.owner'::text, true), ''::text)))) and write ((owner_id = ( SELECT o.id FROM cronty.owners o WHERE (o.name = NULLIF(current_setting('cronty.owner'::text, true), ''::text)))) AND (EXISTS ( SELECT FROM cronty.jobs j WHERE (j.id = attempts.job_id))))
 wall around attempts lets cronty_engine at true
 wall around audit
 wall around audit lets cronty_app at (owner_id = ( SELECT o.id FROM cronty.owners o WHERE (o.name = NULLIF(current_setting('cronty.owner'::text, true), ''::text))))
@@ -317,7 +337,7 @@ wall around runs
 wall around runs lets cronty_app at (owner_id = ( SELECT o.id FROM cronty.owners o WHERE (o.name = NULLIF(current_setting('cronty.owner'::text, true), ''::text)))) and write ((owner_id = ( SELECT o.id FROM cronty.owners o WHERE (o.name = NULLIF(current_setting('cronty.owner'::text, true), ''::text)))) AND (EXISTS ( SELECT FROM cronty.jobs j WHERE (j.id = runs.job_id))))
 wall around runs lets cronty_engine at true
 wall around stop_requests
-wall around stop_requests lets cronty_app at (EXISTS ( SELECT FROM cronty.jobs j WHERE (j.id = stop_requests.job_id)))
+wall around stop_requests lets cronty_app at (owner_id = ( SELECT o.id FROM cronty.owners o WHERE (o.name = NULLIF(current_setting('cronty.owner'::text, true), ''::text)))) and write ((owner_id = ( SELECT o.id FROM cronty.owners o WHERE (o.name = NULLIF(current_setting('cronty.owner'::text, true), ''::text)))) AND (EXISTS ( SELECT FROM cronty.jobs j WHERE (j.id = stop_requests.job_id))))
 wall around stop_requests lets cronty_engine at true
 wall around usage
 wall around usage lets cronty_app at (owner_id = ( SELECT o.id FROM cronty.owners o WHERE (o.name = NULLIF(current_setting('cronty.owner'::text, true), ''::text))))

@@ -36,21 +36,22 @@ begin
   -- Who may do what, at all.
   revoke all on all tables in schema cronty from cronty_app, cronty_engine;
   grant usage on schema cronty to cronty_app, cronty_engine;
-  grant select on cronty.migrations, cronty.tasks to cronty_app, cronty_engine;
+  grant select on cronty.migrations, cronty.server, cronty.tasks to cronty_app, cronty_engine;
 
   grant select, insert on cronty.owners, cronty.attempts, cronty.audit to cronty_app;
   grant select, insert, update on cronty.jobs, cronty.due, cronty.runs, cronty.channels, cronty.zones to cronty_app;
   grant select, insert, update, delete on cronty.queue to cronty_app;
   grant select, insert, update on cronty.usage to cronty_app;
-  grant update (live_jobs, live_bytes, counted_through) on cronty.owners to cronty_app;
+  grant update (live_jobs, live_bytes, counted_through, next_number) on cronty.owners to cronty_app;
   grant select on cronty.job_overview to cronty_app;
   grant insert on cronty.stop_requests, cronty.alerts to cronty_app;
-  grant select (id, owner_id, name, scopes, agent, created_at, expires_at, last_used_at, revoked_at), insert,
+  grant select (id, owner_id, number, name, scopes, agent, created_at, expires_at, last_used_at, revoked_at), insert,
     update (last_used_at, revoked_at) on cronty.api_keys to cronty_app;
   grant execute on function cronty.find_key(bigint, timestamptz) to cronty_app;
   grant execute on function cronty.seal_audit(int, boolean) to cronty_app, cronty_engine;
 
   grant select on cronty.owners, cronty.channels to cronty_engine;
+  grant update (next_number) on cronty.owners to cronty_engine;
   grant select, insert, update on cronty.jobs, cronty.due, cronty.runs, cronty.zones to cronty_engine;
   grant select, insert, update, delete on cronty.queue, cronty.attempts, cronty.workers, cronty.tasks, cronty.usage,
     cronty.alerts to cronty_engine;
@@ -74,8 +75,8 @@ begin
     ('usage', 'owner_id = ' || mine, null),
     ('alerts', 'owner_id = ' || mine, null),
     ('audit_heads', 'owner_id = ' || mine, null),
-    ('attempts', about_theirs, null),
-    ('stop_requests', about_theirs, null)
+    ('attempts', 'owner_id = ' || mine, 'owner_id = ' || mine || ' and ' || about_theirs),
+    ('stop_requests', 'owner_id = ' || mine, 'owner_id = ' || mine || ' and ' || about_theirs)
   loop
     execute format('alter table cronty.%I enable row level security', named);
     execute format('drop policy if exists own_rows on cronty.%I', named);

@@ -1,5 +1,5 @@
--- What is known about a run apart from its arguments. $1 now, $2 its job, $3 its slot.
-select j.id as job_id, o.name as owner, j.name, j.zone, j.created_at, j.origin::text, r.scheduled_for, r.manual,
+-- What is known about a run apart from its arguments. $1 now, $2 its owner, $3 its job, $4 its slot.
+select j.number as job_number, o.name as owner, j.name, j.zone, j.created_at, j.origin::text, r.scheduled_for, r.manual,
   coalesce($1::timestamptz, statement_timestamp()) as now,
   (select b.scheduled_for from cronty.runs b
     where b.job_id = r.job_id and b.scheduled_for < r.scheduled_for and b.attempt > 0
@@ -7,4 +7,4 @@ select j.id as job_id, o.name as owner, j.name, j.zone, j.created_at, j.origin::
 from cronty.runs r
 join cronty.jobs j on j.id = r.job_id
 join cronty.owners o on o.id = j.owner_id
-where r.job_id = $2 and r.scheduled_for = $3
+where r.owner_id = $2 and r.job_id = $3 and r.scheduled_for = $4

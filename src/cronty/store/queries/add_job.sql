@@ -1,11 +1,11 @@
--- A new job and its place in time; no row if its idempotency key is taken. Engines are woken only if the first slot
--- comes before they would look anyway.
+-- A new job and its place in time. No row if its idempotency key or its number ($26) is taken, or if there is no such
+-- owner. Engines are woken only if the first slot comes before they would look anyway.
 with job as (
   insert into cronty.jobs (owner_id, name, task, arguments, trigger, zone, policy, tags, max_runs, ends_at, idempotency_key,
-    created_at, updated_at, slots_after, origin, key_id)
-  select o.id, $2, $3, $4::jsonb, $5::jsonb, $20, $6::jsonb, $7, $8, $9, $10, $11, $11, $26, $22::jsonb, $23
+    created_at, updated_at, origin, key_id, number, slots_after)
+  select o.id, $2, $3, $4::jsonb, $5::jsonb, $20, $6::jsonb, $7, $8, $9, $10, $11, $11, $22::jsonb, $23, $26, $27
   from cronty.owners o where o.name = $1
-  on conflict (owner_id, idempotency_key) where idempotency_key is not null and deleted_at is null do nothing
+  on conflict do nothing
   returning *
 ), due as (
   insert into cronty.due (job_id, owner_id, next_at, delay, serial, period, expression, zone, dst_gap, dst_overlap)
@@ -14,7 +14,7 @@ with job as (
   -- A zone that is new here, or that this process knows by other rules: then the job is looked at again. No row is
   -- touched in the usual case, because others would have to wait for it.
   insert into cronty.zones (name, rules, version, changed_at)
-  select $17, $21, $27, $11 from job
+  select $17, $21, $28, $11 from job
   where $17::text is not null and not exists (select from cronty.zones z where z.name = $17 and z.rules = $21)
   on conflict (name) do update set through = least(zones.through, (select id - 1 from job))
 ), noted as (

@@ -10,8 +10,8 @@ with back as (
   select b.job_id, b.scheduled_for, coalesce($1::timestamptz, statement_timestamp()), b.owner_id, b.crashes, j.task
   from back b join cronty.jobs j on j.id = b.job_id
 ), noted as (
-  insert into cronty.attempts (job_id, scheduled_for, attempt, worker, started_at, ended_at, outcome, error)
-  select job_id, scheduled_for, attempt, $2, started_at, coalesce($1::timestamptz, statement_timestamp()), 'lost',
+  insert into cronty.attempts (job_id, scheduled_for, attempt, owner_id, worker, started_at, ended_at, outcome, error)
+  select job_id, scheduled_for, attempt, owner_id, $2, started_at, coalesce($1::timestamptz, statement_timestamp()), 'lost',
     'the answer to its claim got lost'
   from back
 )

@@ -1,2 +1,7 @@
--- The attempts of one run that weren't its last. $1 job, $2 slot; whose it is has been asked already.
-select attempt, started_at, ended_at, outcome, error from cronty.attempts where job_id = $1 and scheduled_for = $2 order by attempt
+-- The attempts of one run of an owner that weren't its last. $1 owner, $2 the job's number, $3 slot.
+select a.attempt, a.started_at, a.ended_at, a.outcome, a.error
+from cronty.attempts a
+join cronty.jobs j on j.id = a.job_id
+join cronty.owners o on o.id = j.owner_id
+where o.name = $1 and j.number = $2 and a.scheduled_for = $3
+order by a.attempt

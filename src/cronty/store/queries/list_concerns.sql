@@ -2,7 +2,7 @@
 -- $3 how many.
 select c.*, count(*) over () as total
 from (
-  select j.id as job_id, j.name,
+  select j.number as job_number, j.name,
     case when j.state = 'set_aside' then 'set_aside' when j.state = 'paused' then 'paused'
       when d.next_at < n.now - interval '1 minute' then 'overdue' else 'failing' end as kind,
     case when j.state in ('set_aside', 'paused') then j.reason else j.last_error end as what,
@@ -15,5 +15,5 @@ from (
     and (j.state = 'set_aside' or (j.state = 'paused' and j.reason is not null)
       or (j.state = 'active' and (j.failures_in_row > 0 or d.next_at < n.now - interval '1 minute')))
 ) c
-order by c.since desc nulls last, c.job_id
+order by c.since desc nulls last, c.job_number
 limit $3

@@ -1,5 +1,5 @@
 -- An owner's failed runs over all jobs, the latest first. $1 owner, $2 how many, $3 only those that ended before this.
-select r.job_id, r.scheduled_for, r.state::text, r.attempt, r.slots, r.through, r.manual, r.started_at, r.finished_at, r.reason,
+select j.number as job_number, r.scheduled_for, r.state::text, r.attempt, r.slots, r.through, r.manual, r.started_at, r.finished_at, r.reason,
   r.error, r.result::text, null::timestamptz as next_attempt_at, j.name, j.zone, j.created_at, j.task
 from cronty.runs r
 join cronty.jobs j on j.id = r.job_id

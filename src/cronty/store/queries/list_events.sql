@@ -2,7 +2,7 @@
 -- many, $5 only what this transaction or a later one wrote. The last half second is left for the next look: what is being
 -- committed there may still come in between.
 select * from (
-  select greatest(r.started_at, r.finished_at) as at, r.job_id, j.name, r.scheduled_for, r.state::text as verdict,
+  select greatest(r.started_at, r.finished_at) as at, j.number as job_number, j.name, r.scheduled_for, r.state::text as verdict,
     r.attempt, r.reason, r.error
   from cronty.runs r
   join cronty.jobs j on j.id = r.job_id

@@ -17,7 +17,7 @@ with flying as materialized (
   where v.owner_id = (select id from cronty.owners where name = $1)
 ), matching as materialized (
   -- Narrow on purpose: the wide parts of a job are fetched for the page only.
-  select id, in_flight, idle, place from seen
+  select id, number, in_flight, idle, place from seen
   where ($2::text is null or $2 = cronty.job_status(state, in_flight > 0, not idle, failures_in_row > 0))
     and ($3::text is null or position(lower($3) in lower(name)) > 0)
     and ($4::text is null or $4 = any(tags))
@@ -31,9 +31,9 @@ select c.total, v.*, p.in_flight, v.arguments::text as arguments_json, v.trigger
 from (select count(*) as total from matching) c
 left join lateral (
   select * from matching
-  where $9::boolean is null or (idle, place, id) > ($9, $10::timestamptz, $11::bigint)
-  order by idle, place, id
+  where $9::boolean is null or (idle, place, number) > ($9, $10::timestamptz, $11::bigint)
+  order by idle, place, number
   limit $8
 ) p on true
 left join lateral (select * from cronty.job_overview where id = p.id) v on true
-order by p.idle, p.place, p.id
+order by p.idle, p.place, p.number

@@ -1,5 +1,6 @@
--- Hold an owner's jobs still, in an order that all share. $1 owner, $2 jobs.
-select d.job_id from cronty.due d
-where d.job_id = any($2::bigint[]) and d.owner_id = (select id from cronty.owners where name = $1)
+-- Hold an owner's jobs still, in an order that all share. $1 owner, $2 their numbers.
+select d.job_id from cronty.jobs j
+join cronty.due d on d.job_id = j.id
+where j.owner_id = (select id from cronty.owners where name = $1) and j.number = any($2::bigint[])
 order by d.job_id
-for update
+for update of d

@@ -1,7 +1,7 @@
 -- Record outcomes that came too late: their attempt was given to somebody else meanwhile. An attempt that the run
 -- row still shows as its own was settled after all (the answer to the first try got lost) and is left alone.
-insert into cronty.attempts (job_id, scheduled_for, attempt, worker, ended_at, outcome, error)
-select u.job_id, u.slot, u.attempt, $2, coalesce($1::timestamptz, statement_timestamp()), 'superseded', u.reported
+insert into cronty.attempts (job_id, scheduled_for, attempt, owner_id, worker, ended_at, outcome, error)
+select u.job_id, u.slot, u.attempt, r.owner_id, $2, coalesce($1::timestamptz, statement_timestamp()), 'superseded', u.reported
 from unnest($3::bigint[], $4::timestamptz[], $5::int[], $6::text[]) u(job_id, slot, attempt, reported)
 join cronty.runs r on r.job_id = u.job_id and r.scheduled_for = u.slot
 where r.attempt > u.attempt or r.state in ('waiting', 'quarantined')

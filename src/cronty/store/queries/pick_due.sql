@@ -3,7 +3,8 @@
 -- The lower bound spares every poll the dead left edge of the index. The limit of 1 keeps the look at the run under way
 -- a look by key, also in a plan that was made while the table was empty.
 select p.now, p.job_id, p.owner_id, p.next_at, p.delay, p.period, p.expression, p.zone, p.dst_gap, p.dst_overlap, p.run_count - p.manual_count as executed, j.max_runs, j.ends_at,
-  j.task, j.arguments::text, j.policy::text, j.last_error is not null as failing, (select cronty.epoch()) as epoch, coalesce(r.scheduled_for, q.scheduled_for) as in_flight
+  j.task, j.arguments::text, j.policy::text, j.last_error is not null as failing, (select cronty.epoch()) as epoch, coalesce(r.scheduled_for, q.scheduled_for) as in_flight,
+  j.number as job_number
 from (
   select coalesce($1::timestamptz, statement_timestamp()) as now, *
   from cronty.due

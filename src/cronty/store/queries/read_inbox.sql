@@ -29,5 +29,5 @@ left join lateral (
   limit 1
 ) before on true, clock c
 where r.job_id = p.job_id and r.scheduled_for = p.scheduled_for
-returning r.job_id, r.scheduled_for, r.attempt, r.manual, j.name, j.zone, j.created_at, j.arguments::text,
+returning j.number as job_number, r.scheduled_for, r.attempt, r.manual, j.name, j.zone, j.created_at, j.arguments::text,
   j.origin::text, $2 as owner, before.scheduled_for as previous_slot, c.now, c.now + $5::float8 * interval '1 second' as lease_until

@@ -1,16 +1,16 @@
--- Give failed runs another round of attempts: same run, same id, a higher attempt. $1 owner, $2 jobs, $3 slots.
+-- Give failed runs another round of attempts: same run, same id, a higher attempt. $1 owner, $2 numbers of jobs, $3 slots.
 -- The last attempt, which was kept in the run itself, moves to the others.
 with picked as (
   select r.job_id, r.scheduled_for, r.owner_id, r.attempt, r.started_at, r.finished_at, r.state, r.error, r.reason
-  from unnest($2::bigint[], $3::timestamptz[]) u(job_id, slot)
-  join cronty.runs r on r.job_id = u.job_id and r.scheduled_for = u.slot
-  join cronty.jobs j on j.id = r.job_id
-  where r.owner_id = (select id from cronty.owners where name = $1) and r.state in ('failed', 'quarantined')
+  from unnest($2::bigint[], $3::timestamptz[]) u(number, slot)
+  join cronty.jobs j on j.owner_id = (select id from cronty.owners where name = $1) and j.number = u.number
+  join cronty.runs r on r.job_id = j.id and r.scheduled_for = u.slot
+  where r.state in ('failed', 'quarantined')
     and j.deleted_at is null and j.state <> 'cancelled'
   for update of r
 ), noted as (
-  insert into cronty.attempts (job_id, scheduled_for, attempt, started_at, ended_at, outcome, error)
-  select job_id, scheduled_for, attempt, started_at, finished_at, case when state = 'failed' then 'failed' else 'lost' end,
+  insert into cronty.attempts (job_id, scheduled_for, attempt, owner_id, started_at, ended_at, outcome, error)
+  select job_id, scheduled_for, attempt, owner_id, started_at, finished_at, case when state = 'failed' then 'failed' else 'lost' end,
     coalesce(error, reason)
   from picked
   where attempt > 0
@@ -26,7 +26,7 @@ with picked as (
   from (select job_id, count(*) as runs from picked group by job_id) p
   where j.id = p.job_id
 )
-select p.job_id, p.scheduled_for, p.owner_id, j.task, d.serial
+select p.job_id, j.number as job_number, p.scheduled_for, p.owner_id, j.task, d.serial
 from picked p
 join cronty.jobs j on j.id = p.job_id
 join cronty.due d on d.job_id = p.job_id

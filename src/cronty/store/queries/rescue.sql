@@ -19,8 +19,8 @@ with clock as (
   from lost l join cronty.jobs j on j.id = l.job_id
   where l.state = 'waiting'
 ), noted as (
-  insert into cronty.attempts (job_id, scheduled_for, attempt, started_at, ended_at, outcome, error)
-  select job_id, scheduled_for, attempt, started_at, now, 'lost', 'its worker''s lease passed' from lost
+  insert into cronty.attempts (job_id, scheduled_for, attempt, owner_id, started_at, ended_at, outcome, error)
+  select job_id, scheduled_for, attempt, owner_id, started_at, now, 'lost', 'its worker''s lease passed' from lost
 ), failing as (
   update cronty.jobs j
   set failure_count = j.failure_count + l.quarantined, failures_in_row = j.failures_in_row + l.quarantined,

@@ -5,8 +5,8 @@ with picked as (
   where id in (select id from cronty.alerts order by id limit $1 for update skip locked)
   returning *
 ), job as (
-  insert into cronty.jobs (owner_id, name, task, arguments, trigger, policy, tags, created_at, updated_at, origin)
-  select p.owner_id, p.name, 'notify', p.arguments,
+  insert into cronty.jobs (owner_id, number, name, task, arguments, trigger, policy, tags, created_at, updated_at, origin)
+  select p.owner_id, cronty.take_numbers(p.owner_id, 1), p.name, 'notify', p.arguments,
     jsonb_build_object('kind', 'once', 'at', to_char(p.at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"+00:00"')),
     $2::jsonb, '{alert}', p.at, p.at,
     $3::jsonb || case when p.job_id > 0 then jsonb_build_object('about', p.job_id) else '{}' end

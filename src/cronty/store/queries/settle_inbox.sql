@@ -1,16 +1,17 @@
--- Settle prompts as their agent says, fenced by the attempt if one is named. $1 now, $2 owner, $3 runs' jobs, $4 slots,
+-- Settle prompts as their agent says, fenced by the attempt if one is named. $1 now, $2 owner, $3 the numbers of their jobs, $4 slots,
 -- $5 attempts (null: any), $6 state, $7 seconds until it is shown again (null: it is over), $8 result, $9 error.
 with given as (
   select * from unnest($3::bigint[], $4::timestamptz[], $5::int[], $6::text[], $7::float8[], $8::text[], $9::text[])
-    u(job_id, slot, attempt, state, wait, result, error)
+    u(number, slot, attempt, state, wait, result, error)
 ), clock as (
   select coalesce($1::timestamptz, statement_timestamp()) as now
 ), picked as (
-  select q.job_id, q.scheduled_for, r.attempt, g.state, g.wait, g.result, g.error, r.started_at
+  select q.job_id, g.number, q.scheduled_for, q.owner_id, r.attempt, g.state, g.wait, g.result, g.error, r.started_at
   from given g
-  join cronty.queue q on q.job_id = g.job_id and q.scheduled_for = g.slot
-  join cronty.runs r on r.job_id = g.job_id and r.scheduled_for = g.slot
-  where q.task = 'prompt' and q.owner_id = (select id from cronty.owners where name = $2) and q.due_at is not null
+  join cronty.jobs j on j.owner_id = (select id from cronty.owners where name = $2) and j.number = g.number
+  join cronty.queue q on q.job_id = j.id and q.scheduled_for = g.slot
+  join cronty.runs r on r.job_id = j.id and r.scheduled_for = g.slot
+  where q.task = 'prompt' and q.due_at is not null
     and r.attempt = coalesce(g.attempt, r.attempt)
   for update of q, r
 ), over as (
@@ -22,8 +23,8 @@ with given as (
   from picked p, clock c
   where q.job_id = p.job_id and q.scheduled_for = p.scheduled_for and p.wait is not null
 ), noted as (
-  insert into cronty.attempts (job_id, scheduled_for, attempt, started_at, ended_at, outcome)
-  select p.job_id, p.scheduled_for, p.attempt, p.started_at, c.now, 'snoozed'
+  insert into cronty.attempts (job_id, scheduled_for, attempt, owner_id, started_at, ended_at, outcome)
+  select p.job_id, p.scheduled_for, p.attempt, p.owner_id, p.started_at, c.now, 'snoozed'
   from picked p, clock c
   where p.wait is not null and p.attempt > 0
   on conflict do nothing
@@ -51,5 +52,5 @@ with given as (
   returning j.id, j.owner_id, j.name, j.policy::text, j.state::text as state_before, w.failures_in_row as failures_before,
     w.last_error as error_before, j.state::text, j.failures_in_row, j.last_error, j.reason
 )
-select p.job_id, p.scheduled_for, p.wait is null as over, f.*
+select p.job_id, p.number as job_number, p.scheduled_for, p.state as verdict, p.wait is null as over, f.*
 from picked p left join failing f on f.id = p.job_id

@@ -25,8 +25,8 @@ with given as (
   from settled s join cronty.jobs j on j.id = s.job_id
   where s.state = 'waiting'
 ), noted as (
-  insert into cronty.attempts (job_id, scheduled_for, attempt, worker, started_at, ended_at, outcome, error)
-  select job_id, scheduled_for, attempt, $2, started_at, now, outcome, error from settled where state = 'waiting'
+  insert into cronty.attempts (job_id, scheduled_for, attempt, owner_id, worker, started_at, ended_at, outcome, error)
+  select job_id, scheduled_for, attempt, owner_id, $2, started_at, now, outcome, error from settled where state = 'waiting'
 ), failing as (
   update cronty.jobs j
   set failure_count = j.failure_count + f.failures, failures_in_row = j.failures_in_row + f.failures,

@@ -6,7 +6,7 @@ with unqueued as (
   where q.job_id = u.job_id and q.scheduled_for = u.slot
   returning q.job_id, q.scheduled_for
 ), running as (
-  select r.job_id, r.scheduled_for, r.worker
+  select r.job_id, r.scheduled_for, r.worker, r.owner_id
   from unnest($2::bigint[], $3::timestamptz[]) u(job_id, slot)
   join cronty.runs r on r.job_id = u.job_id and r.scheduled_for = u.slot
   where (select count(*) from unqueued) >= 0 and r.state = 'running'
@@ -21,8 +21,8 @@ with unqueued as (
   from (select job_id, count(*) as runs from unqueued group by job_id) w
   where j.id = w.job_id
 ), asked as (
-  insert into cronty.stop_requests (worker, job_id, scheduled_for)
-  select worker, job_id, scheduled_for from running
+  insert into cronty.stop_requests (worker, job_id, scheduled_for, owner_id)
+  select worker, job_id, scheduled_for, owner_id from running
   on conflict do nothing
 )
 select count(pg_notify('cronty', 'stop ' || w.worker)) from (select distinct worker from running) w

@@ -36,7 +36,7 @@ async def make_job(visit: Visit) -> Response:
     made = request if isinstance(request, Err) else await visit.doors.scheduler.schedule(visit.owner, request.value)
     if isinstance(made, Err):
         return await _form(visit, None, dict(visit.form), made)
-    return visit.go(f"/jobs/{made.value.id}?said=made")
+    return visit.go(f"/jobs/{made.value.number}?said=made")
 
 
 async def edit_job(visit: Visit) -> Response:
@@ -53,12 +53,14 @@ async def change_job(visit: Visit) -> Response:
         return await _form(visit, job, dict(visit.form), changes)
     version = visit.form.text("version")
     expected = int(version) if version.isdecimal() and len(version) < 10 else -1
-    edited = await visit.doors.scheduler.edit(visit.owner, job.id, changes.value, expected, key_id=visit.caller.key_id)
+    edited = await visit.doors.scheduler.edit(
+        visit.owner, job.number, changes.value, expected, key_id=visit.caller.key_id
+    )
     if isinstance(edited, Err):
         if edited.code == "not_found":
             raise Refused(edited)
         return await _form(visit, job, dict(visit.form), edited)
-    return visit.go(f"/jobs/{job.id}?said=edited")
+    return visit.go(f"/jobs/{job.number}?said=edited")
 
 
 def _need_for(visit: Visit) -> None:

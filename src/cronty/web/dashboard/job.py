@@ -32,7 +32,7 @@ async def show_job(visit: Visit, problem: Err | None = None) -> Response:
     job = await find(visit)
     door = visit.doors.scheduler
     now, _ = await visit.clock()
-    year = await visit.doors.overview.year(visit.owner, job.id)
+    year = await visit.doors.overview.year(visit.owner, job.number)
     return visit.page(
         "job.html",
         200 if problem is None else status_of(problem.code),
@@ -40,7 +40,7 @@ async def show_job(visit: Visit, problem: Err | None = None) -> Response:
         now=now,
         coming=coming(job, now),
         year=draw_year([] if isinstance(year, Err) else year.value),
-        runs=_page(await door.list_runs(visit.owner, job.id, RUNS + 1)),
+        runs=_page(await door.list_runs(visit.owner, job.number, RUNS + 1)),
         verdict="",
         verdicts=list(MOVES),
         err=problem,
@@ -61,7 +61,7 @@ async def show_runs(visit: Visit) -> Response:
     if before is not None and before.tzinfo is None:
         before = None
     state = verdict if verdict in MOVES else None
-    found = await visit.doors.scheduler.list_runs(visit.owner, job.id, RUNS + 1, before, state)
+    found = await visit.doors.scheduler.list_runs(visit.owner, job.number, RUNS + 1, before, state)
     now, _ = await visit.clock()
     return visit.page(
         "run_rows.html", job=job, now=now, runs=_page(found), verdict=state or "", why=why, run_answer=run_answer
@@ -147,7 +147,7 @@ def acting_on_job(name: str) -> Handler:
             case Err() as problem:
                 return await show_job(visit, problem)
             case Ok():
-                return visit.go(f"/jobs/{(await find(visit)).id}?said={said}")
+                return visit.go(f"/jobs/{(await find(visit)).number}?said={said}")
 
     return act_on_job
 

@@ -55,5 +55,5 @@ async def _start(visit: Visit) -> datetime:
 
 
 def _said(events: list[RunEvent]) -> bytes:
-    facts = {"jobs": sorted({event.job_id for event in events}), "runs": [event.run_id for event in events][-100:]}
+    facts = {"jobs": sorted({event.job_number for event in events}), "runs": [event.run_id for event in events][-100:]}
     return b"event: changed\ndata: " + orjson.dumps(facts) + b"\n\n"

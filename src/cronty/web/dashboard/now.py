@@ -56,7 +56,7 @@ class Latest:
 def _latest(line: Timeline) -> Iterator[Latest]:
     passed = [slot for slot in line.slots or [] if slot.verdict != "planned"]
     for slot in sorted(passed, key=lambda one: one.scheduled_for, reverse=True)[:LATEST]:
-        name = run_id(slot.job_id, slot.scheduled_for)
+        name = run_id(slot.job_number, slot.scheduled_for)
         yield Latest(name, slot.name, slot.verdict, slot.scheduled_for, slot.reason)
 
 

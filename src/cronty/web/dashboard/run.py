@@ -27,7 +27,7 @@ async def show_run(visit: Visit, problem: Err | None = None) -> Response:
         now=now,
         why=why(run),
         moved_from=run_answer(run, job.zone, job.trigger).get("moved_from"),
-        receipt=receipt(run.job_id, run.scheduled_for, run.attempt) if run.attempt else None,
+        receipt=receipt(run.job_number, run.scheduled_for, run.attempt) if run.attempt else None,
         again=run.state in AGAIN,
         err=problem,
         said="It is tried again, under its own id." if visit.query.get("said") == "again" else None,

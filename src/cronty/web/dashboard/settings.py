@@ -50,7 +50,7 @@ async def show_settings(visit: Visit, problem: Err | None = None, made: NewKey |
         limits=limits,
         channels=[] if channels is None or isinstance(channels, Err) else channels.value,
         agents=_agents(routed, keys, used, limits),
-        keys=sorted(keys, key=lambda key: (key.revoked_at is not None, -key.id))[:MOST_KEYS],
+        keys=sorted(keys, key=lambda key: (key.revoked_at is not None, -key.number))[:MOST_KEYS],
         scopes=SCOPES,
         scope_meanings=MEANINGS,
         lasts=LASTS,
@@ -133,6 +133,6 @@ async def make_key(visit: Visit) -> Response:
 
 async def revoke_key(visit: Visit) -> Response:
     text = visit.form.get("key", "")
-    key_id = int(text) if text.isdecimal() and len(text) < 19 else 0
-    revoked = await visit.doors.identity.revoke(visit.owner, key_id)
+    number = int(text) if text.isdecimal() and len(text) < 19 else 0
+    revoked = await visit.doors.identity.revoke(visit.owner, number)
     return await show_settings(visit, revoked) if isinstance(revoked, Err) else visit.go("/settings?said=revoked")

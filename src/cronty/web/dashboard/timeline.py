@@ -100,7 +100,7 @@ def counted(bins: Sequence[Bin]) -> dict[Verdict, int]:
 
 def _columns(line: Timeline) -> dict[int, list[Slot]]:
     columns: dict[int, list[Slot]] = {}
-    for slot in sorted(line.slots or [], key=lambda one: (one.scheduled_for, one.job_id)):
+    for slot in sorted(line.slots or [], key=lambda one: (one.scheduled_for, one.job_number)):
         place = (slot.scheduled_for - line.since) // line.width
         columns.setdefault(max(0, min(place, len(line.bins) - 1)), []).append(slot)
     return columns
@@ -126,7 +126,7 @@ def _marks(
 
 def _mark(slot: Slot, x: str, y: int, room: int, zone_name: str) -> Mark:
     planned = slot.verdict == "planned"
-    href = f"/jobs/{slot.job_id}" if planned else f"/runs/{run_id(slot.job_id, slot.scheduled_for)}"
+    href = f"/jobs/{slot.job_number}" if planned else f"/runs/{run_id(slot.job_number, slot.scheduled_for)}"
     when = clock_text(slot.scheduled_for, zone_name)
     title = f"{brief(slot.name, room)}, {when}: {LABELS[slot.verdict].lower()}"
     return Mark(x, y, slot.verdict, href, title)

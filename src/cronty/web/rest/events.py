@@ -118,7 +118,7 @@ def frame(event: RunEvent, cursor: datetime) -> str:
     told = {
         "at": moment_text(event.at),
         "run_id": event.run_id,
-        "job_id": str(event.job_id),
+        "job_id": str(event.job_number),
         "name": event.name,
         "scheduled_for": moment_text(event.scheduled_for),
         "verdict": event.verdict,

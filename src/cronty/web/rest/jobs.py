@@ -166,14 +166,14 @@ async def run_job_now(ask: Asks, job_id: JobId) -> Result[Answer]:
 async def _in_full(ask: Asking, found: Result[JobRow]) -> Result[Answer]:
     if isinstance(found, Err):
         return found
-    runs = await ask.doors.scheduler.list_runs(ask.owner, found.value.id, LAST_RUNS)
+    runs = await ask.doors.scheduler.list_runs(ask.owner, found.value.number, LAST_RUNS)
     return Ok(status_answer(found.value, [] if isinstance(runs, Err) else runs.value))
 
 
 def _scheduled(job: JobRow, status: int) -> Response:
     headers = {"etag": f'"{job.version}"'}
     if status == 201:
-        headers["location"] = f"/api/v1/jobs/{job_id_text(job.id, job.created_at)}"
+        headers["location"] = f"/api/v1/jobs/{job_id_text(job.number, job.created_at)}"
     return reply(scheduled_answer(job), status, headers)
 
 

@@ -24,7 +24,7 @@ async def who_am_i(ask: Asks) -> Result[Answer]:
     """Whom this token stands for, and what it allows."""
     caller = ask.caller
     scopes = sorted(caller.scopes)
-    return Ok({"owner": caller.owner, "scopes": scopes, "agent": caller.agent, "key_id": caller.key_id})
+    return Ok({"owner": caller.owner, "scopes": scopes, "agent": caller.agent, "key_id": caller.key_number})
 
 
 @room.operation("GET", "/limits", "read", Standing)
@@ -48,7 +48,7 @@ async def add_key(ask: Asks, body: KeyBody) -> Result[Answer] | Response:
     made = await ask.doors.identity.add_key(
         ask.owner, body.name, body.scopes, agent=body.agent, expires_at=ends, by=ask.caller
     )
-    return made if isinstance(made, Err) else reply({"id": made.value.id, "key": made.value.text}, 201)
+    return made if isinstance(made, Err) else reply({"id": made.value.number, "key": made.value.text}, 201)
 
 
 @room.operation("DELETE", "/keys/{key_id}", "admin", None, 404, status=204)
@@ -94,5 +94,5 @@ def _moment(at: object) -> str | None:
 
 def _shown(key: KeyInfo) -> dict[str, object]:
     moments = ("created_at", "expires_at", "last_used_at", "revoked_at")
-    shown: dict[str, object] = {"id": key.id, "name": key.name, "scopes": key.scopes, "agent": key.agent}
+    shown: dict[str, object] = {"id": key.number, "name": key.name, "scopes": key.scopes, "agent": key.agent}
     return shown | {name: moment_text(getattr(key, name)) for name in moments}

@@ -37,7 +37,7 @@ async def list_runs(
     job, runs = shown.value, found.value
     cursor = runs[-1].scheduled_for.isoformat() if len(runs) == limit else None
     told = [run_answer(run, job.zone, job.trigger) for run in runs]
-    return Ok({"job_id": job_id_text(job.id, job.created_at), "runs": told, "cursor": cursor})
+    return Ok({"job_id": job_id_text(job.number, job.created_at), "runs": told, "cursor": cursor})
 
 
 @room.operation("GET", "/runs/failed", "read", FailedRuns)
@@ -62,7 +62,7 @@ async def show_run(ask: Asks, run_id: RunId) -> Result[Answer]:
         return found
     run, job = found.value.run, found.value.job
     attempts = [attempt_answer(one, job.zone) for one in found.value.attempts]
-    facts: dict[str, object] = {"job_id": job_id_text(job.id, job.created_at), "name": job.name}
+    facts: dict[str, object] = {"job_id": job_id_text(job.number, job.created_at), "name": job.name}
     return Ok(facts | run_answer(run, job.zone, job.trigger) | {"attempts": attempts})
 
 
