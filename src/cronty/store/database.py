@@ -96,6 +96,7 @@ class Bound:
                     yield connection
         except asyncpg.UniqueViolationError as error:
             raise SlotTaken(str(error)) from error
+        self._database.outage.fine()
 
     def _begin(self) -> str | None:
         """How a transaction begins; None if it has nothing to say, so that a single statement needs none."""
@@ -114,7 +115,9 @@ class Bound:
                     async with _within(connection, begin):
                         return await statement(connection)
 
-        return await repeated(once)
+        answer = await repeated(once)
+        self._database.outage.fine()
+        return answer
 
 
 class Database(Bound):
@@ -181,7 +184,8 @@ class Database(Bound):
     async def ear(self) -> AsyncGenerator[Connection]:
         """A connection of its own that listens; it is dropped with the others."""
         with self.faults():
-            connection = await self.hosts.connect(server_settings={"application_name": "cronty listen"})
+            settings = {"application_name": "cronty listen"}
+            connection = await self.hosts.connect(command_timeout=HOT_LIMIT, server_settings=settings)
             self._ears.add(connection)
             try:
                 yield connection
@@ -241,7 +245,6 @@ class Database(Bound):
             if said is None:
                 raise
             raise said from error
-        self.outage.fine()
 
     def start_over(self) -> None:
         """Drop every connection: they lead where the one led that was lost, or is read-only now."""
