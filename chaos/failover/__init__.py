@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from chaos.failover.cluster import AWAY, Cluster, Trouble
+from chaos.failover.cluster import AWAY, Cluster, Trouble, get, until
 from chaos.failover.events import EVENTS
 from chaos.failover.load import Load
 from chaos.failover.plan import Plan as Plan
@@ -50,6 +50,8 @@ class Scenario:
         self._load = Load(self._plan.jobs, self._start)
         await self._load.insert(self._cluster.nodes[0])
         self._processes.start()
+        ready = f"http://127.0.0.1:{self._plan.port + 40}/ready"
+        await until(lambda: get(ready)[0] == 200, 90, "`cronty serve`")
         self._watch.start()
         await asyncio.sleep(8 + self._plan.rest)
 

@@ -31,6 +31,11 @@ class Settings(BaseSettings):
         30.0, ge=1, description="Seconds without a heartbeat after which a worker's runs are given to others."
     )
     drain: float = Field(30.0, ge=0, description="Seconds a stopping worker gives its runs to finish.")
+    patience: float = Field(
+        60.0,
+        ge=0,
+        description="Seconds that `cronty work` and `cronty serve` wait for a database that is away when they start.",
+    )
     keep_days: float = Field(90.0, ge=1, description="Days of run history to keep.")
     log_level: str = Field("INFO", description="How much to log, on standard error.")
     public_url: str = Field(

@@ -153,15 +153,17 @@ async def test_an_alert_is_a_job_like_any_other_and_says_that_cronty_made_it(
     job = await sailing(door, alert="ann-phone")
     clock.advance(minutes=1)
     await hands.all()
-    row = await sql.fetchrow("select id, name, task, tags, origin::text from cronty.jobs where id <> $1", job.id)
+    row = await sql.fetchrow(
+        "select id, number, name, task, tags, origin::text from cronty.jobs where id <> $1", job.id
+    )
     assert row is not None
-    origin = {"surface": "cronty", "about": job.id}
+    origin = {"surface": "cronty", "about": job.number}
     assert (row["name"], row["task"], row["tags"]) == ("Alert: Ferry failed 1 time", "notify", ["alert"])
     assert json.loads(row["origin"]) == origin
     entry = await sql.fetchrow("select *, client::text as via from cronty.audit where job_id = $1", row["id"])
     assert entry is not None
     assert (entry["what"], entry["actor"], json.loads(entry["via"])) == ("created", None, origin)
-    shown = await door.show("ann", row["id"])
+    shown = await door.show("ann", row["number"])
     assert isinstance(shown, Ok)
     assert (shown.value.policy.attempts, shown.value.next_slot or shown.value.last_slot) == (10, clock.moment)
 

@@ -148,6 +148,8 @@ async def test_a_server_that_takes_no_writes_is_not_used_unless_the_url_says_so(
 async def test_a_wrong_url_is_told_from_an_outage(url: str) -> None:
     with pytest.raises(StoreMisnamed, match="no_such_database"):
         await Database(with_database(url, "no_such_database")).open()
+    with pytest.raises(StoreMisnamed, match="it names 3 hosts and 2 ports"):
+        await Database("postgresql:///db?host=a,b,c&port=1,2").open()
 
 
 # -- a pool that loses its server -----------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ from cronty.store.sealing import Sealer
 from tests.conftest import START, HandClock, Hands, add, hands_of, with_database
 
 OWNED = ("jobs", "due", "runs", "queue", "channels", "audit", "api_keys", "attempts")
-NOBODYS = {"migrations", "server", "tasks", "tzdata", "workers"}
+NOBODYS = {"migrations", "server", "tasks", "workers", "zones"}
 KEY_COLUMNS = "id, owner_id, number, name, scopes, agent, created_at, expires_at, last_used_at, revoked_at"
 VISIBLE = {"api_keys": KEY_COLUMNS}
 FUTURE = datetime(2100, 1, 1, tzinfo=UTC)
@@ -158,7 +158,7 @@ def reads(life: Life, owner_id: int) -> dict[str, tuple[object, ...]]:
         "lock_job": ("bob", number),
         "list_attempts": ("bob", number, life.slot),
         "job_origin": ("bob", number),
-        "in_flight_runs": (life.prompt.id,),
+        "in_flight_runs": ([life.prompt.id],),
         "about_run": (None, owner_id, job, life.slot),
         "find_channel_of_owner": (owner_id, "phone"),
         "taken_slots": ([job], [life.slot]),
@@ -205,7 +205,9 @@ async def test_a_statement_that_changes_somebody_elses_rows_changes_none(
         "redrive": ("bob", [bob.failing.number], [slot]),
         "take_numbers": ("bob", 5),
         "settle_inbox": (None, "bob", [bob.prompt.number], [slot], [None], ["done"], [None], [None], [None]),
-        "release_behind": (None, [job], [slot]),
+        "lock_lines": ([job, prompt],),
+        "release": (None, [job, prompt]),
+        "end_line": (prompt, FUTURE),
         "pause_orphaned": (None, 10, None),
     }
     for name, arguments in changes.items():
@@ -247,7 +249,7 @@ REFUSED = {
     " created_at, updated_at) values ({bob}, 99, 'x', 'note', '{{}}', '{{}}', '{{}}', '{{}}', now(), now())",
     "a job given to Bob": "update cronty.jobs set owner_id = {bob}",
     "a run of Bob's job": "insert into cronty.runs (job_id, scheduled_for, owner_id, state) values"
-    " ({job}, '2100-01-01', {ann}, 'waiting')",
+    " ({job}, '2027-03-01', {ann}, 'waiting')",
     "a turn for Bob's job": "insert into cronty.queue (job_id, scheduled_for, due_at, owner_id, task) values"
     " ({job}, '2100-01-01', now(), {ann}, 'fail')",
     "an attempt of Bob's": "insert into cronty.attempts (job_id, scheduled_for, attempt, owner_id, ended_at, outcome)"
@@ -265,13 +267,12 @@ REFUSED = {
     "a job deleted": "delete from cronty.jobs",
     "hashes of keys": "select hash from cronty.api_keys",
     "a key with another hash": "update cronty.api_keys set hash = '\\x00'",
-    "history beside the wall": "select * from cronty.runs_elsewhen",
     "a week beside the wall": "select * from cronty.runs_20270301",
     "who is asked to stop": "select * from cronty.stop_requests",
     "workers": "select * from cronty.workers",
     "slots unaccounted": "select * from cronty.slots_unaccounted",
     "another server": "select cronty.be_server(7)",
-    "weeks dropped": "select cronty.drop_run_partitions('2100-01-01')",
+    "weeks dropped": "select cronty.drop_run_partition('2100-01-01')",
 }
 
 

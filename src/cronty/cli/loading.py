@@ -9,14 +9,11 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import typer
 
 from cronty.app import Cronty
-
-PATIENCE: Final = 60.0
-"""Seconds that a process which is to run for long waits for its database."""
 
 
 def load(target: str) -> Cronty:
@@ -39,7 +36,7 @@ async def opened(cronty: Cronty) -> AsyncGenerator[asyncio.Event]:
     A database that is away is waited for a while: a supervisor that starts processes during a failover shouldn't have
     to start them again and again.
     """
-    cronty.patience = PATIENCE
+    cronty.patience = cronty.settings.patience
     told, opening = asyncio.Event(), asyncio.ensure_future(cronty.__aenter__())
 
     def tell() -> None:

@@ -107,7 +107,7 @@ class Keeper:
         try:
             return await asyncio.create_subprocess_exec(
                 *(sys.executable, "-m", "cronty.cli.main", "serve", *wish.arguments),
-                env=dict(wish.environment),
+                env={"CRONTY_PATIENCE": "0", **wish.environment},  # the keeper itself is patient, and says why it waits
                 cwd=place.folder_of(wish),
                 stdin=subprocess.DEVNULL,
                 stdout=log,

@@ -29,6 +29,7 @@ from cronty.store.engine_store import EngineStore
 from cronty.store.listen import listen
 from cronty.store.zone_store import ZoneStore
 
+LEAST_PATIENCE: Final = 5.0
 EXPIRE_EVERY: Final = 0.25
 PRUNE_EVERY: Final = 3600.0
 PRUNE_AGAIN: Final = 300.0
@@ -108,11 +109,8 @@ class Engine:
     def why_stuck(self) -> str | None:
         """Why this engine can't be relied on now: it has missed heartbeats, each of which is a commit."""
         silent = monotonic() - self._committed
-        return (
-            f"The engine hasn't committed anything for {silent:.0f} s."
-            if silent > self._options.lease * 2 / 3
-            else None
-        )
+        too_long = max(self._options.lease * 2 / 3, LEAST_PATIENCE)
+        return f"The engine hasn't committed anything for {silent:.0f} s." if silent > too_long else None
 
     async def enlist(self) -> None:
         """Make ready what firing needs, and take a lease."""

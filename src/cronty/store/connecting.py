@@ -20,7 +20,10 @@ class Hosts:
     """The servers that a URL names. They are tried one by one; one that didn't answer in time is tried last."""
 
     def __init__(self, url: str) -> None:
-        self._urls = each_host(url)
+        try:
+            self._urls = each_host(url)
+        except ValueError as wrong:
+            raise StoreMisnamed(f"CRONTY_DATABASE_URL can't be read: {wrong}") from wrong
         # Cronty is no use without writing, and a connection to a replica would be kept.
         self._wanted = {} if wanted_of(url) else {ATTRIBUTE: WRITABLE[0]}
 
@@ -58,6 +61,8 @@ def each_host(url: str) -> list[str]:
         return [url]
     ports = given.pop("port", "").split(",")
     ports *= len(named) if len(ports) == 1 else 1
+    if len(ports) != len(named):
+        raise ValueError(f"it names {len(named)} hosts and {len(ports)} ports")
     places = [{"host": host} | ({"port": port} if port else {}) for host, port in zip(named, ports, strict=True)]
     return [f"{url.partition('?')[0]}?{urlencode(given | place)}" for place in places]
 

@@ -101,6 +101,7 @@ class Bound:
             if error.constraint_name is not None:
                 raise
             raise NoPartition(str(error)) from error
+        self._database.outage.fine()
 
     def _begin(self) -> str | None:
         """How a transaction begins; None if it has nothing to say, so that a single statement needs none."""
@@ -128,7 +129,9 @@ class Bound:
                     async with _within(connection, begin):
                         return await statement(connection)
 
-        return await repeated(once)
+        answer = await repeated(once)
+        self._database.outage.fine()
+        return answer
 
 
 class Database(Bound):
@@ -195,7 +198,8 @@ class Database(Bound):
     async def ear(self) -> AsyncGenerator[Connection]:
         """A connection of its own that listens; it is dropped with the others."""
         with self.faults():
-            connection = await self.hosts.connect(server_settings={"application_name": "cronty listen"})
+            settings = {"application_name": "cronty listen"}
+            connection = await self.hosts.connect(command_timeout=HOT_LIMIT, server_settings=settings)
             self._ears.add(connection)
             try:
                 yield connection
@@ -255,7 +259,6 @@ class Database(Bound):
             if said is None:
                 raise
             raise said from error
-        self.outage.fine()
 
     def start_over(self) -> None:
         """Drop every connection: they lead where the one led that was lost, or is read-only now."""

@@ -7,6 +7,8 @@ from typing import Final
 
 import asyncpg
 
+from cronty.store.faults import StoreUnavailable
+
 PATIENCE: Final = 5.0
 
 
@@ -15,15 +17,18 @@ class Pool:
 
     def __init__(self, connect: Callable[[], Awaitable[asyncpg.Connection]], size: int) -> None:
         self._connect = connect
-        self._size = size
         self._places = asyncio.Semaphore(size)
         self._idle: list[asyncpg.Connection] = []
         self._lent: set[asyncpg.Connection] = set()
         self._generation = 0
+        self._closed = False
+        self._returned = asyncio.Event()
 
     @asynccontextmanager
     async def lend(self) -> AsyncGenerator[asyncpg.Connection]:
         async with self._places:
+            if self._closed:
+                raise StoreUnavailable("The store was closed meanwhile.")
             generation = self._generation
             connection = self._take() or await self._connect()
             self._lent.add(connection)
@@ -37,7 +42,9 @@ class Pool:
                 raise
             finally:
                 self._lent.discard(connection)
-                if generation != self._generation or connection.is_closed() or connection.is_in_transaction():
+                self._returned.set()
+                stale = self._closed or generation != self._generation
+                if stale or connection.is_closed() or connection.is_in_transaction():
                     connection.terminate()
                 else:
                     self._idle.append(connection)
@@ -58,13 +65,14 @@ class Pool:
 
     async def close(self) -> None:
         """Wait a little for what is lent, and close everything."""
-        try:
+        self._closed = True
+        with suppress(TimeoutError):
             async with asyncio.timeout(PATIENCE):
-                for _ in range(self._size):
-                    await self._places.acquire()
-        except TimeoutError:
-            for connection in list(self._lent):
-                connection.terminate()
+                while self._lent:
+                    self._returned.clear()
+                    await self._returned.wait()
+        for connection in list(self._lent):
+            connection.terminate()
         while self._idle:
             with suppress(Exception):
                 await self._idle.pop().close(timeout=1)

@@ -9,7 +9,7 @@ with picked as (
   select p.owner_id, cronty.take_numbers(p.owner_id, 1), p.name, 'notify', p.arguments,
     jsonb_build_object('kind', 'once', 'at', to_char(p.at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"+00:00"')),
     $2::jsonb, '{alert}', p.at, p.at,
-    $3::jsonb || case when p.job_id > 0 then jsonb_build_object('about', p.job_id) else '{}' end
+    $3::jsonb || coalesce((select jsonb_build_object('about', j.number) from cronty.jobs j where j.id = p.job_id), '{}')
   from picked p
   order by p.id
   returning *
