@@ -3,28 +3,29 @@
 -- is over, or the settlement, which releases next, sees the line. The limits of 1 keep every look one by key, also in a
 -- plan that was made while the tables were empty.
 with first as (
-  select u.job_id, q.scheduled_for, d.last_run
+  select u.job_id, q.place, d.last_run
   from unnest($2::bigint[]) u(job_id)
   cross join lateral (
-    select scheduled_for from cronty.queue where job_id = u.job_id and due_at is null order by scheduled_for limit 1
+    select ctid as place from cronty.queue where job_id = u.job_id and due_at is null order by scheduled_for limit 1
   ) q
   cross join lateral (select last_run from cronty.due where job_id = u.job_id limit 1) d
 ), busy as (
   select r.job_id
   from first f
   cross join lateral (
-    select job_id, scheduled_for from cronty.runs
+    select job_id from cronty.runs
     where job_id = f.job_id and scheduled_for = f.last_run and finished_at is null
     limit 1
     for share
   ) r
-  where not exists ( -- it failed once and was asked for again, and stands in line itself
-    select from cronty.queue q where q.job_id = r.job_id and q.scheduled_for = r.scheduled_for and q.due_at is null)
+  left join lateral ( -- it failed once and was asked for again, and stands in line itself
+    select job_id from cronty.queue where job_id = f.job_id and scheduled_for = f.last_run and due_at is null limit 1
+  ) itself on true
+  where itself.job_id is null
 ), released as (
   update cronty.queue q set due_at = coalesce($1::timestamptz, statement_timestamp())
   from first f
-  where q.job_id = f.job_id and q.scheduled_for = f.scheduled_for
-    and not exists (select from busy b where b.job_id = f.job_id)
+  where q.ctid = f.place and not exists (select from busy b where b.job_id = f.job_id)
   returning q.job_id, q.scheduled_for
 ), pointed as (
   update cronty.due d set last_run = r.scheduled_for from released r where d.job_id = r.job_id
