@@ -9,7 +9,7 @@ import pytest
 from asyncpg import Connection
 
 from cronty import Cronty
-from cronty.store.migrate import SchemaOutdated
+from cronty.store.schema import SchemaOutdated
 from tests.conftest import with_database
 
 PROGRAM = """

@@ -17,13 +17,14 @@ from cronty.cli.crontab_export import export
 from cronty.cli.doctor import doctor
 from cronty.cli.loading import extra, load, set_up_logging
 from cronty.cli.next import next_slots
-from cronty.cli.saying import MISUSED, Json, print_json, say, waiting
+from cronty.cli.saying import MISUSED, REFUSED, Json, print_json, say, waiting
 from cronty.cli.watch import watch
 from cronty.scheduler.identity import WeakSecret
 from cronty.settings import Settings
 from cronty.store.database import StoreUnavailable
 from cronty.store.local import NoDatabase, start_local_server
-from cronty.store.migrate import SchemaOutdated, migrate
+from cronty.store.migrate import migrate, schema_state
+from cronty.store.schema import SchemaProblem
 from cronty.store.sealing import BadKey
 
 app = typer.Typer(no_args_is_help=True, add_completion=True, help="Durable schedules on PostgreSQL.")
@@ -98,14 +99,37 @@ def serve(
 
 
 @app.command("migrate")
-def migrate_command(json: Json = False) -> None:
-    """Bring the database to the schema this version needs."""
+def migrate_command(
+    check: Annotated[
+        bool, typer.Option("--check", help="Change nothing; exit 1 if this version can't work with the schema.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Bring the database to the schema this version needs, while workers go on."""
+    if check:
+        _check_schema(json=json)
+        return
     with waiting("Applying …"):
         applied = asyncio.run(migrate(_url()))
     if json:
         print_json({"applied": applied})
         return
     say(f"Applied: {', '.join(applied)}." if applied else "The schema is up to date.")
+
+
+def _check_schema(*, json: bool) -> None:
+    state = asyncio.run(schema_state(_url()))
+    problem = state.problem()
+    if json:
+        print_json({"missing": state.missing, "newer": state.newer, "incompatible": state.incompatible})
+    elif problem:
+        say(f"Missing: {', '.join(state.missing)}." if state.missing and not state.incompatible else str(problem))
+    elif state.newer:
+        say(f"Nothing is missing. The database is newer than this version, which may go on: {', '.join(state.newer)}.")
+    else:
+        say("Nothing is missing.")
+    if problem:
+        raise typer.Exit(REFUSED)
 
 
 def _settings() -> Settings:
@@ -122,6 +146,7 @@ async def _work_until_told(cronty: Cronty) -> None:
     loop = asyncio.get_running_loop()
     for name in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(name, told.set)
+    cronty.when_outgrown = told.set
     async with cronty:
         await told.wait()
 
@@ -130,7 +155,7 @@ def main() -> None:
     """The console script; expected faults are said in a line, without a trace."""
     try:
         app()
-    except (StoreUnavailable, SchemaOutdated, NoDatabase, BadKey, BadAgents, BadCommands, WeakSecret) as error:
+    except (StoreUnavailable, SchemaProblem, NoDatabase, BadKey, BadAgents, BadCommands, WeakSecret) as error:
         say(f"cronty: {error}", err=True)
         sys.exit(MISUSED)
     except ValidationError as error:

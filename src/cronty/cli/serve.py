@@ -6,6 +6,7 @@ import sys
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager, redirect_stdout, suppress
 from datetime import UTC, datetime
+from functools import partial
 from typing import cast
 
 import typer
@@ -98,6 +99,7 @@ async def _serve(cronty: Cronty, config: uvicorn.Config) -> None:
     for told in (signal.SIGTERM, signal.SIGINT):
         # The server raises the signal again when it is done; somebody has to take it.
         loop.add_signal_handler(told, setattr, server, "should_exit", True)
+    cronty.when_outgrown = partial(setattr, server, "should_exit", True)
     began = datetime.now(UTC)
     async with cronty:
         telling = asyncio.ensure_future(tell_of_absences(cronty, began))
@@ -113,6 +115,7 @@ async def _speak(cronty: Cronty, groups: Sequence[Group]) -> None:
     loop = asyncio.get_running_loop()
     for told in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(told, hang_up)
+    cronty.when_outgrown = hang_up
     opening = asyncio.ensure_future(cronty.__aenter__())
     desk = Desk(cronty, lambda: local_caller(cronty.owner), lambda: asyncio.shield(opening))
     speaking = asyncio.ensure_future(CrontyServer(desk, groups).run_stdio_async())
