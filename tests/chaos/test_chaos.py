@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from chaos import clients, deliver, freeze, kill, poison, sleep
+from chaos import clients, deliver, freeze, kill, poison, sleep, upgrade
 from chaos.verdict import Figures
 
 
@@ -74,3 +74,10 @@ def test_webhooks_and_prompts_all_arrive_while_workers_are_killed_and_agents_die
     assert figures["agents_died"] > 0
     assert figures["called_again"] > 0
     assert figures["read_again"] > 0
+
+
+@pytest.mark.timeout(300)
+def test_a_fleet_under_load_is_upgraded_and_rolled_back_with_two_versions_side_by_side() -> None:
+    figures = upgrade.run(upgrade.Plan(fires=4000, workers=3, duration=20, jobs=10))
+    keeps_its_promises(figures)
+    assert figures["expected"] > 4000
