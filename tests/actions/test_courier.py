@@ -17,6 +17,7 @@ from cronty.actions.tasks import PermanentError
 from cronty.settings import Settings
 from tests.actions.mail import mailbox
 from tests.actions.servers import answer, listening, plain, watching
+from tests.patience import PATIENCE
 
 CANARY = "Canary7Secret"
 PUBLISHED = answer(200, b'{"id":"sPs71M8A2T","time":1803888000,"event":"message","topic":"x","message":"hi"}')
@@ -264,7 +265,7 @@ async def test_a_service_that_drips_is_left_after_the_limit() -> None:
         with pytest.raises(CallFailed) as failed:
             await post.deliver(f"mailto://127.0.0.1:{port}?from=a@b.de&to=ann@example.com", MESSAGE)
         assert failed.value.category == "timeout"
-        await asyncio.wait_for(released.wait(), 10)
+        await asyncio.wait_for(released.wait(), PATIENCE)
 
 
 async def test_a_delivery_that_is_given_up_leaves_no_thread_behind() -> None:
@@ -276,11 +277,12 @@ async def test_a_delivery_that_is_given_up_leaves_no_thread_behind() -> None:
         released.set()
 
     async with listening(say_nothing) as port, courier(f"127.0.0.1:{port}") as post:
-        url = f"mailto://127.0.0.1:{port}?from=a@b.de&to=ann@example.com"
+        own_limit = "cto=600&rto=600"  # or the library would hang up by itself, and nothing be shown
+        url = f"mailto://127.0.0.1:{port}?from=a@b.de&to=ann@example.com&{own_limit}"
         delivering = asyncio.create_task(post.deliver(url, MESSAGE))
-        await asyncio.wait_for(connected.wait(), 10)
+        await asyncio.wait_for(connected.wait(), PATIENCE)
         delivering.cancel()
-        await asyncio.wait_for(released.wait(), 3)  # sooner than any time limit of the library's own
+        await asyncio.wait_for(released.wait(), PATIENCE)
         with pytest.raises(asyncio.CancelledError):
             await delivering
 

@@ -14,6 +14,7 @@ import pytest
 
 from cronty.actions.tasks import Registry
 from tests.conftest import hands_of, with_database
+from tests.patience import PATIENCE
 
 NOWHERE = "postgresql://localhost:1/nowhere"
 
@@ -37,7 +38,7 @@ async def cronty(*arguments: str, folder: Path | None = None, **settings: str) -
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE):
         out, err = await process.communicate()
     assert process.returncode is not None
     return Said(process.returncode, out.decode(), err.decode())

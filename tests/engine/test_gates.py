@@ -12,6 +12,7 @@ from cronty.engine.engine import Engine, EngineOptions
 from cronty.store import database as database_module
 from cronty.store.database import HOT_PATH, Database, query
 from tests.conftest import START, HandClock
+from tests.patience import PATIENCE
 
 JOBS = 20_000
 
@@ -64,7 +65,7 @@ async def drain(url: str, sql: asyncpg.Connection) -> None:
     database = await Database(url, clock=HandClock(START), hot=True).open()
     engine = Engine(database, registry, EngineOptions())
     await engine.start()
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE):
         done = 0
         while done < JOBS:
             await asyncio.sleep(0.1)

@@ -13,6 +13,7 @@ from cronty.store.database import Database, StoreUnavailable
 from cronty.store.engine_store import Fired
 from cronty.store.job_store import JobStore
 from tests.conftest import START, HandClock, Hands, add, hands_of, look
+from tests.patience import PATIENCE
 
 
 async def run(sql: Connection) -> tuple[str, int, int]:
@@ -65,7 +66,7 @@ async def test_what_a_worker_in_doubt_does_know_stays_with_it(
     door: Scheduler, hands: Hands, clock: HandClock, registry: Registry, sql: Connection
 ) -> None:
     opened = threading.Event()
-    registry.add(lambda: opened.wait(20), "slow")
+    registry.add(lambda: opened.wait(PATIENCE), "slow")
     await hands.store.publish_tasks(registry.published())
     await add(door, task="slow")
     clock.advance(minutes=1)
@@ -87,7 +88,7 @@ async def test_a_run_that_keeps_taking_its_worker_down_is_quarantined(
     door: Scheduler, url: str, hands: Hands, clock: HandClock, registry: Registry, sql: Connection
 ) -> None:
     opened = threading.Event()
-    registry.add(lambda: opened.wait(20), "deadly")
+    registry.add(lambda: opened.wait(PATIENCE), "deadly")
     await hands.store.publish_tasks(registry.published())
     job = await add(door, "once", {"run_at": START.replace(minute=1).isoformat()}, task="deadly")
     clock.advance(minutes=1)
@@ -119,7 +120,7 @@ async def test_a_worker_that_stops_finishes_what_it_can_and_hands_over_the_rest(
     door = Scheduler(JobStore(doors))
     job = await add(door, task="endless")
     await door.run_now("ann", job.id)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         await started.wait()
         await engine.stop()
     await database.close()

@@ -14,6 +14,7 @@ from cronty.jobs.limits import Limits
 from cronty.jobs.result import Ok
 from cronty.scheduler import JobRequest, Scheduler
 from tests.conftest import START, HandClock, Hands, add, hands_of, look
+from tests.patience import PATIENCE
 
 WAKES = "over the limit of 3 wakes an hour for agent claude"
 
@@ -157,7 +158,7 @@ async def test_no_more_runs_at_once_than_the_owner_may(
         await hands.engine.firing.step(hands.engine.worker)
         for _ in range(3):
             await hands.engine.claiming.step(hands.engine.worker)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE):
             while len(started) < 5:
                 await asyncio.sleep(0.001)
         assert sorted(started) == [*sorted(started)[:3], 100, 100], "three of hers, and all of his"

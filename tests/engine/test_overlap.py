@@ -9,6 +9,7 @@ from asyncpg import Connection
 from cronty.actions.tasks import Registry
 from cronty.scheduler import Scheduler
 from tests.conftest import HandClock, Hands, add
+from tests.patience import PATIENCE
 
 
 @pytest.fixture
@@ -17,7 +18,7 @@ async def gate(hands: Hands, registry: Registry) -> AsyncGenerator[threading.Eve
     opened = threading.Event()
 
     def slow() -> None:
-        assert opened.wait(20)
+        assert opened.wait(PATIENCE)
 
     registry.add(slow)
     await hands.store.publish_tasks(registry.published())

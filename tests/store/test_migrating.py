@@ -13,6 +13,7 @@ import pytest
 from cronty.store.migrate import CannotMigrate, migrate, schema_state
 from cronty.store.schema import HOME, wanted
 from tests.conftest import with_database
+from tests.patience import PATIENCE
 
 Write = Callable[..., Path]
 ADD_COLUMN = "-- older code: keeps working\nalter table cronty.jobs add column planted int;\n"
@@ -70,7 +71,7 @@ async def holding(url: str, statement: str) -> AsyncGenerator[asyncpg.Connection
 
 
 async def said(caplog: pytest.LogCaptureFixture, words: str) -> None:
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE):
         while words not in caplog.text:
             await asyncio.sleep(0.01)
 
@@ -99,7 +100,7 @@ async def test_others_read_and_write_while_a_migration_waits_for_a_backup(
         await said(caplog, "0002_column waits for a table")
         # The backup never ends here: whoever queued behind the migration would wait for ever.
         for _ in range(50):
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(PATIENCE):
                 await ask(fresh, "select count(*) from cronty.jobs")
                 await ask(fresh, "update cronty.jobs set name = name returning 1")
         assert not migrating.done()
@@ -159,7 +160,7 @@ async def test_a_build_that_was_cut_off_is_repaired(fresh: str, home: Write) -> 
         waiting = (
             "select pid from pg_stat_activity where query like 'create%concurrently%' and wait_event_type = 'Lock'"
         )
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE):
             while (pid := await ask(fresh, waiting)) is None:
                 await asyncio.sleep(0.01)
         await ask(fresh, "select pg_terminate_backend($1)", pid)
@@ -235,7 +236,7 @@ async def test_walls_wait_for_others_as_migrations_do(
     async with holding(fresh, "lock table cronty.usage in access share mode"):
         migrating = asyncio.create_task(migrate(fresh, home(walls=CHANGED)))
         await said(caplog, "walls waits for a table")
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE):
             await ask(fresh, "select count(*) from cronty.usage")
     assert await migrating == ["walls"]
 

@@ -11,6 +11,7 @@ from cronty import Cronty
 from cronty.cli.main import _work_until_told  # pyright: ignore[reportPrivateUsage] -- it ends with the process
 from cronty.store.migrate import migrate, schema_state
 from cronty.store.schema import SchemaOutdated, SchemaTooNew, compare, wanted
+from tests.patience import PATIENCE
 
 type Newer = Callable[[str, bool], Awaitable[None]]
 
@@ -63,7 +64,7 @@ async def test_a_process_at_work_stops_when_such_a_migration_is_applied(
     assert await sql.fetchval(alive) == 1
     await newer("9001_rewrite", False)
     await cronty.check_schema()
-    await asyncio.wait_for(stopped.wait(), 60)
+    await asyncio.wait_for(stopped.wait(), PATIENCE)
     assert await sql.fetchval(alive) == 0, "its runs are finished or handed over, and its lease given up"
     with pytest.raises(SchemaTooNew, match="9001_rewrite"):
         await cronty.list_jobs()
@@ -76,7 +77,7 @@ async def test_a_worker_process_ends_when_such_a_migration_is_applied(
 ) -> None:
     cronty = Cronty(url)
     working = asyncio.create_task(_work_until_told(cronty))
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE):
         while not await sql.fetchval("select count(*) from cronty.workers"):
             await asyncio.sleep(0.01)
         await newer("9001_rewrite", False)
