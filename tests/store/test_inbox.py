@@ -184,7 +184,7 @@ async def test_waiting_for_a_prompt_ends_when_one_comes(
     door: Scheduler, inbox: Inbox, hands: Hands, clock: HandClock
 ) -> None:
     await remind(door)
-    waiting = asyncio.create_task(inbox.read("ann", wait=timedelta(seconds=PATIENCE)))
+    waiting = asyncio.create_task(inbox.read("ann", wait=timedelta(seconds=20)))
     await asyncio.sleep(0)
     clock.advance(minutes=1)
     await hands.all()
