@@ -108,7 +108,7 @@ async def drip_a_body(reader: asyncio.StreamReader, writer: asyncio.StreamWriter
 
 
 async def say_nothing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    await asyncio.sleep(600)
+    await reader.read()  # until the other side hangs up
 
 
 @pytest.mark.parametrize("server", [drip, drip_a_body, say_nothing])

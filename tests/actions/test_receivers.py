@@ -155,7 +155,7 @@ async def hang_up_in_the_middle(reader: asyncio.StreamReader, writer: asyncio.St
 
 
 async def say_nothing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    await asyncio.sleep(600)
+    await reader.read()  # until the other side hangs up
 
 
 @pytest.mark.parametrize(
