@@ -7,7 +7,7 @@ import sys
 import warnings
 from types import FrameType
 
-from chaos import clients, deliver, failover, freeze, kill, poison, sleep
+from chaos import clients, deliver, failover, freeze, kill, poison, sleep, upgrade
 from chaos.failover.events import EVENTS
 
 EXAMPLES = """
@@ -21,6 +21,7 @@ examples:
   python -m chaos deliver --runs 20000 --workers 4 --kill-every 1
   python -m chaos failover --events switchover,kill:2,freeze
   python -m chaos failover --async --events kill,lagkill
+  python -m chaos upgrade --fires 10000 --workers 4
 
 Each one starts a PostgreSQL of its own, prints one line of JSON with all its figures, and exits with 1 if `broken` in
 it names a promise that doesn't hold. `failover` prints a line for each event before that; it needs root, Debian's
@@ -34,7 +35,9 @@ def read_arguments() -> argparse.Namespace:
         epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
     scenarios = parser.add_subparsers(
-        dest="scenario", required=True, metavar="kill | freeze | sleep | poison | clients | deliver | failover"
+        dest="scenario",
+        required=True,
+        metavar="kill | freeze | sleep | poison | clients | deliver | failover | upgrade",
     )
     for_kill = scenarios.add_parser("kill", help="kill -9 workers and PostgreSQL under load", description=kill.__doc__)
     _number(for_kill, "fires", 20_000, "how many slots fall due")
@@ -80,6 +83,14 @@ def read_arguments() -> argparse.Namespace:
     _number(for_deliver, "silence", 11.0, "seconds after which a silent receiver answers, too late")
     _number(for_deliver, "seed", 1, "of the random choices")
     _read_failover(scenarios.add_parser("failover", help="move the primary of a cluster", description=failover.__doc__))
+    for_upgrade = scenarios.add_parser("upgrade", help="two versions side by side", description=upgrade.__doc__)
+    _number(for_upgrade, "fires", 10_000, "how many slots fall due, beside those of the jobs made meanwhile")
+    _number(for_upgrade, "workers", 4, "how many worker processes")
+    _number(for_upgrade, "duration", 36.0, "seconds over which slots fall due")
+    _number(for_upgrade, "patience", 60.0, "seconds after that until everything must be settled")
+    _number(for_upgrade, "lease", 5.0, "seconds without a heartbeat after which a worker is given up")
+    _number(for_upgrade, "jobs", 20, "how many jobs are made through a door at a time")
+    _number(for_upgrade, "seed", 1, "of the random choices")
     return parser.parse_args()
 
 
@@ -122,6 +133,8 @@ def perform(asked: argparse.Namespace) -> dict[str, object]:
             return sleep.run(sleep.Plan(**given))
         case "deliver":
             return deliver.run(deliver.Plan(**given))
+        case "upgrade":
+            return upgrade.run(upgrade.Plan(**given))
         case "clients":
             return clients.run(clients.Plan(**given))
         case "failover":

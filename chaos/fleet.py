@@ -20,8 +20,9 @@ _ALL_HERE: Final = "select count(*) >= array_length($1::text[], 1) from cronty.w
 class Worker:
     """One process, and when it was started and ended by the machine's monotonic clock."""
 
-    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], settings: Mapping[str, str]) -> None:
         self.process = process
+        self.settings = settings
         self.started_at = time.monotonic()
         self.ended_at = float("inf")
         self.frozen = False
@@ -63,7 +64,7 @@ class Fleet:
         self.killed = 0
         self.died = 0
         environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
-        self._environment = environment | {
+        self.environment = environment | {
             "CRONTY_DATABASE_URL": url,
             "CRONTY_LEASE": str(lease),
             "CRONTY_CONCURRENCY": str(concurrency),
@@ -74,19 +75,20 @@ class Fleet:
             "PYTHONPYCACHEPREFIX": str(folder / "pyc"),  # a worker that needn't compile starts in a third of the time
         }
 
-    def start(self, count: int = 1) -> list[Worker]:
-        started = [self.spawn("chaos.worker") for _ in range(count)]
+    def start(self, count: int = 1, settings: Mapping[str, str] | None = None) -> list[Worker]:
+        started = [self.spawn("chaos.worker", settings=settings) for _ in range(count)]
         self.workers += started
         return started
 
-    def spawn(self, *program: str) -> Worker:
+    def spawn(self, *program: str, settings: Mapping[str, str] | None = None) -> Worker:
         """Start a module of ours beside the others; what isn't in `workers` is the caller's to replace and to end."""
+        own = settings or {}
         with open(self.folder / "workers.log", "ab") as log:
             process = subprocess.Popen(
-                [sys.executable, "-m", *program], cwd=ROOT, env=self._environment, stdin=subprocess.DEVNULL,
+                [sys.executable, "-m", *program], cwd=ROOT, env={**self.environment, **own}, stdin=subprocess.DEVNULL,
                 stdout=log, stderr=log,
             )  # fmt: skip
-        return Worker(process)
+        return Worker(process, own)
 
     def kill_one(self, chance: random.Random) -> None:
         """kill -9 a random worker; `replace` starts another in its place."""
@@ -101,7 +103,8 @@ class Fleet:
         self.workers = [worker for worker in self.workers if worker not in gone]
         self.past += gone
         self.died += sum(worker.process.returncode != -signal.SIGKILL for worker in gone)
-        self.start(len(gone))
+        for worker in gone:
+            self.start(1, worker.settings)
         return len(gone)
 
     def retire(self, patience: float = 20) -> int:
@@ -123,6 +126,11 @@ class Fleet:
     def close(self) -> None:
         for worker in self.workers:
             worker.kill()
+
+    def note(self, said: bytes) -> None:
+        """Put what another program has said beside it."""
+        with open(self.folder / "workers.log", "ab") as log:
+            log.write(said)
 
     @property
     def log(self) -> str:

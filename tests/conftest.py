@@ -23,6 +23,7 @@ from cronty.store.database import Database, query
 from cronty.store.engine_store import EngineStore
 from cronty.store.job_store import JobStore
 from cronty.store.migrate import migrate
+from tests.patience import PATIENCE
 
 START = datetime(2027, 3, 1, 8, 0, tzinfo=UTC)
 
@@ -161,7 +162,7 @@ class Hands:
 
     async def finish(self) -> None:
         """Wait until nothing is in flight here."""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE):
             while self.engine.working.in_flight:
                 await self.engine.settling.step()
                 await asyncio.sleep(0.001)

@@ -104,3 +104,17 @@ def limit_reached(owner_id: int, said: str) -> None:
 
 def released_lines(count: int) -> None:
     log.info("%d run(s) waited behind runs that were over", count)
+
+
+def migration_waits(name: str, patience: float) -> None:
+    log.warning("%s waits for a table that something else holds; it is tried again for up to %.0f s", name, patience)
+
+
+def schema_newer(names: list[str]) -> None:
+    log.warning(
+        "the database has migrations of a newer version (%s), beside which this one keeps working", ", ".join(names)
+    )
+
+
+def schema_refused(problem: Exception) -> None:
+    log.error("this process stops: %s", problem)

@@ -13,6 +13,7 @@ import pytest
 
 from cronty.actions.fence import Fence
 from tests.actions.servers import answer, plain
+from tests.patience import PATIENCE
 
 LOCAL = ip_address("127.0.0.1")
 
@@ -94,14 +95,14 @@ def test_a_call_that_waits_for_ever_is_cut_off() -> None:
                 asking.getresponse()
             asking.close()
 
-        silent.settimeout(10)
+        silent.settimeout(PATIENCE)
         waiting = threading.Thread(target=lambda: fence.run(wait))
         waiting.start()
         connected, _ = silent.accept()
         with connected:
             connected.recv(100)  # it has asked, and gets no answer
             fence.cut()
-            waiting.join(10)
+            waiting.join(PATIENCE)
             assert not waiting.is_alive()
     with pytest.raises(ConnectionRefusedError):
         fence.run(lambda: connect("127.0.0.1", port))

@@ -21,6 +21,7 @@ from cronty.scheduler import JobRequest, Scheduler
 from tests.actions.servers import Handler, Plain, answer, listening, plain
 from tests.conftest import HandClock, Hands, hands_of, look
 from tests.mcp.caller import until
+from tests.patience import PATIENCE
 
 PUBLISHED = answer(200, b'{"id":"sPs71M8A2T","time":1803888000}')
 HUGE = 100 * 1024 * 1024
@@ -156,22 +157,22 @@ async def hang_up_in_the_middle(reader: asyncio.StreamReader, writer: asyncio.St
 
 
 async def say_nothing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    await asyncio.sleep(60)
+    await reader.read()  # until the other side hangs up
 
 
 @pytest.mark.parametrize(
-    ("receiver", "said"),
+    ("receiver", "said", "time_limit"),
     [
-        (hang_up_at_once, "broke the connection off|without a proper HTTP answer"),
-        (hang_up_in_the_middle, "broke the connection off|without a proper HTTP answer"),
-        (say_nothing, "no complete answer in time"),
+        (hang_up_at_once, "broke the connection off|without a proper HTTP answer", PATIENCE),
+        (hang_up_in_the_middle, "broke the connection off|without a proper HTTP answer", PATIENCE),
+        (say_nothing, "no complete answer in time", 0.3),
     ],
 )
 async def test_a_receiver_without_an_answer_is_tried_as_often_as_the_policy_says(
-    url: str, clock: HandClock, door: Scheduler, receiver: Handler, said: str
+    url: str, clock: HandClock, door: Scheduler, receiver: Handler, said: str, time_limit: float
 ) -> None:
     async with listening(receiver) as port:
-        outbound = Outbound([f"127.0.0.1:{port}"], time_limit=0.3)
+        outbound = Outbound([f"127.0.0.1:{port}"], time_limit=time_limit)
         registry = Registry()
         registry.add(Webhook(outbound).webhook, "webhook")
         async with hands_of(url, clock, registry) as hands:

@@ -21,6 +21,7 @@ from cronty.jobs.outcome import Done, Failed, Outcome
 from examples import webhook_pydantic_ai, webhook_starlette
 from tests.actions.servers import answer, plain, serving
 from tests.conftest import HandClock
+from tests.patience import PATIENCE
 
 RUN = CurrentRun(1024, 7168, 7, datetime(2027, 3, 1, 8, tzinfo=UTC), 2)
 OLD = "whsec_" + "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
@@ -223,7 +224,7 @@ async def test_it_can_be_checked_before_it_is_scheduled() -> None:
 
 
 async def until(condition: Callable[[], object]) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         while not condition():
             await asyncio.sleep(0.01)
 

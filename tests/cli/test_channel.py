@@ -8,6 +8,7 @@ from pathlib import Path
 from cronty.store.sealing import Sealer, new_key
 from tests.actions.servers import answer, plain
 from tests.cli.test_commands import NOWHERE, Said, cronty
+from tests.patience import PATIENCE
 
 CANARY = "Canary7Secret"
 PUBLISHED = answer(200, b'{"id":"sPs71M8A2T","time":1803888000}')
@@ -23,7 +24,7 @@ async def told(stdin: str, *arguments: str, settings: dict[str, str]) -> Said:
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE):
         out, err = await process.communicate(stdin.encode())
     assert process.returncode is not None
     return Said(process.returncode, out.decode(), err.decode())

@@ -1,6 +1,7 @@
 """The commands of an operator, as an operator runs them."""
 
 import asyncio
+import json
 import os
 import re
 import sys
@@ -13,6 +14,7 @@ import pytest
 
 from cronty.actions.tasks import Registry
 from tests.conftest import hands_of, with_database
+from tests.patience import PATIENCE
 
 NOWHERE = "postgresql://localhost:1/nowhere"
 
@@ -36,7 +38,7 @@ async def cronty(*arguments: str, folder: Path | None = None, **settings: str) -
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE):
         out, err = await process.communicate()
     assert process.returncode is not None
     return Said(process.returncode, out.decode(), err.decode())
@@ -77,6 +79,33 @@ async def test_an_empty_database_is_sent_to_migrate_and_migrated_once(empty_url:
     assert first.out.startswith("Applied: 0001_foundation")
     second = await cronty("migrate", database_url=empty_url)
     assert (second.code, second.out, second.err) == (0, "The schema is up to date.\n", "")
+
+
+async def test_a_check_of_the_schema_says_what_is_missing_and_changes_nothing(empty_url: str) -> None:
+    for _ in range(2):
+        lacking = await cronty("migrate", "--check", database_url=empty_url)
+        assert (lacking.code, lacking.out, lacking.err) == (1, "Missing: 0001_foundation, walls.\n", "")
+    await cronty("migrate", database_url=empty_url)
+    good = await cronty("migrate", "--check", database_url=empty_url)
+    assert (good.code, good.out) == (0, "Nothing is missing.\n")
+
+
+async def test_a_check_of_the_schema_says_that_the_database_is_newer(empty_url: str) -> None:
+    await cronty("migrate", database_url=empty_url)
+    connection = await asyncpg.connect(empty_url)
+    await connection.execute("insert into cronty.migrations (name, older_code_works) values ('9001_column', true)")
+    newer = await cronty("migrate", "--check", database_url=empty_url)
+    assert newer.code == 0
+    assert "The database is newer than this version, which may go on: 9001_column." in newer.out
+    await connection.execute("update cronty.migrations set older_code_works = false")
+    await connection.close()
+    stop = await cronty("migrate", "--check", "--json", database_url=empty_url)
+    assert (stop.code, json.loads(stop.out)) == (
+        1, {"missing": [], "newer": ["9001_column"], "incompatible": ["9001_column"]}
+    )  # fmt: skip
+    said = await cronty("doctor", database_url=empty_url)
+    assert said.code == 1
+    assert "upgraded by a newer version (9001_column)" in said.err
 
 
 async def test_a_worker_without_a_schema_is_sent_to_migrate(empty_url: str, tmp_path: Path) -> None:

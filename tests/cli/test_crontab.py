@@ -18,6 +18,7 @@ from cronty.jobs.action import Action
 from cronty.jobs.caller import acting, local_caller
 from cronty.jobs.result import Err
 from cronty.scheduler import JobChanges, JobRequest
+from tests.patience import PATIENCE
 
 type Say = Callable[..., Result]
 
@@ -276,7 +277,7 @@ async def test_a_command_runs_as_cron_would_run_it(url: str, commands: Path, tmp
 
 
 async def _settled(cronty: Cronty, run_id: str) -> object:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         while True:
             shown = await cronty.runs.show(cronty.owner, run_id)
             assert not isinstance(shown, Err)

@@ -24,12 +24,13 @@ from cronty.cli.service_place import MOST_LOGGED, Alive, Place, Role, Wish
 from tests.clients.serving import CRONTY, environment, free_port
 from tests.clients.test_local import servers
 from tests.clients.test_stdio import Child, speaking
+from tests.patience import PATIENCE
 from tests.stories.ntfy import Ntfy
 
 NOWHERE = "postgresql://localhost:1/nowhere"
 
 
-def wait_until[T](look: Callable[[], T], what: str = "", seconds: float = 40) -> T:
+def wait_until[T](look: Callable[[], T], what: str = "", seconds: float = PATIENCE) -> T:
     ends = time.monotonic() + seconds
     while not (found := look()):
         assert time.monotonic() < ends, what
@@ -108,7 +109,7 @@ def joined(machine: Machine, url: str) -> Machine:
 
 
 def hang_up(client: Child) -> None:
-    client.process.communicate(timeout=40)
+    client.process.communicate(timeout=PATIENCE)
     assert client.process.returncode == 0
 
 

@@ -14,6 +14,7 @@ import pytest
 from rich.cells import cell_len
 
 from tests.clients.serving import environment
+from tests.patience import PATIENCE
 
 # One process for all commands, because starting one takes longer than all of them.
 COMMANDS = """
@@ -65,7 +66,7 @@ def seen(width: int, *arguments: str, **settings: str) -> str:
         pass
     finally:
         os.close(ours)
-        process.wait(60)
+        process.wait(PATIENCE)
     return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", said.decode(errors="replace")).replace("\r\n", "\n")
 
 

@@ -17,6 +17,7 @@ import pytest
 
 from cronty import Cronty
 from tests.clients.serving import CRONTY, environment
+from tests.patience import PATIENCE
 
 
 @contextmanager
@@ -63,7 +64,7 @@ def test_a_pipe_gets_a_line_for_each_event_and_ctrl_c_ends_it_well(
         stuck.start()
         lines = read_until(process, 4)
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=30)
+        _, said = process.communicate(timeout=PATIENCE)
         stuck.cancel()
     assert process.returncode == 0, said
     assert "Traceback" not in said
@@ -88,7 +89,7 @@ def test_a_terminal_gets_a_table_that_fits(url: str, settings: dict[str, str]) -
         while not ("greet [often]" in seen and "ValueError: no" in seen):
             seen += os.read(ours, 65536).decode(errors="replace")
         process.send_signal(signal.SIGINT)
-        assert process.wait(30) == 0
+        assert process.wait(PATIENCE) == 0
         stuck.cancel()
         os.close(ours)
     plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "\n", seen)

@@ -16,6 +16,8 @@ from typing import Final
 import httpx2
 from platformdirs import user_cache_path
 
+from tests.patience import PATIENCE
+
 CRONTY: Final = str(Path(sys.executable).parent / "cronty")
 
 
@@ -47,9 +49,9 @@ class Served:
         return f"http://127.0.0.1:{self.port}"
 
     def get(self, path: str, **headers: str) -> httpx2.Response:
-        return httpx2.get(self.url + path, headers=headers, timeout=10)
+        return httpx2.get(self.url + path, headers=headers, timeout=PATIENCE)
 
-    def wait_for(self, path: str, status: int, seconds: float = 40) -> httpx2.Response:
+    def wait_for(self, path: str, status: int, seconds: float = PATIENCE) -> httpx2.Response:
         """Ask until it answers with this status."""
         ends = time.monotonic() + seconds
         while True:
@@ -82,7 +84,7 @@ def serving(folder: Path, *options: str, port: int | None = None, **settings: st
         if process.poll() is None:
             process.terminate()
         try:
-            process.wait(20)
+            process.wait(PATIENCE)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()

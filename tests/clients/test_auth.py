@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import asyncpg
 import httpx2
 import pytest
 from mcp import Client
@@ -18,6 +19,7 @@ from cronty.scheduler.identity import NewKey
 from tests.clients.serving import Served, serving
 from tests.clients.test_http import JSON, LIST
 from tests.mcp.caller import ERAS, Caller, held, until
+from tests.patience import PATIENCE
 
 PUBLIC = "https://cronty.example.com/mcp"
 HOURLY = {"task": "note", "args": ["x", "y"], "trigger_type": "interval", "trigger_config": {"hours": 1}}
@@ -43,14 +45,14 @@ _ALL = ("read", "schedule", "run", "prompts")
 @asynccontextmanager
 async def calling(guarded: Served, key: NewKey, mode: str) -> AsyncGenerator[Caller]:
     headers = {"authorization": f"Bearer {key.text}"}
-    async with httpx2.AsyncClient(headers=headers, timeout=20) as http:
+    async with httpx2.AsyncClient(headers=headers, timeout=PATIENCE) as http:
         transport = streamable_http_client(f"{guarded.url}/mcp", http_client=http)
         async with held(Client(transport, mode=mode)) as client:  # pyright: ignore[reportArgumentType]
             yield Caller(client)
 
 
 def post(guarded: Served, **headers: str) -> httpx2.Response:
-    return httpx2.post(f"{guarded.url}/mcp", json=LIST, headers={**JSON, **headers}, timeout=10)
+    return httpx2.post(f"{guarded.url}/mcp", json=LIST, headers={**JSON, **headers}, timeout=PATIENCE)
 
 
 async def test_without_a_good_token_a_client_is_told_where_to_get_one(guarded: Served, own_url: str) -> None:
@@ -83,7 +85,7 @@ async def test_a_key_opens_its_owners_jobs_and_nobody_elses(era: str, guarded: S
     async with calling(guarded, anns, ERAS[era]) as of_ann, calling(guarded, bobs, ERAS[era]) as of_bob:
         assert of_ann.client.protocol_version == era
         made = [await who.ask("schedule_job", name=name, **HOURLY) for who, name in ((of_ann, ann), (of_bob, bob))]
-        async with asyncio.timeout(30):  # both at once: a caller is known by the request, not by the process
+        async with asyncio.timeout(PATIENCE):  # both at once: a caller is known by the request, not by the process
             lists = await asyncio.gather(*(who.ask("list_jobs") for who in (of_ann, of_bob) * 20))
         assert [[job["name"] for job in page["jobs"]] for page in lists] == [[ann], [bob]] * 20
         foreign = await of_ann.ask("job_status", job_id=made[1]["job_id"])
@@ -130,10 +132,13 @@ async def test_a_revoked_key_is_refused_and_its_jobs_pause(era: str, guarded: Se
 
 
 async def test_the_jobs_of_a_key_that_ran_out_pause_by_themselves(guarded: Served, own_url: str) -> None:
-    short = await new_key(own_url, "eve", expires_at=datetime.now(UTC) + timedelta(seconds=4))
+    short = await new_key(own_url, "eve", expires_at=datetime.now(UTC) + timedelta(hours=1))
     kept = await new_key(own_url, "eve")
     async with calling(guarded, short, "auto") as caller:
         job = await caller.ask("schedule_job", name="short", **HOURLY)
+    connection = await asyncpg.connect(own_url)
+    await connection.execute("update cronty.api_keys set expires_at = now() where id = $1", short.id)
+    await connection.close()
     async with calling(guarded, kept, "auto") as good:
         seen = await until(lambda: good.ask("job_status", job_id=job["job_id"]), lambda one: one.get("paused") is True)
         assert seen["paused_because"] == 'the key "eve\'s key" it was made with is no longer good'

@@ -13,6 +13,7 @@ from chaos.postgres import Postgres
 from cronty.cli.serve import serve
 from cronty.store.migrate import migrate
 from tests.clients.serving import CRONTY, Served, environment, free_port, serving
+from tests.patience import PATIENCE
 
 NOWHERE = "postgresql://localhost:1/nowhere"
 LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
@@ -22,7 +23,7 @@ JSON = {"accept": "application/json, text/event-stream", "content-type": "applic
 def say(*command: str, **settings: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [CRONTY, *command], env=environment(**settings), stdin=subprocess.DEVNULL, capture_output=True, text=True,
-        timeout=60, check=False,
+        timeout=PATIENCE, check=False,
     )  # fmt: skip
 
 
@@ -77,7 +78,7 @@ async def test_readiness_follows_the_database_and_health_does_not(tmp_path: Path
 def test_told_to_stop_it_leaves_in_good_order(own_url: str, tmp_path: Path) -> None:
     with serving(tmp_path, database_url=own_url) as served:
         served.process.send_signal(signal.SIGTERM)
-        out, _ = served.process.communicate(timeout=30)
+        out, _ = served.process.communicate(timeout=PATIENCE)
         assert served.process.returncode == 0, served.log.read_text()
         assert out == b""
         assert "stopped, 0 run(s) handed over" in served.log.read_text()
@@ -88,7 +89,7 @@ def test_a_stopped_server_leaves_no_database_server_behind(tmp_path: Path) -> No
     with serving(tmp_path, data_dir=str(data)) as served:
         postmaster = int((data / "postgres/postmaster.pid").read_text().splitlines()[0])
         served.process.terminate()
-        served.process.wait(30)
+        served.process.wait(PATIENCE)
     assert not (data / "postgres/postmaster.pid").exists()
     assert not psutil.pid_exists(postmaster) or psutil.Process(postmaster).status() == psutil.STATUS_ZOMBIE
 

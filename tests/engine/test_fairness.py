@@ -14,6 +14,7 @@ from cronty.engine.working import Working
 from cronty.jobs.policy import Policy
 from cronty.scheduler import Scheduler
 from tests.conftest import START, HandClock, Hands, add
+from tests.patience import PATIENCE
 
 CROWD = """
 insert into cronty.jobs (owner_id, number, name, task, arguments, trigger, policy, tags, created_at, updated_at)
@@ -92,7 +93,7 @@ async def test_who_comes_in_a_turn_of_their_own_goes_before_the_line(registry: R
     assert working.reserve(5, beyond=True) == 1, "and for others as many again"
     working.take([attempt(4)], first=True)
     hold.set()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         while len(began) < 4:
             await asyncio.sleep(0)
     assert began == [1, 4, 2, 3]

@@ -11,6 +11,7 @@ from cronty.actions.tasks import Registry
 from cronty.engine.engine import Engine, EngineOptions
 from cronty.store.database import HOT_PATH, Database, query
 from tests.conftest import START, HandClock
+from tests.patience import PATIENCE
 
 JOBS = 20_000
 
@@ -63,7 +64,7 @@ async def drain(url: str, sql: asyncpg.Connection) -> None:
     database = await Database(url, clock=HandClock(START), hot=True).open()
     engine = Engine(database, registry, EngineOptions())
     await engine.start()
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE):
         done = 0
         while done < JOBS:
             await asyncio.sleep(0.1)

@@ -15,6 +15,7 @@ from cronty.store.database import Database, StoreUnavailable
 from cronty.store.engine_store import EngineStore, Fired
 from cronty.store.job_store import JobStore
 from tests.conftest import START, HandClock, Hands, add, hands_of, look
+from tests.patience import PATIENCE
 
 
 async def run(sql: Connection) -> tuple[str, int, int]:
@@ -60,7 +61,7 @@ async def test_a_worker_that_was_struck_off_stops_what_others_perform_now(
     async with hands_of(url, clock, Registry()) as other:
         await other.outlive(clock)
     await hands.engine.lease.beat()
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         await stopped.wait()
     await hands.finish()
     assert await run(sql) == ("waiting", 1, 1)
@@ -130,7 +131,7 @@ async def test_a_run_that_went_to_a_living_worker_meanwhile_is_not_taken_from_it
             "update cronty.runs set worker = $1, attempt = attempt + 1 where worker = $2", living.engine.worker, dead
         )
         late = asyncio.create_task(living.store.rescue([dead], 3))
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE):
             while not await sql.fetchval("select exists (select from pg_locks where not granted)"):
                 await asyncio.sleep(0.01)
         await transaction.commit()
@@ -205,7 +206,7 @@ async def test_what_a_worker_in_doubt_does_know_stays_with_it(
     door: Scheduler, hands: Hands, clock: HandClock, registry: Registry, sql: Connection
 ) -> None:
     opened = threading.Event()
-    registry.add(lambda: opened.wait(20), "slow")
+    registry.add(lambda: opened.wait(PATIENCE), "slow")
     await hands.store.publish_tasks(registry.published())
     await add(door, task="slow")
     clock.advance(minutes=1)
@@ -227,7 +228,7 @@ async def test_a_run_that_keeps_taking_its_worker_down_is_quarantined(
     door: Scheduler, url: str, hands: Hands, clock: HandClock, registry: Registry, sql: Connection
 ) -> None:
     opened = threading.Event()
-    registry.add(lambda: opened.wait(20), "deadly")
+    registry.add(lambda: opened.wait(PATIENCE), "deadly")
     await hands.store.publish_tasks(registry.published())
     job = await add(door, "once", {"run_at": START.replace(minute=1).isoformat()}, task="deadly")
     clock.advance(minutes=1)
@@ -258,7 +259,7 @@ async def test_a_worker_that_stops_finishes_what_it_can_and_hands_over_the_rest(
     door = Scheduler(JobStore(doors))
     job = await add(door, task="endless")
     await door.run_now("ann", job.number)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         await started.wait()
         await engine.stop()
     await database.close()

@@ -16,6 +16,7 @@ from cronty.scheduler import JobRequest, Scheduler
 from cronty.store.database import Database, query
 from cronty.store.limit_store import LimitStore
 from tests.conftest import START, HandClock, Hands, add, hands_of, look
+from tests.patience import PATIENCE
 
 WAKES = "over the limit of 3 wakes an hour for agent claude"
 
@@ -191,7 +192,7 @@ async def test_no_more_runs_at_once_than_the_owner_may(
         await hands.engine.firing.step(hands.engine.worker)
         for _ in range(3):
             await hands.engine.claiming.step(hands.engine.worker)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE):
             while len(started) < 5:
                 await asyncio.sleep(0.001)
         assert sorted(started) == [*sorted(started)[:3], 100, 100], "three of hers, and all of his"

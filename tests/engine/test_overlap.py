@@ -15,6 +15,7 @@ from cronty.store.database import Database
 from cronty.store.engine_store import EngineStore
 from cronty.store.run_store import RunStore
 from tests.conftest import HandClock, Hands, add
+from tests.patience import PATIENCE
 
 
 @pytest.fixture
@@ -23,7 +24,7 @@ async def gate(hands: Hands, registry: Registry) -> AsyncGenerator[threading.Eve
     opened = threading.Event()
 
     def slow() -> None:
-        assert opened.wait(20)
+        assert opened.wait(PATIENCE)
 
     registry.add(slow)
     await hands.store.publish_tasks(registry.published())

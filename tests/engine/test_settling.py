@@ -12,6 +12,7 @@ from cronty.engine.attempt import Attempt
 from cronty.jobs.outcome import Done
 from cronty.scheduler import Scheduler
 from tests.conftest import HandClock, Hands, add, hands_of, look
+from tests.patience import PATIENCE
 
 
 async def row(sql: Connection) -> tuple[str, int, str | None]:
@@ -100,10 +101,10 @@ async def test_a_run_longer_than_its_timeout_fails(
     opened = threading.Event()
 
     def stuck() -> None:
-        opened.wait(20)
+        opened.wait(PATIENCE)
 
     async def adrift() -> None:
-        await asyncio.sleep(20)
+        await asyncio.sleep(600)
 
     for task in (stuck, adrift):
         registry.add(task)
@@ -112,7 +113,7 @@ async def test_a_run_longer_than_its_timeout_fails(
         await add(door, task=task, policy={"timeout": 0.05})
     clock.advance(minutes=1)
     await hands.engine.firing.step(hands.engine.worker)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         while hands.engine.working.in_flight:
             hands.engine.working.expire()
             await hands.engine.settling.step()
@@ -126,7 +127,7 @@ async def test_cancelling_a_job_stops_its_running_run(
     door: Scheduler, hands: Hands, clock: HandClock, registry: Registry, sql: Connection
 ) -> None:
     async def adrift() -> None:
-        await asyncio.sleep(20)
+        await asyncio.sleep(600)
 
     registry.add(adrift)
     await hands.store.publish_tasks(registry.published())
@@ -199,7 +200,7 @@ async def test_a_late_worker_cannot_settle_a_rescued_run(
     frozen, healthy = Registry(), Registry()
 
     def work_slowly() -> str:
-        assert frozen_gate.wait(20)
+        assert frozen_gate.wait(PATIENCE)
         if late_outcome == "failure":
             raise ValueError("too late anyway")
         return "from the frozen one"
@@ -234,7 +235,7 @@ async def test_a_settlement_whose_answer_got_lost_may_be_repeated(
     clock.advance(minutes=1)
     await hands.engine.firing.step(hands.engine.worker)
     ended: list[Attempt] = []
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         while not ended:
             await asyncio.sleep(0.001)
             ended = hands.engine.working.take_ended(10)
@@ -252,7 +253,7 @@ async def test_an_outcome_that_cannot_be_written_fails_alone(
     await add(door)
     clock.advance(minutes=1)
     await hands.engine.firing.step(hands.engine.worker)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         while len(hands.engine.working._ended) < 2:  # pyright: ignore[reportPrivateUsage]
             await asyncio.sleep(0.001)
     hands.engine.working._ended[0].outcome = Done("this is not JSON")  # pyright: ignore[reportPrivateUsage]

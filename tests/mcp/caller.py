@@ -10,6 +10,8 @@ from jsonschema import Draft202012Validator
 from mcp import Client
 from mcp.types import CallToolResult, TextContent, Tool
 
+from tests.patience import PATIENCE
+
 ERAS: Final = {"2026-07-28": "auto", "2025-11-25": "legacy"}
 """Each era of the protocol, and the mode in which a client speaks it."""
 
@@ -96,7 +98,7 @@ async def held[T](manager: AbstractAsyncContextManager[T]) -> AsyncGenerator[T]:
         await task
 
 
-async def until[T](look: Callable[[], Awaitable[T]], good: Callable[[T], bool], seconds: float = 20) -> T:
+async def until[T](look: Callable[[], Awaitable[T]], good: Callable[[T], bool], seconds: float = PATIENCE) -> T:
     """Look again and again until it is good."""
     async with asyncio.timeout(seconds):
         while not good(seen := await look()):

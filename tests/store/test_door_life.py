@@ -13,6 +13,7 @@ from cronty.jobs.result import Err, Ok, Result
 from cronty.jobs.run import Run
 from cronty.scheduler import JobChanges, Scheduler
 from tests.conftest import START, HandClock, Hands, add, hands_of
+from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.usefixtures("hands")
 
@@ -54,7 +55,7 @@ class Slow:
 
     def slow(self) -> None:
         self.calls += 1
-        assert self.go.wait(20)
+        assert self.go.wait(PATIENCE)
         if self.fails:
             raise ValueError("no luck")
 

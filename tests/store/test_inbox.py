@@ -17,6 +17,7 @@ from cronty.scheduler.inbox import Inbox, result_json
 from cronty.store.database import Database
 from cronty.store.inbox_store import InboxStore
 from tests.conftest import START, HandClock, Hands, look
+from tests.patience import PATIENCE
 
 MINUTE = timedelta(minutes=1)
 
@@ -187,7 +188,7 @@ async def test_waiting_for_a_prompt_ends_when_one_comes(
     await asyncio.sleep(0)
     clock.advance(minutes=1)
     await hands.all()
-    result = await asyncio.wait_for(waiting, 10)
+    result = await asyncio.wait_for(waiting, PATIENCE)
     assert isinstance(result, Ok)
     assert len(result.value) == 1
 

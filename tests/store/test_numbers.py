@@ -170,7 +170,7 @@ async def test_a_run_asked_for_at_the_microsecond_of_a_slot_moves_on_by_one(
 
 def test_ids_carry_the_servers_number_which_the_first_owner_fixes(server_url: str) -> None:
     async def look(url: str) -> None:
-        assert await migrate(url, 7) == []
+        assert await migrate(url, server=7) == []
         connection = await asyncpg.connect(url)
         database = await Database(url).open()
         try:
@@ -187,9 +187,9 @@ def test_ids_carry_the_servers_number_which_the_first_owner_fixes(server_url: st
             assert await connection.fetchval("select id from cronty.owners") == 1024 + 7
             ids = await connection.fetch("select id from cronty.jobs order by id")
             assert [row["id"] for row in ids] == [1024 + 7, 2048 + 7]
-            assert await migrate(url, 7) == await migrate(url) == []
+            assert await migrate(url, server=7) == await migrate(url) == []
             with pytest.raises(WrongServer, match="It is server 7 and has owners already; it can't become server 8"):
-                await migrate(url, 8)
+                await migrate(url, server=8)
         finally:
             await database.close()
             await connection.close()

@@ -6,8 +6,9 @@ import asyncpg
 import pytest
 
 from cronty.store.database import StoreBusy
-from cronty.store.migrate import migrate, migration_names, pending_migrations
+from cronty.store.migrate import migrate, schema_state
 from cronty.store.photograph import PHOTOGRAPH, describe
+from cronty.store.schema import wanted
 from tests.conftest import Hands, with_database
 
 
@@ -23,10 +24,10 @@ async def test_many_processes_may_migrate_at_once_and_each_file_is_applied_once(
     await admin.execute("create database cronty_fresh")
     url = with_database(server_url, "cronty_fresh")
     try:
-        assert await pending_migrations(url) == migration_names()
+        assert (await schema_state(url)).missing == [*wanted().names, "walls"]
         applied = await asyncio.gather(*(migrate(url) for _ in range(5)))
-        assert sorted(name for names in applied for name in names) == migration_names()
-        assert await pending_migrations(url) == []
+        assert sorted(name for names in applied for name in names) == [*wanted().names, "walls"]
+        assert (await schema_state(url)).missing == []
     finally:
         await admin.execute("drop database cronty_fresh")
         await admin.close()

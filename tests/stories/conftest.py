@@ -26,6 +26,7 @@ from cronty.jobs.result import Err
 from cronty.store.migrate import migrate
 from tests.conftest import with_database
 from tests.mcp.caller import ERAS, Caller, held
+from tests.patience import PATIENCE
 from tests.stories.ntfy import Ntfy
 
 ROOT = Path(__file__).parents[2]
@@ -122,7 +123,7 @@ async def _database(server_url: str) -> str:
 
 
 @asynccontextmanager
-async def serving(environment: dict[str, str], folder: Path, patience: float = 20) -> AsyncGenerator[str]:
+async def serving(environment: dict[str, str], folder: Path) -> AsyncGenerator[str]:
     """`cronty serve` in a process of its own, told to leave in the end; the address of its MCP."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -138,7 +139,7 @@ async def serving(environment: dict[str, str], folder: Path, patience: float = 2
             await _ready(f"http://127.0.0.1:{port}/ready", process)
             yield f"http://127.0.0.1:{port}/mcp"
             process.terminate()
-            await asyncio.wait_for(process.wait(), patience)
+            await asyncio.wait_for(process.wait(), PATIENCE)
         finally:
             if process.returncode is None:
                 process.kill()
@@ -146,7 +147,7 @@ async def serving(environment: dict[str, str], folder: Path, patience: float = 2
 
 
 async def _ready(url: str, process: asyncio.subprocess.Process) -> None:
-    async with asyncio.timeout(60), httpx2.AsyncClient() as http:
+    async with asyncio.timeout(PATIENCE), httpx2.AsyncClient() as http:
         while True:
             assert process.returncode is None
             try:

@@ -5,6 +5,7 @@ from typing import cast
 
 from cronty import Cronty
 from cronty.jobs.result import Ok
+from tests.patience import PATIENCE
 from tests.stories.backup_app import cronty as app
 
 
@@ -32,7 +33,7 @@ async def _jobs(clerk: Cronty) -> None:
         await _job(clerk, "old_cleanup", "cleanup_temp_files", "interval", {"hours": 6}, "UTC", "ops")
     )
     await clerk.run_job_now(failing)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         while (await clerk.job_status(failing))["error"] is None:
             await asyncio.sleep(0.05)
 

@@ -27,7 +27,7 @@ async def fire(caller: Caller, prompt: str = "Look at my pull requests.", **rest
 
 
 async def read(caller: Caller, **arguments: object) -> list[Answer]:
-    answer = await caller.ask("read_inbox", wait_seconds=10, **arguments)
+    answer = await caller.ask("read_inbox", wait_seconds=20, **arguments)
     assert answer["count"] == len(answer["items"])
     return answer["items"]
 

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 async def test_a_server_leaves_although_somebody_listens(town: Town, tmp_path: Path) -> None:
-    server = serving(town.environment, tmp_path, patience=3)
+    server = serving(town.environment, tmp_path)
     url = await server.__aenter__()
     async with held(Client(url)) as client, client.listen(resource_subscriptions=["job://1"]):
         await server.__aexit__(None, None, None)

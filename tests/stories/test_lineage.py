@@ -14,10 +14,11 @@ from cronty.jobs.caller import local_caller
 from cronty.jobs.run import message_id, run_id
 from cronty.mcp.desk import Desk
 from cronty.mcp.server import CrontyServer
+from tests.patience import PATIENCE
 
 
 async def child(sql: asyncpg.Connection, name: str) -> dict[str, object]:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         while (text := await sql.fetchval("select origin::text from cronty.jobs where name = $1", name)) is None:
             await asyncio.sleep(0.02)
     return json.loads(text)

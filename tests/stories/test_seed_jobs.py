@@ -8,6 +8,7 @@ from typing import Any, cast
 import pytest
 
 from cronty import Cronty
+from tests.patience import PATIENCE
 
 LISTED = ["job_id", "name", "status", "trigger_type", "next_run", "run_count", "last_run"]
 SHOWN = [
@@ -36,7 +37,7 @@ async def cronty(url: str) -> AsyncGenerator[Cronty]:
 
 async def until[T](look: Callable[[], Awaitable[T]], good: Callable[[T], bool]) -> T:
     """Look again and again until it is good."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         while not good(seen := await look()):
             await asyncio.sleep(0.02)
     return seen

@@ -9,8 +9,9 @@ import pytest
 from asyncpg import Connection
 
 from cronty import Cronty
-from cronty.store.migrate import SchemaOutdated
+from cronty.store.schema import SchemaOutdated
 from tests.conftest import with_database
+from tests.patience import PATIENCE
 
 PROGRAM = """
 import sys
@@ -29,7 +30,7 @@ cronty.start()
 job = cronty.wait(cronty.schedule_job("twice", "tick", "interval", {"seconds": 1}, ["tick"], max_runs=2))
 assert job["status"] == "pending", job
 for _ in range(2):
-    assert ticks.acquire(timeout=20)
+    assert ticks.acquire(timeout=60)
 cronty.stop()
 print("stopped")
 """
@@ -39,7 +40,7 @@ async def test_a_plain_program_sees_its_job_run_twice(url: str, tmp_path: Path, 
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
     ran = subprocess.run(  # noqa: ASYNC221
-        [sys.executable, program, url], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, program, url], capture_output=True, text=True, timeout=PATIENCE, check=False
     )
     assert (ran.returncode, ran.stderr) == (0, "")
     assert ran.stdout.splitlines() == ["tick False", "tick False", "stopped"]

@@ -32,6 +32,7 @@ from cronty.store.migrate import migrate
 from tests.clients.serving import Served, environment, free_port, serving
 from tests.conftest import with_database
 from tests.mcp.caller import ERAS, Caller, until
+from tests.patience import PATIENCE
 from tests.stories.issuer import CLIENT, REDIRECT, SECRET, Issuer, run
 
 LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
@@ -44,7 +45,7 @@ def issuer() -> Iterator[Issuer]:
     server, thread = run(made)
     yield made
     server.should_exit = True
-    thread.join(10)
+    thread.join(PATIENCE)
 
 
 @dataclass
@@ -95,7 +96,7 @@ class Team:
 
     def post(self, token: str | None) -> httpx2.Response:
         bearer = {} if token is None else {"authorization": f"Bearer {token}"}
-        return httpx2.post(self.mcp, json=LIST, headers={**JSON, **bearer}, timeout=20)
+        return httpx2.post(self.mcp, json=LIST, headers={**JSON, **bearer}, timeout=PATIENCE)
 
 
 @pytest.fixture(scope="module")
@@ -178,7 +179,7 @@ def by_machine(team: Team) -> OAuthClientProvider:
 @asynccontextmanager
 async def client_with(team: Team, era: str, **how: Any) -> AsyncGenerator[Caller]:
     async with (
-        httpx2.AsyncClient(timeout=20, **how) as http,
+        httpx2.AsyncClient(timeout=PATIENCE, **how) as http,
         Client(streamable_http_client(team.mcp, http_client=http), mode=ERAS[era]) as client,
     ):
         assert client.protocol_version == era

@@ -14,6 +14,7 @@ import pytest
 from asyncpg import Connection
 
 from cronty import Cronty
+from tests.patience import PATIENCE
 
 WORKER = '''
 import time
@@ -42,7 +43,7 @@ type Process = asyncio.subprocess.Process
 
 async def until[T](look: Callable[[], Awaitable[T]], good: Callable[[T], bool]) -> T:
     """Look again and again until it is good."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         while not good(seen := await look()):
             await asyncio.sleep(0.02)
     return seen
@@ -75,7 +76,7 @@ async def worker(url: str, folder: Path, door: Cronty) -> AsyncGenerator[Process
 
 async def parting_words(process: Process) -> str:
     """What a worker said that was told to leave, once it has left in good order."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         _, said = await process.communicate()
     assert process.returncode == 0, said.decode()
     return said.decode()

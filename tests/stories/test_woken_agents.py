@@ -19,12 +19,13 @@ from cronty.mcp.desk import Desk
 from cronty.mcp.server import CrontyServer
 from examples import heartbeat
 from tests.actions.servers import answer, plain
+from tests.patience import PATIENCE
 
 PROGRAM = str(Path(__file__).parents[1] / "agents/agent.py")
 
 
 async def until[T](look: Callable[[], Awaitable[T]], good: Callable[[T], bool]) -> T:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         while not good(seen := await look()):
             await asyncio.sleep(0.02)
     return seen

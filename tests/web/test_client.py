@@ -16,6 +16,7 @@ from cronty.client import AsyncClient, Client, CrontyError, shapes
 from cronty.client.client import Operation, Operations
 from cronty.web.rest.app import described
 from tests.clients.serving import Served, free_port
+from tests.patience import PATIENCE
 from tests.web.conftest import key_of
 from tests.web.test_rest_errors import bare
 
@@ -24,7 +25,7 @@ HEAVY = ("asyncpg", "fastapi", "mcp", "starlette", "pydantic", "cronty.app", "cr
 
 def test_it_brings_httpx2_and_nothing_of_the_server() -> None:
     code = f"import sys, cronty.client; print([name for name in {HEAVY!r} if name in sys.modules])"
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=PATIENCE)
     assert said.stdout.strip() == "[]"
 
 
@@ -124,7 +125,7 @@ async def test_the_async_one_is_awaited_and_hears_what_happens(bobs: AsyncClient
     job = await bobs.schedule_job("heard", "say", "interval", {"days": 1}, ["x"])
     started = await bobs.run_job_now(job["job_id"])
     begin = "2026-01-01T00:00:00Z"
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         async for event in bobs.events(begin):
             assert event["run_id"] == started["run_id"]
             if event["verdict"] == "done":

@@ -17,13 +17,14 @@ from cronty.web.rest import events
 from cronty.web.rest.events import MOST_LISTENERS
 from tests.actions.servers import serving
 from tests.clients.serving import Served
+from tests.patience import PATIENCE
 from tests.web.conftest import PLACE, Api, key_of
 
 
 @asynccontextmanager
 async def http_of(served: Served, key: str) -> AsyncGenerator[httpx2.AsyncClient]:
     headers = {"authorization": f"Bearer {key}"}
-    async with httpx2.AsyncClient(base_url=served.url + PLACE, headers=headers, timeout=30) as http:
+    async with httpx2.AsyncClient(base_url=served.url + PLACE, headers=headers, timeout=PATIENCE) as http:
         yield http
 
 
@@ -48,7 +49,7 @@ async def frames(answer: httpx2.Response) -> AsyncGenerator[dict[str, str]]:
 async def until_done(answer: httpx2.Response, run: str) -> list[dict[str, Any]]:
     """Every event up to the one that says that a run is done."""
     seen: list[dict[str, Any]] = []
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         async for frame in frames(answer):
             if frame.get("event") == "run":
                 seen.append({**orjson.loads(frame["data"]), "id": frame["id"]})
@@ -98,7 +99,7 @@ async def test_listeners_of_one_owner_are_bounded_and_leave_their_place_behind(s
     many = httpx2.Limits(max_connections=MOST_LISTENERS + 5)
     headers = {"authorization": f"Bearer {await key_of(own_url, 'dan')}"}
     kept: list[AsyncIterator[bytes]] = []  # or they would hang up
-    async with httpx2.AsyncClient(base_url=served.url + PLACE, headers=headers, timeout=30, limits=many) as http:
+    async with httpx2.AsyncClient(base_url=served.url + PLACE, headers=headers, timeout=PATIENCE, limits=many) as http:
 
         async def listen() -> httpx2.Response:
             answer = await http.send(http.build_request("GET", "/events"), stream=True)
@@ -115,7 +116,7 @@ async def test_listeners_of_one_owner_are_bounded_and_leave_their_place_behind(s
         async with http_of(served, await key_of(own_url, "eve")) as others, others.stream("GET", "/events") as fine:
             assert fine.status_code == 200
         await heard.pop().aclose()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE):
             while (again := await listen()).status_code != 200:
                 await again.aclose()
         for answer in [*heard, again, over]:
@@ -130,11 +131,11 @@ async def test_the_line_is_kept_alive_and_ends_with_its_key(
     assert isinstance(lost, Ok)
     async with (
         serving(http_app(cronty, GROUPS, ["127.0.0.1:*"], auth=True)) as port,
-        httpx2.AsyncClient(headers={"authorization": f"Bearer {lost.value.text}"}, timeout=30) as http,
+        httpx2.AsyncClient(headers={"authorization": f"Bearer {lost.value.text}"}, timeout=PATIENCE) as http,
         http.stream("GET", f"http://127.0.0.1:{port}{PLACE}/events") as answer,
     ):
         seen = frames(answer)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE):
             assert (await anext(seen))["id"] == answer.headers["last-event-id"]
             assert await anext(seen) == {"": "nothing new"}
             assert (await ann.ask("DELETE", f"/keys/{lost.value.number}")).status_code == 204

@@ -15,6 +15,7 @@ from jsonschema import Draft202012Validator
 from cronty.jobs.caller import MEANINGS
 from cronty.web.problems import STATUS_OF, WRONG, title_of
 from cronty.web.rest.app import PLACE, described
+from tests.patience import PATIENCE
 from tests.web.conftest import Api
 from tests.web.test_rest_errors import bare
 
@@ -185,7 +186,7 @@ async def test_the_description_is_that_of_the_running_server(ann: Api) -> None:
 def said_without_fastapi(command: str) -> subprocess.CompletedProcess[str]:
     code = f"import sys; sys.modules['fastapi'] = None; sys.argv = ['cronty', *{command.split()!r}]; "
     code += "from cronty.cli.main import main; main()"
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE, check=False)
 
 
 def test_without_the_extra_serve_says_in_a_line_what_to_install() -> None:

@@ -13,6 +13,7 @@ from typing import Any, Final, Self, overload
 
 import orjson
 
+from cronty import telemetry
 from cronty.actions.command import agent_tasks
 from cronty.actions.courier import Courier
 from cronty.actions.notify import Notify
@@ -22,6 +23,7 @@ from cronty.actions.shell import Shell
 from cronty.actions.tasks import Registry
 from cronty.actions.webhook import Webhook
 from cronty.engine.engine import Engine, EngineOptions
+from cronty.engine.loop import LONGEST_REST, keep_doing
 from cronty.jobs.action import COMMAND
 from cronty.jobs.envelope import RunFacts
 from cronty.jobs.limits import DEFAULTS, BadLimits, Limits, read_limits
@@ -41,9 +43,10 @@ from cronty.store.inbox_store import InboxStore
 from cronty.store.job_store import JobStore
 from cronty.store.key_store import KeyStore
 from cronty.store.local import start_local_server
-from cronty.store.migrate import SchemaOutdated, migrate, pending_migrations
+from cronty.store.migrate import migrate, schema_state
 from cronty.store.overview_store import OverviewStore
 from cronty.store.run_store import RunStore
+from cronty.store.schema import SchemaProblem, state_of
 from cronty.store.sealing import Sealer, key_of_folder
 from cronty.telemetry import Outage
 
@@ -82,11 +85,14 @@ class Opening:
         self.die_when_stuck = False
         self.patience = 0.0
         self._outage = Outage()
-        self._database: Database | None = None
         self._clock = clock
         self._stack = AsyncExitStack()
         self._doors: Doors | None = None
         self._engine: Engine | None = None
+        self._database: Database | None = None
+        self._newer: list[str] = []
+        self._outgrown: SchemaProblem | None = None
+        self.when_outgrown: Callable[[], None] = lambda: None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._ending: asyncio.Event | None = None
@@ -137,11 +143,14 @@ class Opening:
             raise
         return self
 
-    async def __aexit__(self, *_error: object) -> None:
-        self._doors = self._engine = self._database = None
+    async def __aexit__(self, *error: object) -> None:
+        self._doors = None
         await self._stack.aclose()
+        if self._outgrown is not None and not any(error):
+            raise self._outgrown
 
     async def _open(self) -> None:
+        self._outgrown = None
         self._stack.push_async_callback(self._outbound.aclose)
         self._stack.push_async_callback(self._courier.aclose)
         ends = monotonic() + self.patience
@@ -178,8 +187,10 @@ class Opening:
                 limits=self._limits,
             )
             self._engine = Engine(hot, self.registry, options)
-            stack.push_async_callback(self._engine.stop)
+            stack.push_async_callback(self._stop_engine)
             await self._engine.start()
+        watch = keep_doing("schema", self.check_schema, wake=asyncio.Event(), stop=asyncio.Event())
+        stack.callback(asyncio.create_task(watch, name="cronty schema").cancel)
 
     async def why_not_ready(self) -> str | None:
         """Why this process can't do its work now, or None if it can; it answers in time whatever the database does."""
@@ -190,15 +201,36 @@ class Opening:
 
     async def open_database(self) -> str:
         """The database's URL, with its schema in place: a local one is migrated, anybody else's only checked."""
-        if self.settings.database_url is None:
+        url = self.settings.database_url
+        if url is None:
             url = await asyncio.to_thread(start_local_server, self.settings.data_dir)
-            await migrate(url, self.settings.server_number)
-            return url
-        if missing := await pending_migrations(self.settings.database_url):
-            raise SchemaOutdated(
-                f"The database lacks {len(missing)} migration(s), {missing[0]} first. Run `cronty migrate`."
-            )
-        return self.settings.database_url
+            await migrate(url, server=self.settings.server_number)
+        (await schema_state(url)).require()
+        return url
+
+    async def check_schema(self) -> float:
+        """A newer version may upgrade the database while this one is at work: go on beside it, or give up."""
+        if self._database is None or self._outgrown is not None:
+            return LONGEST_REST
+        state = await state_of(self._database)
+        if problem := state.problem():
+            await self._give_up(problem)
+        elif state.newer != self._newer:
+            self._newer = state.newer
+            telemetry.schema_newer(state.newer)
+        return LONGEST_REST
+
+    async def _give_up(self, problem: SchemaProblem) -> None:
+        """The database isn't ours any more: finish what runs, start nothing, answer nothing."""
+        telemetry.schema_refused(problem)
+        self._outgrown = problem
+        await self._stop_engine()
+        self.when_outgrown()
+
+    async def _stop_engine(self) -> None:
+        engine, self._engine = self._engine, None
+        if engine is not None:
+            await engine.stop()
 
     def _sealer(self) -> Sealer | None:
         """With the key of the settings; a local installation keeps one of its own."""
@@ -273,6 +305,8 @@ class Opening:
     @property
     def doors(self) -> Doors:
         """Everything a caller may ask, for any owner."""
+        if self._outgrown is not None:
+            raise self._outgrown
         if self._doors is None:
             raise RuntimeError("Cronty isn't open; use `async with cronty:` or cronty.start() first.")
         return self._doors

@@ -11,7 +11,7 @@ from cronty.settings import Settings
 from cronty.store.connecting import ATTRIBUTE, WRITABLE, each_host, wanted_of
 from cronty.store.health import Health, look
 from cronty.store.local import start_local_server
-from cronty.store.migrate import OLDEST_POSTGRES, pending_migrations
+from cronty.store.migrate import OLDEST_POSTGRES, schema_state
 from cronty.timing import tzdata_version
 
 STALE: Final = 15
@@ -22,9 +22,8 @@ def doctor(json: Json = False) -> None:
     """Look at the database, the clock, time zones, workers and overdue slots; exit 1 if something is wrong."""
     settings = Settings()  # pyright: ignore[reportCallIssue] -- its defaults are fields
     url = settings.database_url or start_local_server(settings.data_dir)
-    missing = asyncio.run(pending_migrations(url))
-    if missing:
-        refuse(f"The schema lacks {len(missing)} migration(s).", hint="Run `cronty migrate`.", json=json)
+    if problem := asyncio.run(schema_state(url)).problem():
+        refuse(str(problem), json=json)
     findings = [_servers(url), *_findings(asyncio.run(look(url)), datetime.now(UTC))]
     good = all(fine for fine, _, _ in findings)
     if json:

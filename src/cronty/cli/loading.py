@@ -45,6 +45,7 @@ async def opened(cronty: Cronty) -> AsyncGenerator[asyncio.Event]:
 
     for name in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(name, tell)
+    cronty.when_outgrown = told.set
     try:
         await opening
     except asyncio.CancelledError:

@@ -16,13 +16,14 @@ from cronty.cli.crontab_export import export
 from cronty.cli.doctor import doctor
 from cronty.cli.loading import extra, load, opened, set_up_logging
 from cronty.cli.next import next_slots
-from cronty.cli.saying import MISUSED, Json, print_json, say, waiting
+from cronty.cli.saying import MISUSED, REFUSED, Json, print_json, say, waiting
 from cronty.cli.watch import watch
 from cronty.scheduler.identity import WeakSecret
 from cronty.settings import Settings
 from cronty.store.database import StoreUnavailable
 from cronty.store.local import NoDatabase, start_local_server
-from cronty.store.migrate import SchemaOutdated, migrate
+from cronty.store.migrate import migrate, schema_state
+from cronty.store.schema import SchemaProblem
 from cronty.store.sealing import BadKey
 from cronty.store.server import WrongServer
 
@@ -103,16 +104,37 @@ def migrate_command(
         int | None,
         typer.Option(min=0, max=1023, help="Which of several database servers this one is; can't be changed later."),
     ] = None,
+    check: Annotated[
+        bool, typer.Option("--check", help="Change nothing; exit 1 if this version can't work with the schema.")
+    ] = False,
     json: Json = False,
 ) -> None:
-    """Bring the database to the schema this version needs."""
+    """Bring the database to the schema this version needs, while workers go on."""
+    if check:
+        _check_schema(json=json)
+        return
     number = _settings().server_number if server is None else server
     with waiting("Applying …"):
-        applied = asyncio.run(migrate(_url(), number))
+        applied = asyncio.run(migrate(_url(), server=number))
     if json:
         print_json({"applied": applied})
         return
     say(f"Applied: {', '.join(applied)}." if applied else "The schema is up to date.")
+
+
+def _check_schema(*, json: bool) -> None:
+    state = asyncio.run(schema_state(_url()))
+    problem = state.problem()
+    if json:
+        print_json({"missing": state.missing, "newer": state.newer, "incompatible": state.incompatible})
+    elif problem:
+        say(f"Missing: {', '.join(state.missing)}." if state.missing and not state.incompatible else str(problem))
+    elif state.newer:
+        say(f"Nothing is missing. The database is newer than this version, which may go on: {', '.join(state.newer)}.")
+    else:
+        say("Nothing is missing.")
+    if problem:
+        raise typer.Exit(REFUSED)
 
 
 def _settings() -> Settings:
@@ -131,7 +153,7 @@ async def _work_until_told(cronty: Cronty) -> None:
 
 _EXPECTED: Final = (
     StoreUnavailable,
-    SchemaOutdated,
+    SchemaProblem,
     WrongServer,
     NoDatabase,
     BadKey,

@@ -108,6 +108,7 @@ async def _speak(cronty: Cronty, groups: Sequence[Group]) -> None:
     loop = asyncio.get_running_loop()
     for told in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(told, hang_up)
+    cronty.when_outgrown = hang_up
     opening = asyncio.ensure_future(cronty.__aenter__())
     desk = Desk(cronty, lambda: local_caller(cronty.owner), lambda: asyncio.shield(opening))
     speaking = asyncio.ensure_future(CrontyServer(desk, groups).run_stdio_async())

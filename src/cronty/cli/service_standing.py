@@ -10,7 +10,7 @@ from cronty.cli.service_away import counted, in_words
 from cronty.cli.service_place import Alive, Place, Wish
 from cronty.store.database import StoreUnavailable
 from cronty.store.local import NoDatabase
-from cronty.store.migrate import SchemaOutdated
+from cronty.store.schema import SchemaProblem
 
 type Standing = dict[str, Any]
 
@@ -74,7 +74,7 @@ async def _told(wish: Wish, since: datetime) -> Standing:
                     for one in absences
                 ],
             }
-    except (StoreUnavailable, NoDatabase, SchemaOutdated) as away:
+    except (StoreUnavailable, NoDatabase, SchemaProblem) as away:
         return {"database": str(away)}
 
 

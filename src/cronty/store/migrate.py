@@ -1,31 +1,47 @@
-"""Brings a database to the schema this version needs: ordered SQL files, each applied once, one process at a time."""
+"""Brings a database to the schema this version needs, beside a fleet that goes on working.
 
-from collections.abc import AsyncGenerator
+One process at a time, and never long in anybody's way: a statement that needs a lock waits for it for a second, in
+which others queue behind it, then steps back and tries again later, for minutes if it must.
+"""
+
+import asyncio
+import random
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from importlib.resources import files
+from functools import partial
+from importlib.resources.abc import Traversable
+from time import monotonic
 from typing import Final
 
 import asyncpg
 
+from cronty import telemetry
 from cronty.store.connecting import Hosts
+from cronty.store.database import query
 from cronty.store.faults import explained
+from cronty.store.indexes import build_index, index_in
+from cronty.store.schema import HOME, Migration, SchemaOutdated, SchemaProblem, SchemaState, Wanted, compare, wanted
 from cronty.store.server import be_server
 
 OLDEST_POSTGRES: Final = 150000
+LOCK_TIMEOUT: Final = "1s"
+PAUSE: Final = 2.0
+"""Seconds between two tries, so that others have the tables for most of the time."""
+PATIENCE: Final = 600.0
+"""Seconds for which one migration is tried."""
+
 _WALLED: Final = "select relrowsecurity from pg_class where oid = 'cronty.jobs'::regclass"
 _LOCK: Final = 7_270_011_515  # any number; every Cronty process uses this one
+_BUSY: Final = (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError)
 
 
-class SchemaOutdated(Exception):
-    """The database lacks migrations this version needs."""
+class CannotMigrate(SchemaProblem):
+    """Something is in the way; nothing is half done that a second try would not complete."""
 
 
-def migration_names() -> list[str]:
-    folder = files("cronty.store") / "migrations"
-    return sorted(file.name.removesuffix(".sql") for file in folder.iterdir() if file.name.endswith(".sql"))
-
-
-async def migrate(url: str, server: int | None = None) -> list[str]:
+async def migrate(
+    url: str, home: Traversable = HOME, *, server: int | None = None, patience: float = PATIENCE
+) -> list[str]:
     """Apply what is missing and return its names; safe to call from any number of processes at once.
 
     `server` is the number of this database server, 0 to 1023: 0 if it is never given, and fixed by the first owner.
@@ -33,43 +49,137 @@ async def migrate(url: str, server: int | None = None) -> list[str]:
     async with _connected(url) as connection:
         if connection.get_server_version().major * 10000 < OLDEST_POSTGRES:
             raise SchemaOutdated("Cronty needs PostgreSQL 15 or newer.")
-        async with connection.transaction():
-            await connection.execute("select pg_advisory_xact_lock($1)", _LOCK)
-            await connection.execute("create schema if not exists cronty")
-            await connection.execute(
-                "create table if not exists cronty.migrations ("
-                "name text primary key, applied_at timestamptz not null default now())"
-            )
-            missing = await _missing(connection)
-            for name in missing:
-                text = (files("cronty.store") / "migrations" / f"{name}.sql").read_text(encoding="utf-8")
-                await connection.execute(text)
-                await connection.execute("insert into cronty.migrations (name) values ($1)", name)
-            if missing or not await connection.fetchval(_WALLED):
-                await connection.execute((files("cronty.store") / "walls.sql").read_text(encoding="utf-8"))
+        async with _one_at_a_time(connection, patience):
+            names = await _Migrating(connection, wanted(home), patience).apply_missing()
             await be_server(connection, server)
-            return missing
+            return names
 
 
-async def pending_migrations(url: str) -> list[str]:
-    """What `migrate` would apply."""
+async def schema_state(url: str, home: Traversable = HOME) -> SchemaState:
+    """How the database stands to this version; changes nothing."""
     async with _connected(url) as connection:
-        if await connection.fetchval("select to_regclass('cronty.migrations')") is None:
-            return migration_names()
-        return await _missing(connection)
+        return await _state(connection, wanted(home))
+
+
+class _Migrating:
+    def __init__(self, connection: asyncpg.Connection, mine: Wanted, patience: float) -> None:
+        self._connection = connection
+        self._mine = mine
+        self._patience = patience
+
+    async def apply_missing(self) -> list[str]:
+        await self._make_table()
+        state = await _state(self._connection, self._mine)
+        applied = [one for one in self._mine.migrations if one.name in state.missing]
+        for migration in applied:
+            await (self._apply_outside(migration) if migration.outside else self._apply(migration))
+        names = [migration.name for migration in applied]
+        # Where roles could not be made there is no wall yet, and perhaps they can be made now.
+        if state.new_walls or not (state.newer or await self._connection.fetchval(_WALLED)):
+            await self._patiently("walls", self._build_walls)
+            names += ["walls"] if await self._connection.fetchval(_WALLED) else []
+        return names
+
+    async def _make_table(self) -> None:
+        if await self._connection.fetchval("select to_regclass('cronty.migrations')") is None:
+            async with self._connection.transaction():
+                await self._connection.execute("create schema if not exists cronty")
+                await self._connection.execute(
+                    "create table cronty.migrations (name text primary key, applied_at timestamptz not null "
+                    "default now(), older_code_works boolean not null, walls text)"
+                )
+
+    async def _apply(self, migration: Migration) -> None:
+        async def once() -> None:
+            async with self._connection.transaction():
+                await _check_alone(self._connection)
+                await self._connection.execute(migration.text)
+                await self._record(migration)
+
+        await self._patiently(migration.name, once)
+
+    async def _apply_outside(self, migration: Migration) -> None:
+        for statement in migration.statements():
+            await self._patiently(migration.name, partial(self._run_outside, statement))
+        await self._record(migration)
+
+    async def _run_outside(self, statement: str) -> None:
+        await _check_alone(self._connection)
+        if index := index_in(statement):
+            await build_index(self._connection, index, self._patience)
+        else:
+            await self._connection.execute(statement)
+
+    async def _build_walls(self) -> None:
+        await _check_alone(self._connection)
+        await self._connection.execute(self._mine.walls)
+        await self._connection.execute(
+            "update cronty.migrations set walls = $2 where name = $1", self._mine.names[-1], self._mine.digest
+        )
+
+    async def _record(self, migration: Migration) -> None:
+        await self._connection.execute(
+            "insert into cronty.migrations (name, older_code_works) values ($1, $2)",
+            migration.name,
+            migration.older_code_works,
+        )
+
+    async def _patiently(self, name: str, act: Callable[[], Awaitable[None]]) -> None:
+        """Try until nobody holds what it needs."""
+        ends = monotonic() + self._patience
+        said = False
+        while True:
+            try:
+                return await act()
+            except _BUSY as busy:
+                if monotonic() > ends:
+                    raise CannotMigrate(
+                        f"{name} can't be applied: something has held a table it needs for {self._patience:.0f} s, "
+                        "such as a backup or a forgotten transaction. End it and run `cronty migrate` again."
+                    ) from busy
+                if not said:
+                    telemetry.migration_waits(name, self._patience)
+                said = True
+            await asyncio.sleep(PAUSE * (0.5 + random.random()))
+
+
+@asynccontextmanager
+async def _one_at_a_time(connection: asyncpg.Connection, patience: float) -> AsyncGenerator[None]:
+    """Asks again and again instead of waiting in PostgreSQL: an index is built concurrently only when every statement
+    that was running before has ended, and one that waits for the builder's own lock never would."""
+    await connection.execute(f"set lock_timeout = '{LOCK_TIMEOUT}'")
+    ends = monotonic() + patience
+    while not await connection.fetchval("select pg_try_advisory_lock($1)", _LOCK):
+        if monotonic() > ends:
+            raise CannotMigrate(f"Another process has been migrating this database for {patience:.0f} s.")
+        await asyncio.sleep(0.1 + random.random() / 10)
+    try:
+        await _check_alone(connection)
+        yield
+    finally:
+        with suppress(asyncpg.PostgresError, asyncpg.InterfaceError, OSError):
+            await connection.execute("select pg_advisory_unlock($1)", _LOCK)
+
+
+async def _check_alone(connection: asyncpg.Connection) -> None:
+    if not await connection.fetchval(query("migrating_alone"), _LOCK):
+        raise CannotMigrate(
+            "The lock that lets one process migrate at a time was lost. Migrating needs a session of its own: let "
+            "CRONTY_DATABASE_URL name PostgreSQL itself, not PgBouncer in transaction mode."
+        )
+
+
+async def _state(connection: asyncpg.Connection, mine: Wanted) -> SchemaState:
+    there = await connection.fetchval("select to_regclass('cronty.migrations')") is not None
+    return compare(mine, await connection.fetch(query("read_migrations")) if there else [])
 
 
 @asynccontextmanager
 async def _connected(url: str) -> AsyncGenerator[asyncpg.Connection]:
     with explained():
-        connection = await Hosts(url).connect()
+        connection = await Hosts(url).connect(server_settings={"application_name": "cronty migrate"})
         try:
             yield connection
         finally:
             with suppress(Exception):
                 await connection.close(timeout=2)
-
-
-async def _missing(connection: asyncpg.Connection) -> list[str]:
-    applied = {row["name"] for row in await connection.fetch("select name from cronty.migrations")}
-    return [name for name in migration_names() if name not in applied]

@@ -214,6 +214,8 @@ table migrations
 table migrations constraint migrations_pkey PRIMARY KEY (name)
 table migrations.applied_at timestamp with time zone not null default now()
 table migrations.name text not null
+table migrations.older_code_works boolean not null
+table migrations.walls text
 table owners
 table owners constraint owners_name_key UNIQUE (name)
 table owners constraint owners_pkey PRIMARY KEY (id)

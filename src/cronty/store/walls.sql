@@ -2,8 +2,11 @@
 -- names in `cronty.owner`, whatever the statement asks for; without a name, none. The engine works for all owners as
 -- `cronty_engine`, and doesn't see what it doesn't need.
 --
--- `migrate` runs this after every change of the schema, and as long as there is no wall: this file is the whole truth
+-- `migrate` runs this when it or the schema has changed, and as long as there is no wall: this file is the whole truth
 -- about it. Where roles can't be made (a managed PostgreSQL may refuse), there is none, and `cronty doctor` says so.
+--
+-- It commits as it goes and can be run again: changing a policy keeps everybody out of its table until the commit, so it
+-- is done one table at a time, and only where the policy is another than the one written down in its comment.
 do $$
 declare
   asked constant text := case when current_setting('server_version_num')::int < 160000 then 'MEMBER' else 'SET' end;
@@ -12,6 +15,7 @@ declare
   named name;
   seen text;
   written text;
+  rule text;
 begin
   foreach named in array array['cronty_app', 'cronty_engine'] loop
     begin
@@ -61,6 +65,8 @@ begin
   grant execute on function cronty.make_run_partition(timestamptz) to cronty_app, cronty_engine;
   grant execute on function cronty.drop_run_partition(timestamptz) to cronty_engine;
 
+  commit;
+
   -- Whose rows they meet. A sub-select is asked once per statement, not once per row. What is written about a job is
   -- written about one of their own.
   for named, seen, written in values
@@ -78,11 +84,17 @@ begin
     ('attempts', 'owner_id = ' || mine, 'owner_id = ' || mine || ' and ' || about_theirs),
     ('stop_requests', 'owner_id = ' || mine, 'owner_id = ' || mine || ' and ' || about_theirs)
   loop
+    rule := format('create policy own_rows on cronty.%I to cronty_app using (%s) with check (%s)',
+      named, seen, coalesce(written, seen));
+    continue when exists (
+      select from pg_class c join pg_policy p on p.polrelid = c.oid and p.polname = 'own_rows'
+      where c.oid = format('cronty.%I', named)::regclass and c.relrowsecurity and obj_description(p.oid, 'pg_policy') = rule);
     execute format('alter table cronty.%I enable row level security', named);
     execute format('drop policy if exists own_rows on cronty.%I', named);
-    execute format('create policy own_rows on cronty.%I to cronty_app using (%s) with check (%s)',
-      named, seen, coalesce(written, seen));
+    execute rule;
     execute format('drop policy if exists all_rows on cronty.%I', named);
     execute format('create policy all_rows on cronty.%I to cronty_engine using (true)', named);
+    execute format('comment on policy own_rows on cronty.%I is %L', named, rule);
+    commit;
   end loop;
 end $$;

@@ -1,0 +1,1 @@
+select name, older_code_works, walls from cronty.migrations
