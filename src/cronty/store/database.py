@@ -86,12 +86,21 @@ class Database:
 
     It works behind the wall between owners (`walls.sql`) if there is one: as the engine if it is `hot`, else as the
     door, which has to say on whose behalf with `of`. `operator` stays in front of it, as whoever logs in.
+    `connection_class` is for tests too, which make statements fail.
     """
 
     def __init__(
-        self, url: str, *, clock: Clock | None = None, size: int = 8, hot: bool = False, operator: bool = False
+        self,
+        url: str,
+        *,
+        clock: Clock | None = None,
+        size: int = 8,
+        hot: bool = False,
+        operator: bool = False,
+        connection_class: type[asyncpg.Connection] = _Connection,
     ) -> None:
         self.url = url
+        self._connection_class = connection_class
         self.walled = False
         self._role = None if operator else ENGINE if hot else DOOR
         self._clock = clock
@@ -109,7 +118,7 @@ class Database:
                 max_size=self._size,
                 timeout=CONNECT_TIMEOUT,
                 command_timeout=STATEMENT_TIMEOUT,
-                connection_class=_Connection,
+                connection_class=self._connection_class,
                 server_settings=self._settings,
                 max_inactive_connection_lifetime=0,
                 init=self._prepare,
