@@ -18,6 +18,9 @@ ACTOR: Final[ContextVar["Actor | None"]] = ContextVar("actor", default=None)
 LOOK_AFTER: Final = 0.01
 """Real seconds after which a statement may be waiting for a lock."""
 
+LONGEST_REST: Final = 30.0
+"""Simulated seconds after which a duty is done again, whatever it says."""
+
 GIVE_UP: Final = 30.0
 """Real seconds after which an actor that neither rests nor waits for a lock hangs."""
 
@@ -53,11 +56,11 @@ class Actor:
         self._locks = locks
         self._begin = begin
         self.due = stage.mono
-        self.turns = 0
         self.task: asyncio.Task[None] | None = None
         self.connection: asyncpg.Connection | None = None
         self.blocked_at: float | None = None
         self.faulted = self.dead = False
+        self.longest_rest = LONGEST_REST
         self.failed: Callable[[Actor, Exception], None] = lambda _actor, error: None
         self._gate: asyncio.Future[None] | None = None
         self._resting: asyncio.Future[None] | None = None
@@ -86,7 +89,6 @@ class Actor:
 
     async def go(self) -> None:
         """One step: to its next gate, its end, or a lock that another actor holds."""
-        self.turns += 1
         self._resting = asyncio.get_running_loop().create_future()
         if self._gate is not None:
             gate, self._gate = self._gate, None
@@ -148,7 +150,7 @@ class Actor:
         finally:
             self.task, self.connection = None, None
             scale = self.stage.scale
-            self.due = self.stage.mono + (min(max(rest, scale), 30.0 * scale) if rest > 0 else 0.0)
+            self.due = self.stage.mono + (min(max(rest, scale), self.longest_rest * scale) if rest > 0 else 0.0)
             self._rest()
 
     def _rest(self) -> None:

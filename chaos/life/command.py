@@ -27,6 +27,7 @@ class Plan:
     only: tuple[str, ...] = ()
     replay: bool = False
     go_on: bool = False
+    no: tuple[str, ...] = ()
 
 
 async def live(
@@ -52,7 +53,7 @@ async def drive(plan: Plan) -> Figures:
         reconnect_only_when_asked()
         share = -(-plan.steps // len(plan.seeds))
         for seed in plan.seeds:
-            stage = await live(server, seed, share, traced=plan.replay, only=("nothing",) if plan.go_on else plan.only)
+            stage = await live(server, seed, share, Cuts(kinds=frozenset(plan.no)), traced=plan.replay, only=("nothing",) if plan.go_on else plan.only)
             if plan.replay:
                 print(*stage.trace or [], sep="\n")
             total.update(steps=stage.steps, statements=stage.statements)

@@ -40,9 +40,7 @@ class OwnersDoor(Home):
         self.door.database.pool.terminate()
 
     async def _turn(self) -> float:
-        rest = self._draw((0.5, 10.0, 30.0, 60.0)) * self._stage.scale
-        if self._stage.calm:
-            return 5.0 * self._stage.scale
+        rest = self._draw((0.5, 5.0, 20.0, 60.0)) * self._stage.scale
         if self._stage.choices.event(self.name):
             try:
                 await self._call()

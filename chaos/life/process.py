@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from chaos.life.actors import Actor, Home
 from chaos.life.faults import FaultyConnection
@@ -14,6 +14,10 @@ from chaos.life.truth import Truth
 from cronty.store.database import Database
 
 type Outcome = Literal["ok", "failed", "snoozed"]
+
+
+PRUNE_REST: Final = 300.0
+"""It has nothing to do most of the time."""
 
 
 class End(NamedTuple):
@@ -55,7 +59,10 @@ class Process(Home):
             VERSION.set(self.version)
             return await step()
 
-        return Actor(self._stage, self._monitor, self, f"{self.name}.{duty}", as_this_version)
+        actor = Actor(self._stage, self._monitor, self, f"{self.name}.{duty}", as_this_version)
+        if duty == "prune":
+            actor.longest_rest = PRUNE_REST
+        return actor
 
     async def _start(self) -> float:
         if self._database is None:
@@ -139,7 +146,8 @@ class Process(Home):
             await actor.die()
         for end in self._ends:
             end.done.cancel()
-        await asyncio.sleep(0)
+        for _ in range(4):
+            await asyncio.sleep(0)
         if self.worker is not None:
             self.worker.close()
         if self._database is not None:

@@ -232,7 +232,7 @@ class Truth:
         engine = self.performing.get(key)
         if engine is not None and key not in self.kept.lost and engine.silent() < engine.lease:
             worker = self.kept.running[key.job].get(key.slot, 0) or self._taken_from.get((key.job, key.slot), 0)
-            how = self._how_robbed(engine, worker)
+            how = "handed-back" if new["worker"] is not None else self._how_robbed(engine, worker)
             self._report(
                 f"robbed-{how}",
                 f"{key} is taken from {engine.name}, which beat {engine.silent():.0f} s ago and performs it ({new['error']})",

@@ -22,8 +22,8 @@ from chaos.life.trouble import Trouble
 SEASON: Final = 300
 """Steps between two calms."""
 
-CALM: Final = 150.0
-SLACK: Final = 60.0
+CALM: Final = 120.0
+SLACK: Final = 50.0
 """Seconds without faults, and how long before its end everything must have been done."""
 
 HELD_UP: Final = 15.0
@@ -102,18 +102,19 @@ class World:
         found = [actor for process in self.processes for actor in process.actors]
         for actor in found:
             actor.failed = self._failed
-        found += [door.actor for door in self.doors]
-        return found if self.stage.calm else [*found, self.trouble.actor]
+        if self.stage.calm:  # what a door has begun it may end
+            return [*found, *(door.actor for door in self.doors if door.actor.task is not None)]
+        return [*found, *(door.actor for door in self.doors), self.trouble.actor]
 
     async def step(self) -> None:
         """Let one actor go on; if none can, let time pass until one can."""
         stage = self.stage
-        stage.steps += 1
         runnable = {actor.name: actor for actor in self.actors() if actor.runnable()}
         ending = {f"end {one.name}": one for one in self.processes if (one.next_end() or 1e99) <= stage.mono}
         if not runnable and not ending:
             self._pass_time()
             return
+        stage.steps += 1
         turn = min([*runnable, *ending], key=self._luck)
         before = stage.statements
         if turn in runnable:
@@ -181,6 +182,7 @@ class World:
         """Nothing goes wrong any more: whatever was due must be done by the end of it."""
         stage = self.stage
         stage.calm = True
+        stage.season.onward = 0.95
         stage.say("== calm")
         await self.trouble.end()
         for process in list(self.processes):
