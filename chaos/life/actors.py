@@ -40,6 +40,9 @@ class Home:
     def __init__(self, name: str) -> None:
         self.name = name
         self.frozen_at = self.frozen_until = 0.0
+        self.stall_for = 0.0
+        """Seconds that it is to stand still before its next commit."""
+        self.stalled = False
         self.idle_limit = 0.0
         """Seconds after which PostgreSQL ends a session that does nothing inside a transaction; 0 for never."""
 
@@ -119,8 +122,10 @@ class Actor:
                 raise RuntimeError(f"{self.name} hangs: {self.task}")
         self.blocked_at = None
 
-    async def reach(self, connection: asyncpg.Connection, pause: bool) -> None:
+    async def reach(self, connection: asyncpg.Connection, sql: str, pause: bool) -> None:
         """Stand at a gate, unless this statement may follow at once."""
+        if self.home.stall_for and sql.lower().startswith("commit"):
+            pause = self.home.stalled = True
         if not self.dead and (pause or self.blocked_at is not None):
             self.connection = connection
             self._gate = asyncio.get_running_loop().create_future()

@@ -15,7 +15,8 @@ CALLS: Final = (
     "schedule", "schedule", "schedule", "schedule", "run_now", "run_now", "redrive", "redrive", "edit", "pause",
     "resume", "resume", "cancel", "delete", "look",
 )  # fmt: skip
-MOST_JOBS: Final = 8
+FEWEST_JOBS: Final = 4
+MOST_JOBS: Final = 10
 
 
 class OwnersDoor(Home):
@@ -40,7 +41,7 @@ class OwnersDoor(Home):
         self.door.database.pool.terminate()
 
     async def _turn(self) -> float:
-        rest = self._draw((0.5, 5.0, 20.0, 60.0)) * self._stage.scale
+        rest = self._draw((0.5, 5.0, 20.0, 60.0) if self._made >= FEWEST_JOBS else (0.5, 1.0)) * self._stage.scale
         if self._stage.choices.event(self.name):
             try:
                 await self._call()
@@ -55,7 +56,7 @@ class OwnersDoor(Home):
     async def _call(self) -> None:
         mine = self._truth.jobs_of(self._owner)
         what = self._draw(CALLS)
-        if not mine or (what == "schedule" and len(mine) < MOST_JOBS):
+        if len(mine) < FEWEST_JOBS or (what == "schedule" and len(mine) < MOST_JOBS):
             return await self._schedule()
         if what == "look":
             return await self.door.look()
@@ -64,7 +65,7 @@ class OwnersDoor(Home):
         job = self._draw(tuple(mine))
         self._stage.say(f"{self.name} {what} {job.name} ({job.id})")
         if what == "edit":
-            await self.door.edit(job.handle, self._draw((1, 2, 5)) * self._stage.scale)
+            await self.door.edit(job.handle, self._draw((10, 20, 60)) * self._stage.scale)
         elif what != "schedule" and await self.door.change(what, job.handle) and what in ("cancel", "delete"):
             self._cancelled(job)
         return None
@@ -88,13 +89,13 @@ class OwnersDoor(Home):
         kind = self._draw(("interval", "cron", "daily", "once", "later"))
         rule: dict[str, object]
         if kind == "interval":
-            rule = {"minutes": self._draw((1, 2, 5)) * scale}
+            rule = {"seconds": self._draw((10, 20, 60)) * scale}
         elif kind == "once":
             rule = {"run_at": (now + timedelta(seconds=self._draw((5, 60)) * scale)).isoformat()}
         elif kind == "daily":
             rule = {"expression": f"{self._draw((0, 15, 30))} 9-17 * * *"}
         else:
-            rule = {"expression": {1: "*/5 * * * *", 10: "*/50 * * * *", 100: "0 9 * * *"}[scale]}
+            rule = {"expression": {1: "* * * * *", 10: "*/10 * * * *", 100: "0 */2 * * *"}[scale]}
             job.starts_at = now + timedelta(hours=3 * scale) if kind == "later" else None
         task = self._draw(TASKS)
         self._truth.asked[name] = job

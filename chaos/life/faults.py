@@ -38,7 +38,7 @@ class FaultyConnection(PoolConnection):
         stage = actor.stage
         luck = stage.choices
         pause = not luck.chance(stage.season.onward, f"gate {actor.name}") and luck.event(f"pause {actor.name}")
-        await actor.reach(self, pause)
+        await actor.reach(self, sql, pause)
         fault = None if actor.dead else stage.fault_for(actor.name)
         stage.statements += 1
         stage.say(f"{actor.name:12} {statement_name(sql)}{'' if fault is None else f' !! {fault}'}")

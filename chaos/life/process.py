@@ -5,7 +5,7 @@ import hashlib
 from collections.abc import Awaitable, Callable
 from typing import Final, Literal, NamedTuple
 
-from chaos.life.actors import Actor, Home
+from chaos.life.actors import LONGEST_REST, Actor, Home
 from chaos.life.faults import FaultyConnection
 from chaos.life.product import VERSION, Performed, Version, Worker, holders, idle_limit
 from chaos.life.server import Monitor
@@ -16,8 +16,8 @@ from cronty.store.database import Database
 type Outcome = Literal["ok", "failed", "snoozed"]
 
 
-PRUNE_REST: Final = 300.0
-"""It has nothing to do most of the time."""
+LONGEST_RESTS: Final = {"prune": 1000.0, "retime": 120.0}
+"""They have nothing to do most of the time."""
 
 
 class End(NamedTuple):
@@ -60,8 +60,7 @@ class Process(Home):
             return await step()
 
         actor = Actor(self._stage, self._monitor, self, f"{self.name}.{duty}", as_this_version)
-        if duty == "prune":
-            actor.longest_rest = PRUNE_REST
+        actor.longest_rest = LONGEST_RESTS.get(duty, LONGEST_REST)
         return actor
 
     async def _start(self) -> float:

@@ -247,8 +247,8 @@ class Door:
         """Pause, resume, cancel, delete or run_now; whether it was done."""
         return _done(await getattr(self._door, what)(self._owner, handle))
 
-    async def edit(self, handle: int, minutes: int) -> bool:
-        changes = JobChanges(trigger_type="interval", trigger_config={"minutes": minutes})
+    async def edit(self, handle: int, seconds: int) -> bool:
+        changes = JobChanges(trigger_type="interval", trigger_config={"seconds": seconds})
         return _done(await self._door.edit(self._owner, handle, changes))
 
     async def look(self) -> None:

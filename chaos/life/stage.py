@@ -34,6 +34,7 @@ class Season:
     faults: list[str] = field(default_factory=list[str])
     troubles: list[str] = field(default_factory=list[str])
     rate: float = 0.0
+    pace: float = 1.0
     onward: float = 0.7
     """How likely an actor goes through a statement without letting others go first."""
 
@@ -92,17 +93,24 @@ class Stage:
             scale=draw((1, 1, 1, 10, 100), "scale"),
             concurrency=draw((1, 2, 5, 50), "concurrency"),
             batch=draw((500, 500, 3), "batch"),
-            runs_per_hour=draw((0, 0, 3), "runs per hour"),
+            runs_per_hour=draw((0, 0, 6), "runs per hour"),
             engines=draw((2, 2, 3), "engines"),
             rollback=self.choices.chance(0.7, "rollback"),
         )
 
     def next_season(self) -> None:
         """Draw anew what goes wrong."""
-        kinds = self.choices.cuts.kinds
+        luck, without = self.choices, self.choices.cuts.kinds
+        faults = [one for one in luck.some(FAULTS, "fault kinds") if one not in without]
+        troubles = [one for one in luck.some(TROUBLES, "trouble kinds") if one not in without]
+        few = [one for one in TROUBLES if one not in without]
+        hectic = bool(few) and luck.chance(0.5, "hectic")
+        if hectic:  # two or three kinds of trouble, often, so that they meet
+            troubles = [luck.of(few, "hectic trouble") for _ in range(3)]
         self.season = Season(
-            faults=[one for one in self.choices.some(FAULTS, "fault kinds") if one not in kinds],
-            troubles=[one for one in self.choices.some(TROUBLES, "trouble kinds") if one not in kinds],
+            faults=faults,
+            troubles=troubles,
+            pace=0.2 if hectic else 1.0,
             rate=self.choices.of((0.0, 0.005, 0.03), "fault rate"),
             onward=self.choices.of((0.95, 0.7, 0.3), "onward"),
         )

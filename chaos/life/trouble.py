@@ -22,7 +22,6 @@ class Trouble:
         self.actor = Actor(world.stage, world.monitor, Home("trouble"), "trouble", self._turn)
         self._backups: list[tuple[float, Backup, Kept]] = []
         self._made = 0
-        self._stalling: dict[Home, float] = {}
         self._marked: set[int] = set()
 
     # -- what passes with time ----------------------------------------------------------------------------------
@@ -40,10 +39,11 @@ class Trouble:
         return found
 
     async def tick(self) -> None:
-        for home, seconds in list(self._stalling.items()):
-            if any(actor.home is home and actor.in_transaction for actor in self._world.actors()):
-                del self._stalling[home]
-                self._stop(home, seconds)
+        for home in self._world.homes():
+            if home.stalled:
+                home.stalled = False
+                self._stop(home, home.stall_for)
+                home.stall_for = 0.0
         for actor, limit in self._idle():
             if limit <= self._stage.mono and actor.pid is not None:
                 self._stage.say(f"PostgreSQL ends the session of {actor.name}")
@@ -53,15 +53,14 @@ class Trouble:
     async def end(self) -> None:
         await self._world.monitor.hold_snapshot(False)
         self._stage.weather_until = 0
-        self._stalling.clear()
         for home in self._world.homes():
-            home.frozen_until = 0.0
+            home.frozen_until = home.stall_for = 0.0
 
     # -- what begins --------------------------------------------------------------------------------------------
 
     async def _turn(self) -> float:
         draw = self._stage.choices
-        rest = draw.of((5, 20, 60, 120), "trouble rest") * self._stage.scale
+        rest = draw.of((5, 20, 60, 120), "trouble rest") * self._stage.scale * self._stage.season.pace
         troubles = self._stage.season.troubles
         if "restore" in troubles:
             await self._back_up()
@@ -98,9 +97,10 @@ class Trouble:
         self._stage.injected["freeze"] += 1
 
     async def _stall(self) -> None:
-        """A door stands still in the middle of its next transaction."""
+        """A door will stand still before its next commit."""
         if self._world.doors:
-            self._stalling[self._stage.choices.of(self._world.doors, "stall")] = 60.0
+            door = self._stage.choices.of(self._world.doors, "stall")
+            door.stall_for = self._stage.choices.of((20.0, 60.0, 200.0), "stall")
 
     async def _suspend(self) -> None:
         """The machine and everything on it, the database too."""

@@ -14,8 +14,8 @@ from chaos.life.server import Change, Fields, Monitor
 from chaos.life.stage import Stage, Violation
 
 FINAL: Final = frozenset({"done", "failed", "cancelled", "skipped", "coalesced", "missed", "quarantined"})
-PASSED_OVER: Final = 15
-"""So often may younger runs be claimed before an older one. Locks and fairness explain a few."""
+PASSED_OVER: Final = 3
+"""So often may younger runs of the same owner be claimed before an older one: it may be locked at the moment."""
 
 _HOLES: Final = (
     "select job_id, scheduled_for from cronty.slots_unaccounted where why like 'its predecessor%' and job_id = any($1)"
@@ -255,15 +255,15 @@ class Truth:
             unqueued.append(old)
 
     def _in_order(self, unqueued: list[Fields]) -> None:
-        """What has waited longest is claimed first; fairness and locks may turn that round for a while."""
+        """Of an owner's runs, what has waited longest is claimed first."""
         margin = timedelta(seconds=30 * self.stage.scale)
         claimed = [
-            (when(one["due_at"]), one["crashes"]) for one in unqueued
+            (when(one["due_at"]), one["crashes"], one["owner_id"]) for one in unqueued
             if one["due_at"] and datetime.fromisoformat(one["scheduled_for"]) in self.kept.running[one["job_id"]]
         ]  # fmt: skip
         for place, other in self.kept.queue.items() if claimed else ():
-            due = when(other["due_at"])
-            if due and any(at and crashes == other["crashes"] and due + margin < at for at, crashes in claimed):
+            due, alike = when(other["due_at"]), (other["crashes"], other["owner_id"])
+            if due and any(at and tuple(kind) == alike and due + margin < at for at, *kind in claimed):
                 self._passed_over[place] += 1
                 if self._passed_over[place] > PASSED_OVER:
                     self._report("starved", f"{place} ({other['task']}) is due since {due} and was passed over again")
