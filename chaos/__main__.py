@@ -7,7 +7,7 @@ import sys
 import warnings
 from types import FrameType
 
-from chaos import clients, deliver, freeze, kill, poison, sleep
+from chaos import clients, deliver, freeze, kill, life, poison, sleep
 
 EXAMPLES = """
 examples:
@@ -18,6 +18,8 @@ examples:
   python -m chaos poison --kind suicide --kind endless
   python -m chaos clients --clients 8 --jobs 40 --kills 20 --seconds 60
   python -m chaos deliver --runs 20000 --workers 4 --kill-every 1
+  python -m chaos life --steps 50000 --seeds 1-60
+  python -m chaos life --steps 1000 --seed 7 --shrink
 
 Each one starts a PostgreSQL of its own, prints one line of JSON with all its figures, and exits with 1 if `broken` in
 it names a promise that doesn't hold.
@@ -30,7 +32,7 @@ def read_arguments() -> argparse.Namespace:
         epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
     scenarios = parser.add_subparsers(
-        dest="scenario", required=True, metavar="kill | freeze | sleep | poison | clients | deliver"
+        dest="scenario", required=True, metavar="kill | freeze | sleep | poison | clients | deliver | life"
     )
     for_kill = scenarios.add_parser("kill", help="kill -9 workers and PostgreSQL under load", description=kill.__doc__)
     _number(for_kill, "fires", 20_000, "how many slots fall due")
@@ -75,6 +77,18 @@ def read_arguments() -> argparse.Namespace:
     _number(for_deliver, "dies", 0.06, "how often an agent dies instead of acknowledging")
     _number(for_deliver, "silence", 11.0, "seconds after which a silent receiver answers, too late")
     _number(for_deliver, "seed", 1, "of the random choices")
+    for_life = scenarios.add_parser("life", help="a simulated life, from a seed", description=life.__doc__)
+    _number(for_life, "steps", 50_000, "how many steps, divided among the seeds")
+    for_life.add_argument("--seed", "--seeds", dest="seeds", type=life.read_seeds, default=(7,), help="7, or 1-60")
+    for_life.add_argument("--replay", action="store_true", help="print every statement and what it changed")
+    for_life.add_argument(
+        "--shrink", action="store_true", help="leave out what isn't needed to break it, and print that"
+    )
+    _number(for_life, "budget", 120.0, "seconds for shrinking")
+    for name, meaning in (("only", "promises to look at: overlap,untrue"), ("no", "faults to leave out: cut,restore")):
+        for_life.add_argument(f"--{name}", type=life.read_names, default=(), metavar="NAMES", help=meaning)
+    for_life.add_argument("--go-on", action="store_true", help="don't stop at the first broken promise of a seed")
+    for_life.add_argument("--without-mend", choices=life.MENDS, help="put a fault back that was mended")
     return parser.parse_args()
 
 
@@ -94,6 +108,8 @@ def perform(asked: argparse.Namespace) -> dict[str, object]:
             return sleep.run(sleep.Plan(**given))
         case "deliver":
             return deliver.run(deliver.Plan(**given))
+        case "life":
+            return life.run(life.Plan(**given))
         case "clients":
             return clients.run(clients.Plan(**given))
         case _:

@@ -1,5 +1,6 @@
-"""A whole life in minutes, step by step from a seed: faults at every statement, and every promise checked after each."""
+"""A whole life in minutes, step by step from a seed: faults at every statement, the promises checked after each."""
 
-from chaos.life.command import Plan, run
+from chaos.life.command import Plan, read_names, read_seeds, run
+from chaos.life.mends import MENDS
 
-__all__ = ["Plan", "run"]
+__all__ = ["MENDS", "Plan", "read_names", "read_seeds", "run"]

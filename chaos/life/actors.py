@@ -54,7 +54,9 @@ class Killed(asyncpg.ConnectionDoesNotExistError):
 class Actor:
     """A duty of an engine or a door: `begin` does one step of it and answers how long it may rest."""
 
-    def __init__(self, stage: Stage, locks: Locks, home: Home, name: str, begin: Callable[[], Awaitable[float]]) -> None:
+    def __init__(
+        self, stage: Stage, locks: Locks, home: Home, name: str, begin: Callable[[], Awaitable[float]]
+    ) -> None:
         self.stage, self.home, self.name = stage, home, name
         self._locks = locks
         self._begin = begin

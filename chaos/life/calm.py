@@ -12,7 +12,9 @@ _OVERDUE: Final = (
     "select d.job_id, o.name, d.next_at from cronty.due d join cronty.owners o on o.id = d.owner_id"
     " where d.next_at < $1 order by d.next_at"
 )
-_RUNNING: Final = "select job_id, scheduled_for, attempt, worker from cronty.runs where state = 'running' and started_at < $1"
+_RUNNING: Final = (
+    "select job_id, scheduled_for, attempt, worker from cronty.runs where state = 'running' and started_at < $1"
+)
 _NOT_QUEUED: Final = (
     "select r.job_id, r.scheduled_for, r.attempt from cronty.runs r where r.state = 'waiting'"
     " and not exists (select from cronty.queue q where q.job_id = r.job_id and q.scheduled_for = r.scheduled_for)"
@@ -23,9 +25,8 @@ _PARKED: Final = (
     " and (r.state = 'running' or exists (select from cronty.queue b"
     " where b.job_id = r.job_id and b.scheduled_for = r.scheduled_for and b.due_at is not null)))"
 )
-_RECORDED: Final = (
-    "select job_id, scheduled_for, attempt from cronty.runs union select job_id, scheduled_for, attempt from cronty.attempts"
-)
+_RECORDED: Final = "select job_id, scheduled_for, attempt from cronty.runs"
+    " union select job_id, scheduled_for, attempt from cronty.attempts"
 _SEQUENCES: Final = (
     "select sequencename, last_value, max_value from pg_sequences where schemaname = 'cronty' and last_value > 100"
 )
@@ -40,7 +41,9 @@ async def check_calm(stage: Stage, truth: Truth, monitor: Monitor, slack: float)
 
     if rows := await monitor.ask(_OVERDUE, late):
         owners = sorted({row["name"] for row in rows})
-        said = f"{len(rows)} jobs of {', '.join(owners)}, the first since {rows[0]['next_at']} (job {rows[0]['job_id']})"
+        said = (
+            f"{len(rows)} jobs of {', '.join(owners)}, the first since {rows[0]['next_at']} (job {rows[0]['job_id']})"
+        )
         report("overdue", f"{said}, though nothing has gone wrong for {slack:.0f} s")
     await _check_runs(truth, monitor, late, report)
     recorded = {Key(*row) for row in await monitor.ask(_RECORDED)}

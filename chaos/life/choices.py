@@ -3,7 +3,7 @@
 import hashlib
 from collections import Counter
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 
 class Event(NamedTuple):
@@ -21,13 +21,16 @@ class Cuts(NamedTuple):
     events: frozenset[Event] = frozenset()
 
 
+NO_CUTS: Final = Cuts()
+
+
 class Choices:
     """A number depends on its name and on how often that name was drawn, not on what else was drawn before.
 
     So leaving one thing out doesn't change the luck of the others, and a failing life can be shortened.
     """
 
-    def __init__(self, seed: int, cuts: Cuts = Cuts()) -> None:
+    def __init__(self, seed: int, cuts: Cuts) -> None:
         self._seed = seed
         self._drawn: Counter[str] = Counter()
         self._seen: Counter[str] = Counter()

@@ -15,6 +15,9 @@ CALLS: Final = (
     "schedule", "schedule", "schedule", "schedule", "run_now", "run_now", "redrive", "redrive", "edit", "pause",
     "resume", "resume", "cancel", "delete", "look",
 )  # fmt: skip
+LOCKING: Final = ("cancel", "delete", "edit", "run_now", "redrive")
+"""Calls to stand still in: they hold rows that engines want."""
+
 FEWEST_JOBS: Final = 4
 MOST_JOBS: Final = 10
 
@@ -55,7 +58,7 @@ class OwnersDoor(Home):
 
     async def _call(self) -> None:
         mine = self._truth.jobs_of(self._owner)
-        what = self._draw(CALLS)
+        what = self._draw(LOCKING if self.stall_for else CALLS)
         if len(mine) < FEWEST_JOBS or (what == "schedule" and len(mine) < MOST_JOBS):
             return await self._schedule()
         if what == "look":
@@ -73,7 +76,9 @@ class OwnersDoor(Home):
     async def _redrive(self) -> None:
         failed = (await self.door.failed())[: self._draw((1, 2, 3))]
         if failed:
-            self._stage.say(f"{self.name} redrive {', '.join(f'{name}/{slot:%d %H:%M:%S}' for name, _, slot in failed)}")
+            self._stage.say(
+                f"{self.name} redrive {', '.join(f'{name}/{slot:%d %H:%M:%S}' for name, _, slot in failed)}"
+            )
             self._truth.kept.redriven |= {(self._truth.asked[name].id, slot) for name, _, slot in failed}
             await self.door.redrive([run for _, run, _ in failed])
 

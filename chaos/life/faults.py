@@ -16,7 +16,7 @@ _CONTROL: Final = ("begin", *_ENDS)
 
 
 class FaultyConnection(PoolConnection):
-    """What pools are given instead of their own class. `cut` ends the connection before a statement, `lost` after it."""
+    """What pools are given instead of their own class: `cut` ends it before a statement, `lost` after it."""
 
     cut: Callable[["FaultyConnection"], Awaitable[None]]
     """Set by the world: end this connection, and wait until the server has rolled back what it had open."""
@@ -27,9 +27,8 @@ class FaultyConnection(PoolConnection):
         return await self._pass(query, lambda: super(FaultyConnection, self).execute(query, timeout=timeout))
 
     async def _execute(self, query: str, args: Any, limit: int, timeout: float | None, **rest: Any) -> Any:
-        return await self._pass(
-            query, lambda: super(FaultyConnection, self)._execute(query, args, limit, timeout, **rest)
-        )
+        real: Callable[..., Awaitable[Any]] = super()._execute  # pyright: ignore -- where all of asyncpg's calls meet
+        return await self._pass(query, lambda: real(query, args, limit, timeout, **rest))  # pyright: ignore
 
     async def _pass[T](self, sql: str, run: Callable[[], Awaitable[T]]) -> T:
         actor = ACTOR.get()

@@ -49,9 +49,6 @@ class Process(Home):
     def slept_since_beat(self) -> float:
         return self._stage.asleep - self._asleep
 
-    def worker_id(self) -> int:
-        return self.worker.id if self.worker is not None else 0
-
     # -- duties -------------------------------------------------------------------------------------------------
 
     def _actor(self, duty: str, step: Callable[[], Awaitable[float]]) -> Actor:

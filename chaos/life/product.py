@@ -1,4 +1,4 @@
-"""The only module of the simulation that knows Cronty from the inside: engines, doors, and everything that is luck or time.
+"""What the simulation knows of Cronty's inside: engines, doors, and everything that is luck or time.
 
 Two versions of Cronty share one process here. The newer one knows a policy field that the older doesn't, and its zone
 database puts Berlin's clocks elsewhere; `VERSION` says which one the running code belongs to.
@@ -11,7 +11,7 @@ import logging
 import random
 import sys
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -68,13 +68,16 @@ class _Asyncio(ModuleType):
 
 
 @contextmanager
-def simulated(stage: Stage) -> Iterator[None]:
+def simulated(stage: Stage) -> Generator[None]:
     """Cronty with the stage's clock and luck, in two versions, for as long as the block lasts."""
-    replaced: list[tuple[ModuleType, str, object]] = []
+    replaced: list[tuple[Any, str, object]] = []
 
-    def put(module: ModuleType, name: str, value: object) -> None:
+    def put(module: Any, name: str, value: object) -> None:
         replaced.append((module, name, getattr(module, name)))
         setattr(module, name, value)
+
+    def compile_by_version(text: str, zone: str, *rest: Any) -> object:
+        return compiled(text, _zone_rules(zone), *rest)
 
     luck = random.Random(stage.seed)
     load_policy, compiled = policies.load_policy, cron._compiled
@@ -91,10 +94,11 @@ def simulated(stage: Stage) -> Iterator[None]:
                     put(module, name, stand_in)
     for module in (retiming, lease, job_store):
         put(module, "tzdata_version", lambda: TZDATA[VERSION.get()])
-    put(cron, "_compiled", lambda text, zone, *rest: compiled(text, _zone_rules(zone), *rest))
+    put(cron, "_compiled", compile_by_version)
     for module in (firing, claiming):
         put(module, "PATIENCE", 0)
         put(module, "BATCH", stage.settings.batch)
+    put(asyncpg.Pool, "_schedule_min_size_maintenance", _connect_later)
     for name in ("_policy", "_cron"):  # remembered across versions they would be those of whoever asked first
         put(firing, name, getattr(firing, name).__wrapped__)
     level = logging.root.manager.disable
@@ -107,6 +111,10 @@ def simulated(stage: Stage) -> Iterator[None]:
             setattr(module, name, value)
 
 
+def _connect_later(_pool: object) -> None:
+    """When a statement needs it; asyncpg would do it in the background, whenever it likes."""
+
+
 def _zone_rules(name: str) -> str:
     return MOVED_ZONE[1] if name == MOVED_ZONE[0] and VERSION.get() == "newer" else name
 
@@ -114,7 +122,9 @@ def _zone_rules(name: str) -> str:
 def _versioned_policy(stored: str) -> policies.Policy:
     if VERSION.get() == "newer":
         known = orjson.loads(stored)
-        stored = orjson.dumps({key: value for key, value in known.items() if key not in orjson.loads(NEWER_FIELD)}).decode()
+        stored = orjson.dumps(
+            {key: value for key, value in known.items() if key not in orjson.loads(NEWER_FIELD)}
+        ).decode()
     return policies.load_policy(stored)
 
 
@@ -157,7 +167,9 @@ class Worker:
         return await Database(url, clock=stage.now, hot=True, connection_class=connection_class).open()
 
     @classmethod
-    async def enlist(cls, database: Database, stage: Stage, lease: float, perform: Perform, wake: Callable[[str], None]) -> "Worker":
+    async def enlist(
+        cls, database: Database, stage: Stage, lease: float, perform: Perform, wake: Callable[[str], None]
+    ) -> "Worker":
         registry = Registry()
         for name in TASKS:
             registry.add(_task(stage, perform), name)
@@ -236,7 +248,13 @@ class Door:
         return cls(owner, await Database(url, clock=stage.now, connection_class=connection_class).open())
 
     async def schedule(
-        self, name: str, task: str, kind: str, rule: dict[str, object], policy: dict[str, object], starts_at: datetime | None
+        self,
+        name: str,
+        task: str,
+        kind: str,
+        rule: dict[str, object],
+        policy: dict[str, object],
+        starts_at: datetime | None,
     ) -> bool:
         request = JobRequest(
             name, Action(task, (name,)), kind, rule, timezone=MOVED_ZONE[0], policy=policy, starts_at=starts_at
@@ -257,7 +275,9 @@ class Door:
     async def failed(self) -> list[tuple[str, str, datetime]]:
         """Job, run id and slot of what failed for good."""
         found = await self._runs.failed(self._owner)
-        return [(one.name, one.run.run_id, one.run.scheduled_for) for one in found.value] if isinstance(found, Ok) else []
+        return (
+            [(one.name, one.run.run_id, one.run.scheduled_for) for one in found.value] if isinstance(found, Ok) else []
+        )
 
     async def redrive(self, run_ids: Sequence[str]) -> bool:
         return _done(await self._runs.redrive(self._owner, run_ids))
@@ -287,8 +307,3 @@ def holders(database: Database) -> list[asyncpg.Connection]:
         return []
     found = [holder._con for holder in database._pool._holders]
     return [one for one in found if one is not None and not one.is_closed()]
-
-
-def reconnect_only_when_asked() -> None:
-    """The pool makes connections in the background otherwise, whenever it likes."""
-    asyncpg.Pool._schedule_min_size_maintenance = lambda self: None  # pyright: ignore

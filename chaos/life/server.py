@@ -33,7 +33,8 @@ create function life.note() returns trigger language plpgsql security definer as
 
 _TABLES: Final = """
 select c.relname, string_agg(quote_ident(a.attname), ', ' order by a.attnum) as columns
-from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and a.attgenerated = ''
+from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+  and a.attgenerated = ''
 where c.relnamespace = 'cronty'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
 group by c.relname order by c.relname"""
 
@@ -148,7 +149,8 @@ class Monitor:
         """As a backup does: read everything in one transaction, and take long."""
         if hold and not self.reader.is_in_transaction():
             await self.reader.execute(
-                "begin isolation level repeatable read; select count(*) from cronty.runs; select count(*) from cronty.due"
+                "begin isolation level repeatable read;"
+                " select count(*) from cronty.runs; select count(*) from cronty.due"
             )
         elif not hold and self.reader.is_in_transaction():
             await self.reader.execute("rollback")
@@ -158,9 +160,13 @@ class Monitor:
     async def backup(self, number: int) -> Backup:
         schema = f"kept_{number}"
         tables = await self.ask(_TABLES)
-        made = [f"create unlogged table {schema}.{name} as select {columns} from cronty.{name}" for name, columns in tables]
+        made = [
+            f"create unlogged table {schema}.{name} as select {columns} from cronty.{name}" for name, columns in tables
+        ]
         await self._all(f"create schema {schema}", *made)
-        rows = await self.ask("select sequencename, coalesce(last_value, 0) from pg_sequences where schemaname = 'cronty'")
+        rows = await self.ask(
+            "select sequencename, coalesce(last_value, 0) from pg_sequences where schemaname = 'cronty'"
+        )
         return Backup(schema, [(row[0], row[1]) for row in rows])
 
     async def forget(self, backup: Backup) -> None:
@@ -171,16 +177,19 @@ class Monitor:
         await self.reader.execute("rollback")
         await self.ask(
             "select pg_terminate_backend(pid, 5000) from pg_stat_activity"
-            " where datname = current_database() and pid <> pg_backend_pid() and pid <> $1", self.reader.get_server_pid()
-        )  # fmt: skip
+            " where datname = current_database() and pid <> pg_backend_pid() and pid <> $1",
+            self.reader.get_server_pid(),
+        )
         tables = await self.ask(_TABLES)
         names = ", ".join(f"cronty.{name}" for name, _ in tables)
         copies = [
-            f"insert into cronty.{name} ({columns}) overriding system value select {columns} from {backup.schema}.{name}"
+            f"insert into cronty.{name} ({columns}) overriding system value"
+            f" select {columns} from {backup.schema}.{name}"
             for name, columns in tables
         ]
         sequences = [
-            f"select setval('cronty.{name}', {max(value, 1)}, {str(value > 0).lower()})" for name, value in backup.sequences
+            f"select setval('cronty.{name}', {max(value, 1)}, {str(value > 0).lower()})"
+            for name, value in backup.sequences
         ]
         await self._all(
             "set local session_replication_role = replica", f"truncate {names} cascade", *copies, *sequences,
@@ -188,7 +197,9 @@ class Monitor:
         )  # fmt: skip
 
     async def _all(self, *statements: str) -> None:
-        await self.ask(f"do $do$ begin {'; '.join(s.replace('select setval', 'perform setval') for s in statements)}; end $do$")
+        await self.ask(
+            f"do $do$ begin {'; '.join(s.replace('select setval', 'perform setval') for s in statements)}; end $do$"
+        )
 
 
 def _fields(text: str | None) -> Fields | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from chaos.life.choices import Choices, Cuts
+from chaos.life.choices import NO_CUTS, Choices, Cuts
 
 START: Final = datetime(2027, 3, 1, 8, 0, tzinfo=UTC)
 BOOTED: Final = 1e6
@@ -54,7 +54,7 @@ class Settings:
 class Stage:
     """Two clocks: `mono` stops while the machine is suspended, `now` doesn't."""
 
-    def __init__(self, seed: int, cuts: Cuts = Cuts(), *, traced: bool = False, only: Collection[str] = ()) -> None:
+    def __init__(self, seed: int, cuts: Cuts = NO_CUTS, *, traced: bool = False, only: Collection[str] = ()) -> None:
         self.seed = seed
         self.choices = Choices(seed, cuts)
         self.settings = self._draw_settings()
@@ -132,6 +132,10 @@ class Stage:
         self._digest.update(line.encode())
         if self.trace is not None:
             self.trace.append(f"{self.steps:5} {self.now():%d %H:%M:%S} {line}")
+
+    def found(self, only: Collection[str] = ()) -> list[tuple[int, str, str]]:
+        """Which promises didn't hold: the step, the kind, and what is to be said about it."""
+        return [(step, kind, said) for kind, (step, said) in self.first.items() if not only or kind in only]
 
     def report(self, broken: Violation) -> None:
         """The first of its kind is kept; the first that is looked for ends the life."""

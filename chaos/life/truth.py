@@ -4,13 +4,14 @@ The names of the promises are those in docs/explanation/simulation.md.
 """
 
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final, Literal, NamedTuple, Protocol
 
 from chaos.life.product import NEWER_FIELD, Performed, handle_of
-from chaos.life.server import Change, Fields, Monitor
+from chaos.life.server import Fields, Monitor
 from chaos.life.stage import Stage, Violation
 
 FINAL: Final = frozenset({"done", "failed", "cancelled", "skipped", "coalesced", "missed", "quarantined"})
@@ -40,11 +41,11 @@ class Engine(Protocol):
     lease: float
     beats_begun: int
     beats_heard: int
-    slept_since_beat: float
+
+    @property
+    def slept_since_beat(self) -> float: ...
 
     def silent(self) -> float: ...
-
-    def worker_id(self) -> int: ...
 
 
 @dataclass(slots=True)
@@ -102,7 +103,7 @@ class Truth:
     def jobs_of(self, owner: str) -> list[Asked]:
         return [job for job in self.kept.jobs.values() if job.owner == owner and not job.gone]
 
-    def cancelled(self, job: Asked, engines: list[Engine]) -> None:
+    def cancelled(self, job: Asked, engines: Sequence[Engine]) -> None:
         """It was answered that the job is cancelled; engines hear of it with their next heartbeat."""
         job.gone = True
         self._stops.setdefault(job.id, {engine.name: engine.beats_begun for engine in engines})
@@ -120,7 +121,9 @@ class Truth:
             elif other.slot != key.slot and job.serial and other not in self.kept.lost:
                 self._report("overlap", f"{engine.name} starts {key} while {other} runs ({job.overlap})")
         if performed in self._started:
-            self._report("unlabelled-repeat", f"{key} of epoch {performed.epoch} starts a second time, in {engine.name}")
+            self._report(
+                "unlabelled-repeat", f"{key} of epoch {performed.epoch} starts a second time, in {engine.name}"
+            )
         heard = self._stops.get(job.id, {}).get(engine.name)
         if heard is not None and engine.beats_heard > heard:
             self._report("started-after-cancel", f"{key} starts in {engine.name}, which has beaten since the answer")
@@ -233,10 +236,8 @@ class Truth:
         if engine is not None and key not in self.kept.lost and engine.silent() < engine.lease:
             worker = self.kept.running[key.job].get(key.slot, 0) or self._taken_from.get((key.job, key.slot), 0)
             how = "handed-back" if new["worker"] is not None else self._how_robbed(engine, worker)
-            self._report(
-                f"robbed-{how}",
-                f"{key} is taken from {engine.name}, which beat {engine.silent():.0f} s ago and performs it ({new['error']})",
-            )
+            said = f"{key} is taken from {engine.name}, which beat {engine.silent():.0f} s ago and performs it"
+            self._report(f"robbed-{how}", f"{said} ({new['error']})")
         self.kept.lost.add(key)
 
     def _how_robbed(self, engine: Engine, worker: int) -> Literal["listed", "asleep", "left", "renamed"]:
@@ -294,7 +295,9 @@ class Truth:
         if not new["manual"]:
             for first, (last, manual) in rows.items():
                 if not manual and first <= through and slot <= last:
-                    self._report("two-verdicts", f"{key}, {new['state']}, through {through}: there is {first} .. {last}")
+                    self._report(
+                        "two-verdicts", f"{key}, {new['state']}, through {through}: there is {first} .. {last}"
+                    )
             if job.starts_at is not None and slot < job.starts_at:
                 self._report("before-start", f"{key} though it starts at {job.starts_at}")
             if slot > self.stage.now():

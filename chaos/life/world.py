@@ -1,4 +1,4 @@
-"""A life: engines of two versions, doors and troubles around one real PostgreSQL, on clocks that only the seed moves."""
+"""A life: engines of two versions, doors and troubles around one real PostgreSQL, on clocks that the seed moves."""
 
 import hashlib
 import traceback
@@ -9,15 +9,15 @@ import asyncpg
 
 from chaos.life.actors import Actor, Home
 from chaos.life.calm import check_calm
-from chaos.life.choices import Cuts
+from chaos.life.choices import NO_CUTS, Cuts
 from chaos.life.doors import OwnersDoor
 from chaos.life.faults import FaultyConnection
 from chaos.life.process import Process
 from chaos.life.product import StoreUnavailable, Version
 from chaos.life.server import Monitor
 from chaos.life.stage import Stage, Violation
-from chaos.life.truth import Asked, Truth
 from chaos.life.trouble import Trouble
+from chaos.life.truth import Asked, Truth
 
 SEASON: Final = 300
 """Steps between two calms."""
@@ -34,7 +34,7 @@ class World:
     """One life, from the first step to the last or to the first promise that doesn't hold."""
 
     def __init__(
-        self, url: str, seed: int, cuts: Cuts = Cuts(), *, traced: bool = False, only: Collection[str] = ()
+        self, url: str, seed: int, cuts: Cuts = NO_CUTS, *, traced: bool = False, only: Collection[str] = ()
     ) -> None:
         self.stage = Stage(seed, cuts, traced=traced, only=only)
         self.url = url
@@ -148,7 +148,9 @@ class World:
             if ".fire" in actor.name and waited > HELD_UP * self.stage.scale and actor.pid is not None:
                 for pid in await self.monitor.holding_up(actor.pid):
                     if pid in frozen:
-                        self.stage.report(Violation("held-up", f"{actor.name} waits for {frozen[pid].name} for {waited:.0f} s"))
+                        self.stage.report(
+                            Violation("held-up", f"{actor.name} waits for {frozen[pid].name} for {waited:.0f} s")
+                        )
 
     def _pass_time(self) -> None:
         moments = [self.trouble.next_moment()]
