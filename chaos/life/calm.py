@@ -25,8 +25,10 @@ _PARKED: Final = (
     " and (r.state = 'running' or exists (select from cronty.queue b"
     " where b.job_id = r.job_id and b.scheduled_for = r.scheduled_for and b.due_at is not null)))"
 )
-_RECORDED: Final = "select job_id, scheduled_for, attempt from cronty.runs"
+_RECORDED: Final = (
+    "select job_id, scheduled_for, attempt from cronty.runs"
     " union select job_id, scheduled_for, attempt from cronty.attempts"
+)
 _SEQUENCES: Final = (
     "select sequencename, last_value, max_value from pg_sequences where schemaname = 'cronty' and last_value > 100"
 )
