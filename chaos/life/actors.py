@@ -31,7 +31,7 @@ LOCK_PATIENCE: Final = 3.0
 class Locks(Protocol):
     """What PostgreSQL says about sessions that wait."""
 
-    async def waiting(self, pids: list[int]) -> dict[int, str]: ...
+    async def waiting(self, pids: list[int]) -> dict[int, bool]: ...
 
 
 class Home:
@@ -112,11 +112,11 @@ class Actor:
             pid = self.pid
             if self._resting.done() or pid is None:
                 continue
-            mode = (await self._locks.waiting([pid])).get(pid)
-            if mode is not None and mode != "AccessExclusiveLock":
+            whole_table = (await self._locks.waiting([pid])).get(pid)
+            if whole_table is False:
                 self.blocked_at = self.stage.mono if self.blocked_at is None else self.blocked_at
                 return
-            if mode is not None and waited > LOCK_PATIENCE:  # until then its own lock_timeout may end it
+            if whole_table and waited > LOCK_PATIENCE:  # until then its own lock_timeout may end it
                 self.blocked_at = self.stage.mono
                 self.stage.report(Violation("ddl-waits", f"{self.name} waits to lock out everybody, without a limit"))
                 return

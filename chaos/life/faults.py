@@ -7,6 +7,7 @@ import asyncpg
 
 from chaos.life.actors import ACTOR, Actor
 from chaos.life.product import PoolConnection, statement_name
+from chaos.life.stage import PAUSE
 
 SQLSTATES: Final = {"disk_full": "53100", "timeout": "57014", "deadlock": "40P01"}
 """Errors that are raised in the session itself, so that the server really aborts the transaction."""
@@ -36,7 +37,8 @@ class FaultyConnection(PoolConnection):
             return await run()
         stage = actor.stage
         luck = stage.choices
-        pause = not luck.chance(stage.season.onward, f"gate {actor.name}") and luck.event(f"pause {actor.name}")
+        pause = PAUSE not in luck.cuts.kinds and not luck.chance(stage.season.onward, f"gate {actor.name}")
+        pause = pause and luck.event(f"{PAUSE} {actor.name}")
         await actor.reach(self, sql, pause)
         fault = None if actor.dead else stage.fault_for(actor.name)
         stage.statements += 1

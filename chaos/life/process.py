@@ -82,6 +82,10 @@ class Process(Home):
         self.beats_heard, self._heard_at, self._asleep = begun, at, asleep
         return rest
 
+    def forgotten(self) -> None:
+        """The database has gone back, and knows nothing of its last heartbeat."""
+        self._heard_at = -1e9
+
     def _heard(self) -> None:
         self._heard_at, self._asleep = self._stage.mono, self._stage.asleep
 

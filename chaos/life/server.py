@@ -115,10 +115,13 @@ class Monitor:
         rows.sort(key=lambda row: row["n"])
         return [Change(row["what"], _fields(row["old"]), _fields(row["new"])) for row in rows]
 
-    async def waiting(self, pids: list[int]) -> dict[int, str]:
-        """Which of these sessions wait for a lock, and in which mode they want it."""
-        rows = await self.ask("select pid, mode from pg_locks where not granted and pid = any($1)", pids)
-        return {row["pid"]: row["mode"] for row in rows}
+    async def waiting(self, pids: list[int]) -> dict[int, bool]:
+        """Which of these sessions wait for a lock, and whether it would lock everybody out of a table."""
+        rows = await self.ask(
+            "select pid, locktype = 'relation' and mode = 'AccessExclusiveLock' as whole from pg_locks"
+            " where not granted and pid = any($1)", pids
+        )  # fmt: skip
+        return {row["pid"]: row["whole"] for row in rows}
 
     async def holding_up(self, pid: int) -> set[int]:
         """Every session that this one waits for, through others too."""

@@ -1,13 +1,14 @@
 """Leave out of a failing life whatever it doesn't need to fail: whole actors, kinds of trouble, single events."""
 
 import time
-from collections.abc import Awaitable, Iterable, Sequence
+from collections.abc import Awaitable, Iterable, Iterator, Sequence
+from itertools import groupby
 from typing import Final, Protocol
 
 from chaos.life.choices import NO_CUTS, Cuts, Event
-from chaos.life.stage import FAULTS, TROUBLES, Stage
+from chaos.life.stage import FAULTS, PAUSE, TROUBLES, Stage
 
-DUTIES: Final = ("prune", "retime", "rescue", "fire 2", "beat", "settle", "claim", "fire")
+MOST_ENGINES: Final = 5
 MARGIN: Final = 1.5
 """A life with less in it may take more steps to the same end: others get their turn."""
 
@@ -42,17 +43,18 @@ class Shrinking:
         self.cuts, self.best, self._steps = cuts, stage, stage.steps
         return True
 
-    async def leave_out_actors(self) -> None:
-        engines = [f"e{number}" for number in range(9, 0, -1)]
-        duties = [f"{engine}.{duty}" for engine in reversed(engines[-3:]) for duty in DUTIES]
-        for name in ("door ann", "door bob", *engines, *duties):
-            if self.in_time and name.partition(".")[0] not in self.cuts.actors:
-                await self.attempt(self.cuts._replace(actors=self.cuts.actors | {name}))
-
     async def leave_out_kinds(self) -> None:
-        for kind in (*TROUBLES, *FAULTS):
+        """All at once, if that will do; else one by one."""
+        kinds = (PAUSE, *TROUBLES, *FAULTS)
+        if not await self.attempt(self.cuts._replace(kinds=frozenset(kinds))):
+            for kind in kinds:
+                if self.in_time:
+                    await self.attempt(self.cuts._replace(kinds=self.cuts.kinds | {kind}))
+
+    async def leave_out_actors(self) -> None:
+        for name in ("door ann", "door bob", *(f"e{number}" for number in range(MOST_ENGINES, 0, -1))):
             if self.in_time:
-                await self.attempt(self.cuts._replace(kinds=self.cuts.kinds | {kind}))
+                await self.attempt(self.cuts._replace(actors=self.cuts.actors | {name}))
 
     async def leave_out_events(self) -> None:
         """All of a name first, then halves, quarters and so on, down to single ones."""
@@ -81,12 +83,12 @@ async def shrink(live: Live, seed: int, kind: str, steps: int, budget: float) ->
     if not await shrinking.attempt(NO_CUTS):
         print(f"seed {seed} doesn't break {kind} a second time")
         return None
-    await shrinking.leave_out_actors()
     await shrinking.leave_out_kinds()
+    await shrinking.leave_out_actors()
     await shrinking.leave_out_events()
     assert shrinking.best is not None
     shown = await live(seed, shrinking.best.steps, shrinking.cuts, only=(kind,), traced=True)
-    print(*shown.trace or (), sep="\n")
+    print(*eventful(shown.trace or ()), sep="\n")
     print(
         f"{shown.broken}: {shown.steps} steps, {shown.statements} statements, {len(shown.choices.events)} events left"
     )
@@ -94,3 +96,11 @@ async def shrink(live: Live, seed: int, kind: str, steps: int, budget: float) ->
         f"after {shrinking.tries} tries; without {', '.join(sorted({*shrinking.cuts.actors, *shrinking.cuts.kinds}))}"
     )
     return shown
+
+
+def eventful(trace: Sequence[str]) -> Iterator[str]:
+    """The steps in which something changed or went wrong; duties that found nothing to do are left out."""
+    for _, step in groupby(trace, key=lambda line: line[:5]):
+        lines = list(step)
+        if any(" run " in line or "!!" in line or "==" in line or "door" in line or "raised" in line for line in lines):
+            yield from lines

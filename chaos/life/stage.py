@@ -19,6 +19,10 @@ TROUBLES: Final = (
 )  # fmt: skip
 
 
+PAUSE: Final = "pause"
+"""Standing still between two statements, so that others go first. It may be left out like a fault."""
+
+
 class Violation(Exception):
     """A promise that didn't hold; `kind` is its name."""
 

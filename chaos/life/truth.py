@@ -90,7 +90,7 @@ class Truth:
         self.kept = Kept()
         self.performing: dict[Key, Engine] = {}
         self._started: set[Performed] = set()
-        self._ended: dict[Key, str] = {}
+        self._ended: defaultdict[Key, set[str]] = defaultdict(set)
         self._since: set[Key] = set()
         """Started since the database last went back."""
         self._stops: dict[int, dict[str, int]] = {}
@@ -134,7 +134,7 @@ class Truth:
 
     def ends(self, key: Key, outcome: str) -> None:
         self.performing.pop(key, None)
-        self._ended.setdefault(key, outcome)
+        self._ended[key].add(outcome)
 
     def died(self, engine: Engine) -> None:
         for key in [key for key, where in self.performing.items() if where is engine]:
@@ -154,6 +154,8 @@ class Truth:
         for job in self.kept.jobs.values():
             self.asked[job.name] = job
         self.kept.lost |= set(self.performing)
+        for key in [key for key in self._ended if key.job not in self.kept.jobs]:
+            del self._ended[key]  # the number may be given to another job now
         self._stops.clear()
         self._since.clear()
         self._passed_over.clear()
@@ -284,9 +286,9 @@ class Truth:
             self._report("attempt-went-back", f"{key} was attempt {old['attempt']}")
         self._who_runs(key, new)
         if old is not None and old["state"] != new["state"] and new["state"] in ("done", "failed"):
-            truly = self._ended.get(key)
-            if truly != {"done": "ok", "failed": "failed"}[new["state"]]:
-                said = f"{key} is recorded as {new['state']} ({new['error']}); in truth it is {truly}"
+            truly = self._ended[key]
+            if {"done": "ok", "failed": "failed"}[new["state"]] not in truly:
+                said = f"{key} is recorded as {new['state']} ({new['error']}); in truth it is {', '.join(truly)}"
                 self._report("untrue", said)
 
     def _first_row(self, key: Key, new: Fields) -> None:

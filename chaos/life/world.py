@@ -190,12 +190,16 @@ class World:
         for process in list(self.processes):
             if process.version == "newer" and stage.settings.rollback:
                 await self.kill(process)
-        while sum(process.version == "older" for process in self.processes) < 2:
+        while not any(process.version == "older" for process in self.processes):
             self.add_engine("older")
         until = stage.mono + CALM * stage.scale
         while stage.mono < until and stage.broken is None:
             await self.trouble.tick()
             await self.step()
+        for actor in self.actors():
+            while actor.task is not None and actor.runnable():
+                await actor.go()
+        await self.truth.check()
         if stage.broken is None:
             await check_calm(stage, self.truth, self.monitor, SLACK * stage.scale)
             await self.monitor.tidy()
