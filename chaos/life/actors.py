@@ -5,12 +5,14 @@ else, so a step ends when it stands at a gate again, is through, or waits in Pos
 """
 
 import asyncio
+import traceback
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 from typing import Final, Protocol
 
 import asyncpg
 
+from chaos.life.product import AWAY
 from chaos.life.stage import Stage, Violation
 
 ACTOR: Final[ContextVar["Actor | None"]] = ContextVar("actor", default=None)
@@ -66,7 +68,6 @@ class Actor:
         self.blocked_at: float | None = None
         self.faulted = self.dead = False
         self.longest_rest = LONGEST_REST
-        self.failed: Callable[[Actor, Exception], None] = lambda _actor, error: None
         self._gate: asyncio.Future[None] | None = None
         self._resting: asyncio.Future[None] | None = None
 
@@ -153,12 +154,20 @@ class Actor:
             if not self.dead:
                 raise
         except Exception as error:
-            self.failed(self, error)
+            self._report(error)
         finally:
             self.task, self.connection = None, None
             scale = self.stage.scale
             self.due = self.stage.mono + (min(max(rest, scale), self.longest_rest * scale) if rest > 0 else 0.0)
             self._rest()
+
+    def _report(self, error: Exception) -> None:
+        """Faults explain errors of the database in whoever met them, and nothing else."""
+        where = traceback.extract_tb(error.__traceback__)[-1].name
+        self.stage.say(f"{self.name:12} raised {type(error).__name__} at {where}")
+        explained = isinstance(error, asyncpg.PostgresError | asyncpg.InterfaceError | OSError) and self.faulted
+        if not self.dead and not explained and not isinstance(error, AWAY):
+            self.stage.report(Violation(f"unexpected-{type(error).__name__}", f"in {self.name}, {where}: {error}"))
 
     def _rest(self) -> None:
         if self._resting is not None and not self._resting.done():

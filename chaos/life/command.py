@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from chaos.life.choices import NO_CUTS, Cuts
-from chaos.life.mends import taken_out
+from chaos.life.mends import MENDS, taken_out
 from chaos.life.product import simulated
 from chaos.life.server import Server
 from chaos.life.shrink import shrink
@@ -25,7 +25,8 @@ class Plan:
     """`steps` are divided among the seeds.
 
     `only` are the promises to look at, all if there are none; `no` are kinds of faults and troubles to leave out.
-    A seed ends with its first broken promise, unless it is to `go_on` to the last step and find all kinds.
+    A seed ends with its first broken promise, unless it is to `go_on` to the last step and find all kinds. Without one
+    of the mends, the first seed that breaks what that mends is the last.
     """
 
     steps: int = 50_000
@@ -37,6 +38,10 @@ class Plan:
     replay: bool = False
     shrink: bool = False
     budget: float = 120.0
+
+    @property
+    def looks_at(self) -> tuple[str, ...]:
+        return self.only or (MENDS[self.without_mend].found_as if self.without_mend else ())
 
     @property
     def share(self) -> int:
@@ -70,14 +75,16 @@ async def drive(plan: Plan) -> Figures:
         await server.prepare()
         lives = Lives(server, plan)
         for seed in plan.seeds:
-            only = NOTHING if plan.go_on else plan.only
+            only = NOTHING if plan.go_on else plan.looks_at
             lived.append(await lives.live(seed, plan.share, only=only, traced=plan.replay))
             print(*lived[-1].trace or (), sep="\n", end="\n" if plan.replay else "")
-            for step, kind, said in lived[-1].found(plan.only):
+            for step, kind, said in lived[-1].found(plan.looks_at):
                 broken.append(f"seed {seed} step {step}: {said}")
                 print(broken[-1], _replay(plan, seed), sep="\n  ", file=sys.stderr)
                 if plan.shrink:
                     await shrink(lives.live, seed, kind, step, plan.budget)
+            if broken and plan.without_mend:
+                break  # it is found
     finally:
         server.close()
     injected = sum((stage.injected for stage in lived), Counter[str]())

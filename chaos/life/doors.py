@@ -6,7 +6,7 @@ from typing import Final
 
 from chaos.life.actors import Actor, Home
 from chaos.life.faults import FaultyConnection
-from chaos.life.product import TASKS, Door, StoreUnavailable, idle_limit
+from chaos.life.product import AWAY, TASKS, Door, idle_limit
 from chaos.life.server import Monitor
 from chaos.life.stage import Stage
 from chaos.life.truth import Asked, Truth
@@ -48,7 +48,7 @@ class OwnersDoor(Home):
         if self._stage.choices.event(self.name):
             try:
                 await self._call()
-            except StoreUnavailable:
+            except AWAY:
                 self._stage.say(f"{self.name} unavailable")
             self._heard()
         return rest
@@ -65,7 +65,8 @@ class OwnersDoor(Home):
             return await self.door.look()
         if what == "redrive":
             return await self._redrive()
-        job = self._draw(tuple(mine))
+        running = [job for job in mine if self.stall_for and self._truth.kept.running[job.id]]
+        job = self._draw(tuple(running or mine))
         self._stage.say(f"{self.name} {what} {job.name} ({job.id})")
         if what == "edit":
             await self.door.edit(job.handle, self._draw((10, 20, 60)) * self._stage.scale)

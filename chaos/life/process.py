@@ -119,6 +119,10 @@ class Process(Home):
         self._truth.ends(key, outcome)
         return outcome
 
+    @property
+    def busy(self) -> int:
+        return len(self._ends)
+
     def next_end(self) -> float | None:
         """When the next of its tasks ends; not while it is frozen."""
         return max(min(end.at for end in self._ends), self.frozen_until) if self._ends else None

@@ -42,10 +42,13 @@ from cronty.store.migrate import migrate
 from cronty.store.run_store import RunStore
 from cronty.timing import cron
 
-__all__ = ["Door", "Performed", "PoolConnection", "StoreUnavailable", "Worker", "migrate", "statement_name"]
+__all__ = ["AWAY", "Door", "Performed", "PoolConnection", "Worker", "migrate", "statement_name"]
 
 Version = Literal["older", "newer"]
 VERSION: Final[ContextVar[Version]] = ContextVar("version", default="older")
+
+AWAY: Final = StoreUnavailable
+"""What is raised when the database can't be reached, and it is right to try again."""
 
 NEWER_FIELD: Final = '{"quiet_hours": "22-6"}'
 TZDATA: Final = {"older": "2026f", "newer": "2099z"}
@@ -225,7 +228,7 @@ def _task(stage: Stage, perform: Perform) -> Callable[[str], Awaitable[str]]:
         if outcome == "snoozed":
             raise Snooze(timedelta(seconds=20 * stage.scale))
         if outcome == "failed":
-            raise PermanentError("no luck") if run.attempt % 2 else ValueError("no luck")
+            raise ValueError("no luck") if run.attempt % 2 else PermanentError("no luck")
         return "fine"
 
     return task

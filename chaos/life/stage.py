@@ -19,6 +19,12 @@ TROUBLES: Final = (
 )  # fmt: skip
 
 
+MEETINGS: Final = (
+    ("freeze", "stall"), ("freeze", "kill"), ("freeze", "weather"), ("kill", "weather"), ("kill", "reader"),
+    ("suspend", "freeze"), ("restore", "kill"), ("newer_engine", "newer_field"), ("newer_engine", "suspend"),
+)  # fmt: skip
+"""Kinds of trouble that do more harm together than alone."""
+
 PAUSE: Final = "pause"
 """Standing still between two statements, so that others go first. It may be left out like a fault."""
 
@@ -107,10 +113,9 @@ class Stage:
         luck, without = self.choices, self.choices.cuts.kinds
         faults = [one for one in luck.some(FAULTS, "fault kinds") if one not in without]
         troubles = [one for one in luck.some(TROUBLES, "trouble kinds") if one not in without]
-        few = [one for one in TROUBLES if one not in without]
-        hectic = bool(few) and luck.chance(0.5, "hectic")
-        if hectic:  # two or three kinds of trouble, often, so that they meet
-            troubles = [luck.of(few, "hectic trouble") for _ in range(3)]
+        hectic = luck.chance(0.5, "hectic")
+        if hectic:  # few kinds of trouble, often, so that they meet
+            troubles = [one for one in luck.of(MEETINGS, "hectic") if one not in without]
         self.season = Season(
             faults=faults,
             troubles=troubles,

@@ -89,7 +89,9 @@ class Trouble:
 
     async def _freeze(self) -> None:
         if alive := self._world.processes:
-            self._stop(self._stage.choices.of(alive, "freeze"), self._stage.choices.of((5, 40, 100), "freeze"))
+            busiest = max(alive, key=lambda one: one.busy)
+            victim = busiest if self._stage.choices.chance(0.5, "freeze") else self._stage.choices.of(alive, "freeze")
+            self._stop(victim, self._stage.choices.of((5, 40, 100), "freeze"))
 
     def _stop(self, home: Home, seconds: float) -> None:
         self._stage.say(f"   {home.name} stands still for {seconds} s")

@@ -1,11 +1,8 @@
 """A life: engines of two versions, doors and troubles around one real PostgreSQL, on clocks that the seed moves."""
 
 import hashlib
-import traceback
 from collections.abc import Collection
 from typing import Final
-
-import asyncpg
 
 from chaos.life.actors import Actor, Home
 from chaos.life.calm import check_calm
@@ -13,7 +10,7 @@ from chaos.life.choices import NO_CUTS, Cuts
 from chaos.life.doors import OwnersDoor
 from chaos.life.faults import FaultyConnection
 from chaos.life.process import Process
-from chaos.life.product import StoreUnavailable, Version
+from chaos.life.product import Version
 from chaos.life.server import Monitor
 from chaos.life.stage import Stage, Violation
 from chaos.life.trouble import Trouble
@@ -52,7 +49,6 @@ class World:
                 self.doors.append(OwnersDoor(self.stage, self.truth, self.monitor, owner, self.hear, self._cancelled))
         for door in self.doors:
             await door.open(self.url)
-            door.actor.failed = self._failed
         for _ in range(self.stage.settings.engines):
             self.add_engine("older")
         self.trouble = Trouble(self)
@@ -85,14 +81,6 @@ class World:
     def _cancelled(self, job: Asked) -> None:
         self.truth.cancelled(job, list(self.processes))
 
-    def _failed(self, actor: Actor, error: Exception) -> None:
-        where = traceback.extract_tb(error.__traceback__)[-1]
-        self.stage.say(f"{actor.name:12} raised {type(error).__name__} at {where.name}")
-        database_said = isinstance(error, asyncpg.PostgresError | asyncpg.InterfaceError | OSError)
-        if actor.dead or isinstance(error, StoreUnavailable) or (actor.faulted and database_said):
-            return
-        self.stage.report(Violation(f"unexpected-{type(error).__name__}", f"in {actor.name}, {where.name}: {error}"))
-
     # -- steps --------------------------------------------------------------------------------------------------
 
     def homes(self) -> list[Home]:
@@ -100,8 +88,6 @@ class World:
 
     def actors(self) -> list[Actor]:
         found = [actor for process in self.processes for actor in process.actors]
-        for actor in found:
-            actor.failed = self._failed
         if self.stage.calm:  # what a door has begun it may end
             return [*found, *(door.actor for door in self.doors if door.actor.task is not None)]
         return [*found, *(door.actor for door in self.doors), self.trouble.actor]
