@@ -115,7 +115,9 @@ class Actor:
                 continue
             whole_table = (await self._locks.waiting([pid])).get(pid)
             if whole_table is False:
-                self.blocked_at = self.stage.mono if self.blocked_at is None else self.blocked_at
+                if self.blocked_at is None:
+                    self.blocked_at = self.stage.mono
+                    self.stage.say(f"{self.name:12} waits for a lock")
                 return
             if whole_table and waited > LOCK_PATIENCE:  # until then its own lock_timeout may end it
                 self.blocked_at = self.stage.mono

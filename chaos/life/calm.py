@@ -1,6 +1,6 @@
 """What must hold when nothing has gone wrong for a while: whatever was due is done, and nothing is left lying."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -20,8 +20,8 @@ _NOT_QUEUED: Final = (
     " and not exists (select from cronty.queue q where q.job_id = r.job_id and q.scheduled_for = r.scheduled_for)"
 )
 _PARKED: Final = (
-    "select q.job_id, q.scheduled_for, 0 from cronty.queue q where q.due_at is null and not exists ("
-    " select from cronty.runs r where r.job_id = q.job_id and r.scheduled_for <> q.scheduled_for"
+    "select q.job_id, q.scheduled_for, 0 from cronty.queue q where q.due_at is null and q.scheduled_for < $1"
+    " and not exists (select from cronty.runs r where r.job_id = q.job_id and r.scheduled_for <> q.scheduled_for"
     " and (r.state = 'running' or exists (select from cronty.queue b"
     " where b.job_id = r.job_id and b.scheduled_for = r.scheduled_for and b.due_at is not null)))"
 )
@@ -34,8 +34,8 @@ _SEQUENCES: Final = (
 )
 
 
-async def check_calm(stage: Stage, truth: Truth, monitor: Monitor, slack: float) -> None:
-    """`slack` is for how many seconds nothing may have been left lying."""
+async def check_calm(stage: Stage, truth: Truth, monitor: Monitor, held: Collection[Key], slack: float) -> None:
+    """`held` is what engines have in their hands; `slack` is for how many seconds nothing may have been left lying."""
     late = stage.now() - timedelta(seconds=slack)
 
     def report(kind: str, text: str) -> None:
@@ -47,7 +47,7 @@ async def check_calm(stage: Stage, truth: Truth, monitor: Monitor, slack: float)
             f"{len(rows)} jobs of {', '.join(owners)}, the first since {rows[0]['next_at']} (job {rows[0]['job_id']})"
         )
         report("overdue", f"{said}, though nothing has gone wrong for {slack:.0f} s")
-    await _check_runs(truth, monitor, late, report)
+    await _check_runs(held, monitor, late, report)
     recorded = {Key(*row) for row in await monitor.ask(_RECORDED)}
     kept_since = stage.now() - timedelta(days=80)  # older ones are pruned
     if missing := [key for key in truth.unrecorded(recorded) if key.slot > kept_since]:
@@ -57,12 +57,14 @@ async def check_calm(stage: Stage, truth: Truth, monitor: Monitor, slack: float)
             report("runs-out", f"{name} is at {last} of {limit} after {stage.days():.1f} days")
 
 
-async def _check_runs(truth: Truth, monitor: Monitor, late: datetime, report: Callable[[str, str], None]) -> None:
+async def _check_runs(
+    held: Collection[Key], monitor: Monitor, late: datetime, report: Callable[[str, str], None]
+) -> None:
     for job, slot, attempt, worker in await monitor.ask(_RUNNING, late):
         key = Key(job, slot, attempt)
-        if key not in truth.performing:
-            report("stuck", f"{key} belongs to worker {worker}, and nobody performs it")
+        if key not in held:
+            report("stuck", f"{key} belongs to worker {worker}, and no engine knows of it")
     for job, slot, attempt in await monitor.ask(_NOT_QUEUED):
         report("stuck", f"{Key(job, slot, attempt)} waits and isn't in the queue")
-    for job, slot, attempt in await monitor.ask(_PARKED):
+    for job, slot, attempt in await monitor.ask(_PARKED, late):
         report("stuck", f"{Key(job, slot, attempt)} is parked behind nothing")

@@ -10,7 +10,7 @@ from chaos.life.faults import FaultyConnection
 from chaos.life.product import VERSION, Performed, Version, Worker, holders, idle_limit
 from chaos.life.server import Monitor
 from chaos.life.stage import Stage
-from chaos.life.truth import Truth
+from chaos.life.truth import Key, Truth
 from cronty.store.database import Database
 
 type Outcome = Literal["ok", "failed", "snoozed"]
@@ -24,6 +24,7 @@ class End(NamedTuple):
     """When a task that is being performed will end."""
 
     at: float
+    key: Key
     done: asyncio.Future[None]
 
 
@@ -107,7 +108,7 @@ class Process(Home):
         seconds, outcome = self._fate(performed)
         key = self._truth.starts(self, performed)
         if seconds:
-            end = End(self._stage.mono + seconds, asyncio.get_running_loop().create_future())
+            end = End(self._stage.mono + seconds, key, asyncio.get_running_loop().create_future())
             self._ends.append(end)
             try:
                 await end.done
@@ -122,6 +123,10 @@ class Process(Home):
     @property
     def busy(self) -> int:
         return len(self._ends)
+
+    def longest(self) -> Key | None:
+        """What it will be busy with the longest."""
+        return max(self._ends, key=lambda end: end.at).key if self._ends else None
 
     def next_end(self) -> float | None:
         """When the next of its tasks ends; not while it is frozen."""

@@ -200,6 +200,11 @@ class Worker:
     def id(self) -> int:
         return self.engine.worker
 
+    def holds(self) -> set[tuple[int, datetime, int]]:
+        """What it has claimed and not settled: job, slot and attempt."""
+        held = (*self.engine.working.known(), *self.engine.settling.held)
+        return {(one.job_id, one.slot, one.number) for one in held}
+
     def hear(self) -> None:
         """A notification came in."""
         self.engine._hear("listening")

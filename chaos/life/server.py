@@ -3,6 +3,7 @@
 import asyncio
 import json
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 import asyncpg
@@ -92,18 +93,19 @@ class Server:
 class Monitor:
     """Looks at a life's database from outside; no fault reaches it."""
 
-    def __init__(self, connection: asyncpg.Connection, reader: asyncpg.Connection) -> None:
+    def __init__(self, connection: asyncpg.Connection, reader: asyncpg.Connection, holder: asyncpg.Connection) -> None:
         self._connection = connection
         self._lock = asyncio.Lock()
-        self.reader = reader
+        self.reader, self._holder = reader, holder
 
     @classmethod
     async def open(cls, url: str) -> "Monitor":
-        return cls(await asyncpg.connect(url), await asyncpg.connect(url))
+        return cls(await asyncpg.connect(url), await asyncpg.connect(url), await asyncpg.connect(url))
 
     async def close(self) -> None:
         await self._connection.close()
         self.reader.terminate()
+        self._holder.terminate()
 
     async def ask(self, sql: str, *arguments: object) -> list[asyncpg.Record]:
         async with self._lock:
@@ -158,6 +160,18 @@ class Monitor:
         elif not hold and self.reader.is_in_transaction():
             await self.reader.execute("rollback")
 
+    async def hold_run(self, job: int, slot: datetime) -> None:
+        """As someone at a console does who forgets to commit."""
+        await self.let_run_go()
+        await self._holder.execute("begin")
+        await self._holder.execute(
+            "select from cronty.runs where job_id = $1 and scheduled_for = $2 for update skip locked", job, slot
+        )
+
+    async def let_run_go(self) -> None:
+        if self._holder.is_in_transaction():
+            await self._holder.execute("rollback")
+
     # -- backups ------------------------------------------------------------------------------------------------
 
     async def backup(self, number: int) -> Backup:
@@ -177,11 +191,12 @@ class Monitor:
 
     async def restore(self, backup: Backup) -> None:
         """Everybody is thrown out, and the tables are as they were."""
-        await self.reader.execute("rollback")
+        await self.hold_snapshot(False)
+        await self.let_run_go()
         await self.ask(
             "select pg_terminate_backend(pid, 5000) from pg_stat_activity"
-            " where datname = current_database() and pid <> pg_backend_pid() and pid <> $1",
-            self.reader.get_server_pid(),
+            " where datname = current_database() and pid <> pg_backend_pid() and pid <> all($1)",
+            [self.reader.get_server_pid(), self._holder.get_server_pid()],
         )
         tables = await self.ask(_TABLES)
         names = ", ".join(f"cronty.{name}" for name, _ in tables)

@@ -16,12 +16,13 @@ BOOTED: Final = 1e6
 FAULTS: Final = ("cut", "lost", "read_only", "disk_full", "timeout", "deadlock")
 TROUBLES: Final = (
     "weather", "kill", "freeze", "stall", "suspend", "restore", "reader", "newer_engine", "newer_field",
+    "hold",
 )  # fmt: skip
 
 
 MEETINGS: Final = (
-    ("freeze", "stall"), ("freeze", "kill"), ("freeze", "weather"), ("kill", "weather"), ("kill", "reader"),
-    ("suspend", "freeze"), ("restore", "kill"), ("newer_engine", "newer_field"), ("newer_engine", "suspend"),
+    ("freeze", "hold"), ("freeze", "stall"), ("freeze", "kill"), ("freeze", "weather"), ("kill", "weather"),
+    ("kill", "reader"), ("suspend", "freeze"), ("restore", "kill"), ("newer_engine", "newer_field"), ("newer_engine", "suspend"),
 )  # fmt: skip
 """Kinds of trouble that do more harm together than alone."""
 

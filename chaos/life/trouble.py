@@ -23,12 +23,13 @@ class Trouble:
         self._backups: list[tuple[float, Backup, Kept]] = []
         self._made = 0
         self._marked: set[int] = set()
+        self._hold_until = 0.0
 
     # -- what passes with time ----------------------------------------------------------------------------------
 
     def next_moment(self) -> float:
         """When PostgreSQL next ends a session of a frozen process."""
-        return min((limit for _, limit in self._idle()), default=0.0)
+        return min((limit for _, limit in self._idle()), default=self._hold_until)
 
     def _idle(self) -> list[tuple[Actor, float]]:
         """Frozen inside a transaction, and until when PostgreSQL bears that."""
@@ -44,6 +45,8 @@ class Trouble:
                 home.stalled = False
                 self._stop(home, home.stall_for)
                 home.stall_for = 0.0
+        if 0 < self._hold_until <= self._stage.mono:
+            await self._let_go()
         for actor, limit in self._idle():
             if limit <= self._stage.mono and actor.pid is not None:
                 self._stage.say(f"PostgreSQL ends the session of {actor.name}")
@@ -52,6 +55,7 @@ class Trouble:
 
     async def end(self) -> None:
         await self._world.monitor.hold_snapshot(False)
+        await self._let_go()
         self._stage.weather_until = 0
         for home in self._world.homes():
             home.frozen_until = home.stall_for = 0.0
@@ -103,6 +107,19 @@ class Trouble:
         if self._world.doors:
             door = self._stage.choices.of(self._world.doors, "stall")
             door.stall_for = self._stage.choices.of((20.0, 60.0, 200.0), "stall")
+
+    async def _hold(self) -> None:
+        """A session that forgets to commit holds a run, best of an engine that stands still."""
+        engines = sorted(self._world.processes, key=lambda one: (one.frozen_until > self._stage.mono, one.busy))
+        if engines and (key := engines[-1].longest()) is not None:
+            self._stage.say(f"   {key}")
+            await self._world.monitor.hold_run(key.job, key.slot)
+            self._hold_until = self._stage.mono + 150 * self._stage.scale
+            self._stage.injected["hold"] += 1
+
+    async def _let_go(self) -> None:
+        await self._world.monitor.let_run_go()
+        self._hold_until = 0.0
 
     async def _suspend(self) -> None:
         """The machine and everything on it, the database too."""

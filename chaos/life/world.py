@@ -14,7 +14,7 @@ from chaos.life.product import Version
 from chaos.life.server import Monitor
 from chaos.life.stage import Stage, Violation
 from chaos.life.trouble import Trouble
-from chaos.life.truth import Asked, Truth
+from chaos.life.truth import Asked, Key, Truth
 
 SEASON: Final = 300
 """Steps between two calms."""
@@ -187,5 +187,6 @@ class World:
                 await actor.go()
         await self.truth.check()
         if stage.broken is None:
-            await check_calm(stage, self.truth, self.monitor, SLACK * stage.scale)
+            held = {Key(*one) for process in self.processes if process.worker for one in process.worker.holds()}
+            await check_calm(stage, self.truth, self.monitor, held, SLACK * stage.scale)
             await self.monitor.tidy()
