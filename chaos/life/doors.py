@@ -19,7 +19,7 @@ LOCKING: Final = ("cancel", "delete", "edit", "run_now", "redrive")
 """Calls to stand still in: they hold rows that engines want."""
 
 FEWEST_JOBS: Final = 4
-MOST_JOBS: Final = 10
+MOST_JOBS: Final = 8
 
 
 class OwnersDoor(Home):
@@ -44,7 +44,7 @@ class OwnersDoor(Home):
         self.door.database.pool.terminate()
 
     async def _turn(self) -> float:
-        rest = self._draw((0.5, 5.0, 20.0, 60.0) if self._made >= FEWEST_JOBS else (0.5, 1.0)) * self._stage.scale
+        rest = self._draw((0.5, 3.0, 10.0, 20.0) if self._made >= FEWEST_JOBS else (0.5, 1.0)) * self._stage.scale
         if self._stage.choices.event(self.name):
             try:
                 await self._call()
@@ -90,7 +90,7 @@ class OwnersDoor(Home):
         job = Asked(self._owner, name, self._draw(("skip", "queue", "allow", "cancel_previous")), None)
         policy: dict[str, object] = {
             "overlap": job.overlap, "attempts": self._draw((1, 3)), "catch_up": self._draw(("latest", "all", "none")),
-            "backoff": 5.0 * scale, "timeout": 1e8, "pause_after": 0,
+            "backoff": 3.0 * scale, "timeout": 1e8, "pause_after": 0,
         }  # fmt: skip
         kind = self._draw(("interval", "cron", "daily", "once", "later"))
         rule: dict[str, object]

@@ -9,7 +9,7 @@ from chaos.life.actors import LONGEST_REST, Actor, Home
 from chaos.life.faults import FaultyConnection
 from chaos.life.product import VERSION, Performed, Version, Worker, holders, idle_limit
 from chaos.life.server import Monitor
-from chaos.life.stage import Stage
+from chaos.life.stage import LEASE, Stage
 from chaos.life.truth import Key, Truth
 from cronty.store.database import Database
 
@@ -35,7 +35,7 @@ class Process(Home):
         super().__init__(name)
         self._stage, self._truth, self._monitor, self._url = stage, truth, monitor, url
         self.version: Version = version
-        self.lease = 30.0 * stage.scale
+        self.lease = LEASE * stage.scale
         self.beats_begun = self.beats_heard = 0
         self._heard_at, self._asleep = stage.mono, stage.asleep
         self._ends: list[End] = []
@@ -102,7 +102,7 @@ class Process(Home):
         said = f"{self._stage.seed} {performed.job} {performed.slot} {performed.attempt}"
         luck = hashlib.blake2b(said.encode(), digest_size=2).digest()
         outcomes: tuple[Outcome, ...] = ("ok", "ok", "ok", "ok", "failed", "snoozed")
-        return (0.0, 0.0, 5.0, 20.0, 45.0, 200.0)[luck[0] % 6] * self._stage.scale, outcomes[luck[1] % 6]
+        return (0.0, 0.0, 3.0, 10.0, 20.0, 80.0)[luck[0] % 6] * self._stage.scale, outcomes[luck[1] % 6]
 
     async def _perform(self, performed: Performed) -> Outcome:
         seconds, outcome = self._fate(performed)

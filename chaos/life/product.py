@@ -231,7 +231,7 @@ def _task(stage: Stage, perform: Perform) -> Callable[[str], Awaitable[str]]:
         epoch = getattr(run, "epoch", 0)
         outcome = await perform(Performed(job, run.scheduled_for, run.attempt, epoch))
         if outcome == "snoozed":
-            raise Snooze(timedelta(seconds=20 * stage.scale))
+            raise Snooze(timedelta(seconds=5 * stage.scale))
         if outcome == "failed":
             raise ValueError("no luck") if run.attempt % 2 else PermanentError("no luck")
         return "fine"

@@ -22,9 +22,13 @@ TROUBLES: Final = (
 
 MEETINGS: Final = (
     ("freeze", "hold"), ("freeze", "stall"), ("freeze", "kill"), ("freeze", "weather"), ("kill", "weather"),
-    ("kill", "reader"), ("suspend", "freeze"), ("restore", "kill"), ("newer_engine", "newer_field"), ("newer_engine", "suspend"),
+    ("kill", "reader"), ("suspend", "freeze"), ("restore", "kill"), ("newer_engine", "newer_field"),
+    ("newer_engine", "suspend"),
 )  # fmt: skip
 """Kinds of trouble that do more harm together than alone."""
+
+LEASE: Final = 10.0
+"""Seconds, before they are stretched. A short one makes room for more leases in as many steps."""
 
 PAUSE: Final = "pause"
 """Standing still between two statements, so that others go first. It may be left out like a fault."""
@@ -114,9 +118,10 @@ class Stage:
         luck, without = self.choices, self.choices.cuts.kinds
         faults = [one for one in luck.some(FAULTS, "fault kinds") if one not in without]
         troubles = [one for one in luck.some(TROUBLES, "trouble kinds") if one not in without]
-        hectic = luck.chance(0.5, "hectic")
+        meetings = [each for each in MEETINGS if not without.intersection(each)]
+        hectic = bool(meetings) and luck.chance(0.5, "hectic")
         if hectic:  # few kinds of trouble, often, so that they meet
-            troubles = [one for one in luck.of(MEETINGS, "hectic") if one not in without]
+            troubles = list(luck.of(meetings, "which meeting"))
         self.season = Season(
             faults=faults,
             troubles=troubles,

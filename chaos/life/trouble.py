@@ -10,8 +10,8 @@ from chaos.life.truth import Kept
 if TYPE_CHECKING:
     from chaos.life.world import World
 
-BACK: Final = 300.0
-"""A restore goes back at least so many seconds."""
+BACK: Final = (300.0, 60.0)
+"""A restore goes back at least so many seconds, and so many stretched ones."""
 
 
 class Trouble:
@@ -24,6 +24,7 @@ class Trouble:
         self._made = 0
         self._marked: set[int] = set()
         self._hold_until = 0.0
+        self._back = max(BACK[0], BACK[1] * world.stage.scale)
 
     # -- what passes with time ----------------------------------------------------------------------------------
 
@@ -64,9 +65,9 @@ class Trouble:
 
     async def _turn(self) -> float:
         draw = self._stage.choices
-        rest = draw.of((5, 20, 60, 120), "trouble rest") * self._stage.scale * self._stage.season.pace
+        rest = draw.of((3, 10, 20, 40), "trouble rest") * self._stage.scale * self._stage.season.pace
         troubles = self._stage.season.troubles
-        if "restore" in troubles:
+        if "restore" not in draw.cuts.kinds:
             await self._back_up()
         if troubles:
             what = draw.of(troubles, "trouble")
@@ -95,7 +96,7 @@ class Trouble:
         if alive := self._world.processes:
             busiest = max(alive, key=lambda one: one.busy)
             victim = busiest if self._stage.choices.chance(0.5, "freeze") else self._stage.choices.of(alive, "freeze")
-            self._stop(victim, self._stage.choices.of((5, 40, 100), "freeze"))
+            self._stop(victim, self._stage.choices.of((3, 13, 35), "freeze"))
 
     def _stop(self, home: Home, seconds: float) -> None:
         self._stage.say(f"   {home.name} stands still for {seconds} s")
@@ -106,7 +107,7 @@ class Trouble:
         """A door will stand still before its next commit."""
         if self._world.doors:
             door = self._stage.choices.of(self._world.doors, "stall")
-            door.stall_for = self._stage.choices.of((20.0, 60.0, 200.0), "stall")
+            door.stall_for = self._stage.choices.of((8.0, 25.0, 60.0), "stall")
 
     async def _hold(self) -> None:
         """A session that forgets to commit holds a run, best of an engine that stands still."""
@@ -114,7 +115,7 @@ class Trouble:
         if engines and (key := engines[-1].longest()) is not None:
             self._stage.say(f"   {key}")
             await self._world.monitor.hold_run(key.job, key.slot)
-            self._hold_until = self._stage.mono + 150 * self._stage.scale
+            self._hold_until = self._stage.mono + 40 * self._stage.scale
             self._stage.injected["hold"] += 1
 
     async def _let_go(self) -> None:
@@ -123,7 +124,7 @@ class Trouble:
 
     async def _suspend(self) -> None:
         """The machine and everything on it, the database too."""
-        seconds = self._stage.choices.of((20, 100, 3600), "suspend") * self._stage.scale
+        seconds = self._stage.choices.of((7, 40, 3600), "suspend") * self._stage.scale
         self._stage.say(f"   for {seconds} s")
         self._stage.asleep += seconds
         self._stage.injected["suspend"] += 1
@@ -154,20 +155,20 @@ class Trouble:
     # -- backups ------------------------------------------------------------------------------------------------
 
     async def _back_up(self) -> None:
-        """Every so often, and the last three are kept."""
+        """Every so often, and the last four are kept."""
         now = self._stage.mono + self._stage.asleep
-        if self._backups and now - self._backups[-1][0] < BACK * self._stage.scale:
+        if self._backups and now - self._backups[-1][0] < self._back / 3:
             return
         self._made += 1
         await self._world.truth.check()
         self._backups.append((now, await self._world.monitor.backup(self._made), self._world.truth.copy()))
-        if len(self._backups) > 3:
+        if len(self._backups) > 4:
             await self._world.monitor.forget(self._backups.pop(0)[1])
 
     async def _restore(self) -> None:
         """The database goes back to where it was, everyone else is where they are."""
         now = self._stage.mono + self._stage.asleep
-        old = [one for one in self._backups if now - one[0] >= BACK * self._stage.scale]
+        old = [one for one in self._backups if now - one[0] >= self._back]
         if not old:
             return
         _, backup, kept = old[-1]

@@ -259,7 +259,7 @@ class Truth:
 
     def _in_order(self, unqueued: list[Fields]) -> None:
         """Of an owner's runs, what has waited longest is claimed first."""
-        margin = timedelta(seconds=30 * self.stage.scale)
+        margin = timedelta(seconds=10 * self.stage.scale)
         claimed = [
             (when(one["due_at"]), one["crashes"], one["owner_id"]) for one in unqueued
             if one["due_at"] and datetime.fromisoformat(one["scheduled_for"]) in self.kept.running[one["job_id"]]

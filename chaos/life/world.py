@@ -20,7 +20,7 @@ SEASON: Final = 300
 """Steps between two calms."""
 
 CALM: Final = 120.0
-SLACK: Final = 50.0
+SLACK: Final = 45.0
 """Seconds without faults, and how long before its end everything must have been done."""
 
 HELD_UP: Final = 15.0
