@@ -10,8 +10,11 @@ from chaos.life.truth import Kept
 if TYPE_CHECKING:
     from chaos.life.world import World
 
-BACK: Final = (300.0, 60.0)
-"""A restore goes back at least so many seconds, and so many stretched ones."""
+BACK: Final = 60.0
+"""A restore goes back at least so many seconds, six leases."""
+
+MOST_MARKED: Final = 3
+"""Jobs with a field that older versions don't know; in more of them the others would be hidden."""
 
 
 class Trouble:
@@ -24,7 +27,7 @@ class Trouble:
         self._made = 0
         self._marked: set[int] = set()
         self._hold_until = 0.0
-        self._back = max(BACK[0], BACK[1] * world.stage.scale)
+        self._back = BACK * world.stage.scale
 
     # -- what passes with time ----------------------------------------------------------------------------------
 
@@ -144,7 +147,8 @@ class Trouble:
 
     async def _newer_field(self) -> None:
         """A newer door has written a policy field that older ones don't know."""
-        if not self._marked and (jobs := [job for job in self._world.truth.kept.jobs.values() if not job.gone]):
+        jobs = [job for job in self._world.truth.kept.jobs.values() if not job.gone and job.id not in self._marked]
+        if jobs and len(self._marked) < MOST_MARKED:
             job = self._stage.choices.of(jobs, "newer field")
             self._marked.add(job.id)
             self._stage.say(f"   job {job.id}")
