@@ -48,7 +48,7 @@ lock *args:
 bench *args:
     python -m bench {{ args }}
 
-# kill -9, clock jumps, PostgreSQL restarts: do the promises hold?
+# kill -9, clock jumps, PostgreSQL restarts, a simulated life (`just chaos life`): do the promises hold?
 chaos *args:
     python -m chaos {{ args }}
 

@@ -7,7 +7,7 @@ import sys
 import warnings
 from types import FrameType
 
-from chaos import clients, deliver, failover, freeze, kill, poison, sleep, upgrade
+from chaos import clients, deliver, failover, freeze, kill, life, poison, sleep, upgrade
 from chaos.failover.events import EVENTS
 
 EXAMPLES = """
@@ -22,6 +22,8 @@ examples:
   python -m chaos failover --events switchover,kill:2,freeze
   python -m chaos failover --async --events kill,lagkill
   python -m chaos upgrade --fires 10000 --workers 4
+  python -m chaos life --steps 50000 --seeds 1-60
+  python -m chaos life --steps 1000 --seed 7 --shrink
 
 Each one starts a PostgreSQL of its own, prints one line of JSON with all its figures, and exits with 1 if `broken` in
 it names a promise that doesn't hold. `failover` prints a line for each event before that; it needs root, Debian's
@@ -37,7 +39,7 @@ def read_arguments() -> argparse.Namespace:
     scenarios = parser.add_subparsers(
         dest="scenario",
         required=True,
-        metavar="kill | freeze | sleep | poison | clients | deliver | failover | upgrade",
+        metavar="kill | freeze | sleep | poison | clients | deliver | failover | upgrade | life",
     )
     for_kill = scenarios.add_parser("kill", help="kill -9 workers and PostgreSQL under load", description=kill.__doc__)
     _number(for_kill, "fires", 20_000, "how many slots fall due")
@@ -91,6 +93,18 @@ def read_arguments() -> argparse.Namespace:
     _number(for_upgrade, "lease", 5.0, "seconds without a heartbeat after which a worker is given up")
     _number(for_upgrade, "jobs", 20, "how many jobs are made through a door at a time")
     _number(for_upgrade, "seed", 1, "of the random choices")
+    for_life = scenarios.add_parser("life", help="a simulated life, from a seed", description=life.__doc__)
+    _number(for_life, "steps", 50_000, "how many steps, divided among the seeds")
+    for_life.add_argument("--seed", "--seeds", dest="seeds", type=life.read_seeds, default=(7,), help="7, or 1-60")
+    for_life.add_argument("--replay", action="store_true", help="print every statement and what it changed")
+    for_life.add_argument(
+        "--shrink", action="store_true", help="leave out what isn't needed to break it, and print that"
+    )
+    _number(for_life, "budget", 120.0, "seconds for shrinking")
+    for name, meaning in (("only", "promises to look at: overlap,untrue"), ("no", "faults to leave out: cut,restore")):
+        for_life.add_argument(f"--{name}", type=life.read_names, default=(), metavar="NAMES", help=meaning)
+    for_life.add_argument("--go-on", action="store_true", help="don't stop at the first broken promise of a seed")
+    for_life.add_argument("--without-mend", choices=life.MENDS, help="put a fault back that was mended")
     return parser.parse_args()
 
 
@@ -135,6 +149,8 @@ def perform(asked: argparse.Namespace) -> dict[str, object]:
             return deliver.run(deliver.Plan(**given))
         case "upgrade":
             return upgrade.run(upgrade.Plan(**given))
+        case "life":
+            return life.run(life.Plan(**given))
         case "clients":
             return clients.run(clients.Plan(**given))
         case "failover":

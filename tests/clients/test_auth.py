@@ -137,7 +137,7 @@ async def test_the_jobs_of_a_key_that_ran_out_pause_by_themselves(guarded: Serve
     async with calling(guarded, short, "auto") as caller:
         job = await caller.ask("schedule_job", name="short", **HOURLY)
     connection = await asyncpg.connect(own_url)
-    await connection.execute("update cronty.api_keys set expires_at = now() where id = $1", short.id)
+    await connection.execute("update cronty.api_keys set expires_at = now() where number = $1", short.number)
     await connection.close()
     async with calling(guarded, kept, "auto") as good:
         seen = await until(lambda: good.ask("job_status", job_id=job["job_id"]), lambda one: one.get("paused") is True)

@@ -1,0 +1,176 @@
+"""Actors take turns: each stands still at its next statement until the seed lets it go on.
+
+Plain asyncio and a gate in the connection are enough. Between two gates an actor runs code that waits for nothing
+else, so a step ends when it stands at a gate again, is through, or waits in PostgreSQL for another one's lock.
+"""
+
+import asyncio
+import traceback
+from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
+from typing import Final, Protocol
+
+import asyncpg
+
+from chaos.life.product import AWAY
+from chaos.life.stage import Stage, Violation
+
+ACTOR: Final[ContextVar["Actor | None"]] = ContextVar("actor", default=None)
+
+LOOK_AFTER: Final = 0.01
+"""Real seconds after which a statement may be waiting for a lock."""
+
+LONGEST_REST: Final = 30.0
+"""Simulated seconds after which a duty is done again, whatever it says."""
+
+GIVE_UP: Final = 30.0
+"""Real seconds after which an actor that neither rests nor waits for a lock hangs."""
+
+LOCK_PATIENCE: Final = 3.0
+"""Real seconds that a statement which locks out everybody may wait for its lock."""
+
+
+class Locks(Protocol):
+    """What PostgreSQL says about sessions that wait."""
+
+    async def waiting(self, pids: list[int]) -> dict[int, bool]: ...
+
+
+class Home:
+    """A process that actors live in: it can be frozen, and all of them with it."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.frozen_at = self.frozen_until = 0.0
+        self.stall_for = 0.0
+        """Seconds that it is to stand still before its next commit."""
+        self.stalled = False
+        self.idle_limit = 0.0
+        """Seconds after which PostgreSQL ends a session that does nothing inside a transaction; 0 for never."""
+
+
+class Killed(asyncpg.ConnectionDoesNotExistError):
+    """What a statement of a killed process sees."""
+
+
+class Actor:
+    """A duty of an engine or a door: `begin` does one step of it and answers how long it may rest."""
+
+    def __init__(
+        self, stage: Stage, locks: Locks, home: Home, name: str, begin: Callable[[], Awaitable[float]]
+    ) -> None:
+        self.stage, self.home, self.name = stage, home, name
+        self._locks = locks
+        self._begin = begin
+        self.due = stage.mono
+        self.task: asyncio.Task[None] | None = None
+        self.connection: asyncpg.Connection | None = None
+        self.blocked_at: float | None = None
+        self.faulted = self.dead = False
+        self.longest_rest = LONGEST_REST
+        self._gate: asyncio.Future[None] | None = None
+        self._resting: asyncio.Future[None] | None = None
+
+    @property
+    def frozen(self) -> bool:
+        return self.home.frozen_until > self.stage.mono
+
+    @property
+    def pid(self) -> int | None:
+        """Of the session it uses, if it has one."""
+        open_ = self.task is not None and self.connection is not None and not self.connection.is_closed()
+        return self.connection.get_server_pid() if open_ and self.connection is not None else None
+
+    @property
+    def in_transaction(self) -> bool:
+        return self.pid is not None and self.connection is not None and self.connection.is_in_transaction()
+
+    def runnable(self) -> bool:
+        if self.dead or self.frozen or self.blocked_at is not None:
+            return False
+        return self._gate is not None or (self.task is None and self.due <= self.stage.mono)
+
+    def wake(self) -> None:
+        self.due = min(self.due, self.stage.mono)
+
+    async def go(self) -> None:
+        """One step: to its next gate, its end, or a lock that another actor holds."""
+        self._resting = asyncio.get_running_loop().create_future()
+        if self._gate is not None:
+            gate, self._gate = self._gate, None
+            gate.set_result(None)
+        else:
+            self.task = asyncio.create_task(self._whole())
+        await self.come_to_rest()
+
+    async def come_to_rest(self) -> None:
+        """Wait until it stands still; a lock that is never given to it leaves it blocked."""
+        assert self._resting is not None
+        waited = 0.0
+        while not self._resting.done():
+            await asyncio.wait([self._resting], timeout=LOOK_AFTER)
+            waited += LOOK_AFTER
+            pid = self.pid
+            if self._resting.done() or pid is None:
+                continue
+            whole_table = (await self._locks.waiting([pid])).get(pid)
+            if whole_table is False:
+                if self.blocked_at is None:
+                    self.blocked_at = self.stage.mono
+                    self.stage.say(f"{self.name:12} waits for a lock")
+                return
+            if whole_table and waited > LOCK_PATIENCE:  # until then its own lock_timeout may end it
+                self.blocked_at = self.stage.mono
+                self.stage.report(Violation("ddl-waits", f"{self.name} waits to lock out everybody, without a limit"))
+                return
+            if waited > GIVE_UP:
+                raise RuntimeError(f"{self.name} hangs: {self.task}")
+        self.blocked_at = None
+
+    async def reach(self, connection: asyncpg.Connection, sql: str, pause: bool) -> None:
+        """Stand at a gate, unless this statement may follow at once."""
+        if self.home.stall_for and sql.lower().startswith("commit"):
+            pause = self.home.stalled = True
+        if not self.dead and (pause or self.blocked_at is not None):
+            self.connection = connection
+            self._gate = asyncio.get_running_loop().create_future()
+            self._rest()
+            await self._gate
+        if self.dead or connection.is_closed():
+            raise Killed("connection was closed in the middle of operation")
+        self.connection = connection
+
+    async def die(self) -> None:
+        self.dead = True
+        if self.task is not None:
+            self.task.cancel()
+            await asyncio.wait([self.task], timeout=1)
+
+    async def _whole(self) -> None:
+        ACTOR.set(self)
+        self.faulted = False
+        rest = 1.0
+        try:
+            rest = await self._begin()
+        except asyncio.CancelledError:
+            if not self.dead:
+                raise
+        except Exception as error:
+            self._report(error)
+        finally:
+            self.task, self.connection = None, None
+            scale = self.stage.scale
+            self.due = self.stage.mono + (min(max(rest, scale), self.longest_rest * scale) if rest > 0 else 0.0)
+            self._rest()
+
+    def _report(self, error: Exception) -> None:
+        """Faults explain errors of the database in whoever met them, and nothing else."""
+        where = traceback.extract_tb(error.__traceback__)[-1].name
+        self.stage.say(f"{self.name:12} raised {type(error).__name__} at {where}")
+        explained = isinstance(error, asyncpg.PostgresError | asyncpg.InterfaceError | OSError) and self.faulted
+        if not self.dead and not explained and not isinstance(error, AWAY):
+            self.stage.report(Violation(f"unexpected-{type(error).__name__}", f"in {self.name}, {where}: {error}"))
+
+    def _rest(self) -> None:
+        if self._resting is not None and not self._resting.done():
+            self._resting.set_result(None)

@@ -1,0 +1,110 @@
+"""What owners ask for, one call after the other."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Final
+
+from chaos.life.actors import Actor, Home
+from chaos.life.faults import FaultyConnection
+from chaos.life.product import AWAY, TASKS, Door, idle_limit
+from chaos.life.server import Monitor
+from chaos.life.stage import Stage
+from chaos.life.truth import Asked, Truth
+
+CALLS: Final = (
+    "schedule", "schedule", "schedule", "schedule", "run_now", "run_now", "redrive", "redrive", "edit", "pause",
+    "resume", "resume", "cancel", "delete", "look",
+)  # fmt: skip
+LOCKING: Final = ("cancel", "delete", "edit", "run_now", "redrive")
+"""Calls to stand still in: they hold rows that engines want."""
+
+FEWEST_JOBS: Final = 4
+MOST_JOBS: Final = 8
+
+
+class OwnersDoor(Home):
+    """One owner's door, in a process of its own; `heard` is told that engines were notified, `engines` lists them."""
+
+    def __init__(
+        self, stage: Stage, truth: Truth, monitor: Monitor, owner: str, heard: Callable[[], None],
+        cancelled: Callable[[Asked], None],
+    ) -> None:  # fmt: skip
+        super().__init__(f"door {owner}")
+        self._stage, self._truth, self._monitor, self._owner = stage, truth, monitor, owner
+        self._heard, self._cancelled = heard, cancelled
+        self._made = 0
+        self.actor = Actor(stage, monitor, self, self.name, self._turn)
+
+    async def open(self, url: str) -> None:
+        self.door = await Door.open(self._owner, url, self._stage, FaultyConnection)
+        self.idle_limit = await idle_limit(self.door.database) * self._stage.scale
+
+    async def close(self) -> None:
+        await self.actor.die()
+        self.door.database.pool.terminate()
+
+    async def _turn(self) -> float:
+        rest = self._draw((0.5, 3.0, 10.0, 20.0) if self._made >= FEWEST_JOBS else (0.5, 1.0)) * self._stage.scale
+        if self._stage.choices.event(self.name):
+            try:
+                await self._call()
+            except AWAY:
+                self._stage.say(f"{self.name} unavailable")
+            self._heard()
+        return rest
+
+    def _draw[T](self, things: tuple[T, ...]) -> T:
+        return self._stage.choices.of(things, self.name)
+
+    async def _call(self) -> None:
+        mine = self._truth.jobs_of(self._owner)
+        what = self._draw(LOCKING if self.stall_for else CALLS)
+        if len(mine) < FEWEST_JOBS or (what == "schedule" and len(mine) < MOST_JOBS):
+            return await self._schedule()
+        if what == "look":
+            return await self.door.look()
+        if what == "redrive":
+            return await self._redrive()
+        running = [job for job in mine if self.stall_for and self._truth.kept.running[job.id]]
+        job = self._draw(tuple(running or mine))
+        self._stage.say(f"{self.name} {what} {job.name} ({job.id})")
+        if what == "edit":
+            await self.door.edit(job.handle, self._draw((10, 20, 60)) * self._stage.scale)
+        elif what != "schedule" and await self.door.change(what, job.handle) and what in ("cancel", "delete"):
+            self._cancelled(job)
+        return None
+
+    async def _redrive(self) -> None:
+        failed = (await self.door.failed())[: self._draw((1, 2, 3))]
+        if failed:
+            self._stage.say(
+                f"{self.name} redrive {', '.join(f'{name}/{slot:%d %H:%M:%S}' for name, _, slot in failed)}"
+            )
+            self._truth.kept.redriven |= {(self._truth.asked[name].id, slot) for name, _, slot in failed}
+            await self.door.redrive([run for _, run, _ in failed])
+
+    async def _schedule(self) -> None:
+        scale, now = self._stage.scale, self._stage.now()
+        self._made += 1
+        name = f"{self._owner} {self._made}"
+        job = Asked(self._owner, name, self._draw(("skip", "queue", "allow", "cancel_previous")), None)
+        policy: dict[str, object] = {
+            "overlap": job.overlap, "attempts": self._draw((1, 3)), "catch_up": self._draw(("latest", "all", "none")),
+            "backoff": 3.0 * scale, "timeout": 1e8, "pause_after": 0,
+        }  # fmt: skip
+        kind = self._draw(("interval", "cron", "daily", "once", "later"))
+        rule: dict[str, object]
+        if kind == "interval":
+            rule = {"seconds": self._draw((10, 20, 60)) * scale}
+        elif kind == "once":
+            rule = {"run_at": (now + timedelta(seconds=self._draw((5, 60)) * scale)).isoformat()}
+        elif kind == "daily":
+            rule = {"expression": f"{self._draw((0, 15, 30))} 9-17 * * *"}
+        else:
+            rule = {"expression": {1: "* * * * *", 10: "*/10 * * * *", 100: "0 */2 * * *"}[scale]}
+            job.starts_at = now + timedelta(hours=3 * scale) if kind == "later" else None
+        task = self._draw(TASKS)
+        self._truth.asked[name] = job
+        self._stage.say(f"{self.name} schedule {name} {kind} {rule} {task} {policy}")
+        kind = kind if kind in ("interval", "once") else "cron"
+        await self.door.schedule(name, task, kind, rule, policy, job.starts_at)

@@ -1,0 +1,124 @@
+"""Mends that can be taken out again, to prove that the simulation would find what they mend.
+
+Each entry puts back what the code did before. `python -m chaos life --without-mend C6 --seeds 1-20` must find it.
+"""
+
+# pyright: reportPrivateUsage=false
+
+import sys
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+
+from cronty.engine.attempt import Attempt
+from cronty.engine.lease import Lease
+from cronty.engine.settling import Settling
+from cronty.engine.working import Working
+from cronty.jobs import policy
+from cronty.jobs.outcome import Cancelled, Failed
+from cronty.jobs.policy import Policy
+from cronty.store import database
+from cronty.store.database import StoreUnavailable
+from cronty.store.engine_store import EngineStore
+
+UNMENDED: Final = Path(__file__).parent / "unmended"
+"""Statements as they were."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mend:
+    """`found_as` are the promises that break without it; `methods` and `queries` are what there was before."""
+
+    says: str
+    found_as: tuple[str, ...]
+    methods: Sequence[tuple[Any, str, object]] = ()
+    queries: Sequence[str] = field(default_factory=tuple[str, ...])
+
+
+async def _overwrite_outcome(self: Settling, worker: int, attempts: Sequence[Attempt]) -> None:
+    for attempt in attempts:
+        try:
+            await self._settle(worker, [attempt])
+        except StoreUnavailable:
+            raise
+        except Exception as error:
+            attempt.outcome = Failed(f"Its outcome could not be written: {type(error).__name__}", permanent=True)
+            await self._settle(worker, [attempt])
+
+
+async def _wait_for_readers(self: EngineStore) -> int:
+    return int(await self._database.value("make_partitions", self._database.moment()))
+
+
+def _refuse_unknown_fields(stored: str) -> Policy:
+    return Policy(**orjson.loads(stored))
+
+
+def _stop_only_performing(self: Working, job_id: int, slot: datetime) -> None:
+    if attempt := self._performing.get((job_id, slot)):
+        self._abandon(attempt, Cancelled())
+
+
+async def _clear_up_current_name(self: Lease) -> float:
+    if self.worker in self._in_doubt or not await self._renew(self.worker):
+        await self.register()
+    for worker in list(self._in_doubt):
+        if not self._claims[worker]:
+            await self._clear_up(worker)
+    return self._lasts / 3
+
+
+MENDS: Final[Mapping[str, Mend]] = {
+    "C2": Mend(
+        "only what can't be stored changes an outcome", ("untrue",), [(Settling, "_settle_each", _overwrite_outcome)]
+    ),
+    "C5": Mend(
+        "making partitions gives way to readers", ("ddl-waits",), [(EngineStore, "make_partitions", _wait_for_readers)]
+    ),
+    "C6": Mend(
+        "unknown policy fields are ignored", ("unexpected-TypeError", "set-aside", "overdue"),
+        [(policy, "load_policy", _refuse_unknown_fields)],
+    ),
+    "H1": Mend(
+        "whoever was away waits a lease before striking off others", ("robbed-asleep",),
+        (), ["expire_workers", "rescue"],
+    ),
+    "H2": Mend("only the runs of workers known to be gone are rescued", ("robbed-listed",), (), ["rescue"]),
+    "H3": Mend(
+        "what is in line is stopped too", ("started-after-cancel",), [(Working, "stop", _stop_only_performing)]
+    ),
+    "H4": Mend("the queue goes by time, not by task", ("starved",), (), ["claim_runs"]),
+    "N1": Mend("a name in doubt is never the current one", ("robbed-left",), [(Lease, "beat", _clear_up_current_name)]),
+    "N3": Mend("what is in flight is looked for among all runs", ("overlap",), (), ["pick_due"]),
+}  # fmt: skip
+
+
+@contextmanager
+def taken_out(name: str | None) -> Generator[None]:
+    """Cronty without one of its mends, for as long as the block lasts."""
+    mend = MENDS[name] if name is not None else Mend("nothing", ())
+    real, replaced = database.query, list[tuple[Any, str, object]]()
+
+    def query(wanted: str) -> str:
+        return (UNMENDED / f"{wanted}.sql").read_text() if wanted in mend.queries else real(wanted)
+
+    def put(where: Any, attribute: str, value: object) -> None:
+        replaced.append((where, attribute, getattr(where, attribute)))
+        setattr(where, attribute, value)
+
+    for where, attribute, value in mend.methods:
+        put(where, attribute, value)
+    if mend.queries:
+        for module in [one for name, one in sys.modules.items() if name.startswith("cronty.store.")]:
+            if vars(module).get("query") is real:
+                put(module, "query", query)
+    try:
+        yield
+    finally:
+        for where, attribute, value in reversed(replaced):
+            setattr(where, attribute, value)

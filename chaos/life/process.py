@@ -1,0 +1,163 @@
+"""An engine in a process of its own, as far as anyone can tell."""
+
+import asyncio
+import hashlib
+from collections.abc import Awaitable, Callable
+from typing import Final, Literal, NamedTuple
+
+from chaos.life.actors import LONGEST_REST, Actor, Home
+from chaos.life.faults import FaultyConnection
+from chaos.life.product import VERSION, Performed, Version, Worker, holders, idle_limit
+from chaos.life.server import Monitor
+from chaos.life.stage import LEASE, Stage
+from chaos.life.truth import Key, Truth
+from cronty.store.database import Database
+
+type Outcome = Literal["ok", "failed", "snoozed"]
+
+
+LONGEST_RESTS: Final = {"prune": 1000.0, "retime": 120.0}
+"""They have nothing to do most of the time."""
+
+
+class End(NamedTuple):
+    """When a task that is being performed will end."""
+
+    at: float
+    key: Key
+    done: asyncio.Future[None]
+
+
+class Process(Home):
+    """Its actors are the duties of its engine; before it has one, a single actor that starts it."""
+
+    def __init__(self, stage: Stage, truth: Truth, monitor: Monitor, url: str, name: str, version: Version) -> None:
+        super().__init__(name)
+        self._stage, self._truth, self._monitor, self._url = stage, truth, monitor, url
+        self.version: Version = version
+        self.lease = LEASE * stage.scale
+        self.beats_begun = self.beats_heard = 0
+        self._heard_at, self._asleep = stage.mono, stage.asleep
+        self._ends: list[End] = []
+        self._database: Database | None = None
+        self.worker: Worker | None = None
+        self.actors = [self._actor("start", self._start)]
+
+    def silent(self) -> float:
+        return self._stage.mono - self._heard_at
+
+    @property
+    def slept_since_beat(self) -> float:
+        return self._stage.asleep - self._asleep
+
+    # -- duties -------------------------------------------------------------------------------------------------
+
+    def _actor(self, duty: str, step: Callable[[], Awaitable[float]]) -> Actor:
+        async def as_this_version() -> float:
+            VERSION.set(self.version)
+            return await step()
+
+        actor = Actor(self._stage, self._monitor, self, f"{self.name}.{duty}", as_this_version)
+        actor.longest_rest = LONGEST_RESTS.get(duty, LONGEST_REST)
+        return actor
+
+    async def _start(self) -> float:
+        if self._database is None:
+            self._database = await Worker.open(self._url, self._stage, FaultyConnection)
+            self.idle_limit = await idle_limit(self._database) * self._stage.scale
+        worker = await Worker.enlist(self._database, self._stage, self.lease, self._perform, self._wake)
+        self.worker = worker
+        self._heard()
+        duties = worker.duties() | {"beat": self._beat}
+        self.actors[:] = [
+            self._actor(duty, step) for duty, step in duties.items()
+            if f"{self.name}.{duty}" not in self._stage.choices.cuts.actors
+        ]  # fmt: skip
+        return 0
+
+    async def _beat(self) -> float:
+        assert self.worker is not None
+        self.beats_begun += 1
+        begun, at, asleep = self.beats_begun, self._stage.mono, self._stage.asleep
+        rest = await self.worker.duties()["beat"]()
+        self.beats_heard, self._heard_at, self._asleep = begun, at, asleep
+        return rest
+
+    def forgotten(self) -> None:
+        """The database has gone back, and knows nothing of its last heartbeat."""
+        self._heard_at = -1e9
+
+    def _heard(self) -> None:
+        self._heard_at, self._asleep = self._stage.mono, self._stage.asleep
+
+    def _wake(self, duty: str) -> None:
+        for actor in self.actors:
+            if actor.name == f"{self.name}.{duty}":
+                actor.wake()
+
+    # -- tasks --------------------------------------------------------------------------------------------------
+
+    def _fate(self, performed: Performed) -> tuple[float, Outcome]:
+        """How long an attempt takes and how it ends: by its name, so that it is the same in any order."""
+        said = f"{self._stage.seed} {performed.job} {performed.slot} {performed.attempt}"
+        luck = hashlib.blake2b(said.encode(), digest_size=2).digest()
+        outcomes: tuple[Outcome, ...] = ("ok", "ok", "ok", "ok", "failed", "snoozed")
+        return (0.0, 0.0, 3.0, 10.0, 20.0, 80.0)[luck[0] % 6] * self._stage.scale, outcomes[luck[1] % 6]
+
+    async def _perform(self, performed: Performed) -> Outcome:
+        seconds, outcome = self._fate(performed)
+        key = self._truth.starts(self, performed)
+        if seconds:
+            end = End(self._stage.mono + seconds, key, asyncio.get_running_loop().create_future())
+            self._ends.append(end)
+            try:
+                await end.done
+            except asyncio.CancelledError:
+                if end in self._ends:
+                    self._ends.remove(end)
+                self._truth.ends(key, "cancelled")
+                raise
+        self._truth.ends(key, outcome)
+        return outcome
+
+    @property
+    def busy(self) -> int:
+        return len(self._ends)
+
+    def longest(self) -> Key | None:
+        """What it will be busy with the longest."""
+        return max(self._ends, key=lambda end: end.at).key if self._ends else None
+
+    def next_end(self) -> float | None:
+        """When the next of its tasks ends; not while it is frozen."""
+        return max(min(end.at for end in self._ends), self.frozen_until) if self._ends else None
+
+    async def end_task(self) -> None:
+        """Let the task end whose time has come first."""
+        end = min(self._ends, key=lambda one: one.at)
+        self._ends.remove(end)
+        if not end.done.done():
+            end.done.set_result(None)
+        for _ in range(4):  # the task, what performs it, and what follows it
+            await asyncio.sleep(0)
+
+    # -- its end ------------------------------------------------------------------------------------------------
+
+    async def kill(self) -> None:
+        """As with kill -9: nothing is said any more, and PostgreSQL notices that the connections are gone."""
+        self._truth.died(self)
+        for actor in self.actors:
+            actor.dead = True
+        if self._database is not None:
+            for connection in holders(self._database):
+                await self._monitor.cut(connection)
+        for actor in self.actors:
+            await actor.die()
+        for end in self._ends:
+            end.done.cancel()
+        for _ in range(4):
+            await asyncio.sleep(0)
+        if self.worker is not None:
+            self.worker.close()
+        if self._database is not None:
+            self._database.pool.terminate()

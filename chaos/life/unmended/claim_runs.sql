@@ -1,0 +1,29 @@
+-- Claim waiting runs. $1 now, $2 worker, $3 tasks it has, $4 how often they have crashed, $5 how many, $6 owners to
+-- leave out, $7 and $8 owners and how many of theirs at most, $9 how many of anybody else's.
+with picked as (
+  select q.job_id, q.scheduled_for, q.owner_id, q.due_at, q.place, t.task
+  from unnest($3::text[]) t(task)
+  cross join lateral (
+    select job_id, scheduled_for, owner_id, due_at, ctid as place from cronty.queue
+    where task = t.task and crashes = $4 and due_at <= coalesce($1::timestamptz, statement_timestamp())
+      and owner_id <> all($6::bigint[])
+    order by due_at
+    limit $5
+    for update skip locked
+  ) q
+  limit $5
+), allowed as (
+  select p.*
+  from (select *, row_number() over (partition by owner_id order by due_at) as number from picked) p
+  where p.number <= coalesce((
+    select r.room from unnest($7::bigint[], $8::int[]) r(owner_id, room) where r.owner_id = p.owner_id), $9::int)
+), taken as (
+  delete from cronty.queue q using allowed p where q.ctid = p.place
+)
+update cronty.runs r
+set state = 'running', attempt = r.attempt + 1, worker = $2, started_at = coalesce($1::timestamptz, statement_timestamp())
+from allowed p
+join cronty.jobs j on j.id = p.job_id
+where r.job_id = p.job_id and r.scheduled_for = p.scheduled_for
+returning r.job_id, r.owner_id, r.scheduled_for, r.attempt, r.failures, r.crashes, p.task, j.arguments::text, j.policy::text,
+  j.last_error is not null as failing, j.state = 'cancelled' as cancelled

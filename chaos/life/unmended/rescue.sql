@@ -1,0 +1,39 @@
+-- Take back the runs of workers that are gone; one that keeps taking its worker down is quarantined.
+-- $1 now, $2 how many crashes are too many. The cost follows what is running, not history.
+with clock as (
+  select coalesce($1::timestamptz, statement_timestamp()) as now
+), lost as (
+  update cronty.runs r
+  set worker = null, crashes = r.crashes + 1,
+    state = case when j.state = 'cancelled' then 'cancelled' when r.crashes + 1 >= $2 then 'quarantined'
+      else 'waiting' end::cronty.run_state,
+    finished_at = case when j.state = 'cancelled' or r.crashes + 1 >= $2 then c.now end,
+    reason = case when j.state = 'cancelled' then 'the job was cancelled'
+      when r.crashes + 1 >= $2 then 'its worker died ' || $2 || ' times while performing it' end
+  from clock c, cronty.jobs j
+  where r.state = 'running' and j.id = r.job_id and not exists (select from cronty.workers w where w.id = r.worker)
+  returning r.job_id, r.scheduled_for, r.attempt, r.owner_id, r.state, r.crashes, r.started_at, r.reason, c.now
+), waiting as (
+  insert into cronty.queue (job_id, scheduled_for, due_at, owner_id, crashes, task)
+  select l.job_id, l.scheduled_for, l.now, l.owner_id, l.crashes, j.task
+  from lost l join cronty.jobs j on j.id = l.job_id
+  where l.state = 'waiting'
+), noted as (
+  insert into cronty.attempts (job_id, scheduled_for, attempt, started_at, ended_at, outcome, error)
+  select job_id, scheduled_for, attempt, started_at, now, 'lost', 'its worker''s lease passed' from lost
+), failing as (
+  update cronty.jobs j
+  set failure_count = j.failure_count + l.quarantined, failures_in_row = j.failures_in_row + l.quarantined,
+    cancelled_count = j.cancelled_count + l.cancelled, last_error = coalesce(l.reason, j.last_error)
+  from (
+    select job_id, count(*) filter (where state = 'quarantined') as quarantined,
+      count(*) filter (where state = 'cancelled') as cancelled, min(reason) filter (where state = 'quarantined') as reason
+    from lost where state <> 'waiting'
+    group by job_id
+  ) l
+  where j.id = l.job_id
+  returning j.id, l.quarantined
+)
+select (select count(*) from lost where state = 'waiting') as rescued,
+  (select count(*) from lost where state = 'quarantined') as quarantined,
+  array(select id from failing where quarantined > 0) as failed
