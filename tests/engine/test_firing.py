@@ -177,7 +177,7 @@ async def test_what_a_job_wants_when_clocks_change_holds_when_it_fires(
 ) -> None:
     """Clocks in Berlin go forward on 28 March 2027, from 02:00 to 03:00."""
     clock.moment = datetime(2027, 3, 27, 12, tzinfo=UTC)
-    configs = ({}, {"dst_gap": "skip"})
+    configs: list[dict[str, object]] = [{}, {"dst_gap": "skip"}]
     after, _ = [
         await add(door, "cron", {"expression": "30 2 * * *", **config}, timezone="Europe/Berlin") for config in configs
     ]

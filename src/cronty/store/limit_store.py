@@ -20,7 +20,7 @@ UNCOUNTED: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """`limits` are the owner's own; `parent` is the run that asks, by the number of its job, `parent_job` that job's id,
+    """`limits` are the owner's own; `parent` is the run that asks, by the number of its job, `parent_job` its id,
     and `depth` how many runs made it in turn.
 
     `jobs` and `bytes` may be too high, because jobs that have ended since the last count are among them.
