@@ -106,24 +106,25 @@ class Bare:
             OWNER, "measured", "prompt", arguments, trigger, "{}", [], None, None, None, now,
             now + timedelta(days=1), 0, True, 86_400_000_000, None, None, None, None, "UTC", tzdata_version(),
         ]  # fmt: skip
-        # What has been added to jobs since, and may be left out.
-        row = await statement.fetchrow(*given, *[None] * (len(statement.get_parameters()) - len(given)))
+        number = await self._sql.fetchval(query("take_numbers"), OWNER, 1)
+        # What has been added to jobs since, and may be left out; the number comes last.
+        row = await statement.fetchrow(*given, *[None] * (len(statement.get_parameters()) - len(given) - 1), number)
         assert row is not None
-        await self._sql.fetchrow(query("show_job"), OWNER, row["id"], None)
-        return row["id"]
+        await self._sql.fetchrow(query("show_job"), OWNER, number, None)
+        return number
 
     async def list_jobs(self) -> None:
         await self._sql.fetch(query("list_jobs"), OWNER, *[None] * 6, 20, *[None] * 4)
 
-    async def job_status(self, job_id: int) -> None:
-        await self._sql.fetchrow(query("show_job"), OWNER, job_id, None)
-        await self._sql.fetch(query("list_runs"), OWNER, job_id, 10, None, None)
+    async def job_status(self, number: int) -> None:
+        await self._sql.fetchrow(query("show_job"), OWNER, number, None)
+        await self._sql.fetch(query("list_runs"), OWNER, number, 10, None, None)
 
-    async def cancel_job(self, job_id: int) -> None:
+    async def cancel_job(self, number: int) -> None:
         now = datetime.now(UTC)
         async with self._sql.transaction():
-            await self._sql.fetchval(query("lock_job"), OWNER, job_id)
-            row = await self._sql.fetchrow(query("show_job"), OWNER, job_id, None)
+            job_id = await self._sql.fetchval(query("lock_job"), OWNER, number)
+            row = await self._sql.fetchrow(query("show_job"), OWNER, number, None)
             assert row is not None
             await self._sql.fetch(query("in_flight_runs"), job_id)
             await self._sql.execute(
@@ -131,7 +132,7 @@ class Bare:
                 row["policy_json"], [], None, None, "cancelled", None, 0, None, now, False, 0, None, None, None,
                 True, 86_400_000_000, None, None, None, None, "UTC", tzdata_version(),
             )  # fmt: skip
-        await self._sql.fetchrow(query("show_job"), OWNER, job_id, None)
+        await self._sql.fetchrow(query("show_job"), OWNER, number, None)
 
 
 async def latency(url: str, jobs: int, calls: int) -> list[Finding]:

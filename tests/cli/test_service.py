@@ -191,7 +191,10 @@ def test_what_became_of_slots_while_it_was_away_is_in_the_log_and_in_the_status(
 
     async def let_them_pass() -> None:
         connection = await asyncpg.connect(url)
-        await connection.execute("update cronty.due set next_at = next_at - job_id * interval '20 hours'")
+        await connection.execute(
+            "update cronty.due d set next_at = next_at - j.number * interval '20 hours'"
+            " from cronty.jobs j where j.id = d.job_id"
+        )
         await connection.close()
 
     asyncio.run(let_them_pass())

@@ -209,8 +209,8 @@ async def test_a_week_of_two_agents(url: str, clock: HandClock, database: Databa
         assert when[text] - came <= timedelta(hours=11), "the night is the longest it may wait"
 
     verdicts = await sql.fetch(
-        "select scheduled_for, state::text, attempt, slots, reason, result::text from cronty.runs where job_id = $1"
-        " order by scheduled_for", job,
+        "select scheduled_for, state::text, attempt, slots, reason, result::text from cronty.runs"
+        " where job_id = (select id from cronty.jobs where number = $1) order by scheduled_for", job,
     )  # fmt: skip
     told = {row["scheduled_for"]: row for row in verdicts}
     assert (told[local(26, 10)]["state"], told[local(26, 10)]["attempt"]) == ("done", 2)
