@@ -124,12 +124,12 @@ async def bare(url: str, seconds: float) -> float:
         low: datetime | None = None
         while time.monotonic() < finish:
             async with connection.transaction():
-                row = await connection.fetchrow(pick, NOW, low, 500, [])
+                row = await connection.fetchrow(pick, NOW, low, 500, [], [])
                 if row is None or row[0] is None:
                     break
                 ids, slots = cast("list[int]", row[0]), cast("list[datetime]", row[1])
                 low = slots[-1]
-                await connection.execute(query("fire"), ids, slots, row[4], row[2], 1, NOW, 1)
+                await connection.execute(query("fire"), ids, slots, row[4], row[2], 1, NOW)
             await ended.put((ids, slots))
         await connection.close()
 

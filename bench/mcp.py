@@ -104,11 +104,11 @@ class Bare:
         statement = await self._sql.prepare(query("add_job"))
         given: list[object] = [
             OWNER, "measured", "prompt", arguments, trigger, "{}", [], None, None, None, now,
-            now + timedelta(days=1), 0, True, 86_400_000_000, None, None, None, None, "UTC", tzdata_version(),
+            now + timedelta(days=1), 0, True, 86_400_000_000, None, None, None, None, "UTC", None,
+            None, None, None, None,
         ]  # fmt: skip
         number = await self._sql.fetchval(query("take_numbers"), OWNER, 1)
-        # What has been added to jobs since, and may be left out; the number comes last.
-        row = await statement.fetchrow(*given, *[None] * (len(statement.get_parameters()) - len(given) - 1), number)
+        row = await statement.fetchrow(*given, number, now, tzdata_version())
         assert row is not None
         await self._sql.fetchrow(query("show_job"), OWNER, number, None)
         return number
@@ -126,11 +126,11 @@ class Bare:
             job_id = await self._sql.fetchval(query("lock_job"), OWNER, number)
             row = await self._sql.fetchrow(query("show_job"), OWNER, number, None)
             assert row is not None
-            await self._sql.fetch(query("in_flight_runs"), job_id)
+            await self._sql.fetch(query("in_flight_runs"), [job_id])
             await self._sql.execute(
                 query("save_job"), job_id, row["name"], row["task"], row["arguments_json"], row["trigger_json"],
                 row["policy_json"], [], None, None, "cancelled", None, 0, None, now, False, 0, None, None, None,
-                True, 86_400_000_000, None, None, None, None, "UTC", tzdata_version(),
+                True, 86_400_000_000, None, None, None, None, "UTC", None, tzdata_version(), now,
             )  # fmt: skip
         await self._sql.fetchrow(query("show_job"), OWNER, number, None)
 

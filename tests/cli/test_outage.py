@@ -116,8 +116,9 @@ async def test_the_doctor_sees_a_replica_a_stale_lease_and_a_stuck_engine_within
     async with hands_of(url, None, Registry()):
         await sql.execute(
             "with owner as (insert into cronty.owners (name) values ('ann') returning id), job as ("
-            " insert into cronty.jobs (owner_id, name, task, arguments, trigger, policy, tags, created_at, updated_at)"
-            " select id, 'a job', 'note', '{}', '{}', '{}', '{}', now(), now() from owner returning id, owner_id)"
+            " insert into cronty.jobs (owner_id, number, name, task, arguments, trigger, policy, tags,"
+            " created_at, updated_at)"
+            " select id, 1, 'a job', 'note', '{}', '{}', '{}', '{}', now(), now() from owner returning id, owner_id)"
             " insert into cronty.due (job_id, owner_id, next_at, serial)"
             " select id, owner_id, now() - interval '20 seconds', true from job"
         )

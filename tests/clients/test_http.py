@@ -95,7 +95,7 @@ def test_a_stopped_server_leaves_no_database_server_behind(tmp_path: Path) -> No
 
 
 def test_a_database_that_cannot_be_reached_is_one_line_without_a_trace() -> None:
-    said = say("serve", "--port", str(free_port()), database_url=NOWHERE)
+    said = say("serve", "--port", str(free_port()), database_url=NOWHERE, patience="0")
     assert (said.returncode, said.stdout) == (2, "")
     assert said.stderr.startswith("cronty: PostgreSQL can't be reached: ")
     assert len(said.stderr.splitlines()) == 1

@@ -45,7 +45,8 @@ def from_stored(value: dict[str, object]) -> Trigger:
 
     Keys that only a newer version knows are ignored.
     """
-    known = _KEYS.get(str(value.get("kind")), frozenset(value))
+    kind = value.get("kind")
+    known = _KEYS.get(kind, frozenset(value)) if isinstance(kind, str) else frozenset(value)
     try:
         return from_json({key: part for key, part in value.items() if key in known})
     except BadTrigger as bad:
