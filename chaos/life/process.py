@@ -124,9 +124,10 @@ class Process(Home):
     def busy(self) -> int:
         return len(self._ends)
 
-    def longest(self) -> Key | None:
-        """What it will be busy with the longest."""
-        return max(self._ends, key=lambda end: end.at).key if self._ends else None
+    def first_held(self) -> Key | None:
+        """Of what it will still be busy with when it moves again, what a rescue would come to first."""
+        keys = [end.key for end in self._ends if end.at > self.frozen_until]
+        return min(keys, key=lambda key: (self._truth.kept.jobs[key.job].owner, key.job), default=None)
 
     def next_end(self) -> float | None:
         """When the next of its tasks ends; not while it is frozen."""
