@@ -37,6 +37,7 @@ class Process(Home):
         self.version: Version = version
         self.lease = LEASE * stage.scale
         self.beats_begun = self.beats_heard = 0
+        self.forgotten = False
         self._heard_at, self._asleep = stage.mono, stage.asleep
         self._ends: list[End] = []
         self._database: Database | None = None
@@ -44,7 +45,8 @@ class Process(Home):
         self.actors = [self._actor("start", self._start)]
 
     def silent(self) -> float:
-        return self._stage.mono - self._heard_at
+        """Seconds since the last heartbeat that the database knows of."""
+        return 1e9 if self.forgotten else self._stage.mono - self._heard_at
 
     @property
     def slept_since_beat(self) -> float:
@@ -79,13 +81,11 @@ class Process(Home):
         assert self.worker is not None
         self.beats_begun += 1
         begun, at, asleep = self.beats_begun, self._stage.mono, self._stage.asleep
+        epoch = self._stage.epoch
         rest = await self.worker.duties()["beat"]()
         self.beats_heard, self._heard_at, self._asleep = begun, at, asleep
+        self.forgotten = self.forgotten and epoch != self._stage.epoch
         return rest
-
-    def forgotten(self) -> None:
-        """The database has gone back, and knows nothing of its last heartbeat."""
-        self._heard_at = -1e9
 
     def _heard(self) -> None:
         self._heard_at, self._asleep = self._stage.mono, self._stage.asleep

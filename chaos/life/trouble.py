@@ -193,7 +193,7 @@ class Trouble:
         await self._world.monitor.restore(backup)
         self._world.truth.go_back(kept)
         for process in self._world.processes:
-            process.forgotten()
+            process.forgotten = True
         self._stage.epoch += 1
         for _, later, _ in [one for one in self._backups if one not in old]:
             await self._world.monitor.forget(later)

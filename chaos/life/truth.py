@@ -41,6 +41,8 @@ class Engine(Protocol):
     lease: float
     beats_begun: int
     beats_heard: int
+    forgotten: bool
+    """The database has gone back, and knows nothing of its last heartbeat."""
 
     @property
     def slept_since_beat(self) -> float: ...
@@ -129,7 +131,10 @@ class Truth:
         if heard is not None and engine.beats_heard > heard:
             self._report("started-after-cancel", f"{key} starts in {engine.name}, which has beaten since the answer")
         self._started.add(performed)
-        self._since.add(key)
+        if engine.forgotten:
+            self.kept.lost.add(key)  # it was claimed in a past that there never was
+        else:
+            self._since.add(key)
         self.performing[key] = engine
         return key
 
