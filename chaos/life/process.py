@@ -37,6 +37,7 @@ class Process(Home):
         self.version: Version = version
         self.lease = LEASE * stage.scale
         self.beats_begun = self.beats_heard = 0
+        self.forgotten = False
         self._heard_at, self._asleep = stage.mono, stage.asleep
         self._ends: list[End] = []
         self._database: Database | None = None
@@ -44,7 +45,8 @@ class Process(Home):
         self.actors = [self._actor("start", self._start)]
 
     def silent(self) -> float:
-        return self._stage.mono - self._heard_at
+        """Seconds since the last heartbeat that the database knows of."""
+        return 1e9 if self.forgotten else self._stage.mono - self._heard_at
 
     @property
     def slept_since_beat(self) -> float:
@@ -79,13 +81,11 @@ class Process(Home):
         assert self.worker is not None
         self.beats_begun += 1
         begun, at, asleep = self.beats_begun, self._stage.mono, self._stage.asleep
+        epoch = self._stage.epoch
         rest = await self.worker.duties()["beat"]()
         self.beats_heard, self._heard_at, self._asleep = begun, at, asleep
+        self.forgotten = self.forgotten and epoch != self._stage.epoch
         return rest
-
-    def forgotten(self) -> None:
-        """The database has gone back, and knows nothing of its last heartbeat."""
-        self._heard_at = -1e9
 
     def _heard(self) -> None:
         self._heard_at, self._asleep = self._stage.mono, self._stage.asleep
@@ -124,9 +124,10 @@ class Process(Home):
     def busy(self) -> int:
         return len(self._ends)
 
-    def longest(self) -> Key | None:
-        """What it will be busy with the longest."""
-        return max(self._ends, key=lambda end: end.at).key if self._ends else None
+    def first_held(self) -> Key | None:
+        """Of what it will still be busy with when it moves again, what a rescue would come to first."""
+        keys = [end.key for end in self._ends if end.at > self.frozen_until]
+        return min(keys, key=lambda key: (self._truth.kept.jobs[key.job].owner, key.job), default=None)
 
     def next_end(self) -> float | None:
         """When the next of its tasks ends; not while it is frozen."""
