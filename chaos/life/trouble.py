@@ -34,15 +34,23 @@ class Trouble:
     # -- what passes with time ----------------------------------------------------------------------------------
 
     def next_moment(self) -> float:
-        """When PostgreSQL next ends a session of a frozen process."""
-        return min((limit for _, limit in self._idle()), default=self._hold_until)
+        """When PostgreSQL next loses patience."""
+        return min((limit for _, limit in (*self._idle(), *self._waiting())), default=self._hold_until)
 
     def _idle(self) -> list[tuple[Actor, float]]:
         """Frozen inside a transaction, and until when PostgreSQL bears that."""
         found: list[tuple[Actor, float]] = []
         for actor in self._world.actors():
-            if actor.frozen and actor.home.idle_limit and actor.in_transaction and actor.blocked_at is None:
-                found.append((actor, actor.home.frozen_at + actor.home.idle_limit))
+            if actor.frozen and actor.home.patience.idle and actor.in_transaction and actor.blocked_at is None:
+                found.append((actor, actor.home.frozen_at + actor.home.patience.idle))
+        return found
+
+    def _waiting(self) -> list[tuple[Actor, float]]:
+        """Waiting for a lock, and until when PostgreSQL lets them."""
+        found: list[tuple[Actor, float]] = []
+        for actor in self._world.actors():
+            if actor.blocked_at is not None:
+                found.append((actor, actor.blocked_at + actor.home.patience.waiting))
         return found
 
     async def tick(self) -> None:
@@ -58,6 +66,11 @@ class Trouble:
                 self._stage.say(f"PostgreSQL ends the session of {actor.name}")
                 actor.faulted = True
                 await self._world.monitor.end_session(actor.pid)
+        for actor, limit in self._waiting():
+            if limit <= self._stage.mono and actor.pid is not None:
+                self._stage.say(f"PostgreSQL lets {actor.name} wait no longer")
+                actor.faulted = True
+                await self._world.monitor.cancel(actor.pid)
 
     async def end(self) -> None:
         await self._world.monitor.hold_snapshot(False)
