@@ -38,7 +38,7 @@ class FaultyConnection(asyncpg.Connection):
         stage = actor.stage
         luck = stage.choices
         pause = PAUSE not in luck.cuts.kinds and not luck.chance(stage.season.onward, f"gate {actor.name}")
-        pause = pause and luck.event(f"{PAUSE} {actor.name}")
+        pause = pause and not sql.startswith("begin") and luck.event(f"{PAUSE} {actor.name}")
         await actor.reach(self, sql, pause)
         fault = None if actor.dead else stage.fault_for(actor.name)
         stage.statements += 1
