@@ -125,7 +125,7 @@ class Trouble:
         """A door will stand still before its next commit."""
         if self._world.doors:
             door = self._stage.choices.of(self._world.doors, "stall")
-            door.stall_for = self._stage.choices.of((8.0, 25.0, 60.0), "stall")
+            door.stall_for = self._stage.choices.of((15.0, 60.0, 300.0), "stall")
 
     async def _hold(self) -> None:
         """A session that forgets to commit holds a run, best of an engine that stands still."""
