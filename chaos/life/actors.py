@@ -12,7 +12,7 @@ from typing import Final, Protocol
 
 import asyncpg
 
-from chaos.life.product import AWAY
+from chaos.life.product import AWAY, Patience
 from chaos.life.stage import Stage, Violation
 
 ACTOR: Final[ContextVar["Actor | None"]] = ContextVar("actor", default=None)
@@ -45,8 +45,7 @@ class Home:
         self.stall_for = 0.0
         """Seconds that it is to stand still before its next commit."""
         self.stalled = False
-        self.idle_limit = 0.0
-        """Seconds after which PostgreSQL ends a session that does nothing inside a transaction; 0 for never."""
+        self.patience = Patience(0.0, 0.0)
 
 
 class Killed(asyncpg.ConnectionDoesNotExistError):
@@ -67,8 +66,9 @@ class Actor:
         self.connection: asyncpg.Connection | None = None
         self.blocked_at: float | None = None
         self.faulted = self.dead = False
-        self.longest_rest = LONGEST_REST
+        self.shortest_rest, self.longest_rest = 1.0, LONGEST_REST
         self._gate: asyncio.Future[None] | None = None
+        self._may_go: Callable[[], bool] = _at_any_time
         self._resting: asyncio.Future[None] | None = None
 
     @property
@@ -88,7 +88,9 @@ class Actor:
     def runnable(self) -> bool:
         if self.dead or self.frozen or self.blocked_at is not None:
             return False
-        return self._gate is not None or (self.task is None and self.due <= self.stage.mono)
+        if self._gate is not None:
+            return self._may_go()
+        return self.task is None and self.due <= self.stage.mono
 
     def wake(self) -> None:
         self.due = min(self.due, self.stage.mono)
@@ -133,12 +135,17 @@ class Actor:
             pause = self.home.stalled = True
         if not self.dead and (pause or self.blocked_at is not None):
             self.connection = connection
-            self._gate = asyncio.get_running_loop().create_future()
-            self._rest()
-            await self._gate
+            await self.stand(_at_any_time)
         if self.dead or connection.is_closed():
             raise Killed("connection was closed in the middle of operation")
         self.connection = connection
+
+    async def stand(self, may_go: Callable[[], bool]) -> None:
+        """Stand at a gate until it is this actor's turn and it may go."""
+        self._may_go = may_go
+        self._gate = asyncio.get_running_loop().create_future()
+        self._rest()
+        await self._gate
 
     async def die(self) -> None:
         self.dead = True
@@ -159,8 +166,8 @@ class Actor:
             self._report(error)
         finally:
             self.task, self.connection = None, None
-            scale = self.stage.scale
-            self.due = self.stage.mono + (min(max(rest, scale), self.longest_rest * scale) if rest > 0 else 0.0)
+            shortest, longest = self.shortest_rest * self.stage.scale, self.longest_rest * self.stage.scale
+            self.due = self.stage.mono + (min(max(rest, shortest), max(shortest, longest)) if rest > 0 else 0.0)
             self._rest()
 
     def _report(self, error: Exception) -> None:
@@ -174,3 +181,34 @@ class Actor:
     def _rest(self) -> None:
         if self._resting is not None and not self._resting.done():
             self._resting.set_result(None)
+
+
+def _at_any_time() -> bool:
+    return True
+
+
+class TurnSemaphore:
+    """As asyncio's, but an actor that waits for it stands at a gate."""
+
+    def __init__(self, places: int = 1) -> None:
+        self._free = places
+
+    def locked(self) -> bool:
+        return self._free == 0
+
+    async def __aenter__(self) -> None:
+        actor = ACTOR.get()
+        while self._free == 0:
+            assert actor is not None
+            await actor.stand(lambda: self._free > 0)
+        self._free -= 1
+
+    async def __aexit__(self, *_error: object) -> None:
+        self._free += 1
+
+
+class TurnLock(TurnSemaphore):
+    """As asyncio's, with gates."""
+
+    def __init__(self) -> None:
+        super().__init__(1)

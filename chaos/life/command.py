@@ -10,9 +10,9 @@ from typing import Final
 
 from chaos.life.choices import NO_CUTS, Cuts
 from chaos.life.mends import MENDS, taken_out
-from chaos.life.product import simulated
 from chaos.life.server import Server
 from chaos.life.shrink import shrink
+from chaos.life.simulated import simulated
 from chaos.life.stage import Stage
 from chaos.life.world import World
 from chaos.verdict import Figures

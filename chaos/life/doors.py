@@ -6,7 +6,7 @@ from typing import Final
 
 from chaos.life.actors import Actor, Home
 from chaos.life.faults import FaultyConnection
-from chaos.life.product import AWAY, TASKS, Door, idle_limit
+from chaos.life.product import AWAY, TASKS, Door
 from chaos.life.server import Monitor
 from chaos.life.stage import Stage
 from chaos.life.truth import Asked, Truth
@@ -37,11 +37,11 @@ class OwnersDoor(Home):
 
     async def open(self, url: str) -> None:
         self.door = await Door.open(self._owner, url, self._stage, FaultyConnection)
-        self.idle_limit = await idle_limit(self.door.database) * self._stage.scale
+        self.patience = self.door.database.patience
 
     async def close(self) -> None:
         await self.actor.die()
-        self.door.database.pool.terminate()
+        self.door.database.drop()
 
     async def _turn(self) -> float:
         rest = self._draw((0.5, 3.0, 10.0, 20.0) if self._made >= FEWEST_JOBS else (0.5, 1.0)) * self._stage.scale

@@ -6,7 +6,7 @@ from typing import Any, Final
 import asyncpg
 
 from chaos.life.actors import ACTOR, Actor
-from chaos.life.product import PoolConnection, statement_name
+from chaos.life.product import statement_name
 from chaos.life.stage import PAUSE
 
 SQLSTATES: Final = {"disk_full": "53100", "timeout": "57014", "deadlock": "40P01"}
@@ -16,7 +16,7 @@ _ENDS: Final = ("commit", "rollback")
 _CONTROL: Final = ("begin", *_ENDS)
 
 
-class FaultyConnection(PoolConnection):
+class FaultyConnection(asyncpg.Connection):
     """What pools are given instead of their own class: `cut` ends it before a statement, `lost` after it."""
 
     cut: Callable[["FaultyConnection"], Awaitable[None]]
@@ -38,7 +38,7 @@ class FaultyConnection(PoolConnection):
         stage = actor.stage
         luck = stage.choices
         pause = PAUSE not in luck.cuts.kinds and not luck.chance(stage.season.onward, f"gate {actor.name}")
-        pause = pause and luck.event(f"{PAUSE} {actor.name}")
+        pause = pause and not sql.startswith("begin") and luck.event(f"{PAUSE} {actor.name}")
         await actor.reach(self, sql, pause)
         fault = None if actor.dead else stage.fault_for(actor.name)
         stage.statements += 1

@@ -15,6 +15,8 @@ from typing import Any, Final
 
 import orjson
 
+from cronty.actions.tasks import CurrentRun
+from cronty.engine import working
 from cronty.engine.attempt import Attempt
 from cronty.engine.lease import Lease
 from cronty.engine.settling import Settling
@@ -22,7 +24,7 @@ from cronty.engine.working import Working
 from cronty.jobs import policy
 from cronty.jobs.outcome import Cancelled, Failed
 from cronty.jobs.policy import Policy
-from cronty.store import database
+from cronty.store import database, faults
 from cronty.store.database import StoreUnavailable
 from cronty.store.engine_store import EngineStore
 
@@ -40,53 +42,81 @@ class Mend:
     queries: Sequence[str] = field(default_factory=tuple[str, ...])
 
 
-async def _overwrite_outcome(self: Settling, worker: int, attempts: Sequence[Attempt]) -> None:
-    for attempt in attempts:
-        try:
-            await self._settle(worker, [attempt])
-        except StoreUnavailable:
-            raise
-        except Exception as error:
-            attempt.outcome = Failed(f"Its outcome could not be written: {type(error).__name__}", permanent=True)
-            await self._settle(worker, [attempt])
+async def _overwrite_outcome(self: Settling, attempt: Attempt) -> None:
+    try:
+        await self._settle(attempt.worker, [attempt])
+    except StoreUnavailable:
+        raise
+    except Exception as error:
+        attempt.outcome = Failed(f"Its outcome could not be written: {type(error).__name__}", permanent=True)
+        await self._settle(attempt.worker, [attempt])
+    self._written([attempt])
 
 
-async def _wait_for_readers(self: EngineStore) -> int:
-    return int(await self._database.value("make_partitions", self._database.moment()))
+async def _drop_without_a_limit(self: EngineStore, keep: float) -> bool:
+    return bool(await self._database.value("drop_partition", self._database.moment(), keep))
 
 
 def _refuse_unknown_fields(stored: str) -> Policy:
     return Policy(**orjson.loads(stored))
 
 
-def _stop_only_performing(self: Working, job_id: int, slot: datetime) -> None:
+async def _judge_at_once(self: Lease) -> datetime:
+    return await self._store.now()
+
+
+def _stop_only_performing(self: Working, job_id: int, slot: datetime) -> bool:
     if attempt := self._performing.get((job_id, slot)):
         self._abandon(attempt, Cancelled())
+    return True
 
 
 async def _clear_up_current_name(self: Lease) -> float:
+    async with self._one_at_a_time:
+        if self.worker in self._in_doubt or not await self._renew(self.worker):
+            await self._register()
+        for worker in list(self._in_doubt):
+            if not self._claims[worker]:
+                await self._clear_up(worker)
+    return self._lasts / 3
+
+
+async def _beat_beside_others(self: Lease) -> float:
     if self.worker in self._in_doubt or not await self._renew(self.worker):
-        await self.register()
-    for worker in list(self._in_doubt):
+        await self._register()
+    for worker in self._in_doubt - {self.worker}:
         if not self._claims[worker]:
             await self._clear_up(worker)
     return self._lasts / 3
 
 
+def _forget_the_epoch(attempt: Attempt) -> CurrentRun:
+    return CurrentRun(attempt.owner_id, attempt.job_id, attempt.job_number, attempt.slot, attempt.number)
+
+
+async def _never_look(self: Lease) -> None: ...
+
+
+_LOST: Final = ("08", "57P")
+
 MENDS: Final[Mapping[str, Mend]] = {
     "C2": Mend(
-        "only what can't be stored changes an outcome", ("untrue",), [(Settling, "_settle_each", _overwrite_outcome)]
+        "only what can't be stored changes an outcome", ("untrue",),
+        [(Settling, "_settle_one", _overwrite_outcome), (faults, "_AWAY", _LOST)],
     ),
+    "C3": Mend("a zone's new rules move nothing before its start", ("before-start",), (), ["retime_pick"]),
+    "C4": Mend("a zone goes by the rules of living workers", ("overdue",), (), ["zones_in_use"]),
     "C5": Mend(
-        "making partitions gives way to readers", ("ddl-waits",), [(EngineStore, "make_partitions", _wait_for_readers)]
+        "dropping history gives way to readers", ("ddl-waits",),
+        [(EngineStore, "drop_partition", _drop_without_a_limit)],
     ),
     "C6": Mend(
         "unknown policy fields are ignored", ("unexpected-TypeError", "set-aside", "overdue"),
         [(policy, "load_policy", _refuse_unknown_fields)],
     ),
     "H1": Mend(
-        "whoever was away waits a lease before striking off others", ("robbed-asleep",),
-        (), ["expire_workers", "rescue"],
+        "an engine that was away waits a lease before striking off others", ("robbed-asleep",),
+        [(Lease, "judge", _judge_at_once)],
     ),
     "H2": Mend("only the runs of workers known to be gone are rescued", ("robbed-listed",), (), ["rescue"]),
     "H3": Mend(
@@ -94,7 +124,14 @@ MENDS: Final[Mapping[str, Mend]] = {
     ),
     "H4": Mend("the queue goes by time, not by task", ("starved",), (), ["claim_runs"]),
     "N1": Mend("a name in doubt is never the current one", ("robbed-left",), [(Lease, "beat", _clear_up_current_name)]),
-    "N3": Mend("what is in flight is looked for among all runs", ("overlap",), (), ["pick_due"]),
+    "N2": Mend("one new name is taken, not two", ("robbed-renamed",), [(Lease, "beat", _beat_beside_others)]),
+    "N3": Mend("what is in flight is looked for among all runs", ("overlap",), (), ["pick_due", "run_now"]),
+    "N5": Mend(
+        "a task is told the epoch of its run", ("unlabelled-repeat",), [(working, "current_run_of", _forget_the_epoch)]
+    ),
+    "N6": Mend(
+        "a run whose settlement a restore lost is handed back", ("stuck",), [(Lease, "_look_for_unknown", _never_look)]
+    ),
 }  # fmt: skip
 
 

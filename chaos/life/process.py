@@ -7,16 +7,16 @@ from typing import Final, Literal, NamedTuple
 
 from chaos.life.actors import LONGEST_REST, Actor, Home
 from chaos.life.faults import FaultyConnection
-from chaos.life.product import VERSION, Performed, Version, Worker, holders, idle_limit
+from chaos.life.product import VERSION, Performed, Version, WatchedDatabase, Worker
 from chaos.life.server import Monitor
 from chaos.life.stage import LEASE, Stage
 from chaos.life.truth import Key, Truth
-from cronty.store.database import Database
 
 type Outcome = Literal["ok", "failed", "snoozed"]
 
 
 LONGEST_RESTS: Final = {"prune": 1000.0, "retime": 120.0}
+SHORTEST_RESTS: Final = {"seal": 60.0}
 """They have nothing to do most of the time."""
 
 
@@ -33,18 +33,22 @@ class Process(Home):
 
     def __init__(self, stage: Stage, truth: Truth, monitor: Monitor, url: str, name: str, version: Version) -> None:
         super().__init__(name)
-        self._stage, self._truth, self._monitor, self._url = stage, truth, monitor, url
+        self._stage, self._truth, self._monitor = stage, truth, monitor
         self.version: Version = version
         self.lease = LEASE * stage.scale
         self.beats_begun = self.beats_heard = 0
+        self.forgotten = False
         self._heard_at, self._asleep = stage.mono, stage.asleep
         self._ends: list[End] = []
-        self._database: Database | None = None
+        self._database = WatchedDatabase(url, stage, FaultyConnection, hot=True)
+        self.patience = self._database.patience
+        self._opened = False
         self.worker: Worker | None = None
         self.actors = [self._actor("start", self._start)]
 
     def silent(self) -> float:
-        return self._stage.mono - self._heard_at
+        """Seconds since the last heartbeat that the database knows of."""
+        return 1e9 if self.forgotten else self._stage.mono - self._heard_at
 
     @property
     def slept_since_beat(self) -> float:
@@ -58,13 +62,14 @@ class Process(Home):
             return await step()
 
         actor = Actor(self._stage, self._monitor, self, f"{self.name}.{duty}", as_this_version)
+        actor.shortest_rest = SHORTEST_RESTS.get(duty, actor.shortest_rest)
         actor.longest_rest = LONGEST_RESTS.get(duty, LONGEST_REST)
         return actor
 
     async def _start(self) -> float:
-        if self._database is None:
-            self._database = await Worker.open(self._url, self._stage, FaultyConnection)
-            self.idle_limit = await idle_limit(self._database) * self._stage.scale
+        if not self._opened:
+            await self._database.open()
+            self._opened = True
         worker = await Worker.enlist(self._database, self._stage, self.lease, self._perform, self._wake)
         self.worker = worker
         self._heard()
@@ -79,13 +84,11 @@ class Process(Home):
         assert self.worker is not None
         self.beats_begun += 1
         begun, at, asleep = self.beats_begun, self._stage.mono, self._stage.asleep
+        epoch = self._stage.epoch
         rest = await self.worker.duties()["beat"]()
         self.beats_heard, self._heard_at, self._asleep = begun, at, asleep
+        self.forgotten = self.forgotten and epoch != self._stage.epoch
         return rest
-
-    def forgotten(self) -> None:
-        """The database has gone back, and knows nothing of its last heartbeat."""
-        self._heard_at = -1e9
 
     def _heard(self) -> None:
         self._heard_at, self._asleep = self._stage.mono, self._stage.asleep
@@ -124,9 +127,10 @@ class Process(Home):
     def busy(self) -> int:
         return len(self._ends)
 
-    def longest(self) -> Key | None:
-        """What it will be busy with the longest."""
-        return max(self._ends, key=lambda end: end.at).key if self._ends else None
+    def first_held(self) -> Key | None:
+        """Of what it will still be busy with when it moves again, what a rescue would come to first."""
+        keys = [end.key for end in self._ends if end.at > self.frozen_until]
+        return min(keys, key=lambda key: (self._truth.kept.jobs[key.job].owner, key.job), default=None)
 
     def next_end(self) -> float | None:
         """When the next of its tasks ends; not while it is frozen."""
@@ -148,8 +152,9 @@ class Process(Home):
         self._truth.died(self)
         for actor in self.actors:
             actor.dead = True
-        if self._database is not None:
-            for connection in holders(self._database):
+        connecting = [actor.connection for actor in self.actors if actor.connection is not None]
+        for connection in dict.fromkeys([*self._database.connections(), *connecting]):
+            if not connection.is_closed():
                 await self._monitor.cut(connection)
         for actor in self.actors:
             await actor.die()
@@ -159,5 +164,4 @@ class Process(Home):
             await asyncio.sleep(0)
         if self.worker is not None:
             self.worker.close()
-        if self._database is not None:
-            self._database.pool.terminate()
+        self._database.drop()

@@ -1,4 +1,4 @@
-"""What the simulation knows of Cronty's inside: engines, doors, and everything that is luck or time.
+"""What the simulation knows of Cronty's inside: engines, doors, and their connections.
 
 Two versions of Cronty share one process here. The newer one knows a policy field that the older doesn't, and its zone
 database puts Berlin's clocks elsewhere; `VERSION` says which one the running code belongs to.
@@ -7,42 +7,31 @@ database puts Berlin's clocks elsewhere; `VERSION` says which one the running co
 # pyright: reportPrivateUsage=false
 
 import asyncio
-import logging
-import random
-import sys
-import time
-from collections.abc import Awaitable, Callable, Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache
 from importlib.resources import files
-from types import ModuleType
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 import asyncpg
-import orjson
 
 from chaos.life.stage import Stage
 from cronty.actions.tasks import PermanentError, Registry, Snooze, current_run
-from cronty.engine import claiming, firing, lease, retiming
 from cronty.engine.engine import Engine, EngineOptions
-from cronty.jobs import policy as policies
 from cronty.jobs.action import Action
 from cronty.jobs.limits import Limits
 from cronty.jobs.result import Err, Ok, Result
 from cronty.scheduler import JobChanges, JobRequest, Scheduler
 from cronty.scheduler.runs import Runs
-from cronty.store import job_store
 from cronty.store.database import Database, StoreUnavailable, query
-from cronty.store.database import _Connection as PoolConnection
 from cronty.store.job_store import JobStore
 from cronty.store.migrate import migrate
+from cronty.store.numbers import Numbers
 from cronty.store.run_store import RunStore
-from cronty.timing import cron
 
-__all__ = ["AWAY", "Door", "Performed", "PoolConnection", "Worker", "migrate", "statement_name"]
+__all__ = ["AWAY", "Door", "Patience", "Performed", "WatchedDatabase", "Worker", "migrate", "statement_name"]
 
 Version = Literal["older", "newer"]
 VERSION: Final[ContextVar[Version]] = ContextVar("version", default="older")
@@ -59,78 +48,6 @@ TABLES: Final = ("runs", "due", "jobs", "attempts", "queue", "workers")
 """What the simulation watches."""
 
 
-class _Asyncio(ModuleType):
-    """asyncio, with sleeps that take no time: they are pauses before a retry, and the gate decides who goes first."""
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(asyncio, name)
-
-    @staticmethod
-    async def sleep(_seconds: float) -> None:
-        await asyncio.sleep(0)
-
-
-@contextmanager
-def simulated(stage: Stage) -> Generator[None]:
-    """Cronty with the stage's clock and luck, in two versions, for as long as the block lasts."""
-    replaced: list[tuple[Any, str, object]] = []
-
-    def put(module: Any, name: str, value: object) -> None:
-        replaced.append((module, name, getattr(module, name)))
-        setattr(module, name, value)
-
-    def compile_by_version(text: str, zone: str, *rest: Any) -> object:
-        return compiled(text, _zone_rules(zone), *rest)
-
-    luck = random.Random(stage.seed)
-    load_policy, compiled = policies.load_policy, cron._compiled
-    standing_in: list[tuple[object, object]] = [
-        (time.monotonic, lambda: stage.mono),
-        (random, luck),
-        (asyncio, _Asyncio("asyncio")),
-        (load_policy, _versioned_policy),
-    ]
-    for module in [one for name, one in sys.modules.items() if name.startswith("cronty.")]:
-        for name, value in list(vars(module).items()):
-            for real, stand_in in standing_in:
-                if value is real and module is not policies:
-                    put(module, name, stand_in)
-    for module in (retiming, lease, job_store):
-        put(module, "tzdata_version", lambda: TZDATA[VERSION.get()])
-    put(cron, "_compiled", compile_by_version)
-    for module in (firing, claiming):
-        put(module, "PATIENCE", 0)
-        put(module, "BATCH", stage.settings.batch)
-    put(asyncpg.Pool, "_schedule_min_size_maintenance", _connect_later)
-    for name in ("_policy", "_cron"):  # remembered across versions they would be those of whoever asked first
-        put(firing, name, getattr(firing, name).__wrapped__)
-    level = logging.root.manager.disable
-    logging.disable(logging.CRITICAL)
-    try:
-        yield
-    finally:
-        logging.disable(level)
-        for module, name, value in reversed(replaced):
-            setattr(module, name, value)
-
-
-def _connect_later(_pool: object) -> None:
-    """When a statement needs it; asyncpg would do it in the background, whenever it likes."""
-
-
-def _zone_rules(name: str) -> str:
-    return MOVED_ZONE[1] if name == MOVED_ZONE[0] and VERSION.get() == "newer" else name
-
-
-def _versioned_policy(stored: str) -> policies.Policy:
-    if VERSION.get() == "newer":
-        known = orjson.loads(stored)
-        stored = orjson.dumps(
-            {key: value for key, value in known.items() if key not in orjson.loads(NEWER_FIELD)}
-        ).decode()
-    return policies.load_policy(stored)
-
-
 @cache
 def _names() -> dict[str, str]:
     queries = files("cronty.store") / "queries"
@@ -141,6 +58,42 @@ def _names() -> dict[str, str]:
 def statement_name(sql: str) -> str:
     """What a statement is called in the trace."""
     return _names().get(sql) or " ".join(sql.split())[:40]
+
+
+# -- connections ------------------------------------------------------------------------------------------------
+
+
+class Patience(NamedTuple):
+    """Seconds that PostgreSQL bears with a session that does nothing in a transaction, or waits for a lock."""
+
+    idle: float
+    waiting: float
+
+
+class WatchedDatabase(Database):
+    """Its connections are of the simulation's class, and no limit on them is by real time: the stage keeps them."""
+
+    def __init__(self, url: str, stage: Stage, connection_class: type[asyncpg.Connection], *, hot: bool) -> None:
+        super().__init__(url, clock=stage.now, hot=hot)
+        self._connection_class = connection_class
+        limits = {name: float(self._settings.pop(name, "0s").removesuffix("s")) * stage.scale for name in _LIMITS}
+        waiting = [limits[name] for name in _LIMITS[1:] if limits[name]]
+        self.patience = Patience(limits[_LIMITS[0]], min(waiting))
+
+    async def _connect(self) -> asyncpg.Connection:
+        return await self.hosts.connect(server_settings=self._settings, connection_class=self._connection_class)
+
+    def connections(self) -> list[asyncpg.Connection]:
+        """Those that are open."""
+        pool = self._pool
+        return [] if pool is None else [one for one in (*pool._idle, *pool._lent) if not one.is_closed()]
+
+    def drop(self) -> None:
+        for connection in self.connections():
+            connection.terminate()
+
+
+_LIMITS: Final = ("idle_in_transaction_session_timeout", "lock_timeout", "statement_timeout")
 
 
 # -- engines ----------------------------------------------------------------------------------------------------
@@ -162,16 +115,12 @@ type Perform = Callable[[Performed], Awaitable[Literal["ok", "failed", "snoozed"
 class Worker:
     """An engine, opened and enlisted; its duties are called step by step."""
 
-    def __init__(self, database: Database, engine: Engine) -> None:
+    def __init__(self, database: WatchedDatabase, engine: Engine) -> None:
         self.database, self.engine = database, engine
-
-    @staticmethod
-    async def open(url: str, stage: Stage, connection_class: type[PoolConnection]) -> Database:
-        return await Database(url, clock=stage.now, hot=True, connection_class=connection_class).open()
 
     @classmethod
     async def enlist(
-        cls, database: Database, stage: Stage, lease: float, perform: Perform, wake: Callable[[str], None]
+        cls, database: WatchedDatabase, stage: Stage, lease: float, perform: Perform, wake: Callable[[str], None]
     ) -> "Worker":
         registry = Registry()
         for name in TASKS:
@@ -190,10 +139,12 @@ class Worker:
             "fire 2": engine._fire_more,
             "claim": engine._claim,
             "settle": engine.settling.step,
-            "beat": engine.lease.beat,
+            "beat": engine._beat,
             "rescue": engine.rescuing.step,
             "retime": engine.retiming.step,
             "prune": engine._prune,
+            "seal": engine.sealing.step,
+            "alert": engine.alerting.step,
         }
 
     @property
@@ -228,8 +179,7 @@ TASKS: Final = ("alpha", "beta", "gamma")
 def _task(stage: Stage, perform: Perform) -> Callable[[str], Awaitable[str]]:
     async def task(job: str) -> str:
         run = current_run()
-        epoch = getattr(run, "epoch", 0)
-        outcome = await perform(Performed(job, run.scheduled_for, run.attempt, epoch))
+        outcome = await perform(Performed(job, run.scheduled_for, run.attempt, run.epoch))
         if outcome == "snoozed":
             raise Snooze(timedelta(seconds=5 * stage.scale))
         if outcome == "failed":
@@ -245,15 +195,18 @@ def _task(stage: Stage, perform: Perform) -> Callable[[str], Awaitable[str]]:
 class Door:
     """What one owner may ask, with a pool of its own."""
 
-    def __init__(self, owner: str, database: Database) -> None:
+    def __init__(self, owner: str, database: WatchedDatabase, stage: Stage) -> None:
         self._owner = owner
         self.database = database
-        self._door = Scheduler(JobStore(database))
+        store = JobStore(database)
+        store._numbers = Numbers(database, lambda: stage.mono)
+        self._door = Scheduler(store)
         self._runs = Runs(RunStore(database), self._door)
 
     @classmethod
-    async def open(cls, owner: str, url: str, stage: Stage, connection_class: type[PoolConnection]) -> "Door":
-        return cls(owner, await Database(url, clock=stage.now, connection_class=connection_class).open())
+    async def open(cls, owner: str, url: str, stage: Stage, connection_class: type[asyncpg.Connection]) -> "Door":
+        database = WatchedDatabase(url, stage, connection_class, hot=False)
+        return cls(owner, await database.open(), stage)
 
     async def schedule(
         self,
@@ -297,21 +250,4 @@ def _done(result: Result[Any]) -> bool:
 
 def handle_of(job: dict[str, Any]) -> int:
     """What a door calls the job of a row of `jobs`."""
-    return job["id"]
-
-
-async def idle_limit(database: Database) -> float:
-    """Seconds after which PostgreSQL ends a session of this pool that does nothing inside a transaction."""
-    found = await database.pool.fetchval("select setting::float8 / 1000 from pg_settings where name = $1", _IDLE)
-    return float(found)
-
-
-_IDLE: Final = "idle_in_transaction_session_timeout"
-
-
-def holders(database: Database) -> list[asyncpg.Connection]:
-    """The pool's open connections."""
-    if database._pool is None:
-        return []
-    found = [holder._con for holder in database._pool._holders]
-    return [one for one in found if one is not None and not one.is_closed()]
+    return job["number"]

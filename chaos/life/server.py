@@ -26,6 +26,9 @@ create function life.note() returns trigger language plpgsql security definer as
   insert into life.changes (what, old, new) values (tg_argv[0],
     case when tg_op <> 'INSERT' then to_jsonb(old) end, case when tg_op <> 'DELETE' then to_jsonb(new) end);
   return null; end $$;
+create table life.epoch as select 1 as n;
+create or replace function cronty.epoch() returns int language sql stable security definer
+  as 'select n from life.epoch';
 """ + "".join(
     f"create trigger life after insert or update or delete on cronty.{table}"
     f" for each row execute function life.note('{table}');\n"
@@ -139,6 +142,12 @@ class Monitor:
         while await self.ask("select from pg_stat_activity where pid = $1", pid):
             await asyncio.sleep(0.0005)
 
+    async def cancel(self, pid: int) -> None:
+        """Cancel a statement that waits for a lock, and wait until it waits no more."""
+        await self.ask("select pg_cancel_backend($1)", pid)
+        while await self.waiting([pid]):
+            await asyncio.sleep(0.0005)
+
     async def cut(self, connection: asyncpg.Connection) -> None:
         pid = connection.get_server_pid()
         connection.terminate()
@@ -198,6 +207,10 @@ class Monitor:
             " where datname = current_database() and pid <> pg_backend_pid() and pid <> all($1)",
             [self.reader.get_server_pid(), self._holder.get_server_pid()],
         )
+        await self.ask(  # they may have been dropped since
+            "select cronty.make_run_partition(monday) from (select distinct date_trunc('week', scheduled_for, 'UTC')"
+            f" as monday from {backup.schema}.runs) w"
+        )
         tables = await self.ask(_TABLES)
         names = ", ".join(f"cronty.{name}" for name, _ in tables)
         copies = [
@@ -211,7 +224,7 @@ class Monitor:
         ]
         await self._all(
             "set local session_replication_role = replica", f"truncate {names} cascade", *copies, *sequences,
-            "delete from life.changes",
+            "delete from life.changes", "update life.epoch set n = n + 1",
         )  # fmt: skip
 
     async def _all(self, *statements: str) -> None:

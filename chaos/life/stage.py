@@ -105,10 +105,10 @@ class Stage:
     def _draw_settings(self) -> Settings:
         draw = self.choices.of
         return Settings(
-            scale=draw((1, 1, 1, 10, 100), "scale"),
+            scale=draw((1, 1, 10, 10, 100), "scale"),
             concurrency=draw((1, 2, 5, 50), "concurrency"),
             batch=draw((500, 500, 3), "batch"),
-            runs_per_hour=draw((0, 0, 6), "runs per hour"),
+            runs_per_hour=draw((0, 3), "runs per hour"),
             engines=draw((2, 2, 3), "engines"),
             rollback=self.choices.chance(0.7, "rollback"),
         )
@@ -126,7 +126,7 @@ class Stage:
             faults=faults,
             troubles=troubles,
             pace=0.2 if hectic else 1.0,
-            rate=self.choices.of((0.0, 0.005, 0.03), "fault rate"),
+            rate=self.choices.of((0.0, 0.01, 0.03, 0.1), "fault rate"),
             onward=self.choices.of((0.95, 0.7, 0.3), "onward"),
         )
         self.calm = False

@@ -1,5 +1,6 @@
 """Everything that goes wrong beside statements: processes, the machine, the database, and other versions."""
 
+from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from chaos.life.actors import Actor, Home
@@ -27,20 +28,29 @@ class Trouble:
         self._made = 0
         self._marked: set[int] = set()
         self._hold_until = 0.0
+        self._running: dict[tuple[int, datetime], int] = {}
         self._back = BACK * world.stage.scale
 
     # -- what passes with time ----------------------------------------------------------------------------------
 
     def next_moment(self) -> float:
-        """When PostgreSQL next ends a session of a frozen process."""
-        return min((limit for _, limit in self._idle()), default=self._hold_until)
+        """When PostgreSQL next loses patience."""
+        return min((limit for _, limit in (*self._idle(), *self._waiting())), default=self._hold_until)
 
     def _idle(self) -> list[tuple[Actor, float]]:
         """Frozen inside a transaction, and until when PostgreSQL bears that."""
         found: list[tuple[Actor, float]] = []
         for actor in self._world.actors():
-            if actor.frozen and actor.home.idle_limit and actor.in_transaction and actor.blocked_at is None:
-                found.append((actor, actor.home.frozen_at + actor.home.idle_limit))
+            if actor.frozen and actor.home.patience.idle and actor.in_transaction and actor.blocked_at is None:
+                found.append((actor, actor.home.frozen_at + actor.home.patience.idle))
+        return found
+
+    def _waiting(self) -> list[tuple[Actor, float]]:
+        """Waiting for a lock, and until when PostgreSQL lets them."""
+        found: list[tuple[Actor, float]] = []
+        for actor in self._world.actors():
+            if actor.blocked_at is not None:
+                found.append((actor, actor.blocked_at + actor.home.patience.waiting))
         return found
 
     async def tick(self) -> None:
@@ -49,13 +59,18 @@ class Trouble:
                 home.stalled = False
                 self._stop(home, home.stall_for)
                 home.stall_for = 0.0
-        if 0 < self._hold_until <= self._stage.mono:
+        if self._hold_until > 0 and (self._hold_until <= self._stage.mono or self._would_hurt()):
             await self._let_go()
         for actor, limit in self._idle():
             if limit <= self._stage.mono and actor.pid is not None:
                 self._stage.say(f"PostgreSQL ends the session of {actor.name}")
                 actor.faulted = True
                 await self._world.monitor.end_session(actor.pid)
+        for actor, limit in self._waiting():
+            if limit <= self._stage.mono and actor.pid is not None:
+                self._stage.say(f"PostgreSQL lets {actor.name} wait no longer")
+                actor.faulted = True
+                await self._world.monitor.cancel(actor.pid)
 
     async def end(self) -> None:
         await self._world.monitor.hold_snapshot(False)
@@ -110,16 +125,26 @@ class Trouble:
         """A door will stand still before its next commit."""
         if self._world.doors:
             door = self._stage.choices.of(self._world.doors, "stall")
-            door.stall_for = self._stage.choices.of((8.0, 25.0, 60.0), "stall")
+            door.stall_for = self._stage.choices.of((15.0, 60.0, 300.0), "stall")
 
     async def _hold(self) -> None:
         """A session that forgets to commit holds a run, best of an engine that stands still."""
         engines = sorted(self._world.processes, key=lambda one: (one.frozen_until > self._stage.mono, one.busy))
-        if engines and (key := engines[-1].longest()) is not None:
+        if engines and (key := engines[-1].first_held()) is not None:
             self._stage.say(f"   {key}")
             await self._world.monitor.hold_run(key.job, key.slot)
             self._hold_until = self._stage.mono + 40 * self._stage.scale
+            self._running = self._all_running()
             self._stage.injected["hold"] += 1
+
+    def _all_running(self) -> dict[tuple[int, datetime], int]:
+        running = self._world.truth.kept.running
+        return {(job, slot): worker for job, slots in running.items() for slot, worker in slots.items()}
+
+    def _would_hurt(self) -> bool:
+        """Whether a rescue waits that has seen runs with a worker that they no longer belong to."""
+        waits = any(actor.blocked_at is not None and actor.name.endswith("rescue") for actor in self._world.actors())
+        return waits and any(self._running.get(run, worker) != worker for run, worker in self._all_running().items())
 
     async def _let_go(self) -> None:
         await self._world.monitor.let_run_go()
@@ -181,7 +206,7 @@ class Trouble:
         await self._world.monitor.restore(backup)
         self._world.truth.go_back(kept)
         for process in self._world.processes:
-            process.forgotten()
+            process.forgotten = True
         self._stage.epoch += 1
         for _, later, _ in [one for one in self._backups if one not in old]:
             await self._world.monitor.forget(later)

@@ -41,6 +41,8 @@ class Engine(Protocol):
     lease: float
     beats_begun: int
     beats_heard: int
+    forgotten: bool
+    """The database has gone back, and knows nothing of its last heartbeat."""
 
     @property
     def slept_since_beat(self) -> float: ...
@@ -75,7 +77,8 @@ class Kept:
     running: defaultdict[int, dict[datetime, int]] = field(default_factory=lambda: defaultdict(dict))
     """By job and slot: the worker that the run belongs to."""
     queue: dict[tuple[int, str], Fields] = field(default_factory=dict[tuple[int, str], Fields])
-    workers: set[int] = field(default_factory=set[int])
+    workers: dict[int, datetime] = field(default_factory=dict[int, datetime])
+    """Until when their leases last."""
     lost: set[Key] = field(default_factory=set[Key])
     redriven: set[tuple[int, datetime]] = field(default_factory=set[tuple[int, datetime]])
 
@@ -128,7 +131,10 @@ class Truth:
         if heard is not None and engine.beats_heard > heard:
             self._report("started-after-cancel", f"{key} starts in {engine.name}, which has beaten since the answer")
         self._started.add(performed)
-        self._since.add(key)
+        if engine.forgotten:
+            self.kept.lost.add(key)  # it was claimed in a past that there never was
+        else:
+            self._since.add(key)
         self.performing[key] = engine
         return key
 
@@ -223,9 +229,9 @@ class Truth:
 
     def _worker(self, old: Fields | None, new: Fields | None) -> None:
         if new is not None:
-            self.kept.workers.add(new["id"])
+            self.kept.workers[new["id"]] = datetime.fromisoformat(new["lease_until"])
         elif old is not None:
-            self.kept.workers.discard(old["id"])
+            self.kept.workers.pop(old["id"], None)
             if datetime.fromisoformat(old["lease_until"]) >= self.stage.now():
                 self._left.add(old["id"])
 
@@ -235,8 +241,11 @@ class Truth:
             return
         key = Key(new["job_id"], datetime.fromisoformat(new["scheduled_for"]), new["attempt"])
         engine = self.performing.get(key)
+        worker = self.kept.running[key.job].get(key.slot, 0) or self._taken_from.get((key.job, key.slot), 0)
+        lease = self.kept.workers.get(worker)
+        if engine is None and new["worker"] is None and lease is not None and lease > self.stage.now():
+            self._report("robbed-listed", f"{key} is taken from worker {worker}, whose lease lasts until {lease}")
         if engine is not None and key not in self.kept.lost and engine.silent() < engine.lease:
-            worker = self.kept.running[key.job].get(key.slot, 0) or self._taken_from.get((key.job, key.slot), 0)
             how = "handed-back" if new["worker"] is not None else self._how_robbed(engine, worker)
             said = f"{key} is taken from {engine.name}, which beat {engine.silent():.0f} s ago and performs it"
             self._report(f"robbed-{how}", f"{said} ({new['error']})")

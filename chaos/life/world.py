@@ -23,7 +23,7 @@ CALM: Final = 120.0
 SLACK: Final = 45.0
 """Seconds without faults, and how long before its end everything must have been done."""
 
-HELD_UP: Final = 15.0
+HELD_UP: Final = 5.0
 """Seconds that an engine may wait for a door that does nothing."""
 
 

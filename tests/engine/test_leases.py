@@ -202,6 +202,45 @@ async def test_runs_claimed_in_a_commit_whose_answer_got_lost_are_handed_back(
     assert await sql.fetchval("select count(*) from cronty.workers where id = $1", doubted) == 0
 
 
+async def test_a_run_whose_settlement_was_lost_with_the_history_of_a_failover_is_handed_back(
+    door: Scheduler, hands: Hands, clock: HandClock, calls: list[object], sql: Connection
+) -> None:
+    """The name is listed and renewed, so that nobody rescues the run, and no claim has failed."""
+    await add(door)
+    clock.advance(minutes=1)
+    await hands.fire()
+    before = hands.engine.worker
+    await sql.execute("update cronty.runs set state = 'running', worker = $1, finished_at = null", before)
+    for _ in range(15):
+        clock.advance(seconds=10)
+        await hands.engine.lease.beat()
+    assert await run(sql) == ("waiting", 1, 0)
+    await hands.claim()
+    assert await run(sql) == ("done", 2, 0)
+    assert len(calls) == 2
+    assert hands.engine.worker != before
+
+
+async def test_what_is_performed_for_long_is_not_forgotten(
+    door: Scheduler, hands: Hands, clock: HandClock, registry: Registry, sql: Connection
+) -> None:
+    opened = threading.Event()
+    registry.add(lambda: opened.wait(PATIENCE), "slow")
+    await hands.store.publish_tasks(registry.published())
+    await add(door, task="slow")
+    clock.advance(minutes=1)
+    await hands.engine.lease.beat()
+    await hands.engine.firing.step(hands.engine.worker)
+    before = hands.engine.worker
+    for _ in range(15):
+        clock.advance(seconds=10)
+        await hands.engine.lease.beat()
+    opened.set()
+    await hands.finish()
+    assert await run(sql) == ("done", 1, 0)
+    assert hands.engine.worker == before
+
+
 async def test_what_a_worker_in_doubt_does_know_stays_with_it(
     door: Scheduler, hands: Hands, clock: HandClock, registry: Registry, sql: Connection
 ) -> None:

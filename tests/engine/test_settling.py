@@ -95,6 +95,32 @@ async def test_a_snooze_is_neither_success_nor_failure(
     assert await sql.fetchval("select failures from cronty.runs") == 0
 
 
+async def test_a_task_is_told_of_the_epoch_that_tells_an_attempt_from_its_repeat_after_a_restore(
+    door: Scheduler, hands: Hands, clock: HandClock, registry: Registry, sql: Connection
+) -> None:
+    told: list[int] = []
+
+    def in_a_thread() -> None:
+        told.append(current_run().epoch)
+
+    async def in_the_loop() -> None:
+        told.append(current_run().epoch)
+        raise Snooze(timedelta(minutes=5))
+
+    for task in (in_a_thread, in_the_loop):
+        registry.add(task)
+    await hands.store.publish_tasks(registry.published())
+    for task in ("in_a_thread", "in_the_loop"):
+        await add(door, "once", {"run_at": (clock() + timedelta(minutes=1)).isoformat()}, task=task)
+    clock.advance(minutes=1)
+    await hands.all()
+    clock.advance(minutes=5)
+    await hands.claim()
+    epoch = await sql.fetchval("select cronty.epoch()")
+    assert epoch > 0
+    assert told == [epoch] * 3, "when it fires, and when it is claimed again"
+
+
 async def test_a_run_longer_than_its_timeout_fails(
     door: Scheduler, hands: Hands, clock: HandClock, registry: Registry, sql: Connection
 ) -> None:

@@ -10,6 +10,7 @@ from cronty.store.migrate import migrate, schema_state
 from cronty.store.photograph import PHOTOGRAPH, describe
 from cronty.store.schema import wanted
 from tests.conftest import Hands, with_database
+from tests.patience import PATIENCE
 
 
 async def test_the_photograph_shows_what_the_migrations_build(sql: asyncpg.Connection) -> None:
@@ -89,6 +90,24 @@ async def test_history_in_use_is_dropped_later(hands: Hands, url: str, sql: asyn
     finally:
         await reader.close()
     assert await hands.store.drop_partition(3600)
+
+
+async def test_two_that_drop_the_same_week_do_not_get_in_each_others_way(url: str, sql: asyncpg.Connection) -> None:
+    await sql.execute("select cronty.make_run_partition('2001-01-01 00:00+00')")
+    drop = "select cronty.drop_run_partition('2001-02-01 00:00+00')"
+    other = await asyncpg.connect(url)
+    try:
+        await sql.execute("begin")
+        assert await sql.fetchval(drop)
+        second = asyncio.create_task(other.fetchval(drop))
+        waits = "select exists (select from pg_locks where pid = $1 and not granted)"
+        async with asyncio.timeout(PATIENCE):
+            while not await sql.fetchval(waits, other.get_server_pid()):
+                await asyncio.sleep(0.001)
+        await sql.execute("commit")
+        assert not await second
+    finally:
+        await other.close()
 
 
 async def test_a_week_with_a_run_in_flight_is_not_dropped(sql: asyncpg.Connection) -> None:

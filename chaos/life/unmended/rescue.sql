@@ -1,5 +1,5 @@
--- Take back the runs of workers that are gone; one that keeps taking its worker down is quarantined.
--- $1 now, $2 how many crashes are too many. The cost follows what is running, not history.
+-- Take back the runs of these workers, which are gone for good; a run that keeps taking its worker down is quarantined.
+-- $1 now, $2 how many crashes are too many, $3 the workers. The cost follows what is running, not history.
 with clock as (
   select coalesce($1::timestamptz, statement_timestamp()) as now
 ), lost as (
@@ -11,7 +11,8 @@ with clock as (
     reason = case when j.state = 'cancelled' then 'the job was cancelled'
       when r.crashes + 1 >= $2 then 'its worker died ' || $2 || ' times while performing it' end
   from clock c, cronty.jobs j
-  where r.state = 'running' and j.id = r.job_id and not exists (select from cronty.workers w where w.id = r.worker)
+  where r.state = 'running' and j.id = r.job_id and $3::bigint[] is not null
+    and not exists (select from cronty.workers w where w.id = r.worker)
   returning r.job_id, r.scheduled_for, r.attempt, r.owner_id, r.state, r.crashes, r.started_at, r.reason, c.now
 ), waiting as (
   insert into cronty.queue (job_id, scheduled_for, due_at, owner_id, crashes, task)
@@ -19,8 +20,8 @@ with clock as (
   from lost l join cronty.jobs j on j.id = l.job_id
   where l.state = 'waiting'
 ), noted as (
-  insert into cronty.attempts (job_id, scheduled_for, attempt, started_at, ended_at, outcome, error)
-  select job_id, scheduled_for, attempt, started_at, now, 'lost', 'its worker''s lease passed' from lost
+  insert into cronty.attempts (job_id, scheduled_for, attempt, owner_id, started_at, ended_at, outcome, error)
+  select job_id, scheduled_for, attempt, owner_id, started_at, now, 'lost', 'its worker''s lease passed' from lost
 ), failing as (
   update cronty.jobs j
   set failure_count = j.failure_count + l.quarantined, failures_in_row = j.failures_in_row + l.quarantined,
@@ -32,8 +33,10 @@ with clock as (
     group by job_id
   ) l
   where j.id = l.job_id
-  returning j.id, l.quarantined
+  returning j.id, j.owner_id, j.name, j.policy::text, j.state::text as state_before,
+    j.failures_in_row - l.quarantined as failures_before, null as error_before, j.state::text, j.failures_in_row, j.last_error,
+    j.reason, l.quarantined > 0 as failed
 )
 select (select count(*) from lost where state = 'waiting') as rescued,
-  (select count(*) from lost where state = 'quarantined') as quarantined,
-  array(select id from failing where quarantined > 0) as failed
+  (select count(*) from lost where state = 'quarantined') as quarantined, f.*
+from (select) one left join failing f on f.failed

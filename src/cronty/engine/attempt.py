@@ -38,4 +38,4 @@ class Attempt:
 
 def current_run_of(attempt: Attempt) -> CurrentRun:
     """What the attempt's task may know of its run."""
-    return CurrentRun(attempt.owner_id, attempt.job_id, attempt.job_number, attempt.slot, attempt.number)
+    return CurrentRun(attempt.owner_id, attempt.job_id, attempt.job_number, attempt.slot, attempt.number, attempt.epoch)

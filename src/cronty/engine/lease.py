@@ -3,7 +3,8 @@
 A lease is renewed by a heartbeat; others rescue the runs of a worker whose lease has passed. A name comes into doubt
 when a claim fails: PostgreSQL may have committed it and the answer got lost, so that the database thinks of runs as
 ours that we have never heard of. Then nothing more is claimed under that name, what the database knows of it and we
-do not is handed back, and the name is dropped when all we do know of has been settled.
+do not is handed back, and the name is dropped when all we do know of has been settled. The same is true of a settlement
+that was lost with the latest history, in a failover or a restore; nothing fails then, so it is looked for now and then.
 
 An engine that was away itself can't tell who is dead: after a suspended machine wakes or a standby takes over, every
 lease has passed. So it strikes off others only when its own heartbeats have come steadily for a whole lease.
@@ -27,6 +28,12 @@ from cronty.timing import tzdata_version
 STEADY: Final = 0.6
 """The part of a lease within which one heartbeat must follow the other."""
 
+LOOK_EVERY: Final = 2
+"""Leases between two looks at what the database thinks of as ours. A run that is unknown here at two of them isn't on
+its way."""
+
+type _Run = tuple[int, datetime, int]
+
 
 class Lease:
     """`lasts` is seconds; `hurry` is called when the next heartbeat should come at once."""
@@ -49,6 +56,8 @@ class Lease:
         self._ends = 0.0
         self._beat_at: datetime | None = None
         self._steady_since: datetime | None = None
+        self._looked_at: datetime | None = None
+        self._unknown: set[_Run] = set()
         self._claims: Counter[int] = Counter()
         self._in_doubt: set[int] = set()
         self._one_at_a_time = asyncio.Lock()
@@ -82,6 +91,7 @@ class Lease:
             for worker in self._in_doubt - {self.worker}:
                 if not self._claims[worker]:
                     await self._clear_up(worker)
+            await self._look_for_unknown()
         return self._lasts / 3
 
     async def judge(self) -> datetime | None:
@@ -105,6 +115,7 @@ class Lease:
             self._lasts,
         )
         self._renewed(asked_at, now)
+        self._looked_at, self._unknown = now, set()
         if before:
             telemetry.renamed(before, self.worker)
 
@@ -136,12 +147,30 @@ class Lease:
         if met:
             await self._store.forget_stops(worker, met)
 
+    async def _look_for_unknown(self) -> None:
+        """Doubt the current name if the database has had runs of it for long that we don't know."""
+        now, every = self._beat_at, timedelta(seconds=self._lasts * LOOK_EVERY)
+        if now is None or (self._looked_at is not None and timedelta(0) <= now - self._looked_at < every):
+            return
+        unknown = set(await self._unknown_of(self.worker))
+        if unknown & self._unknown:
+            self._in_doubt.add(self.worker)
+            self._hurry()
+        self._looked_at, self._unknown = now, unknown
+
+    def _mine(self, worker: int) -> list[_Run]:
+        known = (*self._working.known(), *self._settling.held)
+        return [(one.job_id, one.slot, one.number) for one in known if one.worker == worker]
+
+    async def _unknown_of(self, worker: int) -> list[_Run]:
+        """What the database has under this name and we haven't."""
+        known = set(self._mine(worker))
+        return [run for run in await self._store.running_of(worker) if run not in known]
+
     async def _clear_up(self, worker: int) -> None:
         """Nothing is claimed under this name any more: what the database has and we haven't can't be on its way."""
-        mine = [one for one in (*self._working.known(), *self._settling.held) if one.worker == worker]
-        known = {(one.job_id, one.slot, one.number) for one in mine}
-        unknown = [run for run in await self._store.running_of(worker) if run not in known]
-        if unknown:
+        mine = self._mine(worker)
+        if unknown := await self._unknown_of(worker):
             telemetry.handed_back(worker, await self._store.hand_back(worker, unknown))
             await self._store.notify("queue")
         if not mine:

@@ -234,6 +234,8 @@ declare
   partition text;
   in_use boolean;
 begin
+  -- One at a time: what another has just dropped must not be looked into.
+  perform pg_advisory_xact_lock(hashtext('cronty.make_run_partition'));
   for partition in
     select c.relname
     from pg_inherits i join pg_class c on c.oid = i.inhrelid

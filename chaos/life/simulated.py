@@ -1,0 +1,110 @@
+"""Cronty with the stage's clock and luck, in two versions at once."""
+
+# pyright: reportPrivateUsage=false
+
+import asyncio
+import logging
+import random
+import secrets
+import sys
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from types import ModuleType
+from typing import Any
+
+import orjson
+
+from chaos.life.actors import TurnLock, TurnSemaphore
+from chaos.life.product import MOVED_ZONE, NEWER_FIELD, TZDATA, VERSION
+from chaos.life.stage import Stage
+from cronty.engine import claiming, firing, lease, retiming
+from cronty.jobs import policy as policies
+from cronty.store import connecting, job_store
+from cronty.timing import cron, zones
+
+
+class _Asyncio(ModuleType):
+    """asyncio, with sleeps that take no time, as the gate decides who goes first, and locks that are gates."""
+
+    Lock = TurnLock
+    Semaphore = TurnSemaphore
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(asyncio, name)
+
+    @staticmethod
+    async def sleep(_seconds: float) -> None:
+        await asyncio.sleep(0)
+
+
+class _Secrets(ModuleType):
+    """Secrets that the seed tells."""
+
+    def __init__(self, luck: random.Random) -> None:
+        super().__init__("secrets")
+        self.randbits = luck.getrandbits
+
+
+@contextmanager
+def simulated(stage: Stage) -> Generator[None]:
+    """For as long as the block lasts."""
+    replaced: list[tuple[Any, str, object]] = []
+
+    def put(module: Any, name: str, value: object) -> None:
+        replaced.append((module, name, getattr(module, name)))
+        setattr(module, name, value)
+
+    def compile_by_version(text: str, zone: str, *rest: Any) -> object:
+        return compiled(text, _zone(zone), *rest)
+
+    def rules_by_version(name: str) -> str:
+        return zones.zone_rules(_zone(name))
+
+    luck = random.Random(stage.seed)
+    compiled = cron._compiled
+    standing_in: list[tuple[object, object]] = [
+        (time.monotonic, lambda: stage.mono),
+        (random, luck),
+        (secrets, _Secrets(luck)),
+        (asyncio, _Asyncio("asyncio")),
+        (policies.load_policy, _versioned_policy),
+    ]
+    for module in [one for name, one in sys.modules.items() if name.startswith("cronty.")]:
+        for name, value in list(vars(module).items()):
+            for real, stand_in in standing_in:
+                if value is real and module is not policies:
+                    put(module, name, stand_in)
+    for module in (retiming, lease, job_store):
+        put(module, "tzdata_version", lambda: TZDATA[VERSION.get()])
+    for module in (retiming, job_store):
+        put(module, "zone_rules", rules_by_version)
+    put(cron, "_compiled", compile_by_version)
+    put(connecting, "ALONE", 3600.0)  # an actor may stand at a gate while it connects
+    for module in (firing, claiming):
+        put(module, "PATIENCE", 0)
+        put(module, "BATCH", stage.settings.batch)
+    for name in ("_policy", "_cron"):  # remembered across versions they would be those of whichever asked first
+        put(firing, name, getattr(firing, name).__wrapped__)
+    level = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logging.disable(level)
+        for module, name, value in reversed(replaced):
+            setattr(module, name, value)
+
+
+def _zone(name: str) -> str:
+    """By whose clocks a zone goes in the running version."""
+    return MOVED_ZONE[1] if name == MOVED_ZONE[0] and VERSION.get() == "newer" else name
+
+
+def _versioned_policy(stored: str) -> policies.Policy:
+    if VERSION.get() == "newer":
+        known = orjson.loads(stored)
+        stored = orjson.dumps(
+            {key: value for key, value in known.items() if key not in orjson.loads(NEWER_FIELD)}
+        ).decode()
+    return policies.load_policy(stored)
