@@ -35,7 +35,7 @@ async def edit(cronty: Cronty, owner: str) -> int:
     assert isinstance(found, Ok), found
     for number, job in enumerate(found.value.jobs):
         changes = JobChanges(name=f"{job.name}, edited", policy={"backoff": 7} if number % 2 else None)
-        result = await cronty.scheduler.edit(owner, job.id, changes)
+        result = await cronty.scheduler.edit(owner, job.number, changes)
         assert isinstance(result, Ok) or result.code == "not_editable", result
     return len(found.value.jobs)
 
