@@ -7,7 +7,7 @@ import sys
 import warnings
 from types import FrameType
 
-from chaos import clients, deliver, failover, freeze, kill, life, poison, sleep, upgrade
+from chaos import clients, deliver, failover, freeze, kill, life, poison, sleep, suspend, upgrade
 from chaos.failover.events import EVENTS
 
 EXAMPLES = """
@@ -22,6 +22,7 @@ examples:
   python -m chaos failover --events switchover,kill:2,freeze
   python -m chaos failover --async --events kill,lagkill
   python -m chaos upgrade --fires 10000 --workers 4
+  python -m chaos suspend --times 20
   python -m chaos life --steps 50000 --seeds 1-60
   python -m chaos life --steps 1000 --seed 7 --shrink
 
@@ -39,7 +40,7 @@ def read_arguments() -> argparse.Namespace:
     scenarios = parser.add_subparsers(
         dest="scenario",
         required=True,
-        metavar="kill | freeze | sleep | poison | clients | deliver | failover | upgrade | life",
+        metavar="kill | freeze | sleep | poison | clients | deliver | failover | upgrade | suspend | life",
     )
     for_kill = scenarios.add_parser("kill", help="kill -9 workers and PostgreSQL under load", description=kill.__doc__)
     _number(for_kill, "fires", 20_000, "how many slots fall due")
@@ -93,6 +94,14 @@ def read_arguments() -> argparse.Namespace:
     _number(for_upgrade, "lease", 5.0, "seconds without a heartbeat after which a worker is given up")
     _number(for_upgrade, "jobs", 20, "how many jobs are made through a door at a time")
     _number(for_upgrade, "seed", 1, "of the random choices")
+    for_suspend = scenarios.add_parser("suspend", help="everything sleeps and wakes", description=suspend.__doc__)
+    _number(for_suspend, "times", 20, "how often")
+    _number(for_suspend, "asleep", 4.0, "leases that pass meanwhile")
+    _number(for_suspend, "awake", 5.0, "seconds in between")
+    _number(for_suspend, "lease", 2.0, "seconds without a heartbeat after which a worker is given up")
+    _number(for_suspend, "workers", 3, "how many worker processes")
+    _number(for_suspend, "fires", 3000, "how many slots fall due")
+    _number(for_suspend, "seed", 1, "of the random choices")
     for_life = scenarios.add_parser("life", help="a simulated life, from a seed", description=life.__doc__)
     _number(for_life, "steps", 50_000, "how many steps, divided among the seeds")
     for_life.add_argument("--seed", "--seeds", dest="seeds", type=life.read_seeds, default=(7,), help="7, or 1-60")
@@ -147,6 +156,8 @@ def perform(asked: argparse.Namespace) -> dict[str, object]:
             return sleep.run(sleep.Plan(**given))
         case "deliver":
             return deliver.run(deliver.Plan(**given))
+        case "suspend":
+            return suspend.run(suspend.Plan(**given))
         case "upgrade":
             return upgrade.run(upgrade.Plan(**given))
         case "life":

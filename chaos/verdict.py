@@ -24,12 +24,13 @@ MUST_BE_ZERO: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """One start of a task; `at` is the machine's monotonic clock."""
+    """One start of a task; `at` is the machine's monotonic clock, `epoch` what a failover raises."""
 
     run_id: str
     attempt: int
     pid: int
     at: float
+    epoch: int = 0
 
     @property
     def slot(self) -> datetime:
@@ -40,8 +41,8 @@ def read_traces(folder: Path) -> list[Trace]:
     traces: list[Trace] = []
     for path in folder.glob("*.trace"):
         for line in path.read_text().splitlines():
-            run, attempt, pid, at = line.split()
-            traces.append(Trace(run, int(attempt), int(pid), float(at)))
+            run, attempt, pid, at, *epoch = line.split()
+            traces.append(Trace(run, int(attempt), int(pid), float(at), *map(int, epoch)))
     return traces
 
 

@@ -18,9 +18,9 @@ def _traces() -> int:
 
 @cronty.task
 async def tick(seconds: float = 0.0) -> tuple[int, int]:
-    """Leave run, attempt, process and time of day; it never fails."""
+    """Leave run, attempt, process, time of day and epoch; it never fails."""
     run = current_run()
-    os.write(_traces(), f"{run.run_id} {run.attempt} {os.getpid()} {time.time():.6f}\n".encode())
+    os.write(_traces(), f"{run.run_id} {run.attempt} {os.getpid()} {time.time():.6f} {run.epoch}\n".encode())
     if seconds:
         await asyncio.sleep(seconds)
     return run.attempt, os.getpid()

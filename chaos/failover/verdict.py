@@ -17,8 +17,10 @@ from chaos.failover.watch import Watch
 from chaos.load import run_id
 from chaos.verdict import Figures, Trace, read_traces
 
-ALWAYS_ZERO: Final = ("lost", "never_started", "failed_though_succeeded", "unfinished", "struck_off", "tracebacks")
-ZERO_IF_SYNCHRONOUS: Final = ("unlabelled_repeats", "outcome_of_another_attempt")
+ALWAYS_ZERO: Final = (
+    "lost", "never_started", "failed_though_succeeded", "unlabelled_repeats", "unfinished", "struck_off", "tracebacks",
+)  # fmt: skip
+ZERO_IF_SYNCHRONOUS: Final = ("outcome_of_another_attempt",)
 MOST_LOG_LINES: Final = 50
 LONGEST_SILENCE: Final = 5.0
 """Seconds without any start of a task beyond the moment at which there was a node to write to."""
@@ -68,6 +70,7 @@ async def examine(
 
 def _of_runs(runs: dict[str, asyncpg.Record], expected: set[str], traces: list[Trace]) -> Figures:
     starts = Counter((one.run_id, one.attempt) for one in traces)
+    labels = Counter((one.run_id, one.attempt, one.epoch) for one in traces)
     started = {one.run_id for one in traces}
     ended_badly = [
         row for name, row in runs.items()
@@ -85,7 +88,7 @@ def _of_runs(runs: dict[str, asyncpg.Record], expected: set[str], traces: list[T
         "failed_though_succeeded": len(ended_badly),
         "errors": Counter(str(row["error"] or row["reason"])[:90] for row in ended_badly).most_common(3),
         "repeats": len(traces) - len(started),
-        "unlabelled_repeats": sum(count - 1 for count in starts.values()),
+        "unlabelled_repeats": sum(count - 1 for count in labels.values()),
         "outcome_of_another_attempt": foreign,
     }
 
