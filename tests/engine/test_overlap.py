@@ -3,6 +3,7 @@
 import threading
 from collections.abc import AsyncGenerator
 
+import asyncpg
 import pytest
 from asyncpg import Connection
 
@@ -206,3 +207,28 @@ async def test_a_job_that_allows_overlap_from_now_on_has_no_line(
     await door.edit("ann", number, JobChanges(policy={"overlap": "allow"}))
     await hands.engine.claiming.step(hands.engine.worker)
     assert await states(sql) == ["running", "running"]
+
+
+async def test_a_line_that_can_move_on_waits_for_no_other_owners_job(
+    door: Scheduler, hands: Hands, clock: HandClock, gate: threading.Event, url: str, sql: Connection
+) -> None:
+    """A door of Ann's stands still while it holds her job; Bob's line moves on all the same."""
+    for owner in ("ann", "bob"):
+        await add(door, task="slow", owner=owner, policy={"overlap": "queue"})
+    for _ in range(2):
+        clock.advance(minutes=1)
+        await hands.engine.firing.step(hands.engine.worker)
+    gate.set()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(EngineStore, "release_lines", nothing_released)
+        await hands.finish()
+    held = await asyncpg.connect(url)
+    await held.execute(
+        "begin; select from cronty.due d join cronty.owners o on o.id = d.owner_id where o.name = 'ann' for update of d"
+    )
+    await hands.engine.rescuing.step()
+    freed = await sql.fetch(
+        "select o.name from cronty.queue q join cronty.owners o on o.id = q.owner_id where q.due_at is not null"
+    )
+    await held.close()
+    assert [row["name"] for row in freed] == ["bob"]

@@ -337,3 +337,21 @@ async def test_a_waiting_run_says_when_it_is_tried_again(
     found = await door.list_runs("ann", job.number)
     assert isinstance(found, Ok)
     assert (found.value[0].state, found.value[0].next_attempt_at) == ("waiting", START + 2 * MINUTE)
+
+
+async def test_an_alert_waits_for_no_other_owner(
+    door: Scheduler, weather: Weather, hands: Hands, clock: HandClock, url: str, sql: asyncpg.Connection
+) -> None:
+    """A caller of Ann's stands still while it takes a number; Bob hears of his failure all the same."""
+    for owner in ("ann", "bob"):
+        await add(door, task="sail", owner=owner, policy={"alert": f"{owner}-phone"})
+    clock.advance(minutes=1)
+    await hands.fire()
+    held = await asyncpg.connect(url)
+    await held.execute("begin; update cronty.owners set next_number = next_number + 1 where name = 'ann'")
+    await hands.engine.alerting.step()
+    told = await sql.fetch(
+        "select o.name from cronty.jobs j join cronty.owners o on o.id = j.owner_id where 'alert' = any(j.tags)"
+    )
+    await held.close()
+    assert [row["name"] for row in told] == ["bob"]

@@ -23,6 +23,7 @@ HOT = {
     "settle_rest": f"('{NOW}', 1, '{{1,2}}', {SLOTS}, '{{1,1}}', '{{failed,waiting}}', '{{null,1}}', '{{a,b}}',"
     " '{null,null}', '{null,failed}', '{0,0}', '{0,0}')",
     "lock_lines": "('{1,2}')",
+    "lock_free_lines": "(1000)",
     "release": f"('{NOW}', '{{1,2}}')",
     "clear_failing": "('{1,2}')",
     "next_due": f"('{NOW}', '{(START - timedelta(minutes=1)).isoformat()}', '{{Europe/Riga}}')",

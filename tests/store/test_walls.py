@@ -260,6 +260,9 @@ REFUSED = {
     "a channel of Bob's": "insert into cronty.channels (owner_id, name, scheme, hint, key_id, sealed, created_at)"
     " values ({bob}, 'x', 'x', 'x', 'x', '\\x00', now())",
     "a trail of Bob's": "insert into cronty.audit (at, owner_id, job_id, what) values (now(), {bob}, {job}, 'x')",
+    "an alert about Bob's job": "insert into cronty.alerts (owner_id, job_id, at, name, arguments) values"
+    " ({ann}, {job}, now(), 'x', '{{}}')",
+    "the rules of a zone": "update cronty.zones set rules = 'x'",
     "another owner": "insert into cronty.owners (name) values ('eve')",
     "the trail changed": "update cronty.audit set what = 'x'",
     "the trail shortened": "delete from cronty.audit",

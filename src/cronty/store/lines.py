@@ -3,9 +3,12 @@
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
-from typing import Protocol
+from typing import Final, Protocol
 
 from cronty.store.database import Connection, query
+
+MOST: Final = 1000
+"""Lines that one look moves on."""
 
 
 class Transactions(Protocol):
@@ -20,9 +23,10 @@ async def release(connection: Connection, moment: datetime | None, job_ids: Sequ
 
 
 async def release_lines(database: Transactions, moment: datetime | None, job_ids: Sequence[int] | None) -> int:
-    """The same for jobs that nobody holds; all that have a line if `job_ids` is None."""
+    """The same for jobs that nobody holds; all whose line can move on if `job_ids` is None."""
     async with database.transaction() as connection:
-        rows = await connection.fetch(query("lock_lines"), job_ids)
+        looking = ("lock_free_lines", MOST) if job_ids is None else ("lock_lines", job_ids)
+        rows = await connection.fetch(query(looking[0]), looking[1])
         # A second statement, because only its snapshot shows what was committed while the first one waited.
         released = await release(connection, moment, [row["job_id"] for row in rows]) if rows else 0
         if released:

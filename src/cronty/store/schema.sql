@@ -6,7 +6,7 @@ function enter_audit() returns trigger
 function epoch() returns integer
 function find_key(wanted bigint, moment timestamp with time zone) returns record security definer
 function job_status(state cronty.job_state, in_flight boolean, has_next boolean, failing boolean) returns text
-function make_run_partition(monday timestamp with time zone) returns boolean security definer
+function make_run_partition(moment timestamp with time zone) returns boolean security definer
 function refuse_change() returns trigger
 function seal_audit(most integer, patient boolean) returns integer security definer
 function take_numbers(whose bigint, many integer) returns bigint
@@ -33,7 +33,8 @@ grant to cronty_app on server: select
 grant to cronty_app on stop_requests: insert
 grant to cronty_app on tasks: select
 grant to cronty_app on usage: insert, select, update
-grant to cronty_app on zones: insert, select, update
+grant to cronty_app on zones: insert, select
+grant to cronty_app on zones: update (through)
 grant to cronty_engine on alerts: delete, insert, select, update
 grant to cronty_engine on api_keys: select (id, name, expires_at, revoked_at)
 grant to cronty_engine on attempts: delete, insert, select, update
@@ -306,7 +307,7 @@ type run_state (waiting, running, done, failed, cancelled, skipped, coalesced, m
 view job_overview with (security_invoker=true)
 view slots_unaccounted with (security_invoker=true)
 wall around alerts
-wall around alerts lets cronty_app at (owner_id = ( SELECT o.id FROM cronty.owners o WHERE (o.name = NULLIF(current_setting('cronty.owner'::text, true), ''::text))))
+wall around alerts lets cronty_app at (owner_id = ( SELECT o.id FROM cronty.owners o WHERE (o.name = NULLIF(current_setting('cronty.owner'::text, true), ''::text)))) and write ((owner_id = ( SELECT o.id FROM cronty.owners o WHERE (o.name = NULLIF(current_setting('cronty.owner'::text, true), ''::text)))) AND ((job_id = 0) OR (EXISTS ( SELECT FROM cronty.jobs j WHERE (j.id = alerts.job_id)))))
 wall around alerts lets cronty_engine at true
 wall around api_keys
 wall around api_keys lets cronty_app at (owner_id = ( SELECT o.id FROM cronty.owners o WHERE (o.name = NULLIF(current_setting('cronty.owner'::text, true), ''::text))))

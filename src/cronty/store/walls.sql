@@ -43,7 +43,8 @@ begin
   grant select on cronty.migrations, cronty.server, cronty.tasks to cronty_app, cronty_engine;
 
   grant select, insert on cronty.owners, cronty.attempts, cronty.audit to cronty_app;
-  grant select, insert, update on cronty.jobs, cronty.due, cronty.runs, cronty.channels, cronty.zones to cronty_app;
+  grant select, insert, update on cronty.jobs, cronty.due, cronty.runs, cronty.channels to cronty_app;
+  grant select, insert, update (through) on cronty.zones to cronty_app;
   grant select, insert, update, delete on cronty.queue to cronty_app;
   grant select, insert, update on cronty.usage to cronty_app;
   grant update (live_jobs, live_bytes, counted_through, next_number) on cronty.owners to cronty_app;
@@ -77,9 +78,9 @@ begin
     ('queue', 'owner_id = ' || mine, 'owner_id = ' || mine || ' and ' || about_theirs),
     ('channels', 'owner_id = ' || mine, null),
     ('api_keys', 'owner_id = ' || mine, null),
-    ('audit', 'owner_id = ' || mine, null),
+    ('audit', 'owner_id = ' || mine, null), -- also about a job that the same statement makes, which isn't to be seen yet
     ('usage', 'owner_id = ' || mine, null),
-    ('alerts', 'owner_id = ' || mine, null),
+    ('alerts', 'owner_id = ' || mine, 'owner_id = ' || mine || ' and (job_id = 0 or ' || about_theirs || ')'),
     ('audit_heads', 'owner_id = ' || mine, null),
     ('attempts', 'owner_id = ' || mine, 'owner_id = ' || mine || ' and ' || about_theirs),
     ('stop_requests', 'owner_id = ' || mine, 'owner_id = ' || mine || ' and ' || about_theirs)

@@ -207,10 +207,11 @@ create table cronty.tasks (
   seen_at timestamptz not null
 );
 
--- Makes the partition of the week that starts at `monday`, if it isn't there. There is no default partition, so that
+-- Makes the partition of the week that `moment` lies in, if it isn't there. There is no default partition, so that
 -- attaching one takes no lock that a reader or a writer of `runs` would notice, not even pg_dump.
-create function cronty.make_run_partition(monday timestamptz) returns boolean language plpgsql as $$
+create function cronty.make_run_partition(moment timestamptz) returns boolean language plpgsql as $$
 declare
+  monday timestamptz := date_trunc('week', moment, 'UTC');
   partition text := 'runs_' || to_char(monday at time zone 'UTC', 'YYYYMMDD');
 begin
   if to_regclass('cronty.' || partition) is not null then

@@ -2,7 +2,9 @@
 -- $1 how many at most, $2 policy, $3 who made them.
 with picked as (
   delete from cronty.alerts
-  where id in (select id from cronty.alerts order by id limit $1 for update skip locked)
+  where id in ( -- an owner whose row is held, for a number or a limit, is left to the next look: the others don't wait
+    select a.id from cronty.alerts a join cronty.owners o on o.id = a.owner_id
+    order by a.id limit $1 for no key update skip locked)
   returning *
 ), job as (
   insert into cronty.jobs (owner_id, number, name, task, arguments, trigger, policy, tags, created_at, updated_at, origin)
