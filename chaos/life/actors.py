@@ -47,6 +47,17 @@ class Home:
         self.stalled = False
         self.patience = Patience(0.0, 0.0)
 
+    def connections(self) -> list[asyncpg.Connection]:
+        """Those of its connections that are open, as far as it has noticed."""
+        return []
+
+
+async def noticed(open_: Callable[[], object]) -> None:
+    """Wait until connections that the server has closed are seen to be closed."""
+    async with asyncio.timeout(GIVE_UP):
+        while open_():
+            await asyncio.sleep(0.0005)
+
 
 class Killed(asyncpg.ConnectionDoesNotExistError):
     """What a statement of a killed process sees."""
@@ -80,6 +91,9 @@ class Actor:
         """Of the session it uses, if it has one."""
         open_ = self.task is not None and self.connection is not None and not self.connection.is_closed()
         return self.connection.get_server_pid() if open_ and self.connection is not None else None
+
+    def connected(self) -> bool:
+        return self.pid is not None
 
     @property
     def in_transaction(self) -> bool:

@@ -4,6 +4,8 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Final
 
+import asyncpg
+
 from chaos.life.actors import Actor, Home
 from chaos.life.faults import FaultyConnection
 from chaos.life.product import AWAY, TASKS, Door
@@ -38,6 +40,9 @@ class OwnersDoor(Home):
     async def open(self, url: str) -> None:
         self.door = await Door.open(self._owner, url, self._stage, FaultyConnection)
         self.patience = self.door.database.patience
+
+    def connections(self) -> list[asyncpg.Connection]:
+        return self.door.database.connections()
 
     async def close(self) -> None:
         await self.actor.die()

@@ -5,6 +5,8 @@ import hashlib
 from collections.abc import Awaitable, Callable
 from typing import Final, Literal, NamedTuple
 
+import asyncpg
+
 from chaos.life.actors import LONGEST_REST, Actor, Home
 from chaos.life.faults import FaultyConnection
 from chaos.life.product import VERSION, Performed, Version, WatchedDatabase, Worker
@@ -147,15 +149,17 @@ class Process(Home):
 
     # -- its end ------------------------------------------------------------------------------------------------
 
+    def connections(self) -> list[asyncpg.Connection]:
+        connecting = [actor.connection for actor in self.actors if actor.connection is not None]
+        return [one for one in dict.fromkeys([*self._database.connections(), *connecting]) if not one.is_closed()]
+
     async def kill(self) -> None:
         """As with kill -9: nothing is said any more, and PostgreSQL notices that the connections are gone."""
         self._truth.died(self)
         for actor in self.actors:
             actor.dead = True
-        connecting = [actor.connection for actor in self.actors if actor.connection is not None]
-        for connection in dict.fromkeys([*self._database.connections(), *connecting]):
-            if not connection.is_closed():
-                await self._monitor.cut(connection)
+        for connection in self.connections():
+            await self._monitor.cut(connection)
         for actor in self.actors:
             await actor.die()
         for end in self._ends:

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
-from chaos.life.actors import Actor, Home
+from chaos.life.actors import Actor, Home, noticed
 from chaos.life.product import NEWER_FIELD
 from chaos.life.server import Backup
 from chaos.life.truth import Kept
@@ -66,6 +66,7 @@ class Trouble:
                 self._stage.say(f"PostgreSQL ends the session of {actor.name}")
                 actor.faulted = True
                 await self._world.monitor.end_session(actor.pid)
+                await noticed(actor.connected)
         for actor, limit in self._waiting():
             if limit <= self._stage.mono and actor.pid is not None:
                 self._stage.say(f"PostgreSQL lets {actor.name} wait no longer")
@@ -204,6 +205,8 @@ class Trouble:
         for actor in self._world.actors():
             actor.faulted = True
         await self._world.monitor.restore(backup)
+        for home in self._world.homes():
+            await noticed(home.connections)
         self._world.truth.go_back(kept)
         for process in self._world.processes:
             process.forgotten = True

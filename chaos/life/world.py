@@ -16,7 +16,7 @@ from chaos.life.stage import Stage, Violation
 from chaos.life.trouble import Trouble
 from chaos.life.truth import Asked, Key, Truth
 
-SEASON: Final = 300
+SEASON: Final = 600
 """Steps between two calms."""
 
 CALM: Final = 120.0

@@ -111,6 +111,24 @@ async def test_who_has_just_started_strikes_nobody_off(
         assert await sql.fetchval("select count(*) from cronty.workers") == 1
 
 
+async def test_after_a_failover_that_lost_heartbeats_nobody_is_struck_off(
+    url: str, hands: Hands, clock: HandClock, registry: Registry, sql: Connection
+) -> None:
+    """Heartbeats that the database knows nothing of don't make an engine steady."""
+    async with hands_of(url, clock, registry) as other:
+        for _ in range(8):
+            await other.engine.lease.beat()
+            await hands.engine.lease.beat()
+            clock.advance(seconds=10)
+        ago = "interval '1 minute'"
+        await sql.execute(f"update cronty.workers set beat_at = beat_at - {ago}, lease_until = lease_until - {ago}")
+        await other.engine.rescuing.step()
+        listed = await sql.fetch("select id from cronty.workers")
+        assert {row["id"] for row in listed} == {hands.engine.worker, other.engine.worker}
+        await other.outlive(clock)
+        assert await sql.fetchval("select count(*) from cronty.workers") == 1
+
+
 async def test_a_run_that_went_to_a_living_worker_meanwhile_is_not_taken_from_it(
     url: str, door: Scheduler, hands: Hands, clock: HandClock, registry: Registry, sql: Connection
 ) -> None:
@@ -150,7 +168,7 @@ async def test_a_claim_that_fails_during_a_heartbeat_leaves_the_name_in_doubt(ha
     async def lost(_: int) -> float:
         raise StoreUnavailable("the connection was lost while the commit was on its way")
 
-    async def beat(store: EngineStore, worker: int, lasts: float) -> datetime | None:
+    async def beat(store: EngineStore, worker: int, lasts: float) -> tuple[datetime, datetime] | None:
         with pytest.raises(StoreUnavailable):
             await lease.claiming(lost)
         return await renew(store, worker, lasts)

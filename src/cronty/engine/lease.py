@@ -7,7 +7,8 @@ do not is handed back, and the name is dropped when all we do know of has been s
 that was lost with the latest history, in a failover or a restore; nothing fails then, so it is looked for now and then.
 
 An engine that was away itself can't tell who is dead: after a suspended machine wakes or a standby takes over, every
-lease has passed. So it strikes off others only when its own heartbeats have come steadily for a whole lease.
+lease has passed. So it strikes off others only when its own heartbeats have come steadily for a whole lease, under one
+name, and the database remembers them.
 """
 
 import asyncio
@@ -114,26 +115,33 @@ class Lease:
             self._working.concurrency,
             self._lasts,
         )
-        self._renewed(asked_at, now)
+        self._renewed(asked_at, now, None)
         self._looked_at, self._unknown = now, set()
         if before:
             telemetry.renamed(before, self.worker)
 
     async def _renew(self, worker: int) -> bool:
         asked_at = monotonic()
-        now = await self._store.beat(worker, self._lasts)
-        if now is None:  # struck off: others perform what was claimed under this name
+        beaten = await self._store.beat(worker, self._lasts)
+        if beaten is None:  # struck off: others perform what was claimed under this name
             self._working.interrupt(worker)
             return False
         if worker == self.worker:
-            self._renewed(asked_at, now)
+            self._renewed(asked_at, *beaten)
         await self._stop_what_is_asked(worker)
         return True
 
-    def _renewed(self, asked_at: float, now: datetime) -> None:
+    def _renewed(self, asked_at: float, now: datetime, before: datetime | None) -> None:
+        """`before` is the last heartbeat that the database knows of: what we remember may be lost to it."""
         self._ends = asked_at + self._lasts
         longest = timedelta(seconds=self._lasts * STEADY)
-        if self._beat_at is None or not timedelta(0) <= now - self._beat_at <= longest:
+        steady = (
+            self._beat_at is not None
+            and before is not None
+            and before >= self._beat_at
+            and timedelta(0) <= now - self._beat_at <= longest
+        )
+        if not steady:
             self._steady_since = now
         self._beat_at = now
 

@@ -263,9 +263,11 @@ class EngineStore:
         assert row is not None
         return row["id"], row["beat_at"]
 
-    async def beat(self, worker: int, lease: float) -> datetime | None:
-        """Renew the lease: when; None if this worker was struck off, and with it the right to what it claimed."""
-        return cast("datetime | None", await self._database.value("beat", self._database.moment(), worker, lease))
+    async def beat(self, worker: int, lease: float) -> tuple[datetime, datetime] | None:
+        """Renew the lease: when, and when the heartbeat before was; None if this worker was struck off, and with it the
+        right to what it claimed."""
+        row = await self._database.one("beat", self._database.moment(), worker, lease)
+        return None if row is None else (row["now"], row["before"])
 
     async def list_stops(self, worker: int) -> list[tuple[int, datetime, bool]]:
         """Runs this worker is asked to stop, and whether it still holds them."""
