@@ -324,3 +324,67 @@ async def test_a_worker_that_stops_finishes_what_it_can_and_hands_over_the_rest(
     assert await run(sql) == ("waiting", 1, 0)
     assert await sql.fetchval("select outcome from cronty.attempts") == "interrupted"
     assert await sql.fetchval("select count(*) from cronty.workers") == 0
+
+
+async def test_a_claim_that_commits_under_a_name_that_was_struck_off_is_handed_back(
+    url: str, door: Scheduler, hands: Hands, clock: HandClock, registry: Registry, sql: Connection
+) -> None:
+    """The fire was under way when another engine struck this one off: neither may perform it beside the other."""
+    running = asyncio.Event()
+
+    async def adrift() -> None:
+        running.set()
+        await asyncio.sleep(60)
+
+    registry.add(adrift)
+    await hands.store.publish_tasks(registry.published())
+    await add(door, "once", {"run_at": START.replace(minute=1).isoformat()}, task="adrift")
+    clock.advance(minutes=1)
+    under_way, go_on = asyncio.Event(), asyncio.Event()
+    step = hands.engine.firing.step
+
+    async def slowly(worker: int) -> float:
+        under_way.set()
+        await go_on.wait()
+        return await step(worker)
+
+    await hands.engine.lease.beat()
+    fire = asyncio.create_task(hands.engine.lease.claiming(slowly))
+    await under_way.wait()
+    async with hands_of(url, clock, Registry()) as other:
+        await other.outlive(clock)
+    await hands.engine.lease.beat()
+    go_on.set()
+    await fire
+    async with asyncio.timeout(PATIENCE):
+        await running.wait()
+    await hands.engine.lease.beat()
+    await hands.finish()
+    assert await run(sql) == ("waiting", 1, 0)
+
+
+@pytest.mark.parametrize("number", [1, 2])
+async def test_an_outcome_of_lost_history_stands_in_nobodys_way(
+    url: str, door: Scheduler, hands: Hands, clock: HandClock, sql: Connection, number: int
+) -> None:
+    """The database went back to when the run waited; then the outcome of the attempt it forgot arrives."""
+    job = await add(door, task="fail", policy={"attempts": 5, "backoff": 1})
+    clock.advance(minutes=1)
+    await hands.engine.firing.step(hands.engine.worker)
+    await sql.execute(
+        "insert into cronty.queue (job_id, scheduled_for, due_at, owner_id, task) select job_id, scheduled_for, $1,"
+        " owner_id, 'fail' from cronty.runs",
+        clock.moment,
+    )
+    await sql.execute("update cronty.runs set state = 'waiting', worker = null, attempt = $1", number - 1)
+    late = [(job.id, clock.moment, number, "it reported success, too late")]
+    assert await hands.store.mark_superseded(hands.engine.worker, late) == 0
+    await sql.execute(
+        "insert into cronty.attempts (job_id, scheduled_for, attempt, owner_id, ended_at, outcome)"
+        " select job_id, scheduled_for, attempt + 1, owner_id, now(), 'superseded' from cronty.runs"
+    )
+    async with hands_of(url, clock, Registry()) as other:
+        [claimed] = await hands.store.claim_runs(7, ["fail"], 0, 10)
+        assert claimed["attempt"] == number
+        assert (await other.store.rescue([7], 3)).runs == 1
+    assert await sql.fetchval("select outcome from cronty.attempts where attempt = $1", number) == "lost"

@@ -16,12 +16,13 @@ from cronty.jobs.outcome import Done
 from cronty.scheduler import Scheduler
 from cronty.store.database import StoreBusy, StoreUnavailable
 from tests.conftest import HandClock, Hands, add, hands_of
+from tests.patience import PATIENCE
 
 
 async def reach_outcomes(hands: Hands, count: int = 1) -> None:
     """Fire, and wait until the tasks have ended; nothing is settled yet."""
     await hands.engine.firing.step(hands.engine.worker)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         while len(hands.engine.working._ended) < count:  # pyright: ignore[reportPrivateUsage]
             await asyncio.sleep(0.001)
 
@@ -119,7 +120,7 @@ async def test_a_settlement_that_is_cancelled_by_an_operator_is_made_again(
     async with sql.transaction():
         await sql.execute("lock cronty.runs")
         settling = asyncio.ensure_future(hands.engine.settling.step())
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE):
             while not await sql.fetchval(
                 "select count(pg_cancel_backend(pid)) from pg_stat_activity where wait_event_type = 'Lock'"
                 " and datname = current_database() and application_name = 'cronty'"
@@ -171,7 +172,7 @@ async def test_an_outage_is_told_once_whatever_duties_it_hits(
             async with read_only(sql, engine):
                 wakes = [asyncio.Event() for _ in range(3)]
                 duties = [asyncio.ensure_future(keep_doing("try", failing, wake=one, stop=stop)) for one in wakes]
-                async with asyncio.timeout(20):
+                async with asyncio.timeout(PATIENCE):
                     for _ in range(6):
                         await failed.acquire()
                 stop.set()
@@ -196,3 +197,45 @@ async def test_a_race_for_a_lock_is_no_outage(caplog: pytest.LogCaptureFixture) 
     assert [record.getMessage() for record in caplog.records] == [
         "prune failed 1 time(s) in a row: PostgreSQL is busy: canceling statement due to lock timeout"
     ]
+
+
+async def test_a_role_that_is_away_changes_no_outcome(
+    door: Scheduler, hands: Hands, clock: HandClock, sql: asyncpg.Connection
+) -> None:
+    """As after a restore into a cluster whose roles come later: PostgreSQL calls it a bad value."""
+    job = await add(door)
+    clock.advance(minutes=1)
+    await hands.engine.firing.step(hands.engine.worker)
+    async with asyncio.timeout(PATIENCE):
+        while not hands.engine.working._ended:  # pyright: ignore[reportPrivateUsage]
+            await asyncio.sleep(0.01)
+    await sql.execute("alter role cronty_engine rename to cronty_engine_elsewhere")
+    try:
+        for _ in range(2):
+            with suppress(Exception):
+                await hands.engine.settling.step()
+    finally:
+        await sql.execute("alter role cronty_engine_elsewhere rename to cronty_engine")
+    hands.engine.settling._try_refused_at = 0.0  # pyright: ignore[reportPrivateUsage]
+    await hands.finish()
+    assert await state_of(sql, job) == ["done"]
+
+
+async def test_a_row_that_is_locked_holds_up_no_other_settlement(
+    door: Scheduler, hands: Hands, clock: HandClock, url: str, sql: asyncpg.Connection
+) -> None:
+    """A session that somebody forgot holds a job of Ann's; Bob's success is written all the same."""
+    anns, bobs = await add(door, task="fail"), await add(door, owner="bob")
+    clock.advance(minutes=1)
+    await hands.engine.firing.step(hands.engine.worker)
+    held = await asyncpg.connect(url)
+    await held.execute(f"begin; select from cronty.jobs where id = {anns.id} for update")
+    async with asyncio.timeout(PATIENCE):
+        while await state_of(sql, bobs) != ["done"]:
+            await hands.engine.settling.step()
+            await asyncio.sleep(0.01)
+    assert await state_of(sql, anns) == ["running"]
+    await held.close()
+    hands.engine.settling._try_refused_at = 0.0  # pyright: ignore[reportPrivateUsage]
+    await hands.finish()
+    assert await state_of(sql, anns) == ["failed"]

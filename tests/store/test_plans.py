@@ -30,7 +30,7 @@ HOT = {
     "next_queued": f"('{NOW}', '{{note}}')",
     "jobs_after": "(0, 5000)",
     "retime_pick": "(0, 5000, '{UTC}')",
-    "pause_orphaned": f"('{NOW}', 1000, 3600)",
+    "pause_orphaned": f"('{NOW}', 1000, '{NOW}')",
 }
 FILL = """
 insert into cronty.owners (id, name) values (1, 'ann') on conflict do nothing;

@@ -400,7 +400,7 @@ async def use(url: str, clock: HandClock, *, walled: bool) -> None:
             await hands.all()
             await hands.engine.rescuing.step()
             await hands.store.drop_partition(1.0)
-            await hands.store.prune_rest(1.0)
+            await hands.store.prune_rest(1.0, 100)
             assert done == [1]
     finally:
         await database.close()

@@ -31,7 +31,9 @@ from cronty.store.zone_store import ZoneStore
 
 LEAST_PATIENCE: Final = 5.0
 EXPIRE_EVERY: Final = 0.25
+CLAIMING: Final = ("fire", "fire 2", "claim")
 PRUNE_EVERY: Final = 3600.0
+PRUNED_AT_ONCE: Final = 10_000
 PRUNE_AGAIN: Final = 300.0
 """How soon to try again where something is in the way."""
 
@@ -64,7 +66,7 @@ class Engine:
         self._registry = registry
         self._database = database
         self._options = options
-        self._tasks: list[asyncio.Task[None]] = []
+        self._tasks: list[tuple[str, asyncio.Task[None]]] = []
         self._turns = 0
         self._committed = 0.0
         self._stopping = asyncio.Event()
@@ -124,6 +126,10 @@ class Engine:
         """Stop firing, finish what runs within the drain time, hand the rest over, and give up the lease."""
         self._stopping.set()
         self._wake_all()
+        # A claim that is under way must be known before it can be seen that nothing is left.
+        claiming = [task for name, task in self._tasks if name in CLAIMING]
+        if claiming:
+            await asyncio.wait(claiming, timeout=self._options.drain)
         unfinished = 0
         if not await self.working.wait_until_empty(self._options.drain):
             unfinished = self.working.in_flight
@@ -137,9 +143,9 @@ class Engine:
                     await self.limiting.write()
                     await self.lease.leave()
                     await self._store.notify("queue")
-        for task in self._tasks:
+        for _, task in self._tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*(task for _, task in self._tasks), return_exceptions=True)
         self._tasks.clear()
         self.working.close()
         telemetry.worker_stopped(self.worker, unfinished)
@@ -149,7 +155,7 @@ class Engine:
     def _duty(self, name: str, step: Step, until: asyncio.Event, longest: float = LONGEST_REST) -> None:
         wake = self._wakes.setdefault(name, asyncio.Event())
         loop = keep_doing(name, step, wake=wake, stop=until, longest=longest)
-        self._tasks.append(asyncio.create_task(loop, name=f"cronty {name}"))
+        self._tasks.append((name, asyncio.create_task(loop, name=f"cronty {name}")))
 
     async def _fire(self) -> float:
         return await self.lease.claiming(self.firing.step)
@@ -183,7 +189,8 @@ class Engine:
                 pass
         except StoreBusy:  # a reader, such as a backup, uses the history: it isn't in a hurry to go
             return PRUNE_AGAIN
-        await self._store.prune_rest(keep)
+        while await self._store.prune_rest(keep, PRUNED_AT_ONCE) == PRUNED_AT_ONCE:
+            pass
         return PRUNE_EVERY
 
     # -- being woken --------------------------------------------------------------------------------------------

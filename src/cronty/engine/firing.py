@@ -44,6 +44,8 @@ class LowWater:
         self._mark: datetime | None = None
         self._others: tuple[list[int], datetime] | None = None
         self._looked_back = self._looked_everywhere = monotonic()
+        self.lowered = 0
+        """How often it was lowered: who looks and then raises it must not pass over what was said meanwhile."""
 
     def bound(self) -> datetime | None:
         """Where the next poll starts; None means everywhere."""
@@ -69,6 +71,7 @@ class LowWater:
 
     def lower(self, moment: datetime) -> None:
         """A job is due at `moment`."""
+        self.lowered += 1
         if self._mark is not None and moment < self._mark:
             self._mark = moment
         if self._others is not None and moment < self._others[1]:
@@ -105,11 +108,13 @@ class Firing:
         count = await self._fire(worker, places, low, limit, [], None)
         if count is None or count == limit:
             return 0
+        lowered = self.low.lowered
         now, next_at = await self._store.next_due(low, self.left_zones)
         if next_at is not None and next_at <= now:
             self.low.lower(next_at)  # locked by another process, which may yet let go of it
             return LOCKED_REST
-        self.low.found(now)
+        if self.low.lowered == lowered:
+            self.low.found(now)
         rest = float("inf") if next_at is None else (next_at - now).total_seconds()
         return min(rest, LOOK_BACK_EVERY)
 

@@ -37,7 +37,8 @@ type _Run = tuple[int, datetime, int]
 
 
 class Lease:
-    """`lasts` is seconds; `hurry` is called when the next heartbeat should come at once."""
+    """`lasts` is seconds; `hurry` is called when the next heartbeat should come at once. `beat_at` is when the last one
+    came, by the database's clock."""
 
     def __init__(
         self,
@@ -55,7 +56,7 @@ class Lease:
         self._version = version
         self._hurry = hurry
         self._ends = 0.0
-        self._beat_at: datetime | None = None
+        self.beat_at: datetime | None = None
         self._steady_since: datetime | None = None
         self._looked_at: datetime | None = None
         self._unknown: set[_Run] = set()
@@ -88,6 +89,7 @@ class Lease:
         """Renew the lease and hear what is to be stopped; answers how long to rest."""
         async with self._one_at_a_time:
             if self.worker in self._in_doubt or not await self._renew(self.worker):
+                self._in_doubt.add(self.worker)  # a claim under way may yet commit under this name
                 await self._register()
             for worker in self._in_doubt - {self.worker}:
                 if not self._claims[worker]:
@@ -98,10 +100,10 @@ class Lease:
     async def judge(self) -> datetime | None:
         """The moment as of which this engine may strike others off; None while it may not."""
         await self.beat()
-        if self._beat_at is None or self._steady_since is None:
+        if self.beat_at is None or self._steady_since is None:
             return None
-        steady = self._beat_at - self._steady_since >= timedelta(seconds=self._lasts)
-        return self._beat_at if steady else None
+        steady = self.beat_at - self._steady_since >= timedelta(seconds=self._lasts)
+        return self.beat_at if steady else None
 
     async def leave(self) -> None:
         await self._store.leave(self.worker)
@@ -136,14 +138,14 @@ class Lease:
         self._ends = asked_at + self._lasts
         longest = timedelta(seconds=self._lasts * STEADY)
         steady = (
-            self._beat_at is not None
+            self.beat_at is not None
             and before is not None
-            and before >= self._beat_at
-            and timedelta(0) <= now - self._beat_at <= longest
+            and before >= self.beat_at
+            and timedelta(0) <= now - self.beat_at <= longest
         )
         if not steady:
             self._steady_since = now
-        self._beat_at = now
+        self.beat_at = now
 
     async def _stop_what_is_asked(self, worker: int) -> None:
         met = [
@@ -157,7 +159,7 @@ class Lease:
 
     async def _look_for_unknown(self) -> None:
         """Doubt the current name if the database has had runs of it for long that we don't know."""
-        now, every = self._beat_at, timedelta(seconds=self._lasts * LOOK_EVERY)
+        now, every = self.beat_at, timedelta(seconds=self._lasts * LOOK_EVERY)
         if now is None or (self._looked_at is not None and timedelta(0) <= now - self._looked_at < every):
             return
         unknown = set(await self._unknown_of(self.worker))

@@ -1,5 +1,6 @@
 """Takes back what workers that are gone had claimed, lets lines move on, holds what lost its key."""
 
+from datetime import datetime, timedelta
 from time import monotonic
 from typing import Final
 
@@ -12,8 +13,8 @@ from cronty.store.engine_store import EngineStore, Rescued
 LOOK_FOR_LOST_EVERY: Final = 60.0
 """How often to look for runs whose worker isn't listed at all, which only a fault can leave behind."""
 
-ENDED_WITHIN: Final = 3600.0
-"""Which keys to look at for jobs they leave behind; at its first look an engine looks at all that ever ended."""
+OVERLAP: Final = timedelta(hours=1)
+"""How far a look at keys that ended reaches back beyond the last one, in case a clock was set. The first sees all."""
 
 
 class Rescuing:
@@ -25,11 +26,12 @@ class Rescuing:
         self._lasts = lasts
         self._looked_for_lost = monotonic()
         self._lost: set[int] = set()
-        self._ended_within: float | None = None
+        self._ended_since: datetime | None = None
 
     async def step(self) -> float:
         if as_of := await self._lease.judge():
-            await self._note(await self._store.strike_off(as_of, MAX_CRASHES))
+            for worker in await self._store.expired_workers(as_of):  # one by one: what is wrong with one is its own
+                await self._note(await self._store.strike_off(worker, as_of, MAX_CRASHES))
             if monotonic() - self._looked_for_lost > LOOK_FOR_LOST_EVERY:
                 await self._rescue_lost()
         if released := await self._store.release_lines(None):
@@ -38,11 +40,12 @@ class Rescuing:
 
     async def hold_orphaned(self) -> bool:
         """Pause jobs whose key was revoked or has run out; whether there may be more of them."""
-        paused = await self._store.pause_orphaned(self._ended_within)
+        looked_at = self._lease.beat_at
+        paused = await self._store.pause_orphaned(self._ended_since)
         for job_id, reason in paused:
             telemetry.job_paused(job_id, reason)
-        if not paused:
-            self._ended_within = ENDED_WITHIN
+        if not paused and looked_at is not None:
+            self._ended_since = looked_at - OVERLAP
         return bool(paused)
 
     async def _rescue_lost(self) -> None:

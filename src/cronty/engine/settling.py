@@ -12,7 +12,7 @@ from cronty.engine.breaker import hold_failing
 from cronty.engine.working import Working
 from cronty.jobs.outcome import Done, Failed, Interrupted, Snoozed
 from cronty.jobs.retry import after_attempt
-from cronty.store.database import StoreUnavailable
+from cronty.store.database import StoreBusy, StoreUnavailable
 from cronty.store.engine_store import EngineStore, Other, Success
 from cronty.store.faults import is_unwritable
 
@@ -53,8 +53,11 @@ class Settling:
         """All of one worker's together; one by one if that fails for a reason that may be only one's own."""
         try:
             await self._settle(attempts[0].worker, attempts)
-        except StoreUnavailable:
-            raise
+        except StoreUnavailable as error:
+            if not isinstance(error, StoreBusy):
+                raise
+            for attempt in attempts:
+                await self._settle_one(attempt)
         except Exception as error:
             telemetry.settlement_refused(len(attempts), error)
             for attempt in attempts:
@@ -69,14 +72,25 @@ class Settling:
             except Exception as error:
                 if not is_unwritable(error):
                     raise
-                attempt.outcome = Failed(f"Its outcome could not be written: {type(error).__name__}", permanent=True)
-                await self._settle(attempt.worker, [attempt])
+                await self._settle_instead(attempt, error)
+        except StoreBusy as error:  # what it needs is locked; the others' may not be
+            self._keep(attempt, error)
         except StoreUnavailable:
             raise
         except Exception as error:
             self._keep(attempt, error)
         else:
             self._written([attempt])
+
+    async def _settle_instead(self, attempt: Attempt, error: Exception) -> None:
+        """What can't be written is a failure that says so; the outcome stays what it was until that is written."""
+        outcome = attempt.outcome
+        attempt.outcome = Failed(f"Its outcome could not be written: {type(error).__name__}", permanent=True)
+        try:
+            await self._settle(attempt.worker, [attempt])
+        except BaseException:
+            attempt.outcome = outcome
+            raise
 
     def _keep(self, attempt: Attempt, error: Exception) -> None:
         """Nobody knows why it can't be written; it must neither be lost nor stand in the way of others."""

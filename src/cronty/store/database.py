@@ -48,6 +48,8 @@ HOT_PATH: Final = {
     "enable_bitmapscan": "off",
     "enable_hashjoin": "off",
     "enable_mergejoin": "off",
+    # Locks are held for milliseconds; one that isn't must not hold up what doesn't need it.
+    "lock_timeout": "2s",
     **IN_A_TRANSACTION,
 }
 

@@ -231,9 +231,9 @@ class EngineStore:
         rows = await self._changing("pause_failing", self._database.moment(), *columns(jobs, 2))
         return [(row["id"], row["reason"]) for row in rows]
 
-    async def pause_orphaned(self, within: float | None) -> list[tuple[int, str]]:
-        """Hold jobs whose key ended in the last `within` seconds, or ever (None); which ones, and why."""
-        rows = await self._changing("pause_orphaned", self._database.moment(), MOST_PAUSED, within)
+    async def pause_orphaned(self, since: datetime | None) -> list[tuple[int, str]]:
+        """Hold jobs whose key ended after `since`, or ever (None); which ones, and why."""
+        rows = await self._changing("pause_orphaned", self._database.moment(), MOST_PAUSED, since)
         return [(row["id"], row["reason"]) for row in rows]
 
     async def mark_superseded(self, worker: int, late: Sequence[tuple[int, datetime, int, str]]) -> int:
@@ -286,12 +286,15 @@ class EngineStore:
     async def leave(self, worker: int) -> None:
         await self._database.change("leave", worker)
 
-    async def strike_off(self, as_of: datetime, max_crashes: int) -> Rescued:
-        """Strike off the workers whose lease had passed at `as_of`, and take back what they held."""
+    async def expired_workers(self, as_of: datetime) -> list[int]:
+        return [row["id"] for row in await self._database.fetch("expired_workers", as_of)]
+
+    async def strike_off(self, worker: int, as_of: datetime, max_crashes: int) -> Rescued:
+        """Strike off a worker whose lease had passed at `as_of`, and take back what it held."""
 
         async def work(connection: Connection) -> Rescued:
-            struck = [row["id"] for row in await connection.fetch(query("strike_off"), as_of)]
-            return await self._rescue(connection, struck, max_crashes) if struck else Rescued(0, 0, 0, [])
+            struck = await connection.fetchval(query("strike_off"), worker, as_of) is not None
+            return await self._rescue(connection, [worker], max_crashes) if struck else Rescued(0, 0, 0, [])
 
         return await self._database.together(work)
 
@@ -329,9 +332,9 @@ class EngineStore:
             await connection.execute("set local lock_timeout = '100ms'")
             return cast("bool", await connection.fetchval(query("drop_partition"), self._database.moment(), keep))
 
-    async def prune_rest(self, keep: float) -> int:
-        """Delete what is older than `keep` seconds and has no partition to be dropped with."""
-        return cast("int", await self._database.value("prune_rest", self._database.moment(), keep))
+    async def prune_rest(self, keep: float, most: int) -> int:
+        """Delete at most so many attempts older than `keep` seconds, and what else has no partition; how many."""
+        return cast("int", await self._database.value("prune_rest", self._database.moment(), keep, most))
 
 
 def _ids(rows: Sequence[Row]) -> list[int]:

@@ -25,6 +25,8 @@ _CONFLICT: Final = ("40001", "40P01")
 _LOCKED: Final = "55P03"
 _MISTAKEN: Final = ("28", "3D000")
 _DATA: Final = "22"
+_NOT_DATA: Final = "22023"
+"""A setting or a role that isn't there: class 22 too, but no fault of the value."""
 
 
 class StoreUnavailable(Exception):
@@ -70,7 +72,8 @@ def is_conflict(error: BaseException) -> bool:
 
 def is_unwritable(error: BaseException) -> bool:
     """Whether a value itself is what can't be written, now or ever."""
-    return _state(error).startswith(_DATA) or isinstance(error, ValueError)
+    state = _state(error)
+    return (state.startswith(_DATA) and state != _NOT_DATA) or isinstance(error, ValueError)
 
 
 def is_mistaken(error: BaseException) -> bool:

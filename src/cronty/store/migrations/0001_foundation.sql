@@ -248,6 +248,11 @@ begin
     execute format('select exists (select from cronty.%I where finished_at is null or finished_at > $1)', partition)
       into in_use using horizon;
     continue when in_use;
+    -- Once more under the lock: a run of it may just have been tried again.
+    execute format('lock table cronty.%I in access exclusive mode', partition);
+    execute format('select exists (select from cronty.%I where finished_at is null or finished_at > $1)', partition)
+      into in_use using horizon;
+    continue when in_use;
     execute format('drop table cronty.%I', partition);
     return true;
   end loop;

@@ -14,5 +14,8 @@ with back as (
   select job_id, scheduled_for, attempt, owner_id, $2, started_at, coalesce($1::timestamptz, statement_timestamp()), 'lost',
     'the answer to its claim got lost'
   from back
+  on conflict (job_id, scheduled_for, attempt) do update -- left by history that was lost since
+    set worker = excluded.worker, started_at = excluded.started_at, ended_at = excluded.ended_at, outcome = excluded.outcome,
+      error = excluded.error
 )
 select count(*) from back

@@ -1,5 +1,5 @@
 -- Pause the jobs whose key was revoked or has run out: nothing runs on an authority that is gone. $1 now, $2 how many,
--- $3 only keys that ended within so many seconds (null: whenever). The due row first, as everybody locks it.
+-- $3 only keys that ended after this (null: whenever). The due row first, as everybody locks it.
 with clock as (
   select coalesce($1::timestamptz, statement_timestamp()) as now
 ), orphaned as (
@@ -14,7 +14,7 @@ with clock as (
     for update of d skip locked
   ) o
   where least(k.revoked_at, k.expires_at) <= (select now from clock)
-    and least(k.revoked_at, k.expires_at) >= coalesce((select now from clock) - $3::float8 * interval '1 second', '-infinity')
+    and least(k.revoked_at, k.expires_at) >= coalesce($3::timestamptz, '-infinity')
   limit $2
 ), held as (
   update cronty.due d

@@ -27,6 +27,9 @@ with given as (
 ), noted as (
   insert into cronty.attempts (job_id, scheduled_for, attempt, owner_id, worker, started_at, ended_at, outcome, error)
   select job_id, scheduled_for, attempt, owner_id, $2, started_at, now, outcome, error from settled where state = 'waiting'
+  on conflict (job_id, scheduled_for, attempt) do update -- left by history that was lost since
+    set worker = excluded.worker, started_at = excluded.started_at, ended_at = excluded.ended_at, outcome = excluded.outcome,
+      error = excluded.error
 ), failing as (
   update cronty.jobs j
   set failure_count = j.failure_count + f.failures, failures_in_row = j.failures_in_row + f.failures,

@@ -1,7 +1,6 @@
--- Strike off the workers whose lease had passed at $1; which ones. What was held until then isn't extended by a look that
--- comes late itself, as after being frozen.
+-- Strike off a worker whose lease had passed at $2, unless it has beaten since. $1 worker.
 with struck as (
-  delete from cronty.workers w where w.lease_until < $1::timestamptz returning w.id
+  delete from cronty.workers w where w.id = $1 and w.lease_until < $2::timestamptz returning w.id
 ), unasked as (
   delete from cronty.stop_requests s using struck w where s.worker = w.id
 )
