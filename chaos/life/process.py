@@ -18,7 +18,7 @@ type Outcome = Literal["ok", "failed", "snoozed"]
 
 
 LONGEST_RESTS: Final = {"prune": 1000.0, "retime": 120.0}
-SHORTEST_RESTS: Final = {"seal": 60.0}
+SHORTEST_RESTS: Final = {"seal": 60.0, "rescue": LEASE}
 """They have nothing to do most of the time."""
 
 

@@ -46,7 +46,7 @@ def test_every_promise_holds_through_a_life() -> None:
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("name", ["C6", "C2"])
-def test_a_fault_that_was_mended_is_found_when_it_is_back(name: str) -> None:
-    figures = run(Plan(steps=20_000, seeds=tuple(range(1, 21)), without_mend=name))
+@pytest.mark.parametrize(("name", "seed"), [("C6", 1), ("C2", 17)])
+def test_a_fault_that_was_mended_is_found_when_it_is_back(name: str, seed: int) -> None:
+    figures = run(Plan(steps=2000, seeds=(seed,), without_mend=name))
     assert figures["broken"], MENDS[name].says
