@@ -355,3 +355,19 @@ async def test_an_alert_waits_for_no_other_owner(
     )
     await held.close()
     assert [row["name"] for row in told] == ["bob"]
+
+
+async def test_a_key_that_ended_while_everything_slept_holds_its_jobs(
+    door: Scheduler, hands: Hands, clock: HandClock, sql: asyncpg.Connection
+) -> None:
+    await add(door, key_id=7)
+    await sql.execute(
+        "insert into cronty.api_keys (id, number, owner_id, name, hash, scopes, created_at, expires_at)"
+        " select 7, 1, id, 'laptop', '', '{}', $1, $2 from cronty.owners",
+        clock.moment,
+        clock.moment + timedelta(minutes=10),
+    )
+    await hands.engine.rescuing.step()
+    clock.advance(hours=8)
+    await hands.engine.rescuing.step()
+    assert await sql.fetchval("select state::text from cronty.jobs") == "paused"
