@@ -62,6 +62,7 @@ async def test_the_body_says_which_run_it_is_and_brings_the_payload() -> None:
         "job_id": 7,
         "scheduled_for": "2027-03-01T08:00:00Z",
         "attempt": 2,
+        "epoch": 0,
         "payload": {"prompt": "hi"},
     }
 

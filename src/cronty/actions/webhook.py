@@ -132,6 +132,7 @@ def _envelope(now: datetime, payload: object) -> bytes:
         "job_id": run.job_number,
         "scheduled_for": run.scheduled_for,
         "attempt": run.attempt,
+        "epoch": run.epoch,
         "payload": payload,
     }
     return orjson.dumps({"type": "schedule.fired", "timestamp": now, "data": data}, option=orjson.OPT_UTC_Z)
