@@ -28,7 +28,7 @@ HOT = {
     "clear_failing": "('{1,2}')",
     "next_due": f"('{NOW}', '{(START - timedelta(minutes=1)).isoformat()}', '{{Europe/Riga}}')",
     "next_queued": f"('{NOW}', '{{note}}')",
-    "jobs_after": "(0, 5000)",
+    "jobs_after": "(0, 100)",
     "retime_pick": "(0, 5000, '{UTC}')",
     "pause_orphaned": f"('{NOW}', 1000, '{NOW}')",
 }
