@@ -3,6 +3,7 @@
 import random
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from time import monotonic
 from typing import Final
 
@@ -145,8 +146,10 @@ class Settling:
         recovered = [one.job_id for one in attempts if one.failing and isinstance(one.outcome, Done)]
         if recovered:
             await self._store.clear_failing(recovered)
-        if (in_turn := _in_turn(attempts)) and await self._store.release_lines(in_turn):
-            self._tell_requeued()
+        if in_turn := _in_turn(attempts):
+            with suppress(StoreBusy):  # a job that is held just now: its line moves on at the next look at all of them
+                if await self._store.release_lines(in_turn):
+                    self._tell_requeued()
         if any(one.wait is not None for one in others):
             self._tell_requeued()
 
