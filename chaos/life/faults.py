@@ -19,6 +19,9 @@ _CONTROL: Final = ("begin", *_ENDS)
 class FaultyConnection(asyncpg.Connection):
     """What pools are given instead of their own class: `cut` ends it before a statement, `lost` after it."""
 
+    locks_out_all = False
+    """Its transaction has locked a table against everyone, those who look as well: it goes on to its end at once."""
+
     cut: Callable[["FaultyConnection"], Awaitable[None]]
     """Set by the world: end this connection, and wait until the server has rolled back what it had open."""
 
@@ -38,7 +41,8 @@ class FaultyConnection(asyncpg.Connection):
         stage = actor.stage
         luck = stage.choices
         pause = PAUSE not in luck.cuts.kinds and not luck.chance(stage.season.onward, f"gate {actor.name}")
-        pause = pause and not sql.startswith("begin") and luck.event(f"{PAUSE} {actor.name}")
+        pause = pause and not sql.startswith("begin") and not self.locks_out_all and luck.event(f"{PAUSE} {actor.name}")
+        self.locks_out_all = statement_name(sql) == "drop_partition"
         await actor.reach(self, sql, pause)
         fault = None if actor.dead else stage.fault_for(actor.name)
         stage.statements += 1
