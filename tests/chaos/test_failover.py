@@ -41,7 +41,7 @@ def test_slots_of_a_window_are_neither_missed_nor_counted_twice() -> None:
         ({"lost": 1}, True, ["lost"]),
         ({"failed_though_succeeded": 1}, False, ["failed_though_succeeded"]),
         ({"unlabelled_repeats": 353}, True, ["unlabelled_repeats"]),
-        ({"unlabelled_repeats": 353}, False, []),
+        ({"unlabelled_repeats": 353}, False, ["unlabelled_repeats"]),
         ({"silence": 34.5}, True, ["silence"]),
         ({"log_lines": 51, "tracebacks": 1}, True, ["tracebacks", "log_lines"]),
         ({"trouble": "there is no primary", "primary_after": None, "silence": 2.0}, True, ["trouble"]),

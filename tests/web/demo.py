@@ -14,7 +14,7 @@ from cronty.jobs.job import Job
 from cronty.jobs.result import Ok
 from cronty.scheduler import JobRequest, Scheduler
 from cronty.store.channel_store import ChannelStore
-from cronty.store.database import Database
+from cronty.store.database import Database, query
 from cronty.store.job_store import JobStore
 from cronty.store.key_store import KeyStore
 from cronty.store.sealing import Sealer
@@ -165,6 +165,7 @@ async def _past(sql: asyncpg.Connection, job: Job, plan: Plan, now: datetime) ->
         "error",
         "result",
     ]
+    await sql.fetch(query("make_partitions"), now, [row[1] for row in rows])
     await sql.copy_records_to_table("runs", schema_name="cronty", columns=names, records=rows)
     names = ["job_id", "scheduled_for", "attempt", "owner_id", "started_at", "ended_at", "outcome", "error"]
     await sql.copy_records_to_table("attempts", schema_name="cronty", columns=names, records=attempts)
