@@ -17,7 +17,6 @@ from cronty.engine.engine import Engine, EngineOptions
 from cronty.jobs.limits import DEFAULTS, Limits
 from cronty.store.database import HOT_PATH, Database, query
 from cronty.store.migrate import migrate
-from cronty.timing import tzdata_version
 
 BASE = datetime(2027, 3, 13, tzinfo=UTC)
 NOW = BASE + timedelta(hours=20)
@@ -161,14 +160,9 @@ async def measure(template: str, server: str, how: Callable[[str], Awaitable[flo
     await connection.execute(
         "select cronty.make_run_partition(date_trunc('week', $1::timestamptz, 'UTC') - interval '7 days')", NOW
     )
-    # These slots were drawn, not computed: nobody is to put them right while fires are counted.
     await connection.execute(
-        "insert into cronty.tzdata (name, retimed_at) values ($1, now()) on conflict (name) do update"
-        " set retimed_at = now()", tzdata_version(),
-    )  # fmt: skip
-    await connection.execute(
-        "insert into cronty.workers (name, version, tzdata, concurrency, started_at, beat_at, lease_until)"
-        " values ('bare', '0', '0', 1, now(), now(), 'infinity')"
+        "insert into cronty.workers (id, name, version, tzdata, concurrency, started_at, beat_at, lease_until)"
+        " values (1, 'bare', '0', '0', 1, now(), now(), 'infinity')"
     )
     await connection.execute("checkpoint", timeout=120)
     before = await count(connection)
