@@ -12,7 +12,7 @@ from cronty.actions.tasks import Registry
 from cronty.engine.engine import Engine, EngineOptions
 from cronty.scheduler import Scheduler
 from cronty.store.database import Database, StoreUnavailable
-from cronty.store.engine_store import EngineStore, Fired
+from cronty.store.engine_store import EngineStore, Fired, Rescued
 from cronty.store.job_store import JobStore
 from tests.conftest import START, HandClock, Hands, add, hands_of, look
 from tests.patience import PATIENCE
@@ -388,3 +388,26 @@ async def test_an_outcome_of_lost_history_stands_in_nobodys_way(
         assert claimed["attempt"] == number
         assert (await other.store.rescue([7], 3)).runs == 1
     assert await sql.fetchval("select outcome from cronty.attempts where attempt = $1", number) == "lost"
+
+
+async def test_a_worker_whose_runs_cannot_be_taken_back_stands_in_no_others_way(
+    url: str, hands: Hands, clock: HandClock, registry: Registry, sql: Connection
+) -> None:
+    strike_off = EngineStore.strike_off
+    async with hands_of(url, clock, registry) as first, hands_of(url, clock, registry) as second:
+        await sql.execute("delete from cronty.workers where id = $1", hands.engine.worker)
+        bad, good = first.engine.worker, second.engine.worker
+        async with hands_of(url, clock, registry) as living:
+
+            async def odd(store: EngineStore, worker: int, as_of: datetime, crashes: int) -> Rescued:
+                if worker == bad:
+                    raise ValueError("one of its runs can't be read")
+                return await strike_off(store, worker, as_of, crashes)
+
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(EngineStore, "strike_off", odd)
+                with pytest.raises(ValueError, match="can't be read"):
+                    await living.outlive(clock)
+            left = {row["id"] for row in await sql.fetch("select id from cronty.workers")}
+    assert bad in left
+    assert good not in left

@@ -8,6 +8,7 @@ from cronty import telemetry
 from cronty.engine.breaker import hold_failing
 from cronty.engine.lease import Lease
 from cronty.jobs.retry import MAX_CRASHES
+from cronty.store.database import StoreBusy, StoreUnavailable
 from cronty.store.engine_store import EngineStore, Rescued
 
 LOOK_FOR_LOST_EVERY: Final = 60.0
@@ -29,14 +30,17 @@ class Rescuing:
         self._ended_since: datetime | None = None
 
     async def step(self) -> float:
+        wrong: Exception | None = None
         if as_of := await self._lease.judge():
-            for worker in await self._store.expired_workers(as_of):  # one by one: what is wrong with one is its own
-                await self._note(await self._store.strike_off(worker, as_of, MAX_CRASHES))
+            wrong = await self._strike_off(as_of)
             if monotonic() - self._looked_for_lost > LOOK_FOR_LOST_EVERY:
                 await self._rescue_lost()
         if released := await self._store.release_lines(None):
             telemetry.released_lines(released)
-        return 0 if await self.hold_orphaned() else self._lasts / 3
+        more = await self.hold_orphaned()
+        if wrong is not None:
+            raise wrong
+        return 0 if more else self._lasts / 3
 
     async def hold_orphaned(self) -> bool:
         """Pause jobs whose key was revoked or has run out; whether there may be more of them."""
@@ -47,6 +51,20 @@ class Rescuing:
         if not paused and looked_at is not None:
             self._ended_since = looked_at - OVERLAP
         return bool(paused)
+
+    async def _strike_off(self, as_of: datetime) -> Exception | None:
+        """One by one: what is wrong with one worker's runs keeps no other's from being taken back."""
+        wrong: Exception | None = None
+        for worker in await self._store.expired_workers(as_of):
+            try:
+                await self._note(await self._store.strike_off(worker, as_of, MAX_CRASHES))
+            except StoreUnavailable as error:
+                if not isinstance(error, StoreBusy):
+                    raise
+                wrong = error
+            except Exception as error:
+                wrong = error
+        return wrong
 
     async def _rescue_lost(self) -> None:
         """Names are never used twice, so one that was missing a minute ago and still is stays so."""
