@@ -1,16 +1,19 @@
-"""`python -m bench fires --jobs 1000000 --seconds 20 --rounds 3`, or lag, idle, fair, mcp, pages: JSON lines."""
+"""`python -m bench fires --jobs 1000000 --seconds 20 --rounds 3`, or lag, idle, fair, mcp, pages, grow: JSON lines."""
 
 import argparse
 import asyncio
 import json
+import sys
+from pathlib import Path
 
 import asyncpg
 
-from bench import fair, fires, lag, mcp, pages
+from bench import fair, fill, fires, grow, idle, lag, mcp, pages, report
 from chaos.postgres import Postgres
 
 MANY = 1_000_000
-SERVER = {"shared_buffers": "1GB", "max_wal_size": "4GB"}
+KEPT = ("fill", "idle", "pages", "grow")
+"""These measure a database that is filled once and kept."""
 
 
 async def fresh(server: str, name: str) -> str:
@@ -37,35 +40,70 @@ async def run(asked: argparse.Namespace, postgres: Postgres) -> None:
                     for turns in (True, False):
                         print(json.dumps(await fair.meanwhile(url, crowd, takes, fair=turns)), flush=True)
             print(json.dumps(await fair.cost(postgres.url, asked.jobs or MANY, asked.seconds, asked.rounds)))
-        case "mcp":
+        case _:
             url = await fresh(postgres.url, "mcp")
             for finding in await mcp.main(url, asked.jobs or 10_000, asked.calls, asked.rounds + 2):
                 print(json.dumps(finding), flush=True)
+
+
+async def run_kept(asked: argparse.Namespace, postgres: Postgres, sizes: list[int]) -> None:
+    match asked.what:
+        case "idle":
+            url = await fill.copy(postgres.url, sizes[0])
+            found = await idle.minute(url, postgres.postmaster)
+            print(json.dumps({"what": "idle minute", "jobs": sizes[0], **found}), flush=True)
         case "pages":
-            url = await fresh(postgres.url, "pages")
-            async for finding in pages.main(url, asked.jobs or 100_000, asked.runs, asked.rounds + 2):
+            url = await fill.copy(postgres.url, sizes[0])
+            async for finding in pages.main(url, postgres.postmaster, asked.rounds + 2):
                 print(json.dumps(finding), flush=True)
         case _:
-            url = await fresh(postgres.url, "idle")
-            print(json.dumps(await lag.idle_minute(url, asked.jobs or MANY, postgres.postmaster)), flush=True)
+            into = asked.into or asked.keep / "grow.jsonl"
+            if not asked.resume:
+                into.unlink(missing_ok=True)
+            given = grow.Asked(asked.seconds, asked.rounds)
+            results = await grow.main(postgres.url, postgres.postmaster, sizes, given, into)
+            print(report.table(results))
+            if asked.picture:
+                asked.picture.write_text(report.draw(results), encoding="utf-8")
+    await fill.drop_copy(postgres.url)
+
+
+def parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(prog="bench", description=__doc__)
+    made.add_argument("what", choices=["fires", "lag", "fair", "mcp", *KEPT])
+    made.add_argument("--jobs", type=int, help="how many are stored; a million, or ten thousand for mcp")
+    made.add_argument("--seconds", type=float, default=20)
+    made.add_argument("--rounds", type=int, default=3)
+    made.add_argument("--calls", type=int, default=300, help="how often each call is made (mcp)")
+    made.add_argument("--keep", type=Path, default=fill.usual_folder(), help="where filled databases are kept")
+    made.add_argument("--sizes", type=_sizes, help="numbers of jobs, as in 10000,100000 (fill, grow)")
+    made.add_argument("--into", type=Path, help="JSON lines of grow; usually grow.jsonl beside the databases")
+    made.add_argument("--resume", action="store_true", help="measure only what isn't in there yet, or failed (grow)")
+    made.add_argument("--picture", type=Path, help="draw it, as SVG (grow)")
+    return made
+
+
+def _sizes(text: str) -> list[int]:
+    return [int(part.replace("_", "")) for part in text.split(",")]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="bench", description=__doc__)
-    parser.add_argument("what", choices=["fires", "lag", "idle", "fair", "mcp", "pages"])
-    parser.add_argument("--jobs", type=int, help="how many are stored; a million, or ten thousand for mcp")
-    parser.add_argument("--seconds", type=float, default=20)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--calls", type=int, default=300, help="how often each call is made (mcp)")
-    parser.add_argument("--runs", type=int, default=5_000_000, help="how many runs the owner has (pages)")
-    asked = parser.parse_args()
-    postgres = Postgres(**SERVER)
-    postgres.start()
-    try:
-        asyncio.run(run(asked, postgres))
-    finally:
-        postgres.close()
+    asked = parser().parse_args()
+    if asked.what not in KEPT:
+        postgres = Postgres(**fill.SERVER)
+        postgres.start()
+        try:
+            asyncio.run(run(asked, postgres))
+        finally:
+            postgres.close()
+        return
+    sizes = asked.sizes or ([10**power for power in (4, 5, 6, 7)] if asked.what == "grow" else [asked.jobs or MANY])
+    for finding in fill.keep(asked.keep, sizes):
+        print(json.dumps(finding), flush=True)
+    if asked.what != "fill":
+        with fill.running(asked.keep, fill.SERVER) as postgres:
+            asyncio.run(run_kept(asked, postgres, sizes))
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,16 +1,12 @@
 """How late runs start: many due at one instant, and one at a time in an idle system."""
 
 import asyncio
-import os
 import random
 import time
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import asyncpg
-import psutil
 
-from bench.fires import fill
 from cronty.actions.tasks import Registry, current_run
 from cronty.engine.engine import Engine, EngineOptions
 from cronty.jobs.action import Action
@@ -91,38 +87,3 @@ async def idle(url: str, runs: int) -> dict[str, object]:
     await hot.close()
     await database.close()
     return {"what": "idle", "runs": runs, "early": sum(lag < 0 for lag in lags), **percentiles(lags)}
-
-
-async def idle_minute(url: str, jobs: int, postmaster: int, seconds: float = 60) -> dict[str, object]:
-    """What a worker and the server spend while none of `jobs` jobs is due."""
-    await fill(url, jobs)
-    sent: list[str] = []
-    connection: Any = asyncpg.Connection
-    for name in ("fetch", "fetchrow", "fetchval", "execute"):
-        original: Any = getattr(connection, name)
-
-        async def counted(self: object, text: str, *rest: Any, _original: Any = original, **more: Any) -> Any:
-            sent.append(text)
-            return await _original(self, text, *rest, **more)
-
-        setattr(connection, name, counted)
-    database = await Database(url, hot=True).open()
-    engine = Engine(database, Registry(), EngineOptions())
-    await engine.start()
-    await asyncio.sleep(3)
-    sent.clear()
-    mine, theirs = sum(os.times()[:2]), _cpu(postmaster)
-    await asyncio.sleep(seconds)
-    figures = {
-        "statements": len(sent), "python_cpu_s": round(sum(os.times()[:2]) - mine, 3),
-        "postgres_cpu_s": round(_cpu(postmaster) - theirs, 3),
-    }  # fmt: skip
-    await engine.stop()
-    await database.close()
-    return {"what": "idle minute", "jobs": jobs, "seconds": seconds, **figures}
-
-
-def _cpu(postmaster: int) -> float:
-    server = psutil.Process(postmaster)
-    times = [process.cpu_times() for process in (server, *server.children(recursive=True))]
-    return sum(time.user + time.system for time in times)

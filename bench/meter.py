@@ -1,0 +1,102 @@
+"""Counts what a stretch of work costs: statements, pages of PostgreSQL's buffers, processor time on both sides."""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any, Final
+from unittest.mock import patch
+from weakref import WeakSet
+
+import asyncpg
+import psutil
+from asyncpg.prepared_stmt import PreparedStatement
+
+_PAGES: Final = """
+select coalesce(sum(coalesce(heap_blks_read, 0) + coalesce(heap_blks_hit, 0) + coalesce(idx_blks_read, 0)
+  + coalesce(idx_blks_hit, 0) + coalesce(toast_blks_read, 0) + coalesce(toast_blks_hit, 0)
+  + coalesce(tidx_blks_read, 0) + coalesce(tidx_blks_hit, 0)), 0)::bigint
+from pg_statio_user_tables where schemaname = 'cronty'
+"""
+_FLUSH: Final = "select pg_stat_force_next_flush()"
+_SENDING: Final = {
+    asyncpg.Connection: ("fetch", "fetchrow", "fetchval", "execute", "executemany"),
+    PreparedStatement: ("fetch", "fetchrow", "fetchval", "executemany"),
+}
+
+
+@dataclass(slots=True)
+class Cost:
+    """`pages` are touches of shared buffers of Cronty's tables and indexes, wherever they came from."""
+
+    statements: int = 0
+    pages: int = 0
+    seconds: float = 0
+    python_s: float = 0
+    postgres_s: float = 0
+
+
+class Meter:
+    """Reads what this process's connections and the server have done."""
+
+    def __init__(self, sql: asyncpg.Connection, postmaster: int) -> None:
+        self._sql = sql
+        self._server = psutil.Process(postmaster)
+        self._sent = 0
+        self._connections: WeakSet[asyncpg.Connection] = WeakSet()
+        self._own = asyncpg.Connection.fetchval
+
+    @contextmanager
+    def listening(self) -> Generator[None]:
+        """Count statements; connections must be made within."""
+
+        def counting(original: Callable[..., Any]) -> Callable[..., Any]:
+            def call(this: Any, *rest: Any, **more: Any) -> Any:
+                self._sent += 1
+                if original.__qualname__.startswith("Connection."):
+                    self._connections.add(this)
+                return original(this, *rest, **more)
+
+            return call
+
+        whats = [(one, what) for one, names in _SENDING.items() for what in names]
+        patches = [patch.object(one, what, counting(getattr(one, what))) for one, what in whats]
+        for one in patches:
+            one.start()
+        try:
+            yield
+        finally:
+            for one in patches:
+                one.stop()
+
+    @asynccontextmanager
+    async def reading(self) -> AsyncGenerator[Cost]:
+        """What is done meanwhile; the figures are there at the end."""
+        cost = Cost()
+        pages = await self._pages()
+        sent, began = self._sent, time.perf_counter()
+        mine, theirs = time.process_time(), self._cpu()
+        yield cost
+        cost.seconds = time.perf_counter() - began
+        cost.python_s, cost.postgres_s = time.process_time() - mine, self._cpu() - theirs
+        cost.statements = self._sent - sent
+        cost.pages = await self._pages() - pages
+
+    async def _pages(self) -> int:
+        """Servers keep what they touched to themselves for up to ten seconds, unless they are asked to tell."""
+        for connection in list(self._connections):
+            if connection is not self._sql and not connection.is_closed():
+                with suppress(asyncpg.InterfaceError):  # one that is busy tells at its end
+                    await self._own(connection, _FLUSH)
+        await asyncio.sleep(0.01)
+        return await self._own(self._sql, _PAGES)
+
+    def _cpu(self) -> float:
+        own = self._server.cpu_times()
+        total = own.user + own.system + own.children_user + own.children_system  # those that ended are the parent's
+        for child in self._server.children():
+            with suppress(psutil.NoSuchProcess):
+                times = child.cpu_times()
+                total += times.user + times.system
+        return total
