@@ -26,7 +26,7 @@ type Figures = dict[str, Any]
 type Results = dict[tuple[int, str], Figures]
 """By size and part; a part that failed has `error` and nothing else."""
 
-PARTS: Final = ("fill", "idle", "pages", "prune", "retime", "fires")
+PARTS: Final = ("idle", "pages", "prune", "retime", "fires")
 LONGEST: Final = 1200.0
 """Seconds after which a part is given up."""
 
@@ -50,7 +50,7 @@ async def main(server: str, postmaster: int, sizes: list[int], asked: Asked, int
     """Measure what `into` doesn't have yet, a line for each part as soon as it is there."""
     results = read(into)
     for jobs in sizes:
-        for part in PARTS[1:]:
+        for part in PARTS:
             if not wanted(results, jobs, part):
                 continue
             print(f"{jobs:,} jobs: {part}", file=sys.stderr, flush=True)
@@ -93,12 +93,12 @@ def read(path: Path) -> Results:
     if not path.exists():
         return {}
     lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
-    return {(line.pop("jobs"), line.pop("part")): line for line in lines}
+    return {(line.pop("size"), line.pop("part")): line for line in lines}
 
 
 def write(path: Path, jobs: int, part: str, figures: Figures) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    line = json.dumps({"jobs": jobs, "part": part, **figures})
+    line = json.dumps({"size": jobs, "part": part, **figures})
     print(line, flush=True)
     with path.open("a", encoding="utf-8") as file:
         file.write(line + "\n")
@@ -147,7 +147,7 @@ async def retime(url: str) -> Figures:
     if left:
         raise RuntimeError(f"{left} of {many} jobs weren't moved back")
     return {
-        "jobs_moved": many, "steps": len(steps), "seconds": round(sum(steps), 2),
+        "jobs": many, "steps": len(steps), "seconds": round(sum(steps), 2),
         "per_s": round(many / sum(steps)), "longest_ms": round(max(steps) * 1000, 1),
     }  # fmt: skip
 

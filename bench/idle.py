@@ -22,9 +22,9 @@ def from_base() -> Callable[[], datetime]:
     return lambda: BASE + timedelta(seconds=time.monotonic() - began)
 
 
-async def minute(url: str, postmaster: int, seconds: float = 60) -> dict[str, float]:
+async def minute(url: str, postmaster: int, seconds: float = 60, settle: float = SETTLE) -> dict[str, float]:
     """`url` is a filled database: for the first minutes after BASE nothing is due, and no zone has other rules."""
-    assert seconds + SETTLE < QUIET.total_seconds()
+    assert seconds + settle < QUIET.total_seconds()
     async with connected(url) as sql:
         before = await sql.fetchval("select count(*) from cronty.runs where scheduled_for >= $1", BASE)
         meter = Meter(sql, postmaster)
@@ -32,7 +32,7 @@ async def minute(url: str, postmaster: int, seconds: float = 60) -> dict[str, fl
             database = await Database(url, hot=True, clock=from_base()).open()
             engine = Engine(database, Registry(), EngineOptions())
             await engine.start()
-            await asyncio.sleep(SETTLE)
+            await asyncio.sleep(settle)
             async with meter.reading() as cost:
                 await asyncio.sleep(seconds)
             await engine.stop()
@@ -40,6 +40,6 @@ async def minute(url: str, postmaster: int, seconds: float = 60) -> dict[str, fl
         after = await sql.fetchval("select count(*) from cronty.runs where scheduled_for >= $1", BASE)
     assert after == before, "something was due in the idle minute"
     return {
-        "statements": cost.statements, "pages": cost.pages, "python_cpu_s": round(cost.python_s, 3),
-        "postgres_cpu_s": round(cost.postgres_s, 3),
+        "statements": cost.statements, "round_trips": cost.round_trips, "pages": cost.pages,
+        "python_cpu_s": round(cost.python_s, 3), "postgres_cpu_s": round(cost.postgres_s, 3),
     }  # fmt: skip

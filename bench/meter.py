@@ -19,6 +19,7 @@ select coalesce(sum(coalesce(heap_blks_read, 0) + coalesce(heap_blks_hit, 0) + c
   + coalesce(tidx_blks_read, 0) + coalesce(tidx_blks_hit, 0)), 0)::bigint
 from pg_statio_user_tables where schemaname = 'cronty'
 """
+_FRAMES: Final = ("begin", "commit", "rollback")
 _FLUSH: Final = "select pg_stat_force_next_flush()"
 _SENDING: Final = {
     asyncpg.Connection: ("fetch", "fetchrow", "fetchval", "execute", "executemany"),
@@ -28,9 +29,11 @@ _SENDING: Final = {
 
 @dataclass(slots=True)
 class Cost:
-    """`pages` are touches of shared buffers of Cronty's tables and indexes, wherever they came from."""
+    """`round_trips` are statements and what begins and ends their transactions; `pages` are touches of buffers by
+    Cronty's tables and indexes."""
 
     statements: int = 0
+    round_trips: int = 0
     pages: int = 0
     seconds: float = 0
     python_s: float = 0
@@ -43,7 +46,7 @@ class Meter:
     def __init__(self, sql: asyncpg.Connection, postmaster: int) -> None:
         self._sql = sql
         self._server = psutil.Process(postmaster)
-        self._sent = 0
+        self._sent = self._framing = 0
         self._connections: WeakSet[asyncpg.Connection] = WeakSet()
         self._own = asyncpg.Connection.fetchval
 
@@ -56,6 +59,7 @@ class Meter:
                 self._sent += 1
                 if original.__qualname__.startswith("Connection."):
                     self._connections.add(this)
+                    self._framing += rest[0].lower().startswith(_FRAMES)
                 return original(this, *rest, **more)
 
             return call
@@ -75,12 +79,13 @@ class Meter:
         """What is done meanwhile; the figures are there at the end."""
         cost = Cost()
         pages = await self._pages()
-        sent, began = self._sent, time.perf_counter()
+        sent, framing, began = self._sent, self._framing, time.perf_counter()
         mine, theirs = time.process_time(), self._cpu()
         yield cost
         cost.seconds = time.perf_counter() - began
         cost.python_s, cost.postgres_s = time.process_time() - mine, self._cpu() - theirs
-        cost.statements = self._sent - sent
+        cost.round_trips = self._sent - sent
+        cost.statements = cost.round_trips - (self._framing - framing)
         cost.pages = await self._pages() - pages
 
     async def _pages(self) -> int:

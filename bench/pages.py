@@ -1,4 +1,4 @@
-"""What pages and lists cost an owner with ten jobs and one with 100,000, among everybody's: time, pages, statements."""
+"""What looking costs an owner with ten jobs and one with 100,000, among everybody's: time, pages, round trips."""
 
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -62,7 +62,7 @@ async def measured(meter: Meter, client: httpx2.AsyncClient, call: Call, rounds:
     """The median over `rounds`, after one that doesn't count; what isn't answered is a fault."""
     times: list[float] = []
     pages: list[int] = []
-    statements: list[int] = []
+    trips: list[int] = []
     answer = await call(client)
     for _ in range(rounds):
         async with meter.reading() as cost:
@@ -70,11 +70,11 @@ async def measured(meter: Meter, client: httpx2.AsyncClient, call: Call, rounds:
             answer = await call(client)
             times.append(time.perf_counter() - began)
         pages.append(cost.pages)
-        statements.append(cost.statements)
+        trips.append(cost.round_trips)
     if answer.status_code >= 400:
         raise RuntimeError(f"status {answer.status_code}: {answer.text[:200]}")
     return {
-        "ms": round(median(times) * 1000, 1), "pages": round(median(pages)), "statements": round(median(statements)),
+        "ms": round(median(times) * 1000, 1), "pages": round(median(pages)), "round_trips": round(median(trips)),
         "kb": round(len(answer.content) / 1000, 1),
     }  # fmt: skip
 
