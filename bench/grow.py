@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from bench import fires, idle, pages
 from bench.fill import connected, copy, drop_copy
+from bench.meter import Meter
 from bench.recipe import BASE, SMALL, START
 from cronty.actions.tasks import Registry
 from cronty.engine.engine import Engine, EngineOptions
@@ -31,7 +32,6 @@ LONGEST: Final = 1200.0
 """Seconds after which a part is given up."""
 
 KEPT_DAYS: Final = 90.0
-PRUNED_AT_ONCE: Final = 10_000
 MOVED: Final = 100_000
 MOVED_ZONE: Final = "Europe/Berlin"
 BARE_WORKER: Final = 1
@@ -69,7 +69,7 @@ async def measured(part: str, server: str, postmaster: int, jobs: int, asked: As
     measures: dict[str, Callable[[], Awaitable[Figures]]] = {
         "idle": lambda: on_a_copy(server, jobs, lambda url: idle.minute(url, postmaster, asked.idle_seconds)),
         "pages": lambda: on_a_copy(server, jobs, lambda url: pages.grown(url, postmaster, SMALL, asked.rounds + 2)),
-        "prune": lambda: on_a_copy(server, jobs, prune),
+        "prune": lambda: on_a_copy(server, jobs, lambda url: prune(url, postmaster)),
         "retime": lambda: on_a_copy(server, jobs, retime),
         "fires": lambda: fire(server, jobs, asked),
     }
@@ -79,7 +79,8 @@ async def measured(part: str, server: str, postmaster: int, jobs: int, asked: As
             figures = await measures[part]()
     except Exception as failed:  # the others are worth having all the same
         figures: Figures = {"error": f"{type(failed).__name__}: {failed}"[:300]}
-    return {**figures, "took_s": round(time.perf_counter() - began, 1)}
+    load = round(os.getloadavg()[0], 1)  # of the last minute: times mean little on a busy machine
+    return {**figures, "took_s": round(time.perf_counter() - began, 1), "load": load}
 
 
 async def on_a_copy(server: str, jobs: int, measure: Callable[[str], Awaitable[Figures]]) -> Figures:
@@ -107,23 +108,35 @@ def write(path: Path, jobs: int, part: str, figures: Figures) -> None:
 # -- measures ---------------------------------------------------------------------------------------------------
 
 
-async def prune(url: str) -> Figures:
-    """At the moment when the first week of history is old enough: every step until there is nothing left to do."""
+async def prune(url: str, postmaster: int) -> Figures:
+    """The whole duty, at the moment when the first week of history is old enough; no statement should take long."""
     monday = START - timedelta(days=START.weekday())
     now = monday + timedelta(days=7 + KEPT_DAYS, hours=1)
-    database = await Database(url, hot=True, clock=lambda: now).open()
-    store = EngineStore(database)
-    await store.make_partitions()
-    keep = timedelta(days=KEPT_DAYS).total_seconds()
-    steps: list[float] = []
-    more = True
-    while more:
-        more = await timed(store.drop_partition(keep), steps)
-    dropped = len(steps) - 1
-    while await timed(store.prune_rest(keep, PRUNED_AT_ONCE), steps) == PRUNED_AT_ONCE:
-        pass
-    await database.close()
-    return {"steps": len(steps), "weeks": dropped, "longest_ms": round(max(steps) * 1000, 1)}
+    async with connected(url) as sql:
+        meter = Meter(sql, postmaster)
+        with meter.listening():
+            database = await Database(url, hot=True, clock=lambda: now).open()
+            engine = Engine(database, Registry(), EngineOptions(keep_days=KEPT_DAYS))
+            await engine.enlist()
+            before = await sql.fetchrow(_HISTORY)
+            async with meter.reading() as cost:
+                while await engine._prune() == 0:  # pyright: ignore[reportPrivateUsage]
+                    pass
+            await database.close()
+        after = await sql.fetchrow(_HISTORY)
+    assert before is not None
+    assert after is not None
+    return {
+        "longest_ms": round(cost.longest_s * 1000, 1), "statements": cost.statements, "pages": cost.pages,
+        "seconds": round(cost.seconds, 2), "weeks": before["weeks"] - after["weeks"],
+        "jobs": before["jobs"] - after["jobs"],
+    }  # fmt: skip
+
+
+_HISTORY: Final = """
+select (select count(*) from pg_inherits where inhparent = 'cronty.runs'::regclass) as weeks,
+  (select count(*) from cronty.due) as jobs
+"""
 
 
 async def retime(url: str) -> Figures:
@@ -168,12 +181,12 @@ async def fire(server: str, jobs: int, asked: Asked) -> Figures:
         for name in list(hows) if turn % 2 == 0 else list(reversed(hows)):
             url = await copy(server, jobs)
             rows[name].append(await fired(url, lambda url, name=name: hows[name](url, asked.seconds)))
-    rates = {name: median(row["per_s"] for row in some) for name, some in rows.items()}
+    rates = {name: round(median(row["per_s"] for row in some)) for name, some in rows.items()}
     ours = rows["cronty"]
     return {
         "per_s": rates["cronty"], "bare_per_s": rates["bare"], "ratio": round(rates["cronty"] / rates["bare"], 2),
-        "fires": [row["fires"] for row in ours], "python_us": median(row["python_us"] for row in ours),
-        "wal": median(row["wal"] for row in ours),
+        "fires": [row["fires"] for row in ours], "python_us": round(median(row["python_us"] for row in ours), 1),
+        "wal": round(median(row["wal"] for row in ours)),
     }  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from cronty.actions.tasks import Registry
 from cronty.engine.engine import Engine, EngineOptions
 from cronty.store.database import Database
 
-SETTLE = 3.0
+SETTLE = 10.0
 """Seconds after its start in which a worker still makes itself at home."""
 
 

@@ -30,11 +30,12 @@ _SENDING: Final = {
 @dataclass(slots=True)
 class Cost:
     """`round_trips` are statements and what begins and ends their transactions; `pages` are touches of buffers by
-    Cronty's tables and indexes."""
+    Cronty's tables and indexes; `longest_s` is what one statement took at most."""
 
     statements: int = 0
     round_trips: int = 0
     pages: int = 0
+    longest_s: float = 0
     seconds: float = 0
     python_s: float = 0
     postgres_s: float = 0
@@ -47,6 +48,7 @@ class Meter:
         self._sql = sql
         self._server = psutil.Process(postmaster)
         self._sent = self._framing = 0
+        self._longest = 0.0
         self._connections: WeakSet[asyncpg.Connection] = WeakSet()
         self._own = asyncpg.Connection.fetchval
 
@@ -55,12 +57,16 @@ class Meter:
         """Count statements; connections must be made within."""
 
         def counting(original: Callable[..., Any]) -> Callable[..., Any]:
-            def call(this: Any, *rest: Any, **more: Any) -> Any:
+            async def call(this: Any, *rest: Any, **more: Any) -> Any:
                 self._sent += 1
                 if original.__qualname__.startswith("Connection."):
                     self._connections.add(this)
                     self._framing += rest[0].lower().startswith(_FRAMES)
-                return original(this, *rest, **more)
+                began = time.perf_counter()
+                try:
+                    return await original(this, *rest, **more)
+                finally:
+                    self._longest = max(self._longest, time.perf_counter() - began)
 
             return call
 
@@ -80,10 +86,11 @@ class Meter:
         cost = Cost()
         pages = await self._pages()
         sent, framing, began = self._sent, self._framing, time.perf_counter()
-        mine, theirs = time.process_time(), self._cpu()
+        mine, theirs, self._longest = time.process_time(), self._cpu(), 0.0
         yield cost
         cost.seconds = time.perf_counter() - began
         cost.python_s, cost.postgres_s = time.process_time() - mine, self._cpu() - theirs
+        cost.longest_s = self._longest
         cost.round_trips = self._sent - sent
         cost.statements = cost.round_trips - (self._framing - framing)
         cost.pages = await self._pages() - pages

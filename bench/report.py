@@ -34,7 +34,7 @@ COLUMNS: Final = (
     Column("bare", "fires", lambda one: f"{number(one['bare_per_s'])} ({one['ratio']})"),
     Column("idle minute", "idle", lambda one: f"{number(one['statements'])} statements, {number(one['pages'])}"),
     *map(_look, LOOKS),
-    Column("prune, longest step", "prune", lambda one: f"{number(one['longest_ms'])} ms"),
+    Column("prune, longest statement", "prune", lambda one: f"{number(one['longest_ms'])} ms"),
     Column("retime", "retime", lambda one: f"{number(one['per_s'])} jobs/s"),
 )
 
@@ -73,7 +73,7 @@ def reasons(results: Results) -> list[str]:
 
 WIDTH: Final = 440
 HEIGHT: Final = 250
-LEFT, RIGHT, TOP, BOTTOM = 54, 96, 44, 30
+LEFT, RIGHT, TOP, BOTTOM = 54, 110, 44, 30
 _STYLE: Final = """
   svg { color-scheme: light dark; }
   text { font: 12px system-ui, sans-serif; fill: #333a45; }
@@ -121,7 +121,7 @@ def panels(results: Results) -> list[Panel]:
         }),
         Panel("Pages touched for an owner with ten jobs", looks("pages")),
         Panel("The same, milliseconds", looks("ms")),
-        Panel("Prune: longest step, milliseconds", {"prune": points("prune", lambda one: one["longest_ms"])}),
+        Panel("Prune: longest statement, milliseconds", {"prune": points("prune", lambda one: one["longest_ms"])}),
         Panel("Retime: jobs moved per second", {"retime": points("retime", lambda one: one["per_s"])}),
     ]  # fmt: skip
 
@@ -163,6 +163,7 @@ def _panel(panel: Panel, sizes: Sequence[int]) -> list[str]:
         drawn.append(f'<text x="{LEFT - 8}" y="{at + 4}" text-anchor="end">{_short(10.0**power)}</text>')
     for jobs in sizes:
         drawn.append(f'<text x="{x(jobs)}" y="{HEIGHT - 10}" text-anchor="middle">{_short(jobs)}</text>')
+    drawn.append(f'<text x="{WIDTH - RIGHT + 16}" y="{HEIGHT - 10}">jobs stored</text>')
     for color, points in enumerate(panel.series.values()):
         path = " ".join(f"{x(jobs)},{y(value)}" for jobs, value in points)
         drawn.append(f'<polyline class="line c{color}" points="{path}"/>')
