@@ -4,7 +4,7 @@ import asyncio
 import os
 import time
 from collections.abc import AsyncGenerator, Generator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from datetime import datetime, timedelta
 from hashlib import sha256
 from itertools import islice
@@ -13,6 +13,7 @@ from typing import Final
 
 import asyncpg
 import orjson
+import psutil
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
@@ -76,12 +77,26 @@ def digest(jobs: int) -> str:
 
 @contextmanager
 def running(folder: Path, settings: dict[str, str]) -> Generator[Postgres]:
+    if process := _used_by(folder):
+        raise SystemExit(
+            f"PostgreSQL already runs in {folder}: another bench is at work, or one was killed. "
+            f"Wait for it, end it with `kill -INT {process}`, or give another folder with --keep."
+        )
     postgres = Postgres(folder, **settings)
     postgres.start()
     try:
         yield postgres
     finally:
         postgres.close()
+
+
+def _used_by(folder: Path) -> int | None:
+    """The PostgreSQL that is at work there, if one is."""
+    with suppress(OSError, ValueError, IndexError, psutil.NoSuchProcess):
+        process = int((folder / "data" / "postmaster.pid").read_text().splitlines()[0])
+        if psutil.Process(process).name().startswith("postgres"):
+            return process
+    return None
 
 
 @asynccontextmanager

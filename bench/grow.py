@@ -122,6 +122,7 @@ async def prune(url: str, postmaster: int) -> Figures:
             async with meter.reading() as cost:
                 while await engine._prune() == 0:  # pyright: ignore[reportPrivateUsage]
                     pass
+            engine.working.close()
             await database.close()
         after = await sql.fetchrow(_HISTORY)
     assert before is not None
@@ -226,10 +227,12 @@ async def fire_through(url: str, seconds: float) -> float:
     database = await Database(url, clock=lambda: fires.NOW, hot=True).open()
     engine = Engine(database, registry, EngineOptions())
     began = time.perf_counter()
-    await engine.start()
-    while performed < due and time.perf_counter() - began < seconds:
-        await asyncio.sleep(0.01)
-    await engine.stop()
+    try:
+        await engine.start()
+        while performed < due and time.perf_counter() - began < seconds:
+            await asyncio.sleep(0.01)
+    finally:
+        await engine.stop()
     took = time.perf_counter() - began
     await database.close()
     return took

@@ -31,11 +31,13 @@ async def minute(url: str, postmaster: int, seconds: float = 60, settle: float =
         with meter.listening():
             database = await Database(url, hot=True, clock=from_base()).open()
             engine = Engine(database, Registry(), EngineOptions())
-            await engine.start()
-            await asyncio.sleep(settle)
-            async with meter.reading() as cost:
-                await asyncio.sleep(seconds)
-            await engine.stop()
+            try:
+                await engine.start()
+                await asyncio.sleep(settle)
+                async with meter.reading() as cost:
+                    await asyncio.sleep(seconds)
+            finally:
+                await engine.stop()
             await database.close()
         after = await sql.fetchval("select count(*) from cronty.runs where scheduled_for >= $1", BASE)
     assert after == before, "something was due in the idle minute"

@@ -113,6 +113,11 @@ async def test_a_database_that_is_kept_is_not_filled_again(cluster: Cluster) -> 
     assert await fill.wanting(cluster.server, [JOBS, 2 * JOBS]) == [2 * JOBS]
 
 
+def test_a_second_bench_says_that_the_first_is_at_work(cluster: Cluster) -> None:
+    with pytest.raises(SystemExit, match=f"kill -INT {cluster.postmaster}"):
+        fill.keep(cluster.folder, [JOBS])
+
+
 async def test_an_idle_worker_fires_nothing_and_is_counted(cluster: Cluster) -> None:
     url = await fill.copy(cluster.server, JOBS)
     found = await idle.minute(url, cluster.postmaster, seconds=0.2, settle=0)
