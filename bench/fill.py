@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shutil
 import time
 from collections.abc import AsyncGenerator, Generator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
@@ -47,6 +48,7 @@ FILLING: Final = {
     "max_wal_senders": "0",
 }  # fmt: skip
 COPIED: Final = "bench_run"
+_BYTES_PER_JOB: Final = 1200  # with its runs and all indexes
 _ROWS_AT_ONCE: Final = 5_000
 _WEEK: Final = timedelta(days=7)
 _MINUTES: Final = 60.0
@@ -127,7 +129,10 @@ async def wanting(server: str, sizes: list[int]) -> list[int]:
 def keep(folder: Path, sizes: list[int]) -> list[dict[str, object]]:
     """See to it that the cluster in `folder` has these sizes; what was filled, and how long each part took."""
     with running(folder, FILLING) as postgres:
-        return asyncio.run(fill_all(postgres.url, sizes))
+        found = asyncio.run(fill_all(postgres.url, sizes))
+    if found:
+        os.sync()  # or the system writes it all while the first thing is measured
+    return found
 
 
 async def fill_all(server: str, sizes: list[int]) -> list[dict[str, object]]:
@@ -145,12 +150,20 @@ async def make(server: str, jobs: int) -> dict[str, object]:
     name = name_of(jobs)
     async with connected(server) as admin:
         await admin.execute(f"drop database if exists {name} with (force)", timeout=600)
+        _check_room(Path(await admin.fetchval("show data_directory")), jobs)
         await admin.execute(f"create database {name}")
         took = await fill(at(server, name), jobs)
         await admin.execute("checkpoint", timeout=1800)
         await admin.execute(f"comment on database {name} is '{digest(jobs)}'")
         size = await admin.fetchval("select pg_database_size($1)", name)
     return {"what": "fill", "jobs": jobs, "mb": size // 1_000_000, **took}
+
+
+def _check_room(folder: Path, jobs: int) -> None:
+    """For the database and the copy that is measured."""
+    needed, free = 2 * jobs * _BYTES_PER_JOB / 1e9, shutil.disk_usage(folder).free / 1e9
+    if free < needed:
+        raise RuntimeError(f"{jobs:,} jobs need {needed:.0f} GB in {folder}, and {free:.0f} are free.")
 
 
 async def copy(server: str, jobs: int) -> str:

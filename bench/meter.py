@@ -46,7 +46,7 @@ class Meter:
 
     def __init__(self, sql: asyncpg.Connection, postmaster: int) -> None:
         self._sql = sql
-        self._server = psutil.Process(postmaster)
+        self._postmaster = postmaster
         self._sent = self._framing = 0
         self._longest = 0.0
         self._connections: WeakSet[asyncpg.Connection] = WeakSet()
@@ -86,10 +86,10 @@ class Meter:
         cost = Cost()
         pages = await self._pages()
         sent, framing, began = self._sent, self._framing, time.perf_counter()
-        mine, theirs, self._longest = time.process_time(), self._cpu(), 0.0
+        mine, theirs, self._longest = time.process_time(), server_cpu(self._postmaster), 0.0
         yield cost
         cost.seconds = time.perf_counter() - began
-        cost.python_s, cost.postgres_s = time.process_time() - mine, self._cpu() - theirs
+        cost.python_s, cost.postgres_s = time.process_time() - mine, server_cpu(self._postmaster) - theirs
         cost.longest_s = self._longest
         cost.round_trips = self._sent - sent
         cost.statements = cost.round_trips - (self._framing - framing)
@@ -104,11 +104,14 @@ class Meter:
         await asyncio.sleep(0.01)
         return await self._own(self._sql, _PAGES)
 
-    def _cpu(self) -> float:
-        own = self._server.cpu_times()
-        total = own.user + own.system + own.children_user + own.children_system  # those that ended are the parent's
-        for child in self._server.children():
-            with suppress(psutil.NoSuchProcess):
-                times = child.cpu_times()
-                total += times.user + times.system
-        return total
+
+def server_cpu(postmaster: int) -> float:
+    """Seconds of processor time that a PostgreSQL has used."""
+    server = psutil.Process(postmaster)
+    own = server.cpu_times()
+    total = own.user + own.system + own.children_user + own.children_system  # those that ended are the parent's
+    for child in server.children():
+        with suppress(psutil.NoSuchProcess):
+            times = child.cpu_times()
+            total += times.user + times.system
+    return total
