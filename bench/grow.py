@@ -114,6 +114,7 @@ async def prune(url: str, postmaster: int) -> Figures:
     now = monday + timedelta(days=7 + KEPT_DAYS, hours=1)
     async with connected(url) as sql:
         meter = Meter(sql, postmaster)
+        meter.exact = True
         with meter.listening():
             database = await Database(url, hot=True, clock=lambda: now).open()
             engine = Engine(database, Registry(), EngineOptions(keep_days=KEPT_DAYS))

@@ -1,13 +1,11 @@
 """Counts what a stretch of work costs: statements, pages of PostgreSQL's buffers, processor time on both sides."""
 
-import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Final
 from unittest.mock import patch
-from weakref import WeakSet
 
 import asyncpg
 import psutil
@@ -49,24 +47,26 @@ class Meter:
         self._postmaster = postmaster
         self._sent = self._framing = 0
         self._longest = 0.0
-        self._connections: WeakSet[asyncpg.Connection] = WeakSet()
         self._own = asyncpg.Connection.fetchval
+        self.exact = False
+        """Servers keep what they touched to themselves for a second or more, unless they are asked to tell. Asking takes
+        a moment after every transaction, so times and pages are measured apart."""
 
     @contextmanager
     def listening(self) -> Generator[None]:
-        """Count statements; connections must be made within."""
+        """Count statements."""
 
         def counting(original: Callable[..., Any]) -> Callable[..., Any]:
             async def call(this: Any, *rest: Any, **more: Any) -> Any:
+                began = time.perf_counter()
+                answer = await original(this, *rest, **more)
+                self._longest = max(self._longest, time.perf_counter() - began)
                 self._sent += 1
                 if original.__qualname__.startswith("Connection."):
-                    self._connections.add(this)
                     self._framing += rest[0].lower().startswith(_FRAMES)
-                began = time.perf_counter()
-                try:
-                    return await original(this, *rest, **more)
-                finally:
-                    self._longest = max(self._longest, time.perf_counter() - began)
+                    if self.exact and not this.is_in_transaction():
+                        await self._own(this, _FLUSH)  # whoever made the statement still holds the connection
+                return answer
 
             return call
 
@@ -96,12 +96,6 @@ class Meter:
         cost.pages = await self._pages() - pages
 
     async def _pages(self) -> int:
-        """Servers keep what they touched to themselves for up to ten seconds, unless they are asked to tell."""
-        for connection in list(self._connections):
-            if connection is not self._sql and not connection.is_closed():
-                with suppress(asyncpg.InterfaceError):  # one that is busy tells at its end
-                    await self._own(connection, _FLUSH)
-        await asyncio.sleep(0.01)
         return await self._own(self._sql, _PAGES)
 
 

@@ -1,7 +1,7 @@
 """What looking costs an owner with ten jobs and one with 100,000, among everybody's: time, pages, round trips."""
 
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from statistics import median
 from typing import Final
@@ -11,7 +11,7 @@ import httpx2
 
 from bench.fill import connected
 from bench.idle import from_base
-from bench.meter import Meter
+from bench.meter import Cost, Meter
 from bench.recipe import BASE, HUGE, SMALL
 from cronty.app import Cronty
 from cronty.cli.serve import http_app
@@ -46,6 +46,9 @@ NEW: Final = {
     "timezone": "Europe/Berlin", "kwargs": {"message": "hello", "topic": "phone"},
 }  # fmt: skip
 
+COUNTED: Final = 3
+
+type Found = dict[str, dict[str, object]]
 type Call = Callable[[httpx2.AsyncClient], Awaitable[httpx2.Response]]
 
 
@@ -58,25 +61,47 @@ async def opened(url: str, owner: str) -> AsyncGenerator[httpx2.AsyncClient]:
             yield client
 
 
-async def measured(meter: Meter, client: httpx2.AsyncClient, call: Call, rounds: int) -> dict[str, object]:
-    """The median over `rounds`, after one that doesn't count; what isn't answered is a fault."""
-    times: list[float] = []
-    pages: list[int] = []
-    trips: list[int] = []
-    answer = await call(client)
-    for _ in range(rounds):
+async def measured(meter: Meter, client: httpx2.AsyncClient, asked: Mapping[str, Call], rounds: int) -> Found:
+    """Medians over `rounds`, after one that doesn't count. A call that fails says why, and the others go on."""
+    found: Found = {name: {} for name in asked}
+    for meter.exact in (True, False):
+        for name, call in asked.items():
+            try:
+                found[name] |= await (count(meter, client, call) if meter.exact else clock(client, call, rounds))
+            except (RuntimeError, httpx2.HTTPError, asyncpg.PostgresError) as failed:
+                found[name] |= {"error": f"{type(failed).__name__}: {failed}"[:300]}
+    return found
+
+
+async def count(meter: Meter, client: httpx2.AsyncClient, call: Call) -> dict[str, object]:
+    await answered(client, call)
+    costs: list[Cost] = []
+    size = 0
+    for _ in range(COUNTED):
         async with meter.reading() as cost:
-            began = time.perf_counter()
-            answer = await call(client)
-            times.append(time.perf_counter() - began)
-        pages.append(cost.pages)
-        trips.append(cost.round_trips)
+            size = len((await answered(client, call)).content)
+        costs.append(cost)
+    return {
+        "pages": round(median(cost.pages for cost in costs)),
+        "round_trips": round(median(cost.round_trips for cost in costs)), "kb": round(size / 1000, 1),
+    }  # fmt: skip
+
+
+async def clock(client: httpx2.AsyncClient, call: Call, rounds: int) -> dict[str, object]:
+    await answered(client, call)
+    times: list[float] = []
+    for _ in range(rounds):
+        began = time.perf_counter()
+        await answered(client, call)
+        times.append(time.perf_counter() - began)
+    return {"ms": round(median(times) * 1000, 1)}
+
+
+async def answered(client: httpx2.AsyncClient, call: Call) -> httpx2.Response:
+    answer = await call(client)
     if answer.status_code >= 400:
         raise RuntimeError(f"status {answer.status_code}: {answer.text[:200]}")
-    return {
-        "ms": round(median(times) * 1000, 1), "pages": round(median(pages)), "round_trips": round(median(trips)),
-        "kb": round(len(answer.content) / 1000, 1),
-    }  # fmt: skip
+    return answer
 
 
 def calls(job: int) -> dict[str, Call]:
@@ -99,11 +124,11 @@ def calls(job: int) -> dict[str, Call]:
     return {name: get(path) for name, path in GROWN.items() if path} | {"create": create, "edit": edit}
 
 
-async def grown(url: str, postmaster: int, owner: str, rounds: int) -> dict[str, dict[str, object]]:
+async def grown(url: str, postmaster: int, owner: str, rounds: int) -> Found:
     """The six that `grow` shows, for one owner."""
     async with metered(url, postmaster, owner) as (meter, client, sql):
         job, _ = await some_job(sql, owner)
-        return {name: await tried(meter, client, call, rounds) for name, call in calls(job).items()}
+        return await measured(meter, client, calls(job), rounds)
 
 
 @asynccontextmanager
@@ -133,19 +158,11 @@ async def main(url: str, postmaster: int, rounds: int) -> AsyncGenerator[dict[st
     for owner in (SMALL, HUGE):
         async with metered(url, postmaster, owner) as (meter, client, sql):
             job, run = await some_job(sql, owner)
-            for path in [one.format(job=job, run=run) for one in PATHS]:
-                yield {"owner": owner, "path": path} | await tried(meter, client, _getting(path), rounds)
-            for name in ("create", "edit"):
-                yield {"owner": owner, "path": name} | await tried(meter, client, calls(job)[name], rounds)
+            asked = {path: _getting(path.format(job=job, run=run)) for path in PATHS}
+            asked |= {name: calls(job)[name] for name in ("create", "edit")}
+            for path, figures in (await measured(meter, client, asked, rounds)).items():
+                yield {"owner": owner, "path": path, **figures}
 
 
 def _getting(path: str) -> Call:
     return lambda client: client.get(path)
-
-
-async def tried(meter: Meter, client: httpx2.AsyncClient, call: Call, rounds: int) -> dict[str, object]:
-    """One that fails says why, and the others go on."""
-    try:
-        return await measured(meter, client, call, rounds)
-    except (RuntimeError, httpx2.HTTPError, asyncpg.PostgresError) as failed:
-        return {"error": f"{type(failed).__name__}: {failed}"[:300]}
