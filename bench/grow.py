@@ -114,7 +114,6 @@ async def prune(url: str, postmaster: int) -> Figures:
     now = monday + timedelta(days=7 + KEPT_DAYS, hours=1)
     async with connected(url) as sql:
         meter = Meter(sql, postmaster)
-        meter.exact = True
         with meter.listening():
             database = await Database(url, hot=True, clock=lambda: now).open()
             engine = Engine(database, Registry(), EngineOptions(keep_days=KEPT_DAYS))
@@ -129,7 +128,7 @@ async def prune(url: str, postmaster: int) -> Figures:
     assert before is not None
     assert after is not None
     return {
-        "longest_ms": round(cost.longest_s * 1000, 1), "statements": cost.statements, "pages": cost.pages,
+        "longest_ms": round(cost.longest_s * 1000, 1), "statements": cost.statements,
         "seconds": round(cost.seconds, 2), "weeks": before["weeks"] - after["weeks"],
         "jobs": before["jobs"] - after["jobs"],
     }  # fmt: skip

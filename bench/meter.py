@@ -49,7 +49,7 @@ class Meter:
         self._longest = 0.0
         self._own = asyncpg.Connection.fetchval
         self.exact = False
-        """Servers keep what they touched to themselves for a second or more, unless they are asked to tell. Asking takes
+        """Servers keep what they touched to themselves for a second or more, unless they are asked to tell. It takes
         a moment after every transaction, so times and pages are measured apart."""
 
     @contextmanager
