@@ -1,12 +1,11 @@
 """What owners ask for, one call after the other."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
+from functools import partial
 from typing import Final
 
-import asyncpg
-
-from chaos.life.actors import Actor, Home
+from chaos.life.actors import Actor, Connection, Home
 from chaos.life.faults import FaultyConnection
 from chaos.life.product import AWAY, TASKS, Door
 from chaos.life.server import Monitor
@@ -38,10 +37,12 @@ class OwnersDoor(Home):
         self.actor = Actor(stage, monitor, self, self.name, self._turn)
 
     async def open(self, url: str) -> None:
-        self.door = await Door.open(self._owner, url, self._stage, FaultyConnection)
+        self.door = await Door.open(
+            self._owner, url, self._stage, partial(FaultyConnection.open, self._monitor.sessions)
+        )
         self.patience = self.door.database.patience
 
-    def connections(self) -> list[asyncpg.Connection]:
+    def connections(self) -> Sequence[Connection]:
         return self.door.database.connections()
 
     async def close(self) -> None:

@@ -2,12 +2,11 @@
 
 import asyncio
 import hashlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Final, Literal, NamedTuple
 
-import asyncpg
-
-from chaos.life.actors import LONGEST_REST, Actor, Home
+from chaos.life.actors import LONGEST_REST, Actor, Connection, Home
 from chaos.life.faults import FaultyConnection
 from chaos.life.product import VERSION, Performed, Version, WatchedDatabase, Worker
 from chaos.life.server import Monitor
@@ -42,7 +41,7 @@ class Process(Home):
         self.forgotten = False
         self._heard_at, self._asleep = stage.mono, stage.asleep
         self._ends: list[End] = []
-        self._database = WatchedDatabase(url, stage, FaultyConnection, hot=True)
+        self._database = WatchedDatabase(url, stage, partial(FaultyConnection.open, monitor.sessions), hot=True)
         self.patience = self._database.patience
         self._opened = False
         self.worker: Worker | None = None
@@ -149,7 +148,7 @@ class Process(Home):
 
     # -- its end ------------------------------------------------------------------------------------------------
 
-    def connections(self) -> list[asyncpg.Connection]:
+    def connections(self) -> Sequence[Connection]:
         connecting = [actor.connection for actor in self.actors if actor.connection is not None]
         return [one for one in dict.fromkeys([*self._database.connections(), *connecting]) if not one.is_closed()]
 
@@ -159,7 +158,8 @@ class Process(Home):
         for actor in self.actors:
             actor.dead = True
         for connection in self.connections():
-            await self._monitor.cut(connection)
+            connection.terminate()
+        await self._monitor.sessions.settle()
         for actor in self.actors:
             await actor.die()
         for end in self._ends:

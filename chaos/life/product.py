@@ -7,13 +7,13 @@ database puts Berlin's clocks elsewhere; `VERSION` says which one the running co
 # pyright: reportPrivateUsage=false
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache
 from importlib.resources import files
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple, cast
 
 import asyncpg
 
@@ -70,18 +70,22 @@ class Patience(NamedTuple):
     waiting: float
 
 
+type Connect = Callable[[Mapping[str, str]], Awaitable[object]]
+"""Opens something that does what an asyncpg connection does, with these settings."""
+
+
 class WatchedDatabase(Database):
     """Its connections are of the simulation's class, and no limit on them is by real time: the stage keeps them."""
 
-    def __init__(self, url: str, stage: Stage, connection_class: type[asyncpg.Connection], *, hot: bool) -> None:
+    def __init__(self, url: str, stage: Stage, connect: Connect, *, hot: bool) -> None:
         super().__init__(url, clock=stage.now, hot=hot)
-        self._connection_class = connection_class
+        self._connect_with = connect
         limits = {name: float(self._settings.pop(name, "0s").removesuffix("s")) * stage.scale for name in _LIMITS}
         waiting = [limits[name] for name in _LIMITS[1:] if limits[name]]
         self.patience = Patience(limits[_LIMITS[0]], min(waiting))
 
     async def _connect(self) -> asyncpg.Connection:
-        return await self.hosts.connect(server_settings=self._settings, connection_class=self._connection_class)
+        return cast("asyncpg.Connection", await self._connect_with(self._settings))
 
     def connections(self) -> list[asyncpg.Connection]:
         """Those that are open."""
@@ -204,8 +208,8 @@ class Door:
         self._runs = Runs(RunStore(database), self._door)
 
     @classmethod
-    async def open(cls, owner: str, url: str, stage: Stage, connection_class: type[asyncpg.Connection]) -> "Door":
-        database = WatchedDatabase(url, stage, connection_class, hot=False)
+    async def open(cls, owner: str, url: str, stage: Stage, connect: Connect) -> "Door":
+        database = WatchedDatabase(url, stage, connect, hot=False)
         return cls(owner, await database.open(), stage)
 
     async def schedule(

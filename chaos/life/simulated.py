@@ -20,7 +20,7 @@ from chaos.life.product import MOVED_ZONE, NEWER_FIELD, TZDATA, VERSION
 from chaos.life.stage import Stage
 from cronty.engine import claiming, firing, lease, retiming
 from cronty.jobs import policy as policies
-from cronty.store import connecting, job_store
+from cronty.store import job_store
 from cronty.timing import cron, zones
 
 
@@ -80,7 +80,6 @@ def simulated(stage: Stage) -> Generator[None]:
     for module in (retiming, job_store):
         put(module, "zone_rules", rules_by_version)
     put(cron, "_compiled", compile_by_version)
-    put(connecting, "ALONE", 3600.0)  # an actor may stand at a gate while it connects
     for module in (firing, claiming):
         put(module, "PATIENCE", 0)
         put(module, "BATCH", stage.settings.batch)

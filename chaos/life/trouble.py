@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
-from chaos.life.actors import Actor, Home, noticed
+from chaos.life.actors import Actor, Home
 from chaos.life.product import NEWER_FIELD
 from chaos.life.server import Backup
 from chaos.life.truth import Kept
@@ -62,11 +62,11 @@ class Trouble:
         if self._hold_until > 0 and (self._hold_until <= self._stage.mono or self._would_hurt()):
             await self._let_go()
         for actor, limit in self._idle():
-            if limit <= self._stage.mono and actor.pid is not None:
+            if limit <= self._stage.mono and actor.connection is not None:
                 self._stage.say(f"PostgreSQL ends the session of {actor.name}")
                 actor.faulted = True
-                await self._world.monitor.end_session(actor.pid)
-                await noticed(actor.connected)
+                actor.connection.terminate()
+                await self._world.monitor.sessions.settle()
         for actor, limit in self._waiting():
             if limit <= self._stage.mono and actor.pid is not None:
                 self._stage.say(f"PostgreSQL lets {actor.name} wait no longer")
@@ -204,9 +204,11 @@ class Trouble:
         _, backup, kept = old[-1]
         for actor in self._world.actors():
             actor.faulted = True
-        await self._world.monitor.restore(backup)
         for home in self._world.homes():
-            await noticed(home.connections)
+            for connection in home.connections():
+                connection.terminate()
+        await self._world.monitor.sessions.settle()
+        await self._world.monitor.restore(backup)
         self._world.truth.go_back(kept)
         for process in self._world.processes:
             process.forgotten = True

@@ -8,7 +8,6 @@ from chaos.life.actors import Actor, Home
 from chaos.life.calm import check_calm
 from chaos.life.choices import NO_CUTS, Cuts
 from chaos.life.doors import OwnersDoor
-from chaos.life.faults import FaultyConnection
 from chaos.life.process import Process
 from chaos.life.product import Version
 from chaos.life.server import Monitor
@@ -41,7 +40,6 @@ class World:
 
     async def open(self) -> None:
         self.monitor = await Monitor.open(self.url)
-        FaultyConnection.cut = staticmethod(self.monitor.cut)  # pyright: ignore[reportAttributeAccessIssue]
         self.truth = Truth(self.stage, self.monitor)
         cut = self.stage.choices.cuts.actors
         for owner in ("ann", "bob"):
@@ -107,6 +105,7 @@ class World:
             await runnable[turn].go()
         else:
             await ending[turn].end_task()
+        await self.monitor.sessions.settle()
         await self._unblock()
         if stage.statements != before:
             await self.truth.check()
