@@ -19,8 +19,11 @@ CALLS: Final = (
 LOCKING: Final = ("cancel", "delete", "edit", "run_now", "redrive")
 """Calls to stand still in: they hold rows that engines want."""
 
-FEWEST_JOBS: Final = 4
-MOST_JOBS: Final = 8
+OFTEN: Final = {1: "* * * * *", 10: "*/10 * * * *", 100: "0 */2 * * *", 10_000: "0 6 * * 1"}
+"""A slot about every 60 seconds, by scale."""
+
+FEWEST_JOBS: Final = 6
+MOST_JOBS: Final = 12
 
 
 class OwnersDoor(Home):
@@ -98,17 +101,17 @@ class OwnersDoor(Home):
             "overlap": job.overlap, "attempts": self._draw((1, 3)), "catch_up": self._draw(("latest", "all", "none")),
             "backoff": 3.0 * scale, "timeout": 1e8, "pause_after": 0,
         }  # fmt: skip
-        kind = self._draw(("interval", "cron", "daily", "once", "later"))
+        kind = self._draw(("interval", "interval", "interval", "cron", "cron", "daily", "once", "later"))
         rule: dict[str, object]
         if kind == "interval":
-            rule = {"seconds": self._draw((10, 20, 60)) * scale}
+            rule = {"seconds": self._draw((5, 10, 20)) * scale}
         elif kind == "once":
             rule = {"run_at": (now + timedelta(seconds=self._draw((5, 60)) * scale)).isoformat()}
         elif kind == "daily":
-            rule = {"expression": f"{self._draw((0, 15, 30))} 9-17 * * *"}
+            rule = {"expression": f"{self._draw((0, 15, 30))} {'9-17' if scale <= 100 else 9} * * *"}
         else:
-            rule = {"expression": {1: "* * * * *", 10: "*/10 * * * *", 100: "0 */2 * * *"}[scale]}
-            job.starts_at = now + timedelta(hours=3 * scale) if kind == "later" else None
+            rule = {"expression": OFTEN[scale]}
+            job.starts_at = now + timedelta(seconds=self._draw((200, 2000)) * scale) if kind == "later" else None
         task = self._draw(TASKS)
         self._truth.asked[name] = job
         self._stage.say(f"{self.name} schedule {name} {kind} {rule} {task} {policy}")

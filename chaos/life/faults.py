@@ -80,11 +80,15 @@ class FaultyConnection:
         fault = None if actor.dead else stage.fault_for(actor.name)
         stage.statements += 1
         stage.say(f"{actor.name:12} {statement_name(sql)}{'' if fault is None else f' !! {fault}'}")
-        if fault is None:
-            return await self._run(run)
-        stage.injected[fault] += 1
-        actor.faulted = True
-        return await self._fail(actor, fault, sql.lower(), run)
+        try:
+            if fault is None:
+                return await self._run(run)
+            stage.injected[fault] += 1
+            actor.faulted = True
+            return await self._fail(actor, fault, sql.lower(), run)
+        finally:
+            if not self.is_in_transaction():
+                stage.commits += 1
 
     async def _run[T](self, run: Callable[[], Awaitable[T]]) -> T:
         if self.is_closed():

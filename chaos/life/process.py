@@ -17,8 +17,9 @@ type Outcome = Literal["ok", "failed", "snoozed"]
 
 
 LONGEST_RESTS: Final = {"prune": 1000.0, "retime": 120.0}
-SHORTEST_RESTS: Final = {"seal": 60.0, "rescue": LEASE}
-"""They have nothing to do most of the time."""
+SHORTEST_RESTS: Final = {"seal": 60.0, "prune": 60.0, "retime": 20.0, "alert": 20.0, "rescue": LEASE / 2}
+"""They have nothing to do most of the time. Each begins somewhere within that time, so that they don't fill the first
+steps of every engine."""
 
 
 class End(NamedTuple):
@@ -63,7 +64,9 @@ class Process(Home):
             return await step()
 
         actor = Actor(self._stage, self._monitor, self, f"{self.name}.{duty}", as_this_version)
-        actor.shortest_rest = SHORTEST_RESTS.get(duty, actor.shortest_rest)
+        if shortest := SHORTEST_RESTS.get(duty):
+            actor.shortest_rest = shortest
+            actor.due += self._stage.choices.below(int(shortest), actor.name) * self._stage.scale
         actor.longest_rest = LONGEST_RESTS.get(duty, LONGEST_REST)
         return actor
 

@@ -44,6 +44,8 @@ TZDATA: Final = {"older": "2026f", "newer": "2099z"}
 MOVED_ZONE: Final = ("Europe/Berlin", "Europe/Moscow")
 """To the newer zone database the clocks of the first are those of the second."""
 
+KEEP_DAYS: Final = 30.0
+
 TABLES: Final = ("runs", "due", "jobs", "attempts", "queue", "workers")
 """What the simulation watches."""
 
@@ -130,7 +132,7 @@ class Worker:
         for name in TASKS:
             registry.add(_task(stage, perform), name)
         limits = Limits(runs_per_hour=stage.settings.runs_per_hour)
-        options = EngineOptions(concurrency=stage.settings.concurrency, lease=lease, limits=limits)
+        options = EngineOptions(concurrency=stage.settings.concurrency, lease=lease, keep_days=KEEP_DAYS, limits=limits)
         worker = cls(database, Engine(database, registry, options))
         await worker.engine.enlist()
         worker.engine._wakes.update({name: _Wake(wake, name) for name in worker.duties()})
