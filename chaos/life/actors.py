@@ -23,9 +23,6 @@ LOOK_AFTER: Final = 0.01
 LONGEST_REST: Final = 30.0
 """Simulated seconds after which a duty is done again, whatever it says."""
 
-GIVE_UP: Final = 30.0
-"""Real seconds after which an actor that neither rests nor waits for a lock hangs."""
-
 LOCK_PATIENCE: Final = 3.0
 """Real seconds that a statement which locks out everybody may wait for its lock."""
 
@@ -138,8 +135,6 @@ class Actor:
                 self.blocked_at = self.stage.mono
                 self.stage.report(Violation("ddl-waits", f"{self.name} waits to lock out everybody, without a limit"))
                 return
-            if waited > GIVE_UP:
-                raise RuntimeError(f"{self.name} hangs: {self.task}")
         self.blocked_at = None
 
     async def reach(self, connection: Connection, sql: str, pause: bool) -> None:

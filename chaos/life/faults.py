@@ -26,7 +26,7 @@ class FaultyConnection:
         self._real = session.real
         self._open = True
         self._locks_out_all = False
-        """Its transaction has locked a table against everyone, those who look as well: it goes on to its end at once."""
+        """Its transaction has locked a table against everyone, also those who look: it goes on to its end at once."""
 
     @classmethod
     async def open(cls, sessions: Sessions, settings: Mapping[str, str]) -> "FaultyConnection":

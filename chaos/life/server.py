@@ -75,11 +75,13 @@ class Server:
         await migrate(self.url("template_of_life"))
         await self._run("template_of_life", WATCH)
 
-    async def fresh(self) -> str:
-        """A new database; the one before is gone."""
+    async def fresh(self, schema: str = "") -> str:
+        """A new database, with this added to it; the one before is gone."""
         await self._run(
             "postgres", "drop database if exists life with (force)", "create database life template template_of_life"
         )
+        if schema:
+            await self._run("life", schema)
         return self.url("life")
 
     async def _run(self, database: str, *statements: str) -> None:

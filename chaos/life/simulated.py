@@ -23,7 +23,6 @@ from cronty.jobs import policy as policies
 from cronty.store import job_store, zone_store
 from cronty.timing import cron, zones
 
-
 STRETCHED: Final[Sequence[tuple[ModuleType, str]]] = (
     (firing, "LOOK_BACK"), (firing, "LOOK_BACK_EVERY"), (firing, "LOOK_EVERYWHERE_EVERY"), (limiting, "REFRESH_EVERY"),
     (rescuing, "LOOK_FOR_LOST_EVERY"), (settling, "REFUSED_REST"), (zone_store, "EVERY_ENGINE_HAS_HEARD"),

@@ -83,6 +83,7 @@ class Stage:
         self.first: dict[str, tuple[int, str]] = {}
         self.broken: Violation | None = None
         self.trace: list[str] | None = [] if traced else None
+        self.last_said = "nothing"
         self._only = frozenset(only)
         self._digest = hashlib.blake2b(digest_size=8)
 
@@ -146,6 +147,7 @@ class Stage:
 
     def say(self, line: str) -> None:
         self._digest.update(line.encode())
+        self.last_said = line.strip()
         if self.trace is not None:
             self.trace.append(f"{self.steps:5} {self.now():%d %H:%M:%S} {line}")
 
