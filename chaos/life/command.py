@@ -142,13 +142,17 @@ def run(plan: Plan) -> Figures:
     """The whole scenario on a PostgreSQL of its own; `broken` names the promises that don't hold."""
     if plan.processes > 1:
         return side_by_side(run, plan.parts())
+    told: list[int] = []
+    before = signal.signal(signal.SIGTERM, lambda number, _frame: told.append(number))
     server = Server()
 
-    def leave(_number: int, _frame: FrameType | None) -> None:
+    def leave(number: int, _frame: FrameType | None) -> None:
         server.close()
-        os._exit(128 + signal.SIGTERM)  # whatever is under way has nothing left to work with
+        os._exit(128 + number)  # whatever is under way has nothing left to work with
 
-    before = signal.signal(signal.SIGTERM, leave)
+    signal.signal(signal.SIGTERM, leave)
+    if told:  # while PostgreSQL was starting
+        leave(told[0], None)
     lives = Lives(server, plan)
     watch = Watch(lives.progress, lives.give_up)
     try:

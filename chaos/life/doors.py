@@ -14,7 +14,7 @@ from chaos.life.truth import Asked, Truth
 
 CALLS: Final = (
     "schedule", "schedule", "schedule", "schedule", "run_now", "run_now", "redrive", "redrive", "edit", "pause",
-    "resume", "resume", "cancel", "delete", "look",
+    "resume", "resume", "cancel", "cancel", "delete", "look",
 )  # fmt: skip
 LOCKING: Final = ("cancel", "delete", "edit", "run_now", "redrive")
 """Calls to stand still in: they hold rows that engines want."""
@@ -74,7 +74,9 @@ class OwnersDoor(Home):
             return await self.door.look()
         if what == "redrive":
             return await self._redrive()
-        running = [job for job in mine if self.stall_for and self._truth.kept.running[job.id]]
+        running = [job for job in mine if self._truth.kept.running[job.id]]
+        if not self.stall_for and self._draw((True, False)):
+            running = []
         job = self._draw(tuple(running or mine))
         self._stage.say(f"{self.name} {what} {job.name} ({job.id})")
         if what == "edit":

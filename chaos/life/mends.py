@@ -118,8 +118,9 @@ async def _strike_off_then_rescue(self: EngineStore, worker: int, as_of: datetim
 
 _LOST: Final = ("08", "57P")
 _RESCUE_UNLISTED: Final = [(EngineStore, "strike_off", _strike_off_then_rescue)]
+_WAIT_LONG: Final = (database, "HOT_PATH", {**database.HOT_PATH, "lock_timeout": "10s"})
 _ENDLESS_PATIENCE: Final = [
-    (database, "HOT_PATH", {**database.HOT_PATH, "lock_timeout": "10s"}),
+    _WAIT_LONG,
     (database, "AT_THE_DOOR", {"lock_timeout": database.AT_THE_DOOR["lock_timeout"]}),
 ]
 
@@ -147,7 +148,8 @@ MENDS: Final[Mapping[str, Mend]] = {
         [(Lease, "judge", _judge_at_once)],
     ),
     "H2": Mend(
-        "only the runs of workers known to be gone are rescued", ("robbed-listed",), _RESCUE_UNLISTED, ["rescue"]
+        "only the runs of workers known to be gone are rescued", ("robbed-listed",),
+        [*_RESCUE_UNLISTED, _WAIT_LONG], ["rescue"],
     ),
     "H3": Mend(
         "what is in line is stopped too", ("started-after-cancel",), [(Working, "stop", _stop_only_performing)]

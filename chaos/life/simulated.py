@@ -18,7 +18,7 @@ import orjson
 from chaos.life.actors import TurnLock, TurnSemaphore
 from chaos.life.product import MOVED_ZONE, NEWER_FIELD, TZDATA, VERSION
 from chaos.life.stage import Stage
-from cronty.engine import claiming, firing, lease, limiting, rescuing, retiming, settling
+from cronty.engine import claiming, firing, lease, limiting, rescuing, retiming, settling, working
 from cronty.jobs import policy as policies
 from cronty.store import job_store, zone_store
 from cronty.timing import cron, zones
@@ -28,6 +28,10 @@ STRETCHED: Final[Sequence[tuple[ModuleType, str]]] = (
     (rescuing, "LOOK_FOR_LOST_EVERY"), (settling, "REFUSED_REST"), (zone_store, "EVERY_ENGINE_HAS_HEARD"),
 )  # fmt: skip
 """Times of Cronty that go with the scale of a life, as leases and rules do."""
+
+
+LATELY: Final = 2.0
+"""Seconds that count as lately where time goes by seconds: else no engine would ever claim ahead."""
 
 
 class _Asyncio(ModuleType):
@@ -88,6 +92,7 @@ def simulated(stage: Stage) -> Generator[None]:
     put(cron, "_compiled", compile_by_version)
     for module, name in STRETCHED:
         put(module, name, getattr(module, name) * stage.scale)
+    put(working, "PACE_WINDOW", LATELY * stage.scale)
     for module in (firing, claiming):
         put(module, "PATIENCE", 0)
         put(module, "BATCH", stage.settings.batch)

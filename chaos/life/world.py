@@ -130,7 +130,7 @@ class World:
         frozen = {door.actor.pid: door for door in self.doors if door.actor.frozen}
         for actor in blocked if frozen else ():
             waited = self.stage.mono - (actor.blocked_at or 0.0)
-            if ".fire" in actor.name and waited > HELD_UP * self.stage.scale and actor.pid is not None:
+            if actor.home not in self.doors and waited > HELD_UP * self.stage.scale and actor.pid is not None:
                 for pid in await self.monitor.holding_up(actor.pid):
                     if pid in frozen:
                         self.stage.report(
