@@ -46,7 +46,7 @@ MOVED_ZONE: Final = ("Europe/Berlin", "Europe/Moscow")
 
 KEEP_DAYS: Final = 30.0
 
-TABLES: Final = ("runs", "due", "jobs", "attempts", "queue", "workers")
+TABLES: Final = ("runs", "due", "jobs", "attempts", "queue", "workers", "stop_requests")
 """What the simulation watches."""
 
 

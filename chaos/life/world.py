@@ -149,13 +149,13 @@ class World:
     # -- seasons ------------------------------------------------------------------------------------------------
 
     async def run(self, most: int) -> Violation | None:
-        """Live for about so many steps."""
+        """Live for so many steps, and to the end of a last calm."""
         await self.open()
         stage = self.stage
         try:
             while stage.steps < most and stage.broken is None:
                 stage.next_season()
-                until = stage.steps + SEASON
+                until = min(stage.steps + SEASON, most)
                 while stage.steps < until and stage.broken is None:
                     await self.trouble.tick()
                     await self.step()
