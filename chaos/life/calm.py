@@ -31,7 +31,7 @@ _RECORDED: Final = (
     " union select job_id, scheduled_for, attempt from cronty.attempts"
 )
 _SEQUENCES: Final = (
-    "select sequencename, last_value, max_value from pg_sequences where schemaname = 'cronty' and last_value > 100"
+    "select sequencename, last_value, max_value from pg_sequences where schemaname = 'cronty' and last_value > 20"
 )
 
 

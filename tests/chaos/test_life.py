@@ -35,7 +35,8 @@ def test_seeds_are_one_or_a_range() -> None:
 def test_a_shrunk_trace_shows_only_steps_in_which_something_happened() -> None:
     idle = "    1 01 08:00:00 e1.fire      pick_due"
     busy = ["    2 01 08:00:00 e1.fire      fire", "    2 01 08:00:00     run 1/01T08:00:00 - -> running attempt 1"]
-    assert list(eventful([idle, *busy])) == busy
+    around = [f"    2 01 08:00:00 e1.fire      {one}" for one in ("begin; set local role cronty_engine", "commit")]
+    assert list(eventful([idle, busy[0], around[0], busy[1], around[1]])) == busy
 
 
 @pytest.mark.timeout(120)
