@@ -23,7 +23,7 @@ examples:
   python -m chaos failover --async --events kill,lagkill
   python -m chaos upgrade --fires 10000 --workers 4
   python -m chaos suspend --times 20
-  python -m chaos life --steps 50000 --seeds 1-60
+  python -m chaos life --steps 50000 --seeds 1-32 --processes 2
   python -m chaos life --steps 1000 --seed 7 --shrink
 
 Each one starts a PostgreSQL of its own, prints one line of JSON with all its figures, and exits with 1 if `broken` in
@@ -110,6 +110,7 @@ def read_arguments() -> argparse.Namespace:
         "--shrink", action="store_true", help="leave out what isn't needed to break it, and print that"
     )
     _number(for_life, "budget", 120.0, "seconds for shrinking")
+    _number(for_life, "processes", 1, "lives side by side, each on a core of its own")
     for name, meaning in (("only", "promises to look at: overlap,untrue"), ("no", "faults to leave out: cut,restore")):
         for_life.add_argument(f"--{name}", type=life.read_names, default=(), metavar="NAMES", help=meaning)
     for_life.add_argument("--go-on", action="store_true", help="don't stop at the first broken promise of a seed")

@@ -6,7 +6,7 @@ else, so a step ends when it stands at a gate again, is through, or waits in Pos
 
 import asyncio
 import traceback
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextvars import ContextVar
 from typing import Final, Protocol
 
@@ -23,9 +23,6 @@ LOOK_AFTER: Final = 0.01
 LONGEST_REST: Final = 30.0
 """Simulated seconds after which a duty is done again, whatever it says."""
 
-GIVE_UP: Final = 30.0
-"""Real seconds after which an actor that neither rests nor waits for a lock hangs."""
-
 LOCK_PATIENCE: Final = 3.0
 """Real seconds that a statement which locks out everybody may wait for its lock."""
 
@@ -34,6 +31,15 @@ class Locks(Protocol):
     """What PostgreSQL says about sessions that wait."""
 
     async def waiting(self, pids: list[int]) -> dict[int, bool]: ...
+
+
+class Connection(Protocol):
+    """What is to be known of a connection."""
+
+    def is_closed(self) -> bool: ...
+    def is_in_transaction(self) -> bool: ...
+    def get_server_pid(self) -> int: ...
+    def terminate(self) -> None: ...
 
 
 class Home:
@@ -47,16 +53,9 @@ class Home:
         self.stalled = False
         self.patience = Patience(0.0, 0.0)
 
-    def connections(self) -> list[asyncpg.Connection]:
+    def connections(self) -> Sequence[Connection]:
         """Those of its connections that are open, as far as it has noticed."""
         return []
-
-
-async def noticed(open_: Callable[[], object]) -> None:
-    """Wait until connections that the server has closed are seen to be closed."""
-    async with asyncio.timeout(GIVE_UP):
-        while open_():
-            await asyncio.sleep(0.0005)
 
 
 class Killed(asyncpg.ConnectionDoesNotExistError):
@@ -74,7 +73,7 @@ class Actor:
         self._begin = begin
         self.due = stage.mono
         self.task: asyncio.Task[None] | None = None
-        self.connection: asyncpg.Connection | None = None
+        self.connection: Connection | None = None
         self.blocked_at: float | None = None
         self.faulted = self.dead = False
         self.shortest_rest, self.longest_rest = 1.0, LONGEST_REST
@@ -91,9 +90,6 @@ class Actor:
         """Of the session it uses, if it has one."""
         open_ = self.task is not None and self.connection is not None and not self.connection.is_closed()
         return self.connection.get_server_pid() if open_ and self.connection is not None else None
-
-    def connected(self) -> bool:
-        return self.pid is not None
 
     @property
     def in_transaction(self) -> bool:
@@ -139,11 +135,9 @@ class Actor:
                 self.blocked_at = self.stage.mono
                 self.stage.report(Violation("ddl-waits", f"{self.name} waits to lock out everybody, without a limit"))
                 return
-            if waited > GIVE_UP:
-                raise RuntimeError(f"{self.name} hangs: {self.task}")
         self.blocked_at = None
 
-    async def reach(self, connection: asyncpg.Connection, sql: str, pause: bool) -> None:
+    async def reach(self, connection: Connection, sql: str, pause: bool) -> None:
         """Stand at a gate, unless this statement may follow at once."""
         if self.home.stall_for and sql.lower().startswith("commit"):
             pause = self.home.stalled = True

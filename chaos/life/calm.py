@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection
 from datetime import datetime, timedelta
 from typing import Final
 
+from chaos.life.product import KEEP_DAYS
 from chaos.life.server import Monitor
 from chaos.life.stage import Stage, Violation
 from chaos.life.truth import Key, Truth
@@ -30,7 +31,7 @@ _RECORDED: Final = (
     " union select job_id, scheduled_for, attempt from cronty.attempts"
 )
 _SEQUENCES: Final = (
-    "select sequencename, last_value, max_value from pg_sequences where schemaname = 'cronty' and last_value > 100"
+    "select sequencename, last_value, max_value from pg_sequences where schemaname = 'cronty' and last_value > 20"
 )
 
 
@@ -49,7 +50,7 @@ async def check_calm(stage: Stage, truth: Truth, monitor: Monitor, held: Collect
         report("overdue", f"{said}, though nothing has gone wrong for {slack:.0f} s")
     await _check_runs(held, monitor, late, report)
     recorded = {Key(*row) for row in await monitor.ask(_RECORDED)}
-    kept_since = stage.now() - timedelta(days=80)  # older ones are pruned
+    kept_since = stage.now() - timedelta(days=KEEP_DAYS - 2)  # older ones are pruned
     if missing := [key for key in truth.unrecorded(recorded) if key.slot > kept_since]:
         report("unrecorded", f"{missing[0]} was performed and is nowhere")
     for name, last, limit in await monitor.ask(_SEQUENCES):

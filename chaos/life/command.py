@@ -1,19 +1,25 @@
 """Live through seeds and say in figures what held; replay one, or shrink it to what a person can read."""
 
 import asyncio
+import json
+import os
+import signal
 import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from types import FrameType
 from typing import Final
 
+from chaos.life.beside import side_by_side
 from chaos.life.choices import NO_CUTS, Cuts
 from chaos.life.mends import MENDS, taken_out
 from chaos.life.server import Server
 from chaos.life.shrink import shrink
 from chaos.life.simulated import simulated
 from chaos.life.stage import Stage
+from chaos.life.watch import PATIENCE, Watch
 from chaos.life.world import World
 from chaos.verdict import Figures
 
@@ -38,6 +44,7 @@ class Plan:
     replay: bool = False
     shrink: bool = False
     budget: float = 120.0
+    processes: int = 1
 
     @property
     def looks_at(self) -> tuple[str, ...]:
@@ -48,53 +55,81 @@ class Plan:
         """Steps of each seed."""
         return -(-self.steps // len(self.seeds))
 
+    def parts(self) -> "list[Plan]":
+        """What each process lives through."""
+        seeds = [self.seeds[first :: self.processes] for first in range(self.processes)]
+        return [replace(self, processes=1, seeds=some, steps=self.share * len(some)) for some in seeds if some]
+
 
 class Lives:
     """Lives of a plan, one after the other on one server."""
 
     def __init__(self, server: Server, plan: Plan) -> None:
         self._server, self._plan = server, plan
+        self._began = time.monotonic()
+        self._lived: list[Stage] = []
+        self._now: Stage | None = None
+        self._broken: list[str] = []
+
+    async def all(self) -> None:
+        plan = self._plan
+        await self._server.prepare()
+        for seed in plan.seeds:
+            only = NOTHING if plan.go_on else plan.looks_at
+            stage = await self.live(seed, plan.share, only=only, traced=plan.replay)
+            self._lived.append(stage)
+            print(*stage.trace or (), sep="\n", end="\n" if plan.replay else "")
+            for step, kind, said in stage.found(plan.looks_at):
+                self._break(seed, step, said)
+                if plan.shrink:
+                    await shrink(self.live, seed, kind, step, plan.budget)
+            if self._broken and plan.without_mend:
+                break  # it is found
 
     async def live(
         self, seed: int, steps: int, cuts: Cuts = NO_CUTS, *, only: Sequence[str] = (), traced: bool = False
     ) -> Stage:
         """One life; what it was like is on its stage."""
         cuts = cuts._replace(kinds=cuts.kinds | set(self._plan.no))
-        world = World(await self._server.fresh(), seed, cuts, traced=traced, only=only)
-        with simulated(world.stage), taken_out(self._plan.without_mend):
-            await world.run(steps)
+        schema = MENDS[self._plan.without_mend].schema if self._plan.without_mend else ""
+        world = World(await self._server.fresh(schema), seed, cuts, traced=traced, only=only)
+        self._now = world.stage
+        try:
+            with simulated(world.stage), taken_out(self._plan.without_mend):
+                await world.run(steps)
+        except Exception as error:
+            error.add_note(f"seed {seed} step {world.stage.steps}\n  {_replay(self._plan, seed)}")
+            raise
         return world.stage
 
+    def progress(self) -> object:
+        """Something else after every step."""
+        return None if self._now is None else (id(self._now), self._now.steps, self._now.statements, self._now.mono)
 
-async def drive(plan: Plan) -> Figures:
-    server = Server()
-    began = time.monotonic()
-    lived: list[Stage] = []
-    broken: list[str] = []
-    try:
-        await server.prepare()
-        lives = Lives(server, plan)
-        for seed in plan.seeds:
-            only = NOTHING if plan.go_on else plan.looks_at
-            lived.append(await lives.live(seed, plan.share, only=only, traced=plan.replay))
-            print(*lived[-1].trace or (), sep="\n", end="\n" if plan.replay else "")
-            for step, kind, said in lived[-1].found(plan.looks_at):
-                broken.append(f"seed {seed} step {step}: {said}")
-                print(broken[-1], _replay(plan, seed), sep="\n  ", file=sys.stderr)
-                if plan.shrink:
-                    await shrink(lives.live, seed, kind, step, plan.budget)
-            if broken and plan.without_mend:
-                break  # it is found
-    finally:
-        server.close()
-    injected = sum((stage.injected for stage in lived), Counter[str]())
-    return {
-        "scenario": "life", "seeds": len(plan.seeds), "steps": sum(stage.steps for stage in lived),
-        "statements": sum(stage.statements for stage in lived), "days": round(sum(stage.days() for stage in lived), 2),
-        "faults": sum(injected.values()), "of_kind": dict(sorted(injected.items())),
-        "seconds": round(time.monotonic() - began, 1), "digests": [stage.digest for stage in lived][:5],
-        "broken": broken,
-    }  # fmt: skip
+    def give_up(self) -> None:
+        """The life hangs, and perhaps all of this process with it."""
+        if self._now is not None:
+            said = f"hangs: no step for {PATIENCE:.0f} s, after {self._now.last_said}"
+            self._break(self._now.seed, self._now.steps, said)
+        self._server.close()
+        print(json.dumps(self.figures()), flush=True)
+        os._exit(1)
+
+    def _break(self, seed: int, step: int, said: str) -> None:
+        self._broken.append(f"seed {seed} step {step}: {said}")
+        print(self._broken[-1], _replay(self._plan, seed), sep="\n  ", file=sys.stderr, flush=True)
+
+    def figures(self) -> Figures:
+        lived = self._lived
+        injected = sum((stage.injected for stage in lived), Counter[str]())
+        return {
+            "scenario": "life", "seeds": len(self._plan.seeds), "steps": sum(stage.steps for stage in lived),
+            "statements": sum(stage.statements for stage in lived),
+            "days": round(sum(stage.days() for stage in lived), 2),
+            "faults": sum(injected.values()), "of_kind": dict(sorted(injected.items())),
+            "seconds": round(time.monotonic() - self._began, 1), "digests": [stage.digest for stage in lived][:5],
+            "broken": self._broken,
+        }  # fmt: skip
 
 
 def _replay(plan: Plan, seed: int) -> str:
@@ -105,7 +140,29 @@ def _replay(plan: Plan, seed: int) -> str:
 
 def run(plan: Plan) -> Figures:
     """The whole scenario on a PostgreSQL of its own; `broken` names the promises that don't hold."""
-    return asyncio.run(drive(plan))
+    if plan.processes > 1:
+        return side_by_side(run, plan.parts())
+    told: list[int] = []
+    before = signal.signal(signal.SIGTERM, lambda number, _frame: told.append(number))
+    server = Server()
+
+    def leave(number: int, _frame: FrameType | None) -> None:
+        server.close()
+        os._exit(128 + number)  # whatever is under way has nothing left to work with
+
+    signal.signal(signal.SIGTERM, leave)
+    if told:  # while PostgreSQL was starting
+        leave(told[0], None)
+    lives = Lives(server, plan)
+    watch = Watch(lives.progress, lives.give_up)
+    try:
+        watch.start()
+        asyncio.run(lives.all())
+    finally:
+        watch.end()
+        server.close()
+        signal.signal(signal.SIGTERM, before)
+    return lives.figures()
 
 
 def read_seeds(text: str) -> tuple[int, ...]:

@@ -1,12 +1,11 @@
 """What owners ask for, one call after the other."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
+from functools import partial
 from typing import Final
 
-import asyncpg
-
-from chaos.life.actors import Actor, Home
+from chaos.life.actors import Actor, Connection, Home
 from chaos.life.faults import FaultyConnection
 from chaos.life.product import AWAY, TASKS, Door
 from chaos.life.server import Monitor
@@ -15,13 +14,16 @@ from chaos.life.truth import Asked, Truth
 
 CALLS: Final = (
     "schedule", "schedule", "schedule", "schedule", "run_now", "run_now", "redrive", "redrive", "edit", "pause",
-    "resume", "resume", "cancel", "delete", "look",
+    "resume", "resume", "cancel", "cancel", "delete", "look",
 )  # fmt: skip
 LOCKING: Final = ("cancel", "delete", "edit", "run_now", "redrive")
 """Calls to stand still in: they hold rows that engines want."""
 
-FEWEST_JOBS: Final = 4
-MOST_JOBS: Final = 8
+OFTEN: Final = {1: "* * * * *", 10: "*/10 * * * *", 100: "0 */2 * * *", 10_000: "0 6 * * 1"}
+"""A slot about every 60 seconds, by scale."""
+
+FEWEST_JOBS: Final = 6
+MOST_JOBS: Final = 12
 
 
 class OwnersDoor(Home):
@@ -38,10 +40,12 @@ class OwnersDoor(Home):
         self.actor = Actor(stage, monitor, self, self.name, self._turn)
 
     async def open(self, url: str) -> None:
-        self.door = await Door.open(self._owner, url, self._stage, FaultyConnection)
+        self.door = await Door.open(
+            self._owner, url, self._stage, partial(FaultyConnection.open, self._monitor.sessions)
+        )
         self.patience = self.door.database.patience
 
-    def connections(self) -> list[asyncpg.Connection]:
+    def connections(self) -> Sequence[Connection]:
         return self.door.database.connections()
 
     async def close(self) -> None:
@@ -70,7 +74,9 @@ class OwnersDoor(Home):
             return await self.door.look()
         if what == "redrive":
             return await self._redrive()
-        running = [job for job in mine if self.stall_for and self._truth.kept.running[job.id]]
+        running = [job for job in mine if self._truth.kept.running[job.id]]
+        if not self.stall_for and self._draw((True, False)):
+            running = []
         job = self._draw(tuple(running or mine))
         self._stage.say(f"{self.name} {what} {job.name} ({job.id})")
         if what == "edit":
@@ -97,17 +103,17 @@ class OwnersDoor(Home):
             "overlap": job.overlap, "attempts": self._draw((1, 3)), "catch_up": self._draw(("latest", "all", "none")),
             "backoff": 3.0 * scale, "timeout": 1e8, "pause_after": 0,
         }  # fmt: skip
-        kind = self._draw(("interval", "cron", "daily", "once", "later"))
+        kind = self._draw(("interval", "interval", "interval", "cron", "cron", "daily", "once", "later"))
         rule: dict[str, object]
         if kind == "interval":
-            rule = {"seconds": self._draw((10, 20, 60)) * scale}
+            rule = {"seconds": self._draw((5, 10, 20)) * scale}
         elif kind == "once":
             rule = {"run_at": (now + timedelta(seconds=self._draw((5, 60)) * scale)).isoformat()}
         elif kind == "daily":
-            rule = {"expression": f"{self._draw((0, 15, 30))} 9-17 * * *"}
+            rule = {"expression": f"{self._draw((0, 15, 30))} {'9-17' if scale <= 100 else 9} * * *"}
         else:
-            rule = {"expression": {1: "* * * * *", 10: "*/10 * * * *", 100: "0 */2 * * *"}[scale]}
-            job.starts_at = now + timedelta(hours=3 * scale) if kind == "later" else None
+            rule = {"expression": OFTEN[scale]}
+            job.starts_at = now + timedelta(seconds=self._draw((200, 2000)) * scale) if kind == "later" else None
         task = self._draw(TASKS)
         self._truth.asked[name] = job
         self._stage.say(f"{self.name} schedule {name} {kind} {rule} {task} {policy}")

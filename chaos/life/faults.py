@@ -1,12 +1,14 @@
 """A connection that stops at every statement, and on which the statement may fail as the seed says."""
 
-from collections.abc import Awaitable, Callable
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
 import asyncpg
 
 from chaos.life.actors import ACTOR, Actor
 from chaos.life.product import statement_name
+from chaos.life.sessions import Session, Sessions
 from chaos.life.stage import PAUSE
 
 SQLSTATES: Final = {"disk_full": "53100", "timeout": "57014", "deadlock": "40P01"}
@@ -16,71 +18,118 @@ _ENDS: Final = ("commit", "rollback")
 _CONTROL: Final = ("begin", *_ENDS)
 
 
-class FaultyConnection(asyncpg.Connection):
-    """What pools are given instead of their own class: `cut` ends it before a statement, `lost` after it."""
+class FaultyConnection:
+    """What pools are given instead of asyncpg's: `cut` ends it before a statement, `lost` after it."""
 
-    locks_out_all = False
-    """Its transaction has locked a table against everyone, those who look as well: it goes on to its end at once."""
+    def __init__(self, sessions: Sessions, session: Session) -> None:
+        self._sessions, self._session = sessions, session
+        self._real = session.real
+        self._open = True
+        self._locks_out_all = False
+        """Its transaction has locked a table against everyone, also those who look: it goes on to its end at once."""
 
-    cut: Callable[["FaultyConnection"], Awaitable[None]]
-    """Set by the world: end this connection, and wait until the server has rolled back what it had open."""
+    @classmethod
+    async def open(cls, sessions: Sessions, settings: Mapping[str, str]) -> "FaultyConnection":
+        return cls(sessions, await sessions.take(settings))
 
     async def execute(self, query: str, *args: object, timeout: float | None = None) -> str:
-        if args:
-            return await super().execute(query, *args, timeout=timeout)  # which comes by _execute
-        return await self._pass(query, lambda: super(FaultyConnection, self).execute(query, timeout=timeout))
+        return await self._pass(query, lambda: self._real.execute(query, *args, timeout=timeout))
 
-    async def _execute(self, query: str, args: Any, limit: int, timeout: float | None, **rest: Any) -> Any:
-        real: Callable[..., Awaitable[Any]] = super()._execute  # pyright: ignore -- where all of asyncpg's calls meet
-        return await self._pass(query, lambda: real(query, args, limit, timeout, **rest))  # pyright: ignore
+    async def fetch(self, query: str, *args: object, timeout: float | None = None) -> list[asyncpg.Record]:
+        return await self._pass(query, lambda: self._real.fetch(query, *args, timeout=timeout))
+
+    async def fetchrow(self, query: str, *args: object, timeout: float | None = None) -> asyncpg.Record | None:
+        return await self._pass(query, lambda: self._real.fetchrow(query, *args, timeout=timeout))
+
+    async def fetchval(self, query: str, *args: object, column: int = 0, timeout: float | None = None) -> Any:
+        return await self._pass(query, lambda: self._real.fetchval(query, *args, column=column, timeout=timeout))
+
+    def is_closed(self) -> bool:
+        return not self._open or self._real.is_closed()
+
+    def is_in_transaction(self) -> bool:
+        return self._open and self._real.is_in_transaction()
+
+    def get_server_pid(self) -> int:
+        return self._session.pid
+
+    def terminate(self) -> None:
+        if self._open:
+            self._open = False
+            self._sessions.leave(self._session)
+
+    async def close(self, *, timeout: float | None = None) -> None:
+        self.terminate()
+
+    async def cut(self) -> None:
+        """End it, and wait until the server has rolled back what it had open."""
+        self.terminate()
+        await self._sessions.settle()
 
     async def _pass[T](self, sql: str, run: Callable[[], Awaitable[T]]) -> T:
         actor = ACTOR.get()
         if actor is None:
-            return await run()
+            return await self._run(run)
         stage = actor.stage
         luck = stage.choices
         pause = PAUSE not in luck.cuts.kinds and not luck.chance(stage.season.onward, f"gate {actor.name}")
-        pause = pause and not sql.startswith("begin") and not self.locks_out_all and luck.event(f"{PAUSE} {actor.name}")
-        self.locks_out_all = statement_name(sql) == "drop_partition"
+        pause = pause and not sql.startswith("begin") and not self._locks_out_all
+        pause = pause and luck.event(f"{PAUSE} {actor.name}")
+        self._locks_out_all = statement_name(sql) == "drop_partition"
         await actor.reach(self, sql, pause)
         fault = None if actor.dead else stage.fault_for(actor.name)
         stage.statements += 1
         stage.say(f"{actor.name:12} {statement_name(sql)}{'' if fault is None else f' !! {fault}'}")
-        if fault is None:
+        try:
+            if fault is None:
+                return await self._run(run)
+            stage.injected[fault] += 1
+            actor.faulted = True
+            return await self._fail(actor, fault, sql.lower(), run)
+        finally:
+            if not self.is_in_transaction():
+                stage.commits += 1
+
+    async def _run[T](self, run: Callable[[], Awaitable[T]]) -> T:
+        if self.is_closed():
+            raise asyncpg.InterfaceError("connection is closed")
+        self._session.busy = True
+        try:
             return await run()
-        stage.injected[fault] += 1
-        actor.faulted = True
-        return await self._fail(actor, fault, sql.lower(), run)
+        except asyncio.CancelledError:
+            self._session.doubtful = True
+            raise
+        finally:
+            self._session.busy = False
 
     async def _fail[T](self, actor: Actor, fault: str, sql: str, run: Callable[[], Awaitable[T]]) -> T:
         if fault == "read_only":
-            return await (run() if sql.startswith(_CONTROL) else self._read_only(run))
+            return await (self._run(run) if sql.startswith(_CONTROL) else self._read_only(run))
         if fault in SQLSTATES:
             await self._raise(fault, ends=sql.startswith(_ENDS))
         if fault == "lost":
-            await run()
-        await self.cut(self)
+            await self._run(run)
+        await self.cut()
         raise asyncpg.ConnectionDoesNotExistError(f"connection was closed in the middle of operation ({fault})")
 
     async def _read_only[T](self, run: Callable[[], Awaitable[T]]) -> T:
         """As on a primary that was demoted: reading works, writing doesn't."""
         if self.is_in_transaction():
-            await super().execute("set transaction read only")
-            return await run()
-        await super().execute("set default_transaction_read_only = on")
+            await self._real.execute("set transaction read only")
+            return await self._run(run)
+        await self._real.execute("set default_transaction_read_only = on")
         try:
-            return await run()
+            return await self._run(run)
         finally:
             if not self.is_closed():
-                await super().execute("set default_transaction_read_only = off")
+                await self._real.execute("set default_transaction_read_only = off")
 
     async def _raise(self, fault: str, *, ends: bool) -> None:
         try:
-            await super().execute(
+            await self._real.execute(
                 f"do $$ begin raise exception 'injected: {fault}' using errcode = '{SQLSTATES[fault]}'; end $$"
             )
         except asyncpg.PostgresError:
             if ends:  # a commit that fails leaves no transaction open
-                await super().execute("rollback")
+                await self._real.execute("rollback")
             raise

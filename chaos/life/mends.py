@@ -19,6 +19,7 @@ from cronty.actions.tasks import CurrentRun
 from cronty.engine import working
 from cronty.engine.attempt import Attempt
 from cronty.engine.lease import Lease
+from cronty.engine.retiming import Retiming
 from cronty.engine.settling import Settling
 from cronty.engine.working import Working
 from cronty.jobs import policy
@@ -26,7 +27,8 @@ from cronty.jobs.outcome import Cancelled, Failed
 from cronty.jobs.policy import Policy
 from cronty.store import database, faults
 from cronty.store.database import StoreUnavailable
-from cronty.store.engine_store import EngineStore
+from cronty.store.engine_store import EngineStore, Rescued
+from cronty.timing import tzdata_version
 
 UNMENDED: Final = Path(__file__).parent / "unmended"
 """Statements as they were."""
@@ -34,12 +36,16 @@ UNMENDED: Final = Path(__file__).parent / "unmended"
 
 @dataclass(frozen=True, slots=True)
 class Mend:
-    """`found_as` are the promises that break without it; `methods` and `queries` are what there was before."""
+    """`found_as` are the promises that break without it; `methods`, `queries` and `schema` are what there was before.
+
+    Where another mend has since made a fault harmless, that one is taken out as well.
+    """
 
     says: str
     found_as: tuple[str, ...]
     methods: Sequence[tuple[Any, str, object]] = ()
     queries: Sequence[str] = field(default_factory=tuple[str, ...])
+    schema: str = ""
 
 
 async def _overwrite_outcome(self: Settling, attempt: Attempt) -> None:
@@ -97,9 +103,32 @@ def _forget_the_epoch(attempt: Attempt) -> CurrentRun:
 async def _never_look(self: Lease) -> None: ...
 
 
+_look: Final = Retiming.look
+
+
+async def _note_tzdata(self: Retiming) -> dict[str, str]:
+    await self._store._database.for_the_operator().value("note_tzdata", tzdata_version())
+    return await _look(self)
+
+
+async def _strike_off_then_rescue(self: EngineStore, worker: int, as_of: datetime, max_crashes: int) -> Rescued:
+    struck = await self._database.value("strike_off", worker, as_of)
+    return Rescued(0, 0, 0, []) if struck is None else await self.rescue([worker], max_crashes)
+
+
 _LOST: Final = ("08", "57P")
+_RESCUE_UNLISTED: Final = [(EngineStore, "strike_off", _strike_off_then_rescue)]
+_WAIT_LONG: Final = (database, "HOT_PATH", {**database.HOT_PATH, "lock_timeout": "10s"})
+_ENDLESS_PATIENCE: Final = [
+    _WAIT_LONG,
+    (database, "AT_THE_DOOR", {"lock_timeout": database.AT_THE_DOOR["lock_timeout"]}),
+]
 
 MENDS: Final[Mapping[str, Mend]] = {
+    "C1": Mend(
+        "looking at zones uses up no numbers", ("runs-out",), [(Retiming, "look", _note_tzdata)], ["note_tzdata"],
+        "create table cronty.tzdata (id smallint generated always as identity, version text unique)",
+    ),
     "C2": Mend(
         "only what can't be stored changes an outcome", ("untrue",),
         [(Settling, "_settle_one", _overwrite_outcome), (faults, "_AWAY", _LOST)],
@@ -118,12 +147,24 @@ MENDS: Final[Mapping[str, Mend]] = {
         "an engine that was away waits a lease before striking off others", ("robbed-asleep",),
         [(Lease, "judge", _judge_at_once)],
     ),
-    "H2": Mend("only the runs of workers known to be gone are rescued", ("robbed-listed",), (), ["rescue"]),
+    "H2": Mend(
+        "only the runs of workers known to be gone are rescued", ("robbed-listed",),
+        [*_RESCUE_UNLISTED, _WAIT_LONG], ["rescue"],
+    ),
     "H3": Mend(
         "what is in line is stopped too", ("started-after-cancel",), [(Working, "stop", _stop_only_performing)]
     ),
+    "H5": Mend(
+        "a fire never waits for a door", ("held-up",), _ENDLESS_PATIENCE, (),
+        "create function life.take_head() returns trigger language plpgsql as"
+        " 'begin perform pg_advisory_xact_lock(new.owner_id); return new; end';"
+        "create trigger take_head before insert on cronty.audit for each row execute function life.take_head()",
+    ),
     "H4": Mend("the queue goes by time, not by task", ("starved",), (), ["claim_runs"]),
-    "N1": Mend("a name in doubt is never the current one", ("robbed-left",), [(Lease, "beat", _clear_up_current_name)]),
+    "N1": Mend(
+        "a name in doubt is never the current one", ("robbed-left",),
+        [(Lease, "beat", _clear_up_current_name), *_RESCUE_UNLISTED], ["rescue"],
+    ),
     "N2": Mend("one new name is taken, not two", ("robbed-renamed",), [(Lease, "beat", _beat_beside_others)]),
     "N3": Mend("what is in flight is looked for among all runs", ("overlap",), (), ["pick_due", "run_now"]),
     "N5": Mend(

@@ -2,12 +2,11 @@
 
 import asyncio
 import hashlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Final, Literal, NamedTuple
 
-import asyncpg
-
-from chaos.life.actors import LONGEST_REST, Actor, Home
+from chaos.life.actors import LONGEST_REST, Actor, Connection, Home
 from chaos.life.faults import FaultyConnection
 from chaos.life.product import VERSION, Performed, Version, WatchedDatabase, Worker
 from chaos.life.server import Monitor
@@ -18,8 +17,9 @@ type Outcome = Literal["ok", "failed", "snoozed"]
 
 
 LONGEST_RESTS: Final = {"prune": 1000.0, "retime": 120.0}
-SHORTEST_RESTS: Final = {"seal": 60.0, "rescue": LEASE}
-"""They have nothing to do most of the time."""
+SHORTEST_RESTS: Final = {"seal": 60.0, "prune": 60.0, "retime": 20.0, "alert": 20.0, "rescue": LEASE / 2}
+"""They have nothing to do most of the time. Each begins somewhere within that time, so that they don't fill the first
+steps of every engine."""
 
 
 class End(NamedTuple):
@@ -42,7 +42,7 @@ class Process(Home):
         self.forgotten = False
         self._heard_at, self._asleep = stage.mono, stage.asleep
         self._ends: list[End] = []
-        self._database = WatchedDatabase(url, stage, FaultyConnection, hot=True)
+        self._database = WatchedDatabase(url, stage, partial(FaultyConnection.open, monitor.sessions), hot=True)
         self.patience = self._database.patience
         self._opened = False
         self.worker: Worker | None = None
@@ -64,7 +64,9 @@ class Process(Home):
             return await step()
 
         actor = Actor(self._stage, self._monitor, self, f"{self.name}.{duty}", as_this_version)
-        actor.shortest_rest = SHORTEST_RESTS.get(duty, actor.shortest_rest)
+        if shortest := SHORTEST_RESTS.get(duty):
+            actor.shortest_rest = shortest
+            actor.due += self._stage.choices.below(int(shortest), actor.name) * self._stage.scale
         actor.longest_rest = LONGEST_RESTS.get(duty, LONGEST_REST)
         return actor
 
@@ -149,7 +151,7 @@ class Process(Home):
 
     # -- its end ------------------------------------------------------------------------------------------------
 
-    def connections(self) -> list[asyncpg.Connection]:
+    def connections(self) -> Sequence[Connection]:
         connecting = [actor.connection for actor in self.actors if actor.connection is not None]
         return [one for one in dict.fromkeys([*self._database.connections(), *connecting]) if not one.is_closed()]
 
@@ -159,7 +161,8 @@ class Process(Home):
         for actor in self.actors:
             actor.dead = True
         for connection in self.connections():
-            await self._monitor.cut(connection)
+            connection.terminate()
+        await self._monitor.sessions.settle()
         for actor in self.actors:
             await actor.die()
         for end in self._ends:

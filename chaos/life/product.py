@@ -7,13 +7,13 @@ database puts Berlin's clocks elsewhere; `VERSION` says which one the running co
 # pyright: reportPrivateUsage=false
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache
 from importlib.resources import files
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple, cast
 
 import asyncpg
 
@@ -44,7 +44,9 @@ TZDATA: Final = {"older": "2026f", "newer": "2099z"}
 MOVED_ZONE: Final = ("Europe/Berlin", "Europe/Moscow")
 """To the newer zone database the clocks of the first are those of the second."""
 
-TABLES: Final = ("runs", "due", "jobs", "attempts", "queue", "workers")
+KEEP_DAYS: Final = 30.0
+
+TABLES: Final = ("runs", "due", "jobs", "attempts", "queue", "workers", "stop_requests")
 """What the simulation watches."""
 
 
@@ -70,18 +72,22 @@ class Patience(NamedTuple):
     waiting: float
 
 
+type Connect = Callable[[Mapping[str, str]], Awaitable[object]]
+"""Opens something that does what an asyncpg connection does, with these settings."""
+
+
 class WatchedDatabase(Database):
     """Its connections are of the simulation's class, and no limit on them is by real time: the stage keeps them."""
 
-    def __init__(self, url: str, stage: Stage, connection_class: type[asyncpg.Connection], *, hot: bool) -> None:
+    def __init__(self, url: str, stage: Stage, connect: Connect, *, hot: bool) -> None:
         super().__init__(url, clock=stage.now, hot=hot)
-        self._connection_class = connection_class
+        self._connect_with = connect
         limits = {name: float(self._settings.pop(name, "0s").removesuffix("s")) * stage.scale for name in _LIMITS}
         waiting = [limits[name] for name in _LIMITS[1:] if limits[name]]
         self.patience = Patience(limits[_LIMITS[0]], min(waiting))
 
     async def _connect(self) -> asyncpg.Connection:
-        return await self.hosts.connect(server_settings=self._settings, connection_class=self._connection_class)
+        return cast("asyncpg.Connection", await self._connect_with(self._settings))
 
     def connections(self) -> list[asyncpg.Connection]:
         """Those that are open."""
@@ -126,7 +132,7 @@ class Worker:
         for name in TASKS:
             registry.add(_task(stage, perform), name)
         limits = Limits(runs_per_hour=stage.settings.runs_per_hour)
-        options = EngineOptions(concurrency=stage.settings.concurrency, lease=lease, limits=limits)
+        options = EngineOptions(concurrency=stage.settings.concurrency, lease=lease, keep_days=KEEP_DAYS, limits=limits)
         worker = cls(database, Engine(database, registry, options))
         await worker.engine.enlist()
         worker.engine._wakes.update({name: _Wake(wake, name) for name in worker.duties()})
@@ -204,8 +210,8 @@ class Door:
         self._runs = Runs(RunStore(database), self._door)
 
     @classmethod
-    async def open(cls, owner: str, url: str, stage: Stage, connection_class: type[asyncpg.Connection]) -> "Door":
-        database = WatchedDatabase(url, stage, connection_class, hot=False)
+    async def open(cls, owner: str, url: str, stage: Stage, connect: Connect) -> "Door":
+        database = WatchedDatabase(url, stage, connect, hot=False)
         return cls(owner, await database.open(), stage)
 
     async def schedule(

@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 import asyncpg
 
 from chaos.life.product import TABLES, migrate
+from chaos.life.sessions import Sessions
 from chaos.postgres import Postgres
 
 type Fields = dict[str, Any]
@@ -74,11 +75,13 @@ class Server:
         await migrate(self.url("template_of_life"))
         await self._run("template_of_life", WATCH)
 
-    async def fresh(self) -> str:
-        """A new database; the one before is gone."""
+    async def fresh(self, schema: str = "") -> str:
+        """A new database, with this added to it; the one before is gone."""
         await self._run(
             "postgres", "drop database if exists life with (force)", "create database life template template_of_life"
         )
+        if schema:
+            await self._run("life", schema)
         return self.url("life")
 
     async def _run(self, database: str, *statements: str) -> None:
@@ -96,16 +99,20 @@ class Server:
 class Monitor:
     """Looks at a life's database from outside; no fault reaches it."""
 
-    def __init__(self, connection: asyncpg.Connection, reader: asyncpg.Connection, holder: asyncpg.Connection) -> None:
+    def __init__(
+        self, url: str, connection: asyncpg.Connection, reader: asyncpg.Connection, holder: asyncpg.Connection
+    ) -> None:
         self._connection = connection
         self._lock = asyncio.Lock()
         self.reader, self._holder = reader, holder
+        self.sessions = Sessions(url, self._end_session)
 
     @classmethod
     async def open(cls, url: str) -> "Monitor":
-        return cls(await asyncpg.connect(url), await asyncpg.connect(url), await asyncpg.connect(url))
+        return cls(url, await asyncpg.connect(url), await asyncpg.connect(url), await asyncpg.connect(url))
 
     async def close(self) -> None:
+        self.sessions.close()
         await self._connection.close()
         self.reader.terminate()
         self._holder.terminate()
@@ -122,6 +129,7 @@ class Monitor:
 
     async def waiting(self, pids: list[int]) -> dict[int, bool]:
         """Which of these sessions wait for a lock, and whether it would lock everybody out of a table."""
+        await self.sessions.settle()
         rows = await self.ask(
             "select pid, locktype = 'relation' and mode = 'AccessExclusiveLock' as whole from pg_locks"
             " where not granted and pid = any($1)", pids
@@ -136,8 +144,7 @@ class Monitor:
         )  # fmt: skip
         return {row["pid"] for row in rows}
 
-    async def end_session(self, pid: int) -> None:
-        """End a session, and wait until what it had open is rolled back."""
+    async def _end_session(self, pid: int) -> None:
         await self.ask("select pg_terminate_backend($1)", pid)  # one that waits for a lock notices nothing else
         while await self.ask("select from pg_stat_activity where pid = $1", pid):
             await asyncio.sleep(0.0005)
@@ -147,11 +154,6 @@ class Monitor:
         await self.ask("select pg_cancel_backend($1)", pid)
         while await self.waiting([pid]):
             await asyncio.sleep(0.0005)
-
-    async def cut(self, connection: asyncpg.Connection) -> None:
-        pid = connection.get_server_pid()
-        connection.terminate()
-        await self.end_session(pid)
 
     async def tidy(self) -> None:
         """What autovacuum would do, when nobody is looking."""
@@ -199,14 +201,9 @@ class Monitor:
         await self.ask(f"drop schema {backup.schema} cascade")
 
     async def restore(self, backup: Backup) -> None:
-        """Everybody is thrown out, and the tables are as they were."""
+        """The tables are as they were; everybody has been thrown out."""
         await self.hold_snapshot(False)
         await self.let_run_go()
-        await self.ask(
-            "select pg_terminate_backend(pid, 5000) from pg_stat_activity"
-            " where datname = current_database() and pid <> pg_backend_pid() and pid <> all($1)",
-            [self.reader.get_server_pid(), self._holder.get_server_pid()],
-        )
         await self.ask(  # they may have been dropped since
             "select cronty.make_run_partition(monday) from (select distinct date_trunc('week', scheduled_for, 'UTC')"
             f" as monday from {backup.schema}.runs) w"

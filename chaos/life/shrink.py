@@ -99,8 +99,12 @@ async def shrink(live: Live, seed: int, kind: str, steps: int, budget: float) ->
 
 
 def eventful(trace: Sequence[str]) -> Iterator[str]:
-    """The steps in which something changed or went wrong; duties that found nothing to do are left out."""
+    """The steps in which something changed or went wrong; duties that found nothing to do are left out.
+
+    So are a begin, and a commit that followed at once.
+    """
     for _, step in groupby(trace, key=lambda line: line[:5]):
-        lines = list(step)
+        first, *others = step
+        lines = [first, *(line for line in others if not line.endswith(" commit") and " begin; " not in line)]
         if any(" run " in line or "!!" in line or "==" in line or "door" in line or "raised" in line for line in lines):
             yield from lines

@@ -8,20 +8,30 @@ import random
 import secrets
 import sys
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from types import ModuleType
-from typing import Any
+from typing import Any, Final
 
 import orjson
 
 from chaos.life.actors import TurnLock, TurnSemaphore
 from chaos.life.product import MOVED_ZONE, NEWER_FIELD, TZDATA, VERSION
 from chaos.life.stage import Stage
-from cronty.engine import claiming, firing, lease, retiming
+from cronty.engine import claiming, firing, lease, limiting, rescuing, retiming, settling, working
 from cronty.jobs import policy as policies
-from cronty.store import connecting, job_store
+from cronty.store import job_store, zone_store
 from cronty.timing import cron, zones
+
+STRETCHED: Final[Sequence[tuple[ModuleType, str]]] = (
+    (firing, "LOOK_BACK"), (firing, "LOOK_BACK_EVERY"), (firing, "LOOK_EVERYWHERE_EVERY"), (limiting, "REFRESH_EVERY"),
+    (rescuing, "LOOK_FOR_LOST_EVERY"), (settling, "REFUSED_REST"), (zone_store, "EVERY_ENGINE_HAS_HEARD"),
+)  # fmt: skip
+"""Times of Cronty that go with the scale of a life, as leases and rules do."""
+
+
+LATELY: Final = 2.0
+"""Seconds that count as lately where time goes by seconds: else no engine would ever claim ahead."""
 
 
 class _Asyncio(ModuleType):
@@ -80,7 +90,9 @@ def simulated(stage: Stage) -> Generator[None]:
     for module in (retiming, job_store):
         put(module, "zone_rules", rules_by_version)
     put(cron, "_compiled", compile_by_version)
-    put(connecting, "ALONE", 3600.0)  # an actor may stand at a gate while it connects
+    for module, name in STRETCHED:
+        put(module, name, getattr(module, name) * stage.scale)
+    put(working, "PACE_WINDOW", LATELY * stage.scale)
     for module in (firing, claiming):
         put(module, "PATIENCE", 0)
         put(module, "BATCH", stage.settings.batch)

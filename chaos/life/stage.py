@@ -22,8 +22,8 @@ TROUBLES: Final = (
 
 MEETINGS: Final = (
     ("freeze", "hold"), ("freeze", "stall"), ("freeze", "kill"), ("freeze", "weather"), ("kill", "weather"),
-    ("kill", "reader"), ("suspend", "freeze"), ("restore", "kill"), ("newer_engine", "newer_field"),
-    ("newer_engine", "suspend"),
+    ("kill", "reader"), ("suspend", "freeze"), ("restore", "kill"), ("restore", "freeze"), ("restore", "weather"),
+    ("newer_engine", "newer_field"), ("newer_engine", "suspend"),
 )  # fmt: skip
 """Kinds of trouble that do more harm together than alone."""
 
@@ -76,13 +76,14 @@ class Stage:
         self.season = Season()
         self.calm = True
         self.mono, self.asleep = BOOTED, 0.0
-        self.steps = self.statements = 0
+        self.steps = self.statements = self.commits = 0
         self.epoch = 1
         self.injected: Counter[str] = Counter()
         self.weather_until, self.weather = 0, ""
         self.first: dict[str, tuple[int, str]] = {}
         self.broken: Violation | None = None
         self.trace: list[str] | None = [] if traced else None
+        self.last_said = "nothing"
         self._only = frozenset(only)
         self._digest = hashlib.blake2b(digest_size=8)
 
@@ -104,11 +105,12 @@ class Stage:
 
     def _draw_settings(self) -> Settings:
         draw = self.choices.of
+        scale = draw((1, 1, 10, 100, 10_000), "scale")
         return Settings(
-            scale=draw((1, 1, 10, 10, 100), "scale"),
+            scale=scale,
             concurrency=draw((1, 2, 5, 50), "concurrency"),
             batch=draw((500, 500, 3), "batch"),
-            runs_per_hour=draw((0, 3), "runs per hour"),
+            runs_per_hour=draw((0, 3) if scale == 100 else (0, 0, 40), "runs per hour"),
             engines=draw((2, 2, 3), "engines"),
             rollback=self.choices.chance(0.7, "rollback"),
         )
@@ -127,7 +129,7 @@ class Stage:
             troubles=troubles,
             pace=0.2 if hectic else 1.0,
             rate=self.choices.of((0.0, 0.01, 0.03, 0.1), "fault rate"),
-            onward=self.choices.of((0.95, 0.7, 0.3), "onward"),
+            onward=self.choices.of((0.95, 0.8, 0.5), "onward"),
         )
         self.calm = False
 
@@ -145,6 +147,7 @@ class Stage:
 
     def say(self, line: str) -> None:
         self._digest.update(line.encode())
+        self.last_said = line.strip()
         if self.trace is not None:
             self.trace.append(f"{self.steps:5} {self.now():%d %H:%M:%S} {line}")
 

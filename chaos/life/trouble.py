@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
-from chaos.life.actors import Actor, Home, noticed
+from chaos.life.actors import Actor, Home
 from chaos.life.product import NEWER_FIELD
 from chaos.life.server import Backup
 from chaos.life.truth import Kept
@@ -11,8 +11,11 @@ from chaos.life.truth import Kept
 if TYPE_CHECKING:
     from chaos.life.world import World
 
-BACK: Final = 60.0
-"""A restore goes back at least so many seconds, six leases."""
+BACK: Final = 20.0
+"""A restore goes back at least so many seconds, two leases."""
+
+BACKUPS: Final = 6
+"""How many are kept, three in that time."""
 
 MOST_MARKED: Final = 3
 """Jobs with a field that older versions don't know; in more of them the others would be hidden."""
@@ -26,6 +29,7 @@ class Trouble:
         self.actor = Actor(world.stage, world.monitor, Home("trouble"), "trouble", self._turn)
         self._backups: list[tuple[float, Backup, Kept]] = []
         self._made = 0
+        self._restored_at = 0.0
         self._marked: set[int] = set()
         self._hold_until = 0.0
         self._running: dict[tuple[int, datetime], int] = {}
@@ -62,11 +66,11 @@ class Trouble:
         if self._hold_until > 0 and (self._hold_until <= self._stage.mono or self._would_hurt()):
             await self._let_go()
         for actor, limit in self._idle():
-            if limit <= self._stage.mono and actor.pid is not None:
+            if limit <= self._stage.mono and actor.connection is not None:
                 self._stage.say(f"PostgreSQL ends the session of {actor.name}")
                 actor.faulted = True
-                await self._world.monitor.end_session(actor.pid)
-                await noticed(actor.connected)
+                actor.connection.terminate()
+                await self._world.monitor.sessions.settle()
         for actor, limit in self._waiting():
             if limit <= self._stage.mono and actor.pid is not None:
                 self._stage.say(f"PostgreSQL lets {actor.name} wait no longer")
@@ -86,7 +90,7 @@ class Trouble:
         draw = self._stage.choices
         rest = draw.of((3, 10, 20, 40), "trouble rest") * self._stage.scale * self._stage.season.pace
         troubles = self._stage.season.troubles
-        if "restore" not in draw.cuts.kinds:
+        if "restore" in troubles:
             await self._back_up()
         if troubles:
             what = draw.of(troubles, "trouble")
@@ -185,33 +189,37 @@ class Trouble:
     # -- backups ------------------------------------------------------------------------------------------------
 
     async def _back_up(self) -> None:
-        """Every so often, and the last four are kept."""
+        """Every so often, and the last few are kept."""
         now = self._stage.mono + self._stage.asleep
         if self._backups and now - self._backups[-1][0] < self._back / 3:
             return
         self._made += 1
         await self._world.truth.check()
         self._backups.append((now, await self._world.monitor.backup(self._made), self._world.truth.copy()))
-        if len(self._backups) > 4:
+        if len(self._backups) > BACKUPS:
             await self._world.monitor.forget(self._backups.pop(0)[1])
 
     async def _restore(self) -> None:
         """The database goes back to where it was, everyone else is where they are."""
         now = self._stage.mono + self._stage.asleep
         old = [one for one in self._backups if now - one[0] >= self._back]
-        if not old:
+        if not old or now - self._restored_at < 2 * self._back:  # else there would be nothing to go back from
             return
-        _, backup, kept = old[-1]
+        self._restored_at = now
+        chosen = self._stage.choices.of(range(len(old)), "restore")
+        _, backup, kept = old[chosen]
         for actor in self._world.actors():
             actor.faulted = True
-        await self._world.monitor.restore(backup)
         for home in self._world.homes():
-            await noticed(home.connections)
+            for connection in home.connections():
+                connection.terminate()
+        await self._world.monitor.sessions.settle()
+        await self._world.monitor.restore(backup)
         self._world.truth.go_back(kept)
         for process in self._world.processes:
             process.forgotten = True
         self._stage.epoch += 1
-        for _, later, _ in [one for one in self._backups if one not in old]:
+        for _, later, _ in self._backups[chosen + 1 :]:
             await self._world.monitor.forget(later)
-        self._backups = old
+        del self._backups[chosen + 1 :]
         self._stage.injected["restore"] += 1

@@ -97,6 +97,8 @@ class Truth:
         self._since: set[Key] = set()
         """Started since the database last went back."""
         self._stops: dict[int, dict[str, int]] = {}
+        self._stops_met: dict[tuple[int, datetime], int] = {}
+        """By job and slot of a run: the worker that was asked to stop it, and has said that it did."""
         self._passed_over: Counter[tuple[int, str]] = Counter()
         self._left: set[int] = set()
         self._taken_from: dict[tuple[int, datetime], int] = {}
@@ -130,6 +132,8 @@ class Truth:
         heard = self._stops.get(job.id, {}).get(engine.name)
         if heard is not None and engine.beats_heard > heard:
             self._report("started-after-cancel", f"{key} starts in {engine.name}, which has beaten since the answer")
+        if self.kept.running[job.id].get(key.slot) == self._stops_met.get((job.id, key.slot), 0):
+            self._report("started-after-cancel", f"{key} starts in {engine.name}, which has said that it was stopped")
         self._started.add(performed)
         if engine.forgotten:
             self.kept.lost.add(key)  # it was claimed in a past that there never was
@@ -163,6 +167,7 @@ class Truth:
         for key in [key for key in self._ended if key.job not in self.kept.jobs]:
             del self._ended[key]  # the number may be given to another job now
         self._stops.clear()
+        self._stops_met.clear()
         self._since.clear()
         self._passed_over.clear()
 
@@ -172,6 +177,7 @@ class Truth:
         changes = await self._monitor.changes()
         touched: set[int] = set()
         unqueued: list[Fields] = []
+        met: list[tuple[int, datetime, int]] = []
         for table, old, new in changes:
             self._tell(table, old, new)
             match table:
@@ -189,9 +195,14 @@ class Truth:
                     self._queue(old, new, unqueued)
                 case "workers":
                     self._worker(old, new)
+                case "stop_requests" if new is None and old is not None:
+                    met.append((old["job_id"], datetime.fromisoformat(old["scheduled_for"]), old["worker"]))
                 case _:
                     pass
         self._in_order(unqueued)
+        for job, slot, worker in met:
+            if self.kept.running[job].get(slot) == worker:
+                self._stops_met[job, slot] = worker
         if touched:
             for job, slot in await self._monitor.ask(_HOLES, list(touched)):
                 self._report("hole", f"job {job}: {slot} is named by its predecessor, has no row and isn't next")
@@ -318,6 +329,7 @@ class Truth:
     def _who_runs(self, key: Key, new: Fields) -> None:
         running = self.kept.running[key.job]
         before = running.pop(key.slot, None)
+        self._stops_met.pop((key.job, key.slot), None)
         if before is not None:
             self._taken_from[key.job, key.slot] = before
         if new["state"] == "running":

@@ -8,7 +8,6 @@ from chaos.life.actors import Actor, Home
 from chaos.life.calm import check_calm
 from chaos.life.choices import NO_CUTS, Cuts
 from chaos.life.doors import OwnersDoor
-from chaos.life.faults import FaultyConnection
 from chaos.life.process import Process
 from chaos.life.product import Version
 from chaos.life.server import Monitor
@@ -16,7 +15,7 @@ from chaos.life.stage import Stage, Violation
 from chaos.life.trouble import Trouble
 from chaos.life.truth import Asked, Key, Truth
 
-SEASON: Final = 600
+SEASON: Final = 1000
 """Steps between two calms."""
 
 CALM: Final = 120.0
@@ -41,7 +40,6 @@ class World:
 
     async def open(self) -> None:
         self.monitor = await Monitor.open(self.url)
-        FaultyConnection.cut = staticmethod(self.monitor.cut)  # pyright: ignore[reportAttributeAccessIssue]
         self.truth = Truth(self.stage, self.monitor)
         cut = self.stage.choices.cuts.actors
         for owner in ("ann", "bob"):
@@ -102,13 +100,14 @@ class World:
             return
         stage.steps += 1
         turn = min([*runnable, *ending], key=self._luck)
-        before = stage.statements
+        before = stage.commits
         if turn in runnable:
             await runnable[turn].go()
         else:
             await ending[turn].end_task()
+        await self.monitor.sessions.settle()
         await self._unblock()
-        if stage.statements != before:
+        if stage.commits != before:  # nothing else can have changed what others see
             await self.truth.check()
 
     def _luck(self, name: str) -> bytes:
@@ -131,7 +130,7 @@ class World:
         frozen = {door.actor.pid: door for door in self.doors if door.actor.frozen}
         for actor in blocked if frozen else ():
             waited = self.stage.mono - (actor.blocked_at or 0.0)
-            if ".fire" in actor.name and waited > HELD_UP * self.stage.scale and actor.pid is not None:
+            if actor.home not in self.doors and waited > HELD_UP * self.stage.scale and actor.pid is not None:
                 for pid in await self.monitor.holding_up(actor.pid):
                     if pid in frozen:
                         self.stage.report(
@@ -150,13 +149,13 @@ class World:
     # -- seasons ------------------------------------------------------------------------------------------------
 
     async def run(self, most: int) -> Violation | None:
-        """Live for about so many steps."""
+        """Live for so many steps, and to the end of a last calm."""
         await self.open()
         stage = self.stage
         try:
             while stage.steps < most and stage.broken is None:
                 stage.next_season()
-                until = stage.steps + SEASON
+                until = min(stage.steps + SEASON, most)
                 while stage.steps < until and stage.broken is None:
                     await self.trouble.tick()
                     await self.step()

@@ -22,6 +22,9 @@ with clock as (
 ), noted as (
   insert into cronty.attempts (job_id, scheduled_for, attempt, owner_id, started_at, ended_at, outcome, error)
   select job_id, scheduled_for, attempt, owner_id, started_at, now, 'lost', 'its worker''s lease passed' from lost
+  on conflict (job_id, scheduled_for, attempt) do update -- left by history that was lost since
+    set worker = excluded.worker, started_at = excluded.started_at, ended_at = excluded.ended_at, outcome = excluded.outcome,
+      error = excluded.error
 ), failing as (
   update cronty.jobs j
   set failure_count = j.failure_count + l.quarantined, failures_in_row = j.failures_in_row + l.quarantined,
