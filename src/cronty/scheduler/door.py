@@ -186,7 +186,7 @@ class Scheduler:
         jobs, total = await self._store.list_jobs(owner, wanted, limit + 1, place)
         more = len(jobs) > limit
         jobs = jobs[:limit]
-        return Ok(JobPage(jobs, total, cursor_of(jobs[-1]) if more else None))
+        return Ok(JobPage(jobs, total, cursor_of(jobs[-1], total) if more else None))
 
     async def list_runs(
         self,

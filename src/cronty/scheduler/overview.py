@@ -29,6 +29,7 @@ MOST_PLANNED: Final = 2000
 
 FLEET_BACK: Final = timedelta(minutes=5)
 FLEET_BIN: Final = timedelta(seconds=10)
+_SOON: Final = timedelta(minutes=1)  # no slot has a row so long before its time
 _DAY: Final = timedelta(days=1)
 _YEAR_SHOWN: Final = 371  # 53 weeks
 
@@ -48,9 +49,9 @@ class Overview:
         coming = list(islice(planned_slots(planned, until), MOST_PLANNED))
         through = coming[-1].scheduled_for if len(coming) == MOST_PLANNED else until
         # A slot that is due this very moment is planned until it is fired, and has its row from then on.
-        passed = await self._store.passed(owner, since, until, MOST_DRAWN + 1)
+        passed = await self._store.passed(owner, since, now + _SOON, MOST_DRAWN + 1)
         if len(passed) > MOST_DRAWN:
-            counted = await self._store.count(owner, since, until, width)
+            counted = await self._store.count(owner, since, now + _SOON, width)
         else:
             counted: Counted = [(slot.scheduled_for, slot.verdict, slots) for slot, slots in passed]
         counted.extend((max(since, slot.scheduled_for), "planned", 1) for slot in coming)
@@ -90,7 +91,7 @@ class Overview:
         return Ok([Day(day, year.get(day, {})) for day in (first + number * _DAY for number in range(days))])
 
     async def tags(self, owner: str) -> dict[str, int]:
-        """The tags of the owner's jobs and how many carry each; the most used first, up to 100."""
+        """The tags of the owner's latest jobs and how many carry each; the most used first, up to 100."""
         return await self._store.tags(owner)
 
     async def events(self, owner: str, after: datetime | None = None, limit: int = 500) -> list[RunEvent]:

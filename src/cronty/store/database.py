@@ -54,6 +54,8 @@ HOT_PATH: Final = {
 }
 
 AT_THE_DOOR: Final = {
+    # An owner's rows are found by key. A plan made while a week of runs is still empty must say so too.
+    "enable_seqscan": "off",
     # Others hold a job for milliseconds. Somebody waits for the answer, and holds an owner's trail meanwhile.
     "lock_timeout": "5s",
     **IN_A_TRANSACTION,

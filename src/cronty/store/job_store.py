@@ -11,6 +11,7 @@ import orjson
 from cronty.jobs.action import Action
 from cronty.jobs.alerts import Change, Health
 from cronty.jobs.job import Job
+from cronty.jobs.overview import MOST_COUNTED
 from cronty.jobs.policy import load_policy, spread_delay
 from cronty.jobs.run import Run
 from cronty.store.alerts import tell_of_changes
@@ -64,11 +65,12 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The last row of a page, where the next page begins."""
+    """The last row of a page, where the next page begins, and how many were counted on the first one."""
 
     idle: bool
     fire_at: datetime | None
     number: int
+    total: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +149,7 @@ class JobStore:
     async def list_jobs(
         self, owner: str, wanted: Filter, limit: int, after: Place | None = None
     ) -> tuple[list[Job], int]:
-        """A page of jobs and the number of all that match."""
+        """A page of jobs and the number of all that match, as far as they are counted: on the first page."""
         place = (after.idle, after.fire_at or _INFINITY, after.number) if after else (None, None, None)
         rows = await self._database.of(owner).fetch(
             "list_jobs",
@@ -161,8 +163,10 @@ class JobStore:
             limit,
             *place,
             wanted.topic,
+            MOST_COUNTED,
         )
-        return [_job(row) for row in rows if row["id"] is not None], cast("int", rows[0]["total"])
+        total = after.total if after else cast("int", rows[0]["total"])
+        return [_job(row) for row in rows if row["id"] is not None], total
 
     async def list_runs(
         self, owner: str, number: int, limit: int, before: datetime | None = None, state: str | None = None

@@ -21,7 +21,9 @@ left join lateral (
     union all
     (select q.job_id, q.scheduled_for
     from cronty.queue q
-    join cronty.runs l on l.job_id = q.job_id and l.scheduled_for = q.scheduled_for
+    cross join lateral (
+      select l.started_at from cronty.runs l where l.job_id = q.job_id and l.scheduled_for = q.scheduled_for offset 0
+    ) l
     join cronty.jobs m on m.id = q.job_id
     where $3 is null and $5::boolean and q.task = 'prompt' and q.owner_id = o.id
       and q.due_at > c.now and q.due_at <= c.now + $7::float8 * interval '1 second'
