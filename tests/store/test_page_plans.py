@@ -62,7 +62,8 @@ select 1024 * i, 1024 * i, timestamptz '2027-03-01 07:00+00', timestamptz '2027-
 from generate_series(%(a)s, %(b)s) i;
 insert into cronty.runs (job_id, scheduled_for, owner_id, state, attempt, started_at, finished_at, worker)
 select 1024 * i, timestamptz '2027-03-01 08:00+00' - k * interval '1 hour', 1024 * i, s.state, 1,
-  timestamptz '2027-03-01 08:00+00', case when k > 1 then timestamptz '2027-03-01 08:00+00' end, case when k = 1 then 1 end
+  timestamptz '2027-03-01 08:00+00', case when k > 1 then timestamptz '2027-03-01 08:00+00' end,
+  case when k = 1 then 1 end
 from generate_series(%(a)s, %(b)s) i, generate_series(1, 20) k,
 lateral (select (case k when 1 then 'running' when 2 then 'failed' else 'done' end)::cronty.run_state as state) s;
 insert into cronty.queue (job_id, scheduled_for, due_at, owner_id, task)
