@@ -36,7 +36,7 @@ LOOKS = {
     "peek_inbox": f"({NOW}, 'ann', 20, null, null)",
     "read_inbox": f"({NOW}, 'ann', null, 20, 600)",
     "standing": f"({NOW}, 'ann', null, null, true, null, 600)",
-    "recount": "('ann')",
+    "recount": f"('ann', {NOW})",
     "list_usage": f"('ann', {NOW}, {NOW})",
     "list_keys": "('ann')",
 }
@@ -144,3 +144,31 @@ async def test_looks_cost_the_same_beside_ten_times_the_crowd(sql: asyncpg.Conne
     # A tree may have grown a level for each of the rows that are touched.
     dearer = {name: (few[name], many[name]) for name in LOOKS if many[name] > few[name] * 1.4 + 12}
     assert dearer == {}, "pages beside 1,000 others, and beside 10,000"
+
+
+async def test_the_fleet_and_the_doctor_cost_the_same_with_ten_times_the_queue_and_the_jobs(
+    sql: asyncpg.Connection,
+) -> None:
+    asked = {
+        "fleet": f"({NOW}, 100)",
+        "health": "",
+        "list_workers": f"({NOW})",
+        "throughput": f"({NOW} - interval '5 minutes', {NOW} + interval '5 minutes', '10 seconds', 100)",
+    }
+
+    async def cost(name: str) -> int:
+        await sql.execute(f"prepare look as {query(name)}")
+        for _ in range(2):
+            plan = await sql.fetchval(f"explain (analyze, buffers, format json) execute look{asked[name]}")
+        await sql.execute("deallocate look")
+        return pages(json.loads(plan)[0]["Plan"])
+
+    await crowd(sql, 100, 1000)
+    await sql.execute("vacuum analyze")
+    few = {name: await cost(name) for name in asked}
+    await crowd(sql, 1001, 10_000)
+    await sql.execute("vacuum analyze")
+    many = {name: await cost(name) for name in asked}
+    # The index by time is read for each bin of the throughput; it is a thousandth of the runs.
+    dearer = {name: (few[name], many[name]) for name in asked if many[name] > few[name] * 2.5 + 12}
+    assert dearer == {}

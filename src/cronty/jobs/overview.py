@@ -123,7 +123,7 @@ class WorkerLook:
 
 @dataclass(frozen=True, slots=True)
 class Fleet:
-    """The whole installation, in numbers that name no owner."""
+    """The whole installation, in numbers that name no owner; each, and each bin, is counted up to `MOST_COUNTED`."""
 
     now: datetime
     workers: list[WorkerLook] = field(default_factory=list["WorkerLook"])

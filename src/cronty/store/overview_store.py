@@ -6,7 +6,7 @@ from typing import cast
 
 import orjson
 
-from cronty.jobs.overview import Concern, Concerns, Planned, RunEvent, Slot, Verdict, WorkerLook
+from cronty.jobs.overview import MOST_COUNTED, Concern, Concerns, Planned, RunEvent, Slot, Verdict, WorkerLook
 from cronty.jobs.run import run_id
 from cronty.store.database import Database, Row
 from cronty.timing import from_stored
@@ -17,7 +17,7 @@ type Lags = list[tuple[datetime, float, float]]
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """What waits and runs in the whole installation."""
+    """What waits and runs in the whole installation; each is counted up to `MOST_COUNTED`."""
 
     now: datetime
     waiting: int
@@ -87,14 +87,14 @@ class OverviewStore:
         return [WorkerLook(**dict(row)) for row in rows]
 
     async def backlog(self) -> Backlog:
-        row = await self._database.for_the_engine().one("fleet", self._database.moment())
+        row = await self._database.for_the_engine().one("fleet", self._database.moment(), MOST_COUNTED)
         assert row is not None
         return Backlog(**dict(row))
 
     async def throughput(
         self, since: datetime, until: datetime, width: timedelta
     ) -> list[tuple[datetime, Verdict, int, list[float] | None]]:
-        rows = await self._database.for_the_engine().fetch("throughput", since, until, width)
+        rows = await self._database.for_the_engine().fetch("throughput", since, until, width, MOST_COUNTED)
         return [(row["start"], row["verdict"], row["slots"], row["lags"]) for row in rows]
 
 

@@ -47,7 +47,7 @@ begin
   grant select, insert, update (through) on cronty.zones to cronty_app;
   grant select, insert, update, delete on cronty.queue to cronty_app;
   grant select, insert, update on cronty.usage to cronty_app;
-  grant update (live_jobs, live_bytes, counted_through, next_number) on cronty.owners to cronty_app;
+  grant update (live_jobs, live_bytes, counted_at, next_number) on cronty.owners to cronty_app;
   grant select on cronty.job_overview to cronty_app;
   grant insert on cronty.stop_requests, cronty.alerts to cronty_app;
   grant select (id, owner_id, number, name, scopes, agent, created_at, expires_at, last_used_at, revoked_at), insert,

@@ -11,7 +11,8 @@ from (
     where d.job_id = j.id
     offset 0
   ) d
-  where j.owner_id = (select id from cronty.owners where name = $1) and j.deleted_at is null and d.next_slot < $2
+  where j.owner_id = (select id from cronty.owners where name = $1) and j.deleted_at is null and not j.ended
+    and d.next_slot < $2
   order by d.next_slot, j.number
   limit $3
 ) p

@@ -9,8 +9,8 @@ left join lateral (
   select count(*) as jobs, coalesce(sum(x.size), 0) as bytes
   from (
     select pg_column_size(j.arguments) as size from cronty.jobs j
-    where j.owner_id = o.id and j.id > o.counted_through and j.deleted_at is null
-    order by j.id
+    where j.owner_id = o.id and j.created_at >= o.counted_at and j.deleted_at is null and not j.ended
+    order by j.created_at
     limit 2000
   ) x
 ) r on true
