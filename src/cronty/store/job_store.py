@@ -147,11 +147,13 @@ class JobStore:
         return None if row is None else _job(row)
 
     async def list_jobs(
-        self, owner: str, wanted: Filter, limit: int, after: Place | None = None
+        self, owner: str, wanted: Filter, limit: int, after: Place | None = None, *, looking: bool = False
     ) -> tuple[list[Job], int]:
-        """A page of jobs and the number of all that match, as far as they are counted: on the first page."""
+        """A page of jobs and the number of all that match, as far as they are counted: on the first page. `looking`:
+        for a person, so that the replica may answer."""
+        theirs = self._database.of(owner)
         place = (after.idle, after.fire_at or _INFINITY, after.number) if after else (None, None, None)
-        rows = await self._database.of(owner).fetch(
+        rows = await (theirs.looking() if looking else theirs).fetch(
             "list_jobs",
             owner,
             wanted.status,
