@@ -1,8 +1,8 @@
 """A replica to look at, as long as it is known to have what its looker has a right to see.
 
 From time to time a process asks the primary how far its log goes, and the replica how far it has come. A replica that
-has come as far as the primary was at some moment has all that was written before that moment. That must be no longer ago
-than `FURTHEST_BEHIND`, and not before the looker's owner last wrote something through this process.
+has come as far as the primary was at some moment has all that was written before that moment. That must be no longer
+ago than `FURTHEST_BEHIND`, and not before the looker's owner last wrote something through this process.
 """
 
 import asyncio
