@@ -146,6 +146,23 @@ async def test_looks_cost_the_same_beside_ten_times_the_crowd(sql: asyncpg.Conne
     assert dearer == {}, "pages beside 1,000 others, and beside 10,000"
 
 
+async def test_a_list_looks_at_each_job_once_however_many_runs_wait(sql: asyncpg.Connection) -> None:
+    await ann(sql, 2000)
+    await sql.execute(
+        "insert into cronty.queue (job_id, scheduled_for, due_at, owner_id, task)"
+        " select id, now(), now(), owner_id, 'note' from cronty.jobs;"
+        "update cronty.runs set state = 'running', worker = 1, finished_at = null"
+        " where scheduled_for = '2027-03-01 07:00+00'"
+    )
+    for name in ("list_jobs", "list_jobs by status", "list_jobs next page"):
+        plan = await explain(sql, name, "force_generic_plan", ", analyze")
+        looked_at = {
+            node["Node Type"]: node["Actual Loops"] * (node["Actual Rows"] + node.get("Rows Removed by Join Filter", 0))
+            for node in nodes(plan)
+        }
+        assert max(looked_at.values()) <= 3 * 2000, (name, looked_at)
+
+
 async def test_the_fleet_and_the_doctor_cost_the_same_with_ten_times_the_queue_and_the_jobs(
     sql: asyncpg.Connection,
 ) -> None:
