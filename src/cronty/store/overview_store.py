@@ -65,9 +65,12 @@ class OverviewStore:
         items = [Concern(row["kind"], row["job_number"], row["name"], row["what"] or "", row["since"]) for row in rows]
         return Concerns(items, rows[0]["total"] if rows else 0)
 
-    async def days(self, owner: str, number: int, zone: str, since: datetime) -> list[tuple[date, Verdict, int]]:
-        rows = await self._database.of(owner).looking().fetch("days_of_job", owner, number, zone, since)
-        return [(row["day"], row["verdict"], row["slots"]) for row in rows]
+    async def days(
+        self, owner: str, number: int, zone: str, since: datetime, most: int
+    ) -> tuple[list[tuple[date, Verdict, int]], bool]:
+        """What the latest `most` runs of a job tell of its days, and whether these are all of them since then."""
+        rows = await self._database.of(owner).looking().fetch("days_of_job", owner, number, zone, since, most)
+        return [(row["day"], row["verdict"], row["slots"]) for row in rows], sum(row["runs"] for row in rows) < most
 
     async def tags(self, owner: str) -> dict[str, int]:
         rows = await self._database.of(owner).looking().fetch("list_tags", owner)
