@@ -39,6 +39,9 @@ LOOKS = {
     "recount": f"('ann', {NOW})",
     "list_usage": f"('ann', {NOW}, {NOW})",
     "list_keys": "('ann')",
+    "lock_job": "('ann', 5)",
+    "job_origin": "('ann', 5)",
+    "find_by_key": "('ann', 'a key')",
 }
 ANN = """
 insert into cronty.owners (id, name) values (1024, 'ann');
@@ -144,6 +147,16 @@ async def test_looks_cost_the_same_beside_ten_times_the_crowd(sql: asyncpg.Conne
     # A tree may have grown a level for each of the rows that are touched.
     dearer = {name: (few[name], many[name]) for name in LOOKS if many[name] > few[name] * 1.4 + 12}
     assert dearer == {}, "pages beside 1,000 others, and beside 10,000"
+
+
+async def test_making_a_job_costs_the_same_for_an_owner_with_ten_times_the_jobs(sql: asyncpg.Connection) -> None:
+    """Beside a crowd of small owners, which is what the planner thinks of."""
+    await ann(sql, 4000)
+    await crowd(sql, 5000, 9000)
+    await sql.execute("update cronty.owners set counted_at = now() + interval '1 day'")
+    await sql.execute("vacuum analyze")
+    plan = await explain(sql, "standing", "auto", ", analyze, buffers")
+    assert pages(plan) < 100
 
 
 async def test_a_list_looks_at_each_job_once_however_many_runs_wait(sql: asyncpg.Connection) -> None:

@@ -330,7 +330,7 @@ wall around due
 wall around due lets cronty_app at (owner_id = ( SELECT o.id FROM cronty.owners o WHERE (o.name = NULLIF(current_setting('cronty.owner'::text, true), ''::text))))
 wall around due lets cronty_engine at true
 wall around jobs
-wall around jobs lets cronty_app at (owner_id = ( SELECT o.id FROM cronty.owners o WHERE (o.name = NULLIF(current_setting('cronty.owner'::text, true), ''::text))))
+wall around jobs lets cronty_app at ((owner_id = ( SELECT o.id FROM cronty.owners o WHERE (o.name = NULLIF(current_setting('cronty.owner'::text, true), ''::text)))) IS TRUE)
 wall around jobs lets cronty_engine at true
 wall around owners
 wall around owners lets cronty_app at (name = NULLIF(current_setting('cronty.owner'::text, true), ''::text))

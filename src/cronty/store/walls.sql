@@ -72,7 +72,8 @@ begin
   -- written about one of their own.
   for named, seen, written in values
     ('owners', 'name = nullif(current_setting(''cronty.owner'', true), '''')', null),
-    ('jobs', 'owner_id = ' || mine, null),
+    -- `is true`: a check and no way to find rows, so that nobody looks for a job by its id among all of its owner's.
+    ('jobs', '(owner_id = ' || mine || ') is true', null),
     ('due', 'owner_id = ' || mine, null),
     ('runs', 'owner_id = ' || mine, 'owner_id = ' || mine || ' and ' || about_theirs),
     ('queue', 'owner_id = ' || mine, 'owner_id = ' || mine || ' and ' || about_theirs),

@@ -8,7 +8,7 @@ join cronty.queue q on q.task = 'prompt' and q.owner_id = (select id from cronty
 cross join lateral (
   select * from cronty.runs r where r.job_id = q.job_id and r.scheduled_for = q.scheduled_for offset 0
 ) r
-join cronty.jobs j on j.id = q.job_id
+cross join lateral (select * from cronty.jobs j where j.id = q.job_id offset 0) j
 where $4::timestamptz is null or (q.scheduled_for, j.number) > ($4, $5::bigint)
 order by q.scheduled_for, j.number
 limit $3

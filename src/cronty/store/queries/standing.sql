@@ -24,7 +24,7 @@ left join lateral (
     cross join lateral (
       select l.started_at from cronty.runs l where l.job_id = q.job_id and l.scheduled_for = q.scheduled_for offset 0
     ) l
-    join cronty.jobs m on m.id = q.job_id
+    cross join lateral (select m.arguments from cronty.jobs m where m.id = q.job_id offset 0) m
     where $3 is null and $5::boolean and q.task = 'prompt' and q.owner_id = o.id
       and q.due_at > c.now and q.due_at <= c.now + $7::float8 * interval '1 second'
       and q.due_at = l.started_at + $7::float8 * interval '1 second'
@@ -32,5 +32,6 @@ left join lateral (
     order by q.due_at desc
     limit 1)
   ) w
-  join cronty.jobs j on j.id = w.job_id and j.owner_id = o.id
+  -- By its id, and never among all of its owner's.
+  cross join lateral (select * from cronty.jobs j where j.id = w.job_id and (j.owner_id = o.id) is true offset 0) j
 ) p on true
