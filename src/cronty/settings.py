@@ -16,6 +16,11 @@ class Settings(BaseSettings):
         None,
         description="Where PostgreSQL is. Unset: a local server is started from the wheel (`cronty[local]`).",
     )
+    replica_url: str | None = Field(
+        None,
+        description="A streaming replica that answers what people look at (the dashboard's overviews and lists, the "
+        "fleet, the trail), as long as it is at most 5 seconds behind. Unset: the database itself does.",
+    )
     server_number: int | None = Field(
         None,
         ge=0,

@@ -15,6 +15,8 @@ class Outage:
     """
 
     WHILE: Final = 5.0
+    BEGAN = "%s (trying again; this is said once)"
+    OVER = "PostgreSQL works again, after %.1f s"
 
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         self._clock = clock
@@ -26,7 +28,7 @@ class Outage:
         self._failed, self._worked = self._clock(), None
         if self._began is None:
             self._began = self._failed
-            log.warning("%s (trying again; this is said once)", error)
+            log.warning(self.BEGAN, error)
 
     def fine(self) -> None:
         """Something succeeded."""
@@ -35,8 +37,15 @@ class Outage:
         now = self._clock()
         self._worked = now if self._worked is None else self._worked
         if now - self._failed >= self.WHILE:
-            log.warning("PostgreSQL works again, after %.1f s", self._worked - self._began)
+            log.warning(self.OVER, self._worked - self._began)
             self._began = None
+
+
+class ReplicaOutage(Outage):
+    """The same of a replica, which nobody waits for."""
+
+    BEGAN = "The replica can't be looked at: %s (the primary answers instead; this is said once)"
+    OVER = "The replica is looked at again, after %.1f s"
 
 
 def step_failed(duty: str, error: Exception, failures: int) -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from cronty.jobs.job import STATUSES
 from cronty.jobs.result import Err, Ok, Result
 from cronty.scheduler import JobChanges, JobPage, Scheduler
+from cronty.store import job_store
 from cronty.store.job_store import Filter
 from tests.conftest import START, HandClock, Hands, add
 
@@ -172,7 +173,8 @@ def cursor_of(place: object) -> str:
     "cursor",
     [
         *("", "x", "é", "====", "bm90IGpzb24", cursor_of(None), cursor_of([]), cursor_of({"a": 1, "b": 2, "c": 3})),
-        *(cursor_of([False, "yesterday", 1]), cursor_of(["no", None, 1]), cursor_of([True, None, "1"]), "A" * 10_000),
+        *(cursor_of([False, "yesterday", 1, 1]), cursor_of(["no", None, 1, 1]), cursor_of([True, None, "1", 1])),
+        *(cursor_of([True, None, 1, "many"]), cursor_of([True, None, 1, None]), "A" * 10_000),
     ],
 )
 async def test_a_cursor_of_ones_own_making_is_refused(door: Scheduler, cursor: str) -> None:
@@ -182,7 +184,7 @@ async def test_a_cursor_of_ones_own_making_is_refused(door: Scheduler, cursor: s
     assert len(refused.message) < 200
 
 
-@pytest.mark.parametrize("place", [[False, None, 2**64 - 1], [False, "9999-12-31T23:59:59-05:00", 1]])
+@pytest.mark.parametrize("place", [[False, None, 2**64 - 1, 1], [False, "9999-12-31T23:59:59-05:00", 1, 1]])
 async def test_a_cursor_out_of_range_is_refused(door: Scheduler, place: object) -> None:
     assert isinstance(await door.list_jobs("ann", None, 10, cursor_of(place)), Err)
 
@@ -293,3 +295,16 @@ async def test_an_unknown_run_state_is_refused_with_the_known_ones(door: Schedul
     assert isinstance(refused, Err)
     assert refused.message == "Unknown run state: finished"
     assert "done, failed" in refused.hint
+
+
+async def test_a_list_counts_on_its_first_page_and_not_for_ever(
+    door: Scheduler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(4):
+        await add(door, name=f"job {number}")
+    monkeypatch.setattr(job_store, "MOST_COUNTED", 3)
+    first = page_of(await door.list_jobs("ann", limit=2))
+    await add(door, name="one more")
+    rest = page_of(await door.list_jobs("ann", limit=2, cursor=first.cursor))
+    assert (first.total, rest.total) == (3, 3), "at least; the cursor carries it"
+    assert page_of(await door.list_jobs("ann", Filter(name="1"))).total == 1

@@ -1,6 +1,6 @@
 """How much an owner may have, asked at the door; and which run made a job."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from hashlib import sha256
 
 import asyncpg
@@ -57,23 +57,73 @@ async def test_what_has_fired_and_is_over_does_not_count(database: Database, han
         await hands.fire()
 
 
-async def test_counting_looks_only_at_what_was_made_since(door: Scheduler, sql: asyncpg.Connection) -> None:
-    await add(door)
+async def add_ended(sql: asyncpg.Connection, many: int, created_at: datetime = START) -> None:
+    """Jobs of the only owner that have nothing to come."""
     await sql.execute(
-        "insert into cronty.jobs"
+        "with made as (insert into cronty.jobs"
         " (owner_id, number, name, task, arguments, trigger, policy, tags, created_at, updated_at)"
-        " select o.id, 10 + i, 'old', 'note', '{}', '{}', '{}', '{}', now(), now()"
-        " from cronty.owners o, generate_series(1, 3000) i;"
-        "insert into cronty.due (job_id, owner_id, serial)"
-        " select id, owner_id, true from cronty.jobs where name = 'old'"
+        " select o.id, o.next_number + i, 'old', 'note', '{}', '{}', '{}', '{}', $2, $2"
+        " from cronty.owners o, generate_series(1, $1::int) i returning id, owner_id)"
+        " insert into cronty.due (job_id, owner_id, serial) select id, owner_id, true from made",
+        many,
+        created_at,
     )
+
+
+async def test_counting_looks_only_at_what_was_made_since(
+    door: Scheduler, sql: asyncpg.Connection, clock: HandClock
+) -> None:
     await add(door)
+    await add_ended(sql, 3000)
+    counted_at = clock.advance(seconds=1)
     await add(door)
-    row = await sql.fetchrow("select live_jobs, counted_through from cronty.owners")
+    clock.advance(seconds=1)
+    await add(door)
+    row = await sql.fetchrow("select live_jobs, counted_at from cronty.owners")
     assert row is not None
-    assert (row["live_jobs"], row["counted_through"]) == (1, 3001 * 1024), (
-        "counted anew once, when there was much to count"
-    )
+    assert (row["live_jobs"], row["counted_at"]) == (1, counted_at), "counted anew once, when there was much to count"
+
+
+async def test_what_has_ended_is_looked_at_once(door: Scheduler, sql: asyncpg.Connection) -> None:
+    await add(door)
+    await add_ended(sql, 500)
+    for _ in range(2):
+        shown = await door.allowance.show("ann")
+        assert isinstance(shown["used"], dict)
+        assert shown["used"]["jobs"] == 1
+        assert await sql.fetchval("select count(*) from cronty.jobs where not ended") == 1
+    assert await sql.fetchval("select count(distinct xmin::text) from cronty.jobs where ended") == 1, "marked once"
+
+
+async def test_a_job_with_a_lower_id_than_one_that_was_counted_counts(
+    database: Database, sql: asyncpg.Connection, clock: HandClock
+) -> None:
+    """As one that is made on another database server, after its owner has moved there."""
+    door = limited(database, jobs=2)
+    await sql.execute("alter table cronty.jobs alter column id restart with 1024000")
+    await add(door)
+    await door.allowance.show("ann")
+    await sql.execute("alter table cronty.jobs alter column id restart with 2048")
+    clock.advance(seconds=1)
+    await add(door)
+    assert code(await ask(door)) == "over_limit"
+
+
+async def test_a_job_that_had_ended_counts_again_when_it_gets_another_slot(
+    database: Database, hands: Hands, sql: asyncpg.Connection, clock: HandClock
+) -> None:
+    door = limited(database, jobs=1)
+    job = await add(door, "once", {"run_at": START + timedelta(seconds=1)})
+    clock.advance(seconds=1)
+    await hands.engine.firing.step(hands.engine.worker)  # it runs, and can be edited as long as it does
+    await door.allowance.show("ann")
+    assert await sql.fetchval("select ended from cronty.jobs")
+    later = JobChanges(trigger_type="once", trigger_config={"run_at": START + timedelta(hours=1)})
+    assert code(await door.edit("ann", job.number, later)) == "ok"
+    shown = await door.allowance.show("ann")
+    assert isinstance(shown["used"], dict)
+    assert shown["used"]["jobs"] == 1
+    assert code(await ask(door)) == "over_limit"
 
 
 async def test_arguments_take_up_room(database: Database) -> None:

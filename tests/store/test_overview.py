@@ -10,6 +10,7 @@ from cronty.jobs.overview import MOST_DRAWN, Planned, Verdict, bins_of, planned_
 from cronty.jobs.result import Err, Ok
 from cronty.jobs.run import run_id
 from cronty.scheduler import Scheduler, event_stream
+from cronty.scheduler import overview as overview_module
 from cronty.scheduler.event_stream import EventStream
 from cronty.scheduler.overview import MOST_PLANNED, Overview
 from cronty.store.database import Database
@@ -133,6 +134,20 @@ async def test_a_year_is_told_in_days_of_the_jobs_zone(
     assert isinstance(foreign, Err)
     assert isinstance(missing, Err)
     assert foreign.code == missing.code == "not_found"
+
+
+async def test_of_a_job_with_very_many_runs_only_the_latest_days_are_told(
+    overview: Overview, door: Scheduler, hands: Hands, clock: HandClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = await add(door, config={"hours": 6})
+    for _ in range(16):
+        clock.advance(hours=6)
+        await hands.all()
+    monkeypatch.setattr(overview_module, "MOST_OF_JOB", 9)
+    year = await overview.year("ann", job.number)
+    assert isinstance(year, Ok)
+    told = [(day.date, day.verdicts) for day in year.value]
+    assert told == [(date(2027, 3, 4), {"done": 4}), (date(2027, 3, 5), {"done": 2})], "a day that is half told isn't"
 
 
 # -- what needs attention ----------------------------------------------------------------------------------------------

@@ -4,9 +4,9 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from cronty.jobs.overview import Bin, Day, Lag, Slot, Timeline, Verdict
+from cronty.jobs.overview import MOST_COUNTED, Bin, Day, Lag, Slot, Timeline, Verdict
 from cronty.web.dashboard.heatmap import draw_year
-from cronty.web.dashboard.saying import ago, brief, day_text, span, utc_beside
+from cronty.web.dashboard.saying import ago, brief, counted, day_text, span, utc_beside
 from cronty.web.dashboard.sparkline import HEIGHT, draw_columns, draw_lag
 from cronty.web.dashboard.timeline import MOST_STACKED, draw_timeline
 
@@ -112,3 +112,7 @@ def test_a_text_takes_up_no_more_room_than_it_is_given() -> None:
     assert brief("Tea", 20) == "Tea"
     assert brief('"' * 50, 33) == '"' * 5 + "…"
     assert brief("ä" * 50, 23) == "ä" * 10 + "…"
+
+
+def test_a_count_that_stopped_says_so() -> None:
+    assert (counted(9_999), counted(MOST_COUNTED)) == ("9\u202f999", "10\u202f000+")

@@ -68,7 +68,7 @@ class Cronty(Opening):
         since: datetime | None = None,
         until: datetime | None = None,
     ) -> Answer:
-        """Jobs, those that fire next first, and how many match in all."""
+        """Jobs, those that fire next first, and how many match in all, up to 10,000."""
         wanted = Filter(status, name, tag, None, since, until)
         result = await self.scheduler.list_jobs(self.owner, wanted, limit, cursor)
         if isinstance(result, Err):

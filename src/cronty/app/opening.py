@@ -45,10 +45,11 @@ from cronty.store.key_store import KeyStore
 from cronty.store.local import start_local_server
 from cronty.store.migrate import migrate, schema_state
 from cronty.store.overview_store import OverviewStore
+from cronty.store.replica import Replica, replica_url
 from cronty.store.run_store import RunStore
 from cronty.store.schema import SchemaProblem, state_of
 from cronty.store.sealing import Sealer, key_of_folder
-from cronty.telemetry import Outage
+from cronty.telemetry import Outage, ReplicaOutage
 
 RETRY_REST: Final = 1.0
 """Seconds between two tries to open, while there is patience."""
@@ -172,6 +173,10 @@ class Opening:
         url = await self.open_database()
         database = self._database = await Database(url, clock=self._clock, outage=self._outage).open()
         stack.push_async_callback(database.close)
+        if self.settings.replica_url is not None:
+            copy = Database(replica_url(self.settings.replica_url), clock=self._clock, outage=ReplicaOutage())
+            database.replica = Replica(copy, database)
+            stack.push_async_callback(copy.close)
         self._doors = self._open_doors(database)
         await JobStore(database).publish(self.registry.built_in())
         if self.run_jobs:

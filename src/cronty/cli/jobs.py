@@ -11,6 +11,7 @@ from cronty.cli.asking import Answer, ask_api
 from cronty.cli.completing import Id
 from cronty.cli.runs import runs, show_runs, why
 from cronty.cli.saying import Column, Json, clock, print_json, refuse, say, show_rows
+from cronty.jobs.overview import MOST_COUNTED
 from cronty.scheduler.agenda import title
 
 _EVERYTHING: Final = 1000
@@ -99,7 +100,9 @@ def list_jobs(
     ]
     show_rows([*columns, Column("runs", whole=True)], rows)
     if found["total"] > len(found["jobs"]):
-        say(f"{found['total'] - len(found['jobs'])} more: -n {min(found['total'], _EVERYTHING)} shows them.")
+        at_least = "At least " if found["total"] >= MOST_COUNTED else ""
+        more = found["total"] - len(found["jobs"])
+        say(f"{at_least}{more} more: -n {min(found['total'], _EVERYTHING)} shows them.")
 
 
 def show(job: Id, json: Json = False) -> None:

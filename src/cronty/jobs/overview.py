@@ -13,6 +13,9 @@ Verdict = Literal[
 ]
 """What became of a slot: the states of a run, and `planned` for one whose time has not come."""
 
+MOST_COUNTED: Final = 10_000
+"""Where counting stops; a count that has come so far means "at least"."""
+
 MOST_DRAWN: Final = 400
 """How many slots a timeline names one by one; of more it only counts."""
 
@@ -120,7 +123,7 @@ class WorkerLook:
 
 @dataclass(frozen=True, slots=True)
 class Fleet:
-    """The whole installation, in numbers that name no owner."""
+    """The whole installation, in numbers that name no owner; each, and each bin, is counted up to `MOST_COUNTED`."""
 
     now: datetime
     workers: list[WorkerLook] = field(default_factory=list["WorkerLook"])

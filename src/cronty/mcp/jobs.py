@@ -127,7 +127,7 @@ class JobTools:
         from_: Annotated[str | None, Field(description="Only jobs that fire at or after this time or date.")] = None,
         to: Annotated[str | None, Field(description="Only jobs that fire at or before this time or date.")] = None,
     ) -> Annotated[CallToolResult, JobList]:
-        """List scheduled jobs, reminders and prompts, those that fire next first; total counts all that match.
+        """List scheduled jobs, reminders and prompts, those that fire next first; total counts matches, up to 10,000.
         Use it to find a job's id or to see what is planned. Example: {"status": "failed"}"""
         span = await self._desk.ask(read_span(self._desk.door, self._desk.owner, from_, to))
         if isinstance(span, Err):

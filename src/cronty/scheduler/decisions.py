@@ -10,6 +10,7 @@ import orjson
 
 from cronty.jobs.ids import read_job_id
 from cronty.jobs.job import Job
+from cronty.jobs.overview import MOST_COUNTED
 from cronty.jobs.policy import BadPolicy, changed_policy
 from cronty.jobs.result import Err
 from cronty.scheduler.requests import JobChanges
@@ -161,18 +162,18 @@ async def end_job(locked: LockedJob, *, deleted: bool) -> None:
     await locked.save(ended, "cancelled", deleted=deleted)
 
 
-def cursor_of(job: Job) -> str:
-    place = [job.next_slot is None, job.fire_at.isoformat() if job.fire_at else None, job.number]
+def cursor_of(job: Job, total: int) -> str:
+    place = [job.next_slot is None, job.fire_at.isoformat() if job.fire_at else None, job.number, total]
     return base64.urlsafe_b64encode(orjson.dumps(place)).decode().rstrip("=")
 
 
 def read_cursor(cursor: str) -> Place | None:
     try:
         place = cast("list[object]", orjson.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))))
-        idle, fire_at, number = place
+        idle, fire_at, number, total = place
         moment = datetime.fromisoformat(str(fire_at)).astimezone(UTC) if fire_at else None
         if isinstance(idle, bool) and isinstance(number, int) and read_job_id(number) is not None:
-            return Place(idle, moment, number)
+            return Place(idle, moment, number, min(max(0, int(str(total))), MOST_COUNTED))
     except (ValueError, TypeError, OverflowError):
         pass
     return None

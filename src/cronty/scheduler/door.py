@@ -170,9 +170,15 @@ class Scheduler:
         return not_found(job_id) if job is None else Ok(job)
 
     async def list_jobs(
-        self, owner: str, wanted: Filter | None = None, limit: int = 100, cursor: str | None = None
+        self,
+        owner: str,
+        wanted: Filter | None = None,
+        limit: int = 100,
+        cursor: str | None = None,
+        *,
+        looking: bool = False,
     ) -> Result[JobPage]:
-        """A page of jobs, those that fire next first."""
+        """A page of jobs, those that fire next first. `looking`: a person does, and a few seconds late will do."""
         wanted = wanted or Filter()
         if wanted.status is not None and wanted.status not in STATUSES:
             return Err("unknown_status", f"Unknown status: {wanted.status}", f"Use one of: {', '.join(STATUSES)}.")
@@ -183,10 +189,10 @@ class Scheduler:
         place = None
         if cursor is not None and (place := read_cursor(cursor)) is None:
             return Err("bad_cursor", f"Invalid cursor: {cursor[:80]}", "Use the cursor of the page before, or none.")
-        jobs, total = await self._store.list_jobs(owner, wanted, limit + 1, place)
+        jobs, total = await self._store.list_jobs(owner, wanted, limit + 1, place, looking=looking)
         more = len(jobs) > limit
         jobs = jobs[:limit]
-        return Ok(JobPage(jobs, total, cursor_of(jobs[-1]) if more else None))
+        return Ok(JobPage(jobs, total, cursor_of(jobs[-1], total) if more else None))
 
     async def list_runs(
         self,

@@ -1,7 +1,7 @@
 """What a person may look at: the slots around now, a job's year, how late things start, what needs attention."""
 
 from collections.abc import Iterable
-from datetime import UTC, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from itertools import islice
 from typing import Final
 
@@ -27,10 +27,14 @@ from cronty.timing import zone
 MOST_PLANNED: Final = 2000
 """How many slots ahead are counted at most; a matter of milliseconds."""
 
+MOST_OF_JOB: Final = 100_000
+"""How many runs of a job its days are told by."""
+
 FLEET_BACK: Final = timedelta(minutes=5)
 FLEET_BIN: Final = timedelta(seconds=10)
+_SOON: Final = timedelta(minutes=1)  # no slot has a row so long before its time
 _DAY: Final = timedelta(days=1)
-_YEAR_SHOWN: Final = 371  # 53 weeks
+YEAR_SHOWN: Final = 371  # 53 weeks
 
 
 class Overview:
@@ -48,9 +52,9 @@ class Overview:
         coming = list(islice(planned_slots(planned, until), MOST_PLANNED))
         through = coming[-1].scheduled_for if len(coming) == MOST_PLANNED else until
         # A slot that is due this very moment is planned until it is fired, and has its row from then on.
-        passed = await self._store.passed(owner, since, until, MOST_DRAWN + 1)
+        passed = await self._store.passed(owner, since, now + _SOON, MOST_DRAWN + 1)
         if len(passed) > MOST_DRAWN:
-            counted = await self._store.count(owner, since, until, width)
+            counted = await self._store.count(owner, since, now + _SOON, width)
         else:
             counted: Counted = [(slot.scheduled_for, slot.verdict, slots) for slot, slots in passed]
         counted.extend((max(since, slot.scheduled_for), "planned", 1) for slot in coming)
@@ -75,8 +79,8 @@ class Overview:
         """Jobs that were held for a reason, set aside, fail or are overdue, the latest first."""
         return await self._store.concerns(owner, limit)
 
-    async def year(self, owner: str, job_id: str | int, days: int = _YEAR_SHOWN) -> Result[list[Day]]:
-        """A job's days until today in its own zone, those without a slot too."""
+    async def year(self, owner: str, job_id: str | int, days: int = YEAR_SHOWN) -> Result[list[Day]]:
+        """A job's days until today in its own zone, those without a slot too; fewer if it has very many runs."""
         shown = await self._door.show(owner, job_id)
         if isinstance(shown, Err):
             return shown
@@ -84,13 +88,16 @@ class Overview:
         today = (await self._store.now()).astimezone(place).date()
         first = today - (days - 1) * _DAY
         since = datetime.combine(first, time.min, place).astimezone(UTC)
-        year: dict[object, dict[Verdict, int]] = {}
-        for day, verdict, slots in await self._store.days(owner, job.number, place.key, since):
+        year: dict[date, dict[Verdict, int]] = {}
+        counted, all_of_them = await self._store.days(owner, job.number, place.key, since, MOST_OF_JOB)
+        for day, verdict, slots in counted:
             year.setdefault(day, {})[verdict] = slots
-        return Ok([Day(day, year.get(day, {})) for day in (first + number * _DAY for number in range(days))])
+        if not all_of_them:  # the first of these days is only half counted
+            first = min(today, min(year) + _DAY)
+        return Ok([Day(day, year.get(day, {})) for day in (first + n * _DAY for n in range((today - first).days + 1))])
 
     async def tags(self, owner: str) -> dict[str, int]:
-        """The tags of the owner's jobs and how many carry each; the most used first, up to 100."""
+        """The tags of the owner's latest jobs and how many carry each; the most used first, up to 100."""
         return await self._store.tags(owner)
 
     async def events(self, owner: str, after: datetime | None = None, limit: int = 500) -> list[RunEvent]:

@@ -59,7 +59,8 @@ def changed_action(
 
 @dataclass(frozen=True, slots=True)
 class JobPage:
-    """`cursor` continues after the last job of this page; None if there are no more."""
+    """`total` is how many match, or the number at which counting stops (`MOST_COUNTED`). `cursor` continues after the
+    last job of this page; None if there are no more."""
 
     jobs: list[Job]
     total: int

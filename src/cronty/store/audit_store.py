@@ -92,7 +92,7 @@ class AuditStore:
     """Reads the trail of one owner, or of all."""
 
     def __init__(self, database: Database) -> None:
-        self._all = database.for_the_operator()
+        self._all = database.for_the_operator().looking()
         self._sealer = database.for_the_engine()
         self._database = database
 
@@ -114,7 +114,9 @@ class AuditStore:
     async def read(self, owner: str, limit: int, before: int | None = None) -> list[dict[str, object]]:
         """An owner's own entries, the latest first; `before` is the number of an entry to go on after."""
         await self.seal()
-        return [_entry(row) for row in await self._database.of(owner).fetch("read_audit", owner, limit, before)]
+        return [
+            _entry(row) for row in await self._database.of(owner).looking().fetch("read_audit", owner, limit, before)
+        ]
 
     async def heads(self, owner: str | None = None) -> list[Head]:
         """Where each chain ends, as the database says."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator, Iterable, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from datetime import datetime
@@ -19,6 +20,7 @@ from cronty.store.faults import StoreMisnamed as StoreMisnamed
 from cronty.store.faults import StoreUnavailable as StoreUnavailable
 from cronty.store.faults import is_away, is_conflict, is_elsewhere, told
 from cronty.store.pool import Pool
+from cronty.store.replica import ANSWER_WITHIN, Replica
 from cronty.telemetry import Outage
 
 type Clock = Callable[[], datetime]
@@ -54,6 +56,8 @@ HOT_PATH: Final = {
 }
 
 AT_THE_DOOR: Final = {
+    # An owner's rows are found by key. A plan made while a week of runs is still empty must say so too.
+    "enable_seqscan": "off",
     # Others hold a job for milliseconds. Somebody waits for the answer, and holds an owner's trail meanwhile.
     "lock_timeout": "5s",
     **IN_A_TRANSACTION,
@@ -68,27 +72,38 @@ def query(name: str) -> str:
     return (files("cronty.store") / "queries" / f"{name}.sql").read_text(encoding="utf-8")
 
 
+@cache
+def writes(name: str) -> bool:
+    """Whether the statement changes anything of an owner."""
+    return re.search(r"\b(insert into|update|delete from) cronty\.", query(name)) is not None
+
+
 class Bound:
     """Statements on somebody's behalf. Each is a transaction whose first message says as which role and for which
     owner it is made: nothing is left behind in a session, which may be another process's next (behind a pooler)."""
 
-    def __init__(self, database: "Database", role: str | None, owner: str | None = None) -> None:
+    def __init__(self, database: "Database", role: str | None, owner: str | None = None, *, look: bool = False) -> None:
         self._database = database
         self._role = role
         self._owner = owner
+        self._look = look
+
+    def looking(self) -> "Bound":
+        """The same for what is shown to people: the replica may answer, if there is one that will do."""
+        return Bound(self._database, self._role, self._owner, look=True)
 
     async def fetch(self, name: str, *arguments: object) -> list[Row]:
-        return await self._try(lambda connection: connection.fetch(query(name), *arguments))
+        return await self._make(name, lambda connection: connection.fetch(query(name), *arguments))
 
     async def one(self, name: str, *arguments: object) -> Row | None:
-        return await self._try(lambda connection: connection.fetchrow(query(name), *arguments))
+        return await self._make(name, lambda connection: connection.fetchrow(query(name), *arguments))
 
     async def value(self, name: str, *arguments: object) -> Any:
-        return await self._try(lambda connection: connection.fetchval(query(name), *arguments))
+        return await self._make(name, lambda connection: connection.fetchval(query(name), *arguments))
 
     async def change(self, name: str, *arguments: object) -> int:
         """Run a statement that changes rows; how many it did."""
-        return rows_changed(await self._try(lambda connection: connection.execute(query(name), *arguments)))
+        return rows_changed(await self._make(name, lambda connection: connection.execute(query(name), *arguments)))
 
     @asynccontextmanager
     async def transaction(self) -> AsyncGenerator[Connection]:
@@ -103,6 +118,8 @@ class Bound:
             if error.constraint_name is not None:
                 raise
             raise NoPartition(str(error)) from error
+        finally:
+            self._note_write()
         self._database.outage.fine()
 
     def _begin(self) -> str | None:
@@ -120,6 +137,27 @@ class Bound:
                 return await work(connection)
 
         return await repeated(once)
+
+    async def _make[T](self, name: str, statement: Callable[[Connection], Awaitable[T]]) -> T:
+        """A statement at the replica or at the primary: what decides is in `replica.py`."""
+        replica = self._database.replica
+        if replica is None:
+            return await self._try(statement)
+        if self._look and await replica.will_do(self._owner):
+            try:
+                async with asyncio.timeout(ANSWER_WITHIN):
+                    return await Bound(replica.database, self._role, self._owner)._try(statement)
+            except (StoreUnavailable, TimeoutError) as away:
+                replica.leave_alone(away)
+        try:
+            return await self._try(statement)
+        finally:
+            if writes(name):
+                self._note_write()
+
+    def _note_write(self) -> None:
+        if self._database.replica is not None and self._owner is not None:
+            self._database.replica.wrote(self._owner)
 
     async def _try[T](self, statement: Callable[[Connection], Awaitable[T]]) -> T:
         async def once() -> T:
@@ -151,6 +189,7 @@ class Database(Bound):
         super().__init__(self, None if operator else ENGINE if hot else DOOR)
         self.url = url
         self.walled = False
+        self.replica: Replica | None = None
         self.outage = outage or Outage()
         self._clock = clock
         self._size = size
@@ -225,6 +264,10 @@ class Database(Bound):
         if self._pool is not None:
             pool, self._pool = self._pool, None
             await pool.close()
+
+    @property
+    def is_open(self) -> bool:
+        return self._pool is not None
 
     @property
     def pool(self) -> Pool:

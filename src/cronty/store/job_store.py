@@ -11,6 +11,7 @@ import orjson
 from cronty.jobs.action import Action
 from cronty.jobs.alerts import Change, Health
 from cronty.jobs.job import Job
+from cronty.jobs.overview import MOST_COUNTED
 from cronty.jobs.policy import load_policy, spread_delay
 from cronty.jobs.run import Run
 from cronty.store.alerts import tell_of_changes
@@ -64,11 +65,12 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The last row of a page, where the next page begins."""
+    """The last row of a page, where the next page begins, and how many were counted on the first one."""
 
     idle: bool
     fire_at: datetime | None
     number: int
+    total: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,11 +147,13 @@ class JobStore:
         return None if row is None else _job(row)
 
     async def list_jobs(
-        self, owner: str, wanted: Filter, limit: int, after: Place | None = None
+        self, owner: str, wanted: Filter, limit: int, after: Place | None = None, *, looking: bool = False
     ) -> tuple[list[Job], int]:
-        """A page of jobs and the number of all that match."""
+        """A page of jobs and the number of all that match, as far as they are counted: on the first page. `looking`:
+        for a person, so that the replica may answer."""
+        theirs = self._database.of(owner)
         place = (after.idle, after.fire_at or _INFINITY, after.number) if after else (None, None, None)
-        rows = await self._database.of(owner).fetch(
+        rows = await (theirs.looking() if looking else theirs).fetch(
             "list_jobs",
             owner,
             wanted.status,
@@ -161,8 +165,10 @@ class JobStore:
             limit,
             *place,
             wanted.topic,
+            MOST_COUNTED,
         )
-        return [_job(row) for row in rows if row["id"] is not None], cast("int", rows[0]["total"])
+        total = after.total if after else cast("int", rows[0]["total"])
+        return [_job(row) for row in rows if row["id"] is not None], total
 
     async def list_runs(
         self, owner: str, number: int, limit: int, before: datetime | None = None, state: str | None = None

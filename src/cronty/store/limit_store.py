@@ -24,7 +24,8 @@ class Standing:
     """`limits` are the owner's own. `parent` is the run that asks, by the number of its job; `parent_job` is that job's
     id, and `depth` how many runs made it in turn.
 
-    `jobs` and `bytes` may be too high, because jobs that have ended since the last count are among them.
+    `jobs` and `bytes` may be too high, because jobs that have ended since the last count are among them, and too low by
+    what was just being made when it was taken.
     """
 
     now: datetime
@@ -69,7 +70,7 @@ class LimitStore:
 
     async def recount(self, owner: str) -> tuple[int, int]:
         """How many jobs have something to come, and how many bytes their arguments take up."""
-        row = await self._database.of(owner).one("recount", owner)
+        row = await self._database.of(owner).one("recount", owner, self._database.moment())
         return (0, 0) if row is None else (row["jobs"], row["bytes"])
 
     async def save(self, owner: str, limits: Mapping[str, object] | None) -> None:

@@ -6,7 +6,7 @@ from typing import cast
 
 import orjson
 
-from cronty.jobs.overview import Concern, Concerns, Planned, RunEvent, Slot, Verdict, WorkerLook
+from cronty.jobs.overview import MOST_COUNTED, Concern, Concerns, Planned, RunEvent, Slot, Verdict, WorkerLook
 from cronty.jobs.run import run_id
 from cronty.store.database import Database, Row
 from cronty.timing import from_stored
@@ -17,7 +17,7 @@ type Lags = list[tuple[datetime, float, float]]
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """What waits and runs in the whole installation."""
+    """What waits and runs in the whole installation; each is counted up to `MOST_COUNTED`."""
 
     now: datetime
     waiting: int
@@ -35,15 +35,15 @@ class OverviewStore:
 
     async def passed(self, owner: str, since: datetime, until: datetime, limit: int) -> list[tuple[Slot, int]]:
         """Slots with a verdict, in order, each with how many slots its row speaks for."""
-        rows = await self._database.of(owner).fetch("slots_passed", owner, since, until, limit)
+        rows = await self._database.of(owner).looking().fetch("slots_passed", owner, since, until, limit)
         return [(_slot(row), row["slots"]) for row in rows]
 
     async def count(self, owner: str, since: datetime, until: datetime, width: timedelta) -> Counted:
-        rows = await self._database.of(owner).fetch("count_slots", owner, since, until, width)
+        rows = await self._database.of(owner).looking().fetch("count_slots", owner, since, until, width)
         return [(row["start"], row["verdict"], row["slots"]) for row in rows]
 
     async def planned(self, owner: str, until: datetime, limit: int) -> list[Planned]:
-        rows = await self._database.of(owner).fetch("slots_planned", owner, until, limit)
+        rows = await self._database.of(owner).looking().fetch("slots_planned", owner, until, limit)
         return [
             Planned(
                 row["number"],
@@ -57,20 +57,23 @@ class OverviewStore:
         ]
 
     async def lag(self, owner: str, since: datetime, until: datetime, width: timedelta) -> Lags:
-        rows = await self._database.of(owner).fetch("lag_of_owner", owner, since, until, width)
+        rows = await self._database.of(owner).looking().fetch("lag_of_owner", owner, since, until, width)
         return [(row["start"], *row["lags"]) for row in rows]
 
     async def concerns(self, owner: str, limit: int) -> Concerns:
-        rows = await self._database.of(owner).fetch("list_concerns", owner, self._database.moment(), limit)
+        rows = await self._database.of(owner).looking().fetch("list_concerns", owner, self._database.moment(), limit)
         items = [Concern(row["kind"], row["job_number"], row["name"], row["what"] or "", row["since"]) for row in rows]
         return Concerns(items, rows[0]["total"] if rows else 0)
 
-    async def days(self, owner: str, number: int, zone: str, since: datetime) -> list[tuple[date, Verdict, int]]:
-        rows = await self._database.of(owner).fetch("days_of_job", owner, number, zone, since)
-        return [(row["day"], row["verdict"], row["slots"]) for row in rows]
+    async def days(
+        self, owner: str, number: int, zone: str, since: datetime, most: int
+    ) -> tuple[list[tuple[date, Verdict, int]], bool]:
+        """What the latest `most` runs of a job tell of its days, and whether these are all of them since then."""
+        rows = await self._database.of(owner).looking().fetch("days_of_job", owner, number, zone, since, most)
+        return [(row["day"], row["verdict"], row["slots"]) for row in rows], sum(row["runs"] for row in rows) < most
 
     async def tags(self, owner: str) -> dict[str, int]:
-        rows = await self._database.of(owner).fetch("list_tags", owner)
+        rows = await self._database.of(owner).looking().fetch("list_tags", owner)
         return {row["tag"]: row["jobs"] for row in rows}
 
     async def mark(self) -> int:
@@ -83,18 +86,18 @@ class OverviewStore:
         return [RunEvent(run_id=run_id(row["job_number"], row["scheduled_for"]), **dict(row)) for row in rows]
 
     async def workers(self) -> list[WorkerLook]:
-        rows = await self._database.for_the_engine().fetch("list_workers", self._database.moment())
+        rows = await self._database.for_the_engine().looking().fetch("list_workers", self._database.moment())
         return [WorkerLook(**dict(row)) for row in rows]
 
     async def backlog(self) -> Backlog:
-        row = await self._database.for_the_engine().one("fleet", self._database.moment())
+        row = await self._database.for_the_engine().looking().one("fleet", self._database.moment(), MOST_COUNTED)
         assert row is not None
         return Backlog(**dict(row))
 
     async def throughput(
         self, since: datetime, until: datetime, width: timedelta
     ) -> list[tuple[datetime, Verdict, int, list[float] | None]]:
-        rows = await self._database.for_the_engine().fetch("throughput", since, until, width)
+        rows = await self._database.for_the_engine().looking().fetch("throughput", since, until, width, MOST_COUNTED)
         return [(row["start"], row["verdict"], row["slots"], row["lags"]) for row in rows]
 
 

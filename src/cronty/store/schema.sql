@@ -25,7 +25,7 @@ grant to cronty_app on jobs: insert, select, update
 grant to cronty_app on make_run_partition: execute
 grant to cronty_app on migrations: select
 grant to cronty_app on owners: insert, select
-grant to cronty_app on owners: update (live_jobs, live_bytes, counted_through, next_number)
+grant to cronty_app on owners: update (live_jobs, live_bytes, counted_at, next_number)
 grant to cronty_app on queue: delete, insert, select, update
 grant to cronty_app on runs: insert, select, update
 grant to cronty_app on seal_audit: execute
@@ -71,10 +71,11 @@ index channels_pkey on channels USING btree (owner_id, name)
 index due_next on due USING btree (next_at) WHERE (next_at IS NOT NULL)
 index due_pkey on due USING btree (job_id)
 index jobs_idempotency on jobs USING btree (owner_id, idempotency_key) WHERE ((idempotency_key IS NOT NULL) AND (deleted_at IS NULL))
+index jobs_live on jobs USING btree (owner_id, created_at) WHERE ((deleted_at IS NULL) AND (NOT ended))
 index jobs_number on jobs USING btree (owner_id, number)
 index jobs_of_key on jobs USING btree (key_id) WHERE ((key_id IS NOT NULL) AND (state = 'active'::cronty.job_state))
-index jobs_of_owner on jobs USING btree (owner_id, id) WHERE (deleted_at IS NULL)
 index jobs_pkey on jobs USING btree (id)
+index jobs_set_aside on jobs USING btree (id) WHERE ((state = 'set_aside'::cronty.job_state) AND (deleted_at IS NULL))
 index migrations_pkey on migrations USING btree (name)
 index owners_limited on owners USING btree (id) WHERE (limits IS NOT NULL)
 index owners_name_key on owners USING btree (name)
@@ -189,6 +190,7 @@ table jobs.arguments jsonb not null
 table jobs.cancelled_count integer not null default 0
 table jobs.created_at timestamp with time zone not null
 table jobs.deleted_at timestamp with time zone
+table jobs.ended boolean not null default false
 table jobs.ends_at timestamp with time zone
 table jobs.failure_count integer not null default 0
 table jobs.failures_in_row integer not null default 0
@@ -220,7 +222,7 @@ table migrations.walls text
 table owners
 table owners constraint owners_name_key UNIQUE (name)
 table owners constraint owners_pkey PRIMARY KEY (id)
-table owners.counted_through bigint not null default 0
+table owners.counted_at timestamp with time zone not null default '-infinity'::timestamp with time zone
 table owners.created_at timestamp with time zone not null default now()
 table owners.id bigint not null identity
 table owners.limits jsonb
@@ -328,7 +330,7 @@ wall around due
 wall around due lets cronty_app at (owner_id = ( SELECT o.id FROM cronty.owners o WHERE (o.name = NULLIF(current_setting('cronty.owner'::text, true), ''::text))))
 wall around due lets cronty_engine at true
 wall around jobs
-wall around jobs lets cronty_app at (owner_id = ( SELECT o.id FROM cronty.owners o WHERE (o.name = NULLIF(current_setting('cronty.owner'::text, true), ''::text))))
+wall around jobs lets cronty_app at ((owner_id = ( SELECT o.id FROM cronty.owners o WHERE (o.name = NULLIF(current_setting('cronty.owner'::text, true), ''::text)))) IS TRUE)
 wall around jobs lets cronty_engine at true
 wall around owners
 wall around owners lets cronty_app at (name = NULLIF(current_setting('cronty.owner'::text, true), ''::text))

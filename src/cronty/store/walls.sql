@@ -47,7 +47,7 @@ begin
   grant select, insert, update (through) on cronty.zones to cronty_app;
   grant select, insert, update, delete on cronty.queue to cronty_app;
   grant select, insert, update on cronty.usage to cronty_app;
-  grant update (live_jobs, live_bytes, counted_through, next_number) on cronty.owners to cronty_app;
+  grant update (live_jobs, live_bytes, counted_at, next_number) on cronty.owners to cronty_app;
   grant select on cronty.job_overview to cronty_app;
   grant insert on cronty.stop_requests, cronty.alerts to cronty_app;
   grant select (id, owner_id, number, name, scopes, agent, created_at, expires_at, last_used_at, revoked_at), insert,
@@ -72,7 +72,8 @@ begin
   -- written about one of their own.
   for named, seen, written in values
     ('owners', 'name = nullif(current_setting(''cronty.owner'', true), '''')', null),
-    ('jobs', 'owner_id = ' || mine, null),
+    -- `is true`: a check and no way to find rows, so that nobody looks for a job by its id among all of its owner's.
+    ('jobs', '(owner_id = ' || mine || ') is true', null),
     ('due', 'owner_id = ' || mine, null),
     ('runs', 'owner_id = ' || mine, 'owner_id = ' || mine || ' and ' || about_theirs),
     ('queue', 'owner_id = ' || mine, 'owner_id = ' || mine || ' and ' || about_theirs),

@@ -1,19 +1,28 @@
 -- What an owner's runs tell of times when nothing was running. $1 owner, $2 caught up on since, $3 how many.
--- A slot whose fate was decided over a minute late tells of one, unless it waited for the run before it; what was
--- decided within five minutes of each other was caught up on together.
+-- A slot whose fate was decided over a minute late tells of one, unless it waited for one of the 1,000 runs before it;
+-- what was decided within five minutes of each other was caught up on together.
 with told as (
-  select r.scheduled_for, coalesce(r.through, r.scheduled_for) as through, r.slots, r.state,
-    case when r.state in ('coalesced', 'missed') then r.finished_at else r.started_at end as decided_at
-  from cronty.runs r
-  where r.owner_id = (select id from cronty.owners where name = $1)
-    and r.scheduled_for > $2::timestamptz - interval '31 days'
-    and r.attempt <= 1 and not r.manual and (r.state in ('coalesced', 'missed') or r.started_at is not null)
-    and case when r.state in ('coalesced', 'missed') then r.finished_at else r.started_at end
-      > greatest($2::timestamptz, r.scheduled_for + interval '60 seconds')
-    and not exists (
-      select from cronty.runs p
-      where p.job_id = r.job_id and p.scheduled_for < r.scheduled_for and p.started_at < r.scheduled_for
-        and p.finished_at > r.scheduled_for and p.finished_at <= r.started_at)
+  select r.*
+  from cronty.jobs j
+  cross join lateral (
+    select r.scheduled_for, coalesce(r.through, r.scheduled_for) as through, r.slots, r.state,
+      case when r.state in ('coalesced', 'missed') then r.finished_at else r.started_at end as decided_at
+    from cronty.runs r
+    where r.job_id = j.id and r.scheduled_for > $2::timestamptz - interval '31 days'
+      and r.attempt <= 1 and not r.manual and (r.state in ('coalesced', 'missed') or r.started_at is not null)
+      and case when r.state in ('coalesced', 'missed') then r.finished_at else r.started_at end
+        > greatest($2::timestamptz, r.scheduled_for + interval '60 seconds')
+      and not exists (
+        select from (
+          select p.started_at, p.finished_at from cronty.runs p
+          where p.job_id = r.job_id and p.scheduled_for < r.scheduled_for
+          order by p.scheduled_for desc
+          limit 1000
+        ) p
+        where p.started_at < r.scheduled_for and p.finished_at > r.scheduled_for and p.finished_at <= r.started_at)
+    offset 0
+  ) r
+  where j.owner_id = (select id from cronty.owners where name = $1)
 ), apart as (
   select *, decided_at - lag(decided_at) over (order by decided_at) > interval '5 minutes' as anew from told
 ), counted as (

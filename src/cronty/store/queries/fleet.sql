@@ -1,7 +1,21 @@
--- The whole installation in numbers. $1 the moment.
+-- The whole installation in numbers, each counted up to $2. $1 the moment. Tasks are hopped over by index, because prompts
+-- that nobody reads may fill the queue.
+with recursive tasks(task) as (
+  (select q.task from cronty.queue q where q.due_at is not null order by q.task limit 1)
+  union all
+  select (select q.task from cronty.queue q where q.due_at is not null and q.task > t.task order by q.task limit 1)
+  from tasks t where t.task is not null
+)
 select n.now,
-  (select count(*) from cronty.queue q where q.task <> 'prompt') as waiting,
-  (select count(*) from cronty.runs r where r.state = 'running') as running,
-  (select count(*) from cronty.due d where d.next_at < n.now - interval '1 second') as overdue,
+  least($2::bigint, coalesce((
+    select sum(w.runs) from tasks t
+    cross join lateral (
+      select count(*) as runs from (select from cronty.queue q where q.task = t.task and q.due_at is not null limit $2) w
+    ) w
+    where t.task <> 'prompt'), 0)::bigint
+    + (select count(*) from (select q.task from cronty.queue q where q.due_at is null limit $2) l where l.task <> 'prompt')
+  )::int as waiting,
+  (select count(*) from (select from cronty.runs r where r.state = 'running' limit $2) r) as running,
+  (select count(*) from (select from cronty.due d where d.next_at < n.now - interval '1 second' limit $2) d) as overdue,
   (select min(d.next_at) from cronty.due d where d.next_at < n.now - interval '1 second') as oldest_overdue
 from (select coalesce($1::timestamptz, statement_timestamp()) as now) n

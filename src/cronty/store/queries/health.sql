@@ -1,12 +1,26 @@
--- What `cronty doctor` asks.
+-- What `cronty doctor` asks; what may be much is counted up to 10,000.
+with recursive tasks(task) as (
+  (select q.task from cronty.queue q where q.due_at is not null order by q.task limit 1)
+  union all
+  select (select q.task from cronty.queue q where q.due_at is not null and q.task > t.task order by q.task limit 1)
+  from tasks t where t.task is not null
+), stale as materialized (
+  select t.task, s.runs from tasks t
+  cross join lateral (
+    select count(*) as runs from (
+      select from cronty.queue q where q.task = t.task and q.due_at < statement_timestamp() - interval '30 seconds' limit 10000
+    ) q
+  ) s
+  where t.task <> 'prompt' and s.runs > 0
+)
 select current_setting('server_version_num')::int as version_number, current_setting('server_version') as version,
   statement_timestamp() as now,
   (select count(*) from cronty.workers where lease_until >= statement_timestamp()) as workers,
   (select count(*) from cronty.workers where lease_until < statement_timestamp() - interval '15 seconds') as dead_workers,
   (select array_agg(distinct tzdata) from cronty.workers where lease_until >= statement_timestamp()) as tzdata,
   (select min(next_at) from cronty.due where next_at < statement_timestamp()) as oldest_overdue,
-  (select count(*) from cronty.queue where task <> 'prompt' and due_at < statement_timestamp() - interval '30 seconds') as stale_queue,
-  (select array_agg(distinct task) from cronty.queue q where task <> 'prompt' and due_at < statement_timestamp() - interval '30 seconds') as stale_tasks,
-  (select count(*) from cronty.jobs where state = 'set_aside' and deleted_at is null) as set_aside,
+  (select coalesce(sum(runs), 0)::int from stale) as stale_queue,
+  (select array_agg(task) from stale) as stale_tasks,
+  (select count(*) from (select from cronty.jobs where state = 'set_aside' and deleted_at is null limit 10000) j) as set_aside,
   (select relrowsecurity from pg_class where oid = 'cronty.jobs'::regclass) as walled,
   pg_is_in_recovery() or current_setting('transaction_read_only') = 'on' as read_only

@@ -4,16 +4,19 @@ select c.*, count(*) over () as total
 from (
   select j.number as job_number, j.name,
     case when j.state = 'set_aside' then 'set_aside' when j.state = 'paused' then 'paused'
-      when d.next_at < n.now - interval '1 minute' then 'overdue' else 'failing' end as kind,
+      when d.overdue then 'overdue' else 'failing' end as kind,
     case when j.state in ('set_aside', 'paused') then j.reason else j.last_error end as what,
-    case when j.state in ('set_aside', 'paused') then j.updated_at
-      when d.next_at < n.now - interval '1 minute' then d.next_at else d.last_run end as since
+    case when j.state in ('set_aside', 'paused') then j.updated_at when d.overdue then d.next_at else d.last_run end as since
   from cronty.jobs j
-  join cronty.due d on d.job_id = j.id
-  cross join (select coalesce($2::timestamptz, statement_timestamp()) as now) n
+  cross join lateral (
+    select d.next_at, d.last_run, d.next_at < coalesce($2::timestamptz, statement_timestamp()) - interval '1 minute' as overdue
+    from cronty.due d
+    where d.job_id = j.id
+    offset 0
+  ) d
   where j.owner_id = (select id from cronty.owners where name = $1) and j.deleted_at is null
     and (j.state = 'set_aside' or (j.state = 'paused' and j.reason is not null)
-      or (j.state = 'active' and (j.failures_in_row > 0 or d.next_at < n.now - interval '1 minute')))
+      or (j.state = 'active' and (j.failures_in_row > 0 or d.overdue)))
 ) c
 order by c.since desc nulls last, c.job_number
 limit $3

@@ -2,7 +2,7 @@
 select j.number as job_number, r.scheduled_for, r.state::text, r.attempt, r.slots, r.through, r.manual, r.started_at, r.finished_at, r.reason,
   r.error, r.result::text, null::timestamptz as next_attempt_at, j.name, j.zone, j.created_at, j.task
 from cronty.runs r
-join cronty.jobs j on j.id = r.job_id
+cross join lateral (select * from cronty.jobs j where j.id = r.job_id offset 0) j
 where r.owner_id = (select id from cronty.owners where name = $1) and r.state in ('failed', 'quarantined')
   and r.finished_at < coalesce($3::timestamptz, 'infinity') and j.deleted_at is null
 order by r.finished_at desc

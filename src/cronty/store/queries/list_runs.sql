@@ -4,8 +4,8 @@ select $2::bigint as job_number, r.scheduled_for, r.state::text, r.attempt, r.sl
 from cronty.runs r
 left join cronty.queue q on q.job_id = r.job_id and q.scheduled_for = r.scheduled_for
 where r.job_id = (
-    select j.id from cronty.jobs j join cronty.owners o on o.id = j.owner_id
-    where o.name = $1 and j.number = $2 and j.deleted_at is null)
+    select j.id from cronty.jobs j
+    where j.owner_id = (select id from cronty.owners where name = $1) and j.number = $2 and j.deleted_at is null)
   and r.scheduled_for < coalesce($4::timestamptz, 'infinity')
   and ($5::text is null or r.state = $5::cronty.run_state)
 order by r.scheduled_for desc

@@ -1,7 +1,11 @@
--- The tags of an owner's jobs and how many carry each, the most used first.
+-- The tags of an owner's latest 10,000 jobs and how many carry each, the most used first.
 select tag, count(*) as jobs
-from cronty.jobs j, unnest(j.tags) tag
-where j.owner_id = (select id from cronty.owners where name = $1) and j.deleted_at is null
+from (
+  select j.tags from cronty.jobs j
+  where j.owner_id = (select id from cronty.owners where name = $1) and j.deleted_at is null
+  order by j.number desc
+  limit 10000
+) j, unnest(j.tags) tag
 group by tag
 order by jobs desc, tag
 limit 100

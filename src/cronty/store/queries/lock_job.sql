@@ -2,6 +2,5 @@
 select d.job_id
 from cronty.due d
 join cronty.jobs j on j.id = d.job_id
-join cronty.owners o on o.id = j.owner_id
-where o.name = $1 and j.number = $2 and j.deleted_at is null
+where j.owner_id = (select id from cronty.owners where name = $1) and j.number = $2 and j.deleted_at is null
 for update of d

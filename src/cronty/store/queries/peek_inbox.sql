@@ -5,8 +5,10 @@ select j.number as job_number, r.scheduled_for, r.attempt, r.manual, j.name, j.z
 from (select coalesce($1::timestamptz, statement_timestamp()) as now) c
 join cronty.queue q on q.task = 'prompt' and q.owner_id = (select id from cronty.owners where name = $2)
   and q.due_at is not null
-join cronty.runs r on r.job_id = q.job_id and r.scheduled_for = q.scheduled_for
-join cronty.jobs j on j.id = q.job_id
+cross join lateral (
+  select * from cronty.runs r where r.job_id = q.job_id and r.scheduled_for = q.scheduled_for offset 0
+) r
+cross join lateral (select * from cronty.jobs j where j.id = q.job_id offset 0) j
 where $4::timestamptz is null or (q.scheduled_for, j.number) > ($4, $5::bigint)
 order by q.scheduled_for, j.number
 limit $3

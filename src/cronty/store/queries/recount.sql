@@ -1,16 +1,21 @@
--- Count an owner's jobs with something to come, and what their arguments take up.
-with mine as (
-  select id from cronty.owners where name = $1
-), live as (
-  select count(*) as jobs, coalesce(sum(pg_column_size(j.arguments)), 0) as bytes
-  from mine m
-  join cronty.jobs j on j.owner_id = m.id and j.deleted_at is null
-  join cronty.due d on d.job_id = j.id
-  where j.state in ('paused', 'set_aside') or (j.state = 'active' and d.next_at is not null)
-), latest as (
-  select coalesce(max(j.id), 0) as id from mine m join cronty.jobs j on j.owner_id = m.id and j.deleted_at is null
+-- Count an owner's jobs with something to come, and what their arguments take up. $1 owner, $2 now. Those that have ended
+-- are marked, so that nobody counts them again; one that was changed meanwhile isn't, and one that is locked can wait.
+with looked as materialized (
+  select j.id, j.version, pg_column_size(j.arguments) as size,
+    j.state in ('paused', 'set_aside') or (j.state = 'active' and d.next_at is not null) as live
+  from cronty.jobs j
+  cross join lateral (select d.next_at from cronty.due d where d.job_id = j.id offset 0) d
+  where j.owner_id = (select id from cronty.owners where name = $1) and j.deleted_at is null and not j.ended
+), over as materialized (
+  select l.id from (select * from looked where not live limit 10000) l
+  cross join lateral (
+    select from cronty.jobs j where j.id = l.id and j.version = l.version for no key update skip locked
+  ) held
+), marked as (
+  update cronty.jobs set ended = true where id = any(array(select id from over))
 )
-update cronty.owners o set live_jobs = live.jobs, live_bytes = live.bytes, counted_through = latest.id
-from live, latest
+update cronty.owners o
+set live_jobs = c.jobs, live_bytes = c.bytes, counted_at = coalesce($2::timestamptz, statement_timestamp())
+from (select count(*) as jobs, coalesce(sum(size), 0) as bytes from looked where live) c
 where o.name = $1
 returning o.live_jobs as jobs, o.live_bytes as bytes

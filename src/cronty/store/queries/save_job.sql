@@ -3,7 +3,7 @@
 with job as (
   update cronty.jobs
   set name = $2, task = $3, arguments = $4::jsonb, trigger = $5::jsonb, zone = $26, policy = $6::jsonb, tags = $7, max_runs = $8, slots_after = $29, ends_at = $9,
-    state = $10, reason = $11, failures_in_row = failures_in_row + $12, last_error = coalesce($13, last_error), updated_at = $14::timestamptz, version = version + 1,
+    state = $10, reason = $11, failures_in_row = failures_in_row + $12, last_error = coalesce($13, last_error), updated_at = $14::timestamptz, version = version + 1, ended = false,
     deleted_at = case when $15 then $14::timestamptz end
   where id = $1
   returning id

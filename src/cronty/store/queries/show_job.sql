@@ -3,4 +3,4 @@ select v.*, v.arguments::text as arguments_json, v.trigger::text as trigger_json
     + (select count(*) from cronty.queue q where q.job_id = v.id) as in_flight,
   coalesce($3::timestamptz, statement_timestamp()) as now
 from cronty.job_overview v
-where v.owner = $1 and v.number = $2
+where v.owner_id = (select id from cronty.owners where name = $1) and v.number = $2

@@ -1,8 +1,20 @@
 -- An owner's jobs whose next slot lies before $2, those that fire first, at most $3 of them. `remaining` is null without
 -- an end.
-select v.number, v.name, v.trigger::text as trigger_json, v.next_slot, v.ends_at,
-  v.max_runs - v.run_count + v.manual_count as remaining
-from cronty.job_overview v
-where v.owner_id = (select id from cronty.owners where name = $1) and v.next_slot < $2
-order by v.next_slot, v.number
-limit $3
+select j.number, j.name, j.trigger::text as trigger_json, p.next_slot, j.ends_at, j.max_runs - p.fired as remaining
+from (
+  -- Narrow on purpose: the wide parts of a job are fetched for those that are wanted only.
+  select j.id, j.number, d.next_slot, d.fired
+  from cronty.jobs j
+  cross join lateral (
+    select d.next_at - make_interval(secs => d.delay) as next_slot, d.run_count - d.manual_count as fired
+    from cronty.due d
+    where d.job_id = j.id
+    offset 0
+  ) d
+  where j.owner_id = (select id from cronty.owners where name = $1) and j.deleted_at is null and not j.ended
+    and d.next_slot < $2
+  order by d.next_slot, j.number
+  limit $3
+) p
+cross join lateral (select * from cronty.jobs j where j.id = p.id offset 0) j
+order by p.next_slot, p.number

@@ -9,8 +9,8 @@ left join lateral (
   select count(*) as jobs, coalesce(sum(x.size), 0) as bytes
   from (
     select pg_column_size(j.arguments) as size from cronty.jobs j
-    where j.owner_id = o.id and j.id > o.counted_through and j.deleted_at is null
-    order by j.id
+    where j.owner_id = o.id and j.created_at >= o.counted_at and j.deleted_at is null and not j.ended
+    order by j.created_at
     limit 2000
   ) x
 ) r on true
@@ -21,8 +21,10 @@ left join lateral (
     union all
     (select q.job_id, q.scheduled_for
     from cronty.queue q
-    join cronty.runs l on l.job_id = q.job_id and l.scheduled_for = q.scheduled_for
-    join cronty.jobs m on m.id = q.job_id
+    cross join lateral (
+      select l.started_at from cronty.runs l where l.job_id = q.job_id and l.scheduled_for = q.scheduled_for offset 0
+    ) l
+    cross join lateral (select m.arguments from cronty.jobs m where m.id = q.job_id offset 0) m
     where $3 is null and $5::boolean and q.task = 'prompt' and q.owner_id = o.id
       and q.due_at > c.now and q.due_at <= c.now + $7::float8 * interval '1 second'
       and q.due_at = l.started_at + $7::float8 * interval '1 second'
@@ -30,5 +32,6 @@ left join lateral (
     order by q.due_at desc
     limit 1)
   ) w
-  join cronty.jobs j on j.id = w.job_id and j.owner_id = o.id
+  -- By its id, and never among all of its owner's.
+  cross join lateral (select * from cronty.jobs j where j.id = w.job_id and (j.owner_id = o.id) is true offset 0) j
 ) p on true

@@ -4,6 +4,7 @@ from datetime import datetime
 
 from starlette.responses import Response
 
+from cronty.jobs.overview import MOST_COUNTED
 from cronty.jobs.result import Err
 from cronty.jobs.run import FailedRun
 from cronty.web.dashboard.saying import number
@@ -35,6 +36,8 @@ async def show_fleet(visit: Visit) -> Response:
         lag=draw_lag(fleet.lag) if fleet else None,
         columns=draw_columns(fleet.throughput) if fleet else [],
         counts=counted(fleet.throughput) if fleet else {},
+        capped=any(sum(one.verdicts.values()) >= MOST_COUNTED for one in fleet.throughput) if fleet else False,
+        most_counted=MOST_COUNTED,
         dead=dead[:DEAD],
         before=before,
         more=last.isoformat() if last else None,

@@ -11,6 +11,7 @@ from cronty.jobs.caller import Scope
 from cronty.jobs.job import Job
 from cronty.jobs.result import Err, Ok, Result
 from cronty.jobs.run import MOVES, Run
+from cronty.scheduler.overview import YEAR_SHOWN
 from cronty.timing import Slot, preview
 from cronty.web.dashboard.heatmap import draw_year
 from cronty.web.dashboard.visit import Handler, Refused, Visit
@@ -40,6 +41,7 @@ async def show_job(visit: Visit, problem: Err | None = None) -> Response:
         now=now,
         coming=coming(job, now),
         year=draw_year([] if isinstance(year, Err) else year.value),
+        short=isinstance(year, Ok) and len(year.value) < YEAR_SHOWN,
         runs=_page(await door.list_runs(visit.owner, job.number, RUNS + 1)),
         verdict="",
         verdicts=list(MOVES),

@@ -22,7 +22,7 @@ async def show_jobs(visit: Visit) -> Response:
         asked["status"] = ""
     wanted = Filter(asked["status"] or None, asked["q"] or None, asked["tag"] or None, asked["kind"] or None)
     cursor = visit.query.get("cursor") or None
-    found = await visit.doors.scheduler.list_jobs(visit.owner, wanted, LISTED, cursor)
+    found = await visit.doors.scheduler.list_jobs(visit.owner, wanted, LISTED, cursor, looking=True)
     if isinstance(found, Err):
         raise Refused(found)
     now, zone_name = await visit.clock()

@@ -25,7 +25,7 @@ async def show_now(visit: Visit) -> Response:
         overview.timeline(visit.owner),
         overview.lag(visit.owner),
         overview.concerns(visit.owner, 6),
-        visit.doors.scheduler.list_jobs(visit.owner, limit=NEXT),
+        visit.doors.scheduler.list_jobs(visit.owner, limit=NEXT, looking=True),
     )
     if isinstance(coming, Err):
         raise Refused(coming)

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from html import escape
 
+from cronty.jobs.overview import MOST_COUNTED
 from cronty.timing import zone
 
 _STEPS = ((86400 * 365, "y"), (86400, "d"), (3600, "h"), (60, "min"))
@@ -92,6 +93,11 @@ def utc_text(moment: datetime) -> str:
 def number(value: float) -> str:
     """With thin spaces between thousands."""
     return f"{value:,.0f}".replace(",", "\u202f")
+
+
+def counted(value: int) -> str:
+    """A number at which counting may have stopped."""
+    return f"{number(value)}+" if value >= MOST_COUNTED else number(value)
 
 
 def cut(text: str, length: int) -> str:

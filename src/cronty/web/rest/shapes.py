@@ -67,7 +67,7 @@ class JobSummary(BaseModel):
 
 
 class JobList(BaseModel):
-    """A page of jobs; `total` counts all that match, `cursor` asks for the next page."""
+    """A page of jobs; `total` counts all that match, up to 10,000, `cursor` asks for the next page."""
 
     model_config = like(jobs=[_SUMMARY], total=1, cursor=None)
 

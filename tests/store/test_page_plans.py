@@ -1,0 +1,205 @@
+"""What an owner looks at costs what the owner has: never a walk through everybody's jobs, runs or queue."""
+
+import json
+from collections.abc import AsyncGenerator
+from datetime import timedelta
+from typing import Any
+
+import asyncpg
+import pytest
+
+from cronty.store.database import AT_THE_DOOR, query
+from tests.conftest import START
+from tests.store.test_plans import nodes, pages
+
+NOW = f"timestamptz '{START.isoformat()}'"
+DAY = f"{NOW} - interval '1 day', {NOW} + interval '1 minute'"
+LARGE = ("jobs", "due", "runs", "queue", "attempts")
+LOOKS = {
+    "count_slots": f"('ann', {DAY}, '30 minutes')",
+    "slots_passed": f"('ann', {DAY}, 401)",
+    "slots_planned": f"('ann', {NOW} + interval '1 day', 2000)",
+    "lag_of_owner": f"('ann', {DAY}, '30 minutes')",
+    "list_concerns": f"('ann', {NOW}, 6)",
+    "list_tags": "('ann')",
+    "list_jobs": "('ann', null, null, null, null, null, null, 26, null, null, null, null, 10000)",
+    "list_jobs by status": "('ann', 'pending', null, null, null, null, null, 26, null, null, null, null, 10000)",
+    "list_jobs by words": f"('ann', null, 'jo', 'tag', 'note', {NOW}, null, 26, null, null, null, 'x', 10000)",
+    "list_jobs next page": f"('ann', null, null, null, null, null, null, 26, false, {NOW}, 5, null, 10000)",
+    "show_job": f"('ann', 5, {NOW})",
+    "list_runs": "('ann', 5, 20, null, null)",
+    "list_attempts": f"('ann', 5, {NOW})",
+    "days_of_job": f"('ann', 5, 'UTC', {NOW} - interval '371 days', 100000)",
+    "list_dead": "('ann', 16, null)",
+    "tally": f"('ann', {NOW} - interval '1 day')",
+    "absences": f"('ann', {NOW} - interval '1 day', 5)",
+    "peek_inbox": f"({NOW}, 'ann', 20, null, null)",
+    "read_inbox": f"({NOW}, 'ann', null, 20, 600)",
+    "standing": f"({NOW}, 'ann', null, null, true, null, 600)",
+    "recount": f"('ann', {NOW})",
+    "list_usage": f"('ann', {NOW}, {NOW})",
+    "list_keys": "('ann')",
+    "lock_job": "('ann', 5)",
+    "job_origin": "('ann', 5)",
+    "find_by_key": "('ann', 'a key')",
+}
+ANN = """
+insert into cronty.owners (id, name) values (1024, 'ann');
+insert into cronty.jobs (id, owner_id, number, name, task, arguments, trigger, policy, tags, created_at, updated_at)
+select 1024 * i, 1024, i, 'job', 'note', '{"args": [], "kwargs": {}}', '{}', '{}', '{tag}', now(), now()
+from generate_series(1, %(jobs)s) i;
+insert into cronty.due (job_id, owner_id, next_at, last_run, serial)
+select 1024 * i, 1024, timestamptz '2027-03-01 09:00+00', timestamptz '2027-03-01 07:00+00', true
+from generate_series(1, %(jobs)s) i;
+insert into cronty.runs (job_id, scheduled_for, owner_id, state, attempt, started_at, finished_at)
+select 1024 * i, timestamptz '2027-03-01 08:00+00' - k * interval '1 hour', 1024, 'done', 1, now(), now()
+from generate_series(1, %(jobs)s) i, generate_series(1, 20) k;
+"""
+CROWD = """
+insert into cronty.owners (id, name) select 1024 * i, 'owner ' || i from generate_series(%(a)s, %(b)s) i;
+insert into cronty.jobs (id, owner_id, number, name, task, arguments, trigger, policy, tags, created_at, updated_at)
+select 1024 * i, 1024 * i, 1, 'job', 'note', '{"args": [], "kwargs": {}}', '{}', '{}', '{tag}', now(), now()
+from generate_series(%(a)s, %(b)s) i;
+insert into cronty.due (job_id, owner_id, next_at, last_run, serial)
+select 1024 * i, 1024 * i, timestamptz '2027-03-01 07:00+00', timestamptz '2027-03-01 07:00+00', true
+from generate_series(%(a)s, %(b)s) i;
+insert into cronty.runs (job_id, scheduled_for, owner_id, state, attempt, started_at, finished_at, worker)
+select 1024 * i, timestamptz '2027-03-01 08:00+00' - k * interval '1 hour', 1024 * i, s.state, 1,
+  timestamptz '2027-03-01 08:00+00', case when k > 1 then timestamptz '2027-03-01 08:00+00' end,
+  case when k = 1 then 1 end
+from generate_series(%(a)s, %(b)s) i, generate_series(1, 20) k,
+lateral (select (case k when 1 then 'running' when 2 then 'failed' else 'done' end)::cronty.run_state as state) s;
+insert into cronty.queue (job_id, scheduled_for, due_at, owner_id, task)
+select 1024 * i, timestamptz '2027-03-01 07:00+00', timestamptz '2027-03-01 07:30+00', 1024 * i,
+  case i % 2 when 0 then 'note' else 'prompt' end
+from generate_series(%(a)s, %(b)s) i;
+"""
+
+
+@pytest.fixture
+async def sql(url: str) -> AsyncGenerator[asyncpg.Connection]:
+    """A connection as the door opens it, with partitions of some weeks."""
+    connection = await asyncpg.connect(url, server_settings={"jit": "off", **AT_THE_DOOR})
+    weeks = [START - timedelta(weeks=week) for week in range(6)]
+    await connection.fetch(query("make_partitions"), START, weeks)
+    yield connection
+    await connection.close()
+
+
+async def ann(connection: asyncpg.Connection, jobs: int) -> None:
+    """The owner who looks: jobs with a history of twenty runs each."""
+    await connection.execute(ANN.replace("%(jobs)s", str(jobs)))
+
+
+async def crowd(connection: asyncpg.Connection, first: int, last: int) -> None:
+    """Other owners: a job each, late, with one run in flight, one that failed, one that waits, and a history."""
+    await connection.execute(CROWD.replace("%(a)s", str(first)).replace("%(b)s", str(last)))
+
+
+async def explain(connection: asyncpg.Connection, name: str, mode: str, options: str = "") -> dict[str, Any]:
+    """The plan of a statement as the door makes it on behalf of ann; what it does when analysed is taken back."""
+    undone = connection.transaction()
+    await undone.start()
+    try:
+        await connection.execute("set local role cronty_app; set local cronty.owner = 'ann'")
+        await connection.execute(f"set local plan_cache_mode = {mode}")
+        await connection.execute(f"prepare look as {query(name.split()[0])}")
+        text = await connection.fetchval(f"explain (format json{options}) execute look{LOOKS[name]}")
+        return json.loads(text)[0]["Plan"]
+    finally:
+        await undone.rollback()
+        await connection.execute("deallocate look")
+
+
+def wide(plan: dict[str, Any]) -> list[tuple[str, str]]:
+    """The parts of a plan that go through more of a large table than a key says."""
+    scans = [node for node in nodes(plan) if node.get("Relation Name", "").startswith(LARGE)]
+    by_time = [node for node in nodes(plan) if "scheduled_for_started_at" in node.get("Index Name", "")]
+    whole = [node for node in scans if "Index" in node["Node Type"] and "Index Cond" not in node]
+    found = by_time + whole + [node for node in scans if node["Node Type"] == "Seq Scan"]
+    return [(node["Node Type"], node.get("Index Name") or node["Relation Name"]) for node in found]
+
+
+@pytest.mark.parametrize("mode", ["force_generic_plan", "force_custom_plan"])
+async def test_looks_go_by_key_on_empty_on_new_and_on_analyzed_tables(sql: asyncpg.Connection, mode: str) -> None:
+    looks = LOOKS.keys() - {"read_inbox"}  # whose update walks over weeks that were empty when they were analyzed
+    found = {("empty", name): wide(await explain(sql, name, mode)) for name in looks}
+    await ann(sql, 10)
+    await crowd(sql, 100, 2000)
+    found |= {("new", name): wide(await explain(sql, name, mode)) for name in looks}
+    await sql.execute("analyze")
+    found |= {("analyzed", name): wide(await explain(sql, name, mode)) for name in looks}
+    assert {look: scans for look, scans in found.items() if scans} == {}
+
+
+async def test_looks_cost_the_same_beside_ten_times_the_crowd(sql: asyncpg.Connection) -> None:
+    async def cost(name: str) -> int:
+        await explain(sql, name, "auto", ", analyze, buffers")
+        return pages(await explain(sql, name, "auto", ", analyze, buffers"))
+
+    await ann(sql, 10)
+    await crowd(sql, 100, 1000)
+    await sql.execute("vacuum analyze")
+    few = {name: await cost(name) for name in LOOKS}
+    await crowd(sql, 1001, 10_000)
+    await sql.execute("vacuum analyze")
+    many = {name: await cost(name) for name in LOOKS}
+    # A tree may have grown a level for each of the rows that are touched.
+    dearer = {name: (few[name], many[name]) for name in LOOKS if many[name] > few[name] * 1.4 + 12}
+    assert dearer == {}, "pages beside 1,000 others, and beside 10,000"
+
+
+async def test_making_a_job_costs_the_same_for_an_owner_with_ten_times_the_jobs(sql: asyncpg.Connection) -> None:
+    """Beside a crowd of small owners, which is what the planner thinks of."""
+    await ann(sql, 4000)
+    await crowd(sql, 5000, 9000)
+    await sql.execute("update cronty.owners set counted_at = now() + interval '1 day'")
+    await sql.execute("vacuum analyze")
+    plan = await explain(sql, "standing", "auto", ", analyze, buffers")
+    assert pages(plan) < 100
+
+
+async def test_a_list_looks_at_each_job_once_however_many_runs_wait(sql: asyncpg.Connection) -> None:
+    await ann(sql, 2000)
+    await sql.execute(
+        "insert into cronty.queue (job_id, scheduled_for, due_at, owner_id, task)"
+        " select id, now(), now(), owner_id, 'note' from cronty.jobs;"
+        "update cronty.runs set state = 'running', worker = 1, finished_at = null"
+        " where scheduled_for = '2027-03-01 07:00+00'"
+    )
+    for name in ("list_jobs", "list_jobs by status", "list_jobs next page"):
+        plan = await explain(sql, name, "force_generic_plan", ", analyze")
+        looked_at = {
+            node["Node Type"]: node["Actual Loops"] * (node["Actual Rows"] + node.get("Rows Removed by Join Filter", 0))
+            for node in nodes(plan)
+        }
+        assert max(looked_at.values()) <= 3 * 2000, (name, looked_at)
+
+
+async def test_the_fleet_and_the_doctor_cost_the_same_with_ten_times_the_queue_and_the_jobs(
+    sql: asyncpg.Connection,
+) -> None:
+    asked = {
+        "fleet": f"({NOW}, 100)",
+        "health": "",
+        "list_workers": f"({NOW})",
+        "throughput": f"({NOW} - interval '5 minutes', {NOW} + interval '5 minutes', '10 seconds', 100)",
+    }
+
+    async def cost(name: str) -> int:
+        await sql.execute(f"prepare look as {query(name)}")
+        execute = f"explain (analyze, buffers, format json) execute look{asked[name]}"
+        await sql.fetchval(execute)
+        plan = await sql.fetchval(execute)
+        await sql.execute("deallocate look")
+        return pages(json.loads(plan)[0]["Plan"])
+
+    await crowd(sql, 100, 1000)
+    await sql.execute("vacuum analyze")
+    few = {name: await cost(name) for name in asked}
+    await crowd(sql, 1001, 10_000)
+    await sql.execute("vacuum analyze")
+    many = {name: await cost(name) for name in asked}
+    # The index by time is read for each bin of the throughput; it is a thousandth of the runs.
+    dearer = {name: (few[name], many[name]) for name in asked if many[name] > few[name] * 2.5 + 12}
+    assert dearer == {}
