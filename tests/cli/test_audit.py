@@ -84,11 +84,12 @@ async def test_an_archived_file_is_verified_by_anybody_who_has_the_public_key(
     assert json.loads(joined.out) == {
         "whole": True, "broken": [], "files": [{"file": file, "month": "2026-01", "entries": 3, "owners": 2}]
     }  # fmt: skip
-    await sql.execute("update cronty.audit_checkpoints set hash = '\\x00' where owner_id = 2048")
+    bob = await sql.fetchval("select id from cronty.owners where name = 'bob'")
+    await sql.execute("update cronty.audit_checkpoints set hash = '\\x00' where owner_id = $1", bob)
     apart = await cronty("audit", "verify", file, database_url=url, secret_key=KEY)
     assert (apart.code, apart.err) == (
         1,
-        f"broken  {file}: owner 2048: the database's checkpoint is of another entry.\n",
+        f"broken  {file}: owner {bob}: the database's checkpoint is of another entry.\n",
     )
     _forge(file)
     forged = await cronty("audit", "verify", file, "--public-key", public, database_url=NOWHERE)

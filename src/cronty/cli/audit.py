@@ -40,8 +40,8 @@ def verify(
     public_key: Annotated[
         list[str] | None,
         typer.Option(
-            help="Trust checkpoints signed with this key, instead of those of CRONTY_SECRET_KEY; may be repeated. "
-            "Files are checked without the database then."
+            help="Trust what is signed with this key (`cronty audit key` prints it) besides CRONTY_SECRET_KEY; "
+            "may be repeated. Files are checked with it alone, without the database."
         ),
     ] = None,
     json: Json = False,
@@ -100,6 +100,8 @@ def archive(
     done: list[Archived] = []
 
     async def work(trail: AuditStore) -> Result[None]:
+        if trail.signer is None:
+            return NO_KEY
         for month in await trail.archiving.months(end):
             made = await trail.archiving.archive(month, to)
             if isinstance(made, Err):

@@ -147,10 +147,10 @@ class AuditStore:
     async def verify(self, owner: str | None = None, keys: PublicKeys | None = None) -> list[Broken]:
         """Every place at which a chain doesn't hold, in order; none if nothing was tampered with.
 
-        Chains that were archived begin at their checkpoint, signed with one of `keys`: ours, if none are given.
+        Chains that were archived begin at their checkpoint, which is signed with a key of ours or one of `keys`.
         """
         await self.seal(owner)
-        trusted = keys or (self.signer.public_keys if self.signer else PublicKeys([]))
+        trusted = (keys or PublicKeys([])) | (self.signer.public_keys if self.signer else PublicKeys([]))
         found: list[Broken] = []
         async with self._snapshot() as connection:
             ends = aiter(connection.cursor(query("audit_ends"), owner, prefetch=500))

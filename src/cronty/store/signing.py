@@ -27,6 +27,9 @@ class PublicKeys:
         """From what `cronty audit key` printed."""
         return cls(map(_read_public, texts))
 
+    def __or__(self, others: "PublicKeys") -> "PublicKeys":
+        return PublicKeys([*self._keys.values(), *others._keys.values()])
+
     def why_not(self, text: bytes, key_id: str, signature: bytes) -> str | None:
         """Why this isn't the signature of `text`; None if it is."""
         key = self._keys.get(key_id)
