@@ -16,7 +16,7 @@ from cronty.store.archiving import NO_KEY, Archived
 from cronty.store.audit_store import AuditStore, Head
 from cronty.store.month_file import MonthFile, read_months
 from cronty.store.sealing import BadKey
-from cronty.store.signing import PublicKeys
+from cronty.store.signing import PublicKeys, Signer
 from cronty.timing import BadTrigger
 from cronty.timing.reading import read_moment
 
@@ -120,13 +120,17 @@ def archive(
 
 
 @app.command()
-def key() -> None:
+def key(json: Json = False) -> None:
     """Print the public key that archived months are verified with; keep it where the files go."""
 
-    async def look(trail: AuditStore) -> Result[str]:
-        return NO_KEY if trail.signer is None else Ok(trail.signer.public_key)
+    async def look(trail: AuditStore) -> Result[Signer]:
+        return NO_KEY if trail.signer is None else Ok(trail.signer)
 
-    typer.echo(_look(look))
+    signer = _look(look, json=json)
+    if json:
+        print_json({"public_key": signer.public_key, "key_id": signer.key_id})
+    else:
+        typer.echo(signer.public_key)
 
 
 def _verify_database(owner: str | None, head: str | None, keys: PublicKeys | None, *, json: bool) -> list[str]:

@@ -1,10 +1,12 @@
 -- Where chains begin and end: their checkpoint and their head, as far as there are. $1 the owner, or null for all.
 with heads as (
   select * from cronty.audit_heads
-  where $1::text is null or owner_id = (select id from cronty.owners where name = $1)
+  where owner_id between case when $1::text is null then 0 else (select id from cronty.owners where name = $1) end
+    and case when $1::text is null then 9223372036854775807 else (select id from cronty.owners where name = $1) end
 ), checkpoints as (
   select * from cronty.audit_checkpoints
-  where $1::text is null or owner_id = (select id from cronty.owners where name = $1)
+  where owner_id between case when $1::text is null then 0 else (select id from cronty.owners where name = $1) end
+    and case when $1::text is null then 9223372036854775807 else (select id from cronty.owners where name = $1) end
 )
 select owner_id, coalesce(o.name, 'owner ' || owner_id) as owner, h.number as head_number, h.hash as head_hash,
   c.month, c.number, c.hash, c.count, c.key_id, c.signature

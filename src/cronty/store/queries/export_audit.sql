@@ -5,7 +5,8 @@ select a.owner_id, o.name as owner, a.number, a.at, a.what, a.job_id, a.job_numb
   encode(a.previous, 'hex') as previous, encode(a.hash, 'hex') as hash
 from cronty.audit a
 left join cronty.owners o on o.id = a.owner_id
-where ($1::text is null or a.owner_id = (select id from cronty.owners where name = $1))
+where a.owner_id between case when $1::text is null then 0 else (select id from cronty.owners where name = $1) end
+  and case when $1::text is null then 9223372036854775807 else (select id from cronty.owners where name = $1) end
   and a.at >= coalesce($2::timestamptz, '-infinity')
   and a.sealed_at >= coalesce($2::timestamptz, '-infinity') - interval '1 day'
 order by a.owner_id, a.number
