@@ -13,6 +13,7 @@ from cronty.jobs.result import Err, Ok
 from cronty.scheduler import Scheduler
 from cronty.store.archiving import Archived, Archiving
 from cronty.store.audit_store import AuditStore
+from cronty.store.chain import Link
 from cronty.store.database import Database
 from cronty.store.month_file import MonthFile, read_months
 from cronty.store.signing import PublicKeys, Signer
@@ -372,6 +373,26 @@ async def test_of_two_that_wrote_the_same_month_the_second_leaves_what_the_first
     assert await second.drop(MARCH, theirs) is None
     assert await second.archive(MARCH, tmp_path) == Ok(None)
     assert await sql.fetchval("select count(*) from cronty.audit_checkpoints") == 2
+    assert await said(trail) == []
+
+
+@pytest.mark.usefixtures("three_months")
+async def test_one_that_is_overtaken_while_it_writes_leaves_it_to_the_other(
+    trail: AuditStore, database: Database, tmp_path: Path
+) -> None:
+    await archive(trail, MARCH, tmp_path)
+    first, second = trail.archiving, Archiving(database, SIGNER)
+    assert await first.close(MARCH)
+    mine = await write(first, tmp_path)
+    slow = second._starts  # pyright: ignore[reportPrivateUsage]
+
+    async def overtaken(made: MonthFile) -> dict[int, Link]:
+        starts = await slow(made)
+        assert await first.drop(MARCH, mine) is None
+        return starts | await slow(made)
+
+    second._starts = overtaken  # pyright: ignore[reportPrivateUsage]
+    assert await second.write(MARCH, tmp_path) == Ok(None)
     assert await said(trail) == []
 
 

@@ -84,9 +84,9 @@ class Archiving:
             fresh.flush()
             os.fsync(fresh.fileno())
             fresh.close()
-            if await self._all.value("archived_month", month) is not None:  # so its entries may have been gone already
-                return Ok(None)
             starts = await self._starts(made)
+            if await self._all.value("archived_month", month) is not None:  # so what was read may be half of before
+                return Ok(None)
             read = read_month(Path(fresh.name), self._signer.public_keys, lambda owner: starts.get(owner, BEGINNING))
             if read.broken or read.digest != made.digest:
                 why = "; ".join(read.broken[:3]) or "the disk gave back something else than was written"

@@ -142,7 +142,8 @@ class AuditStore:
         """Where each chain ends, as the database says."""
         await self.seal(owner)
         rows = await self._all.fetch("audit_ends", owner)
-        return [_head(row) for row in rows if row["head_number"] is not None]
+        heads = [_head(row) for row in rows if row["head_number"] is not None]
+        return sorted(heads, key=lambda head: head.owner)
 
     async def verify(self, owner: str | None = None, keys: PublicKeys | None = None) -> list[Broken]:
         """Every place at which a chain doesn't hold, in order; none if nothing was tampered with.

@@ -151,14 +151,15 @@ class _Reader:
         self.found = MonthFile("")
 
     def take(self, line: bytes) -> None:
-        before = self._digest.copy()
+        parts = _ENTRY.fullmatch(line)
+        before = b"" if parts else self._digest.digest()
         self._digest.update(line)
         if self._ended:
             self.found.broken.append("there is more after its end")
-        elif parts := _ENTRY.fullmatch(line):
+        elif parts:
             self._entry(parts)
         else:
-            self._other(orjson.loads(line), before.digest())
+            self._other(orjson.loads(line), before)
 
     def end(self) -> MonthFile:
         self._close()

@@ -9,7 +9,6 @@ function epoch() returns integer
 function erase_audit(whose bigint, most integer) returns integer security definer
 function find_key(wanted bigint, moment timestamp with time zone) returns record security definer
 function job_status(state cronty.job_state, in_flight boolean, has_next boolean, failing boolean) returns text
-function keep_head(head cronty.audit_heads) returns void
 function make_audit_partition(moment timestamp with time zone) returns boolean security definer
 function make_run_partition(moment timestamp with time zone) returns boolean security definer
 function refuse_change() returns trigger

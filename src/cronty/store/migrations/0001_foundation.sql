@@ -546,9 +546,10 @@ create function cronty.seal_audit(most int, patient boolean, moment timestamptz,
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
   ids bigint[];
-  new cronty.audit_unsealed;
   entry cronty.audit;
+  entries cronty.audit[] := '{}';
   head cronty.audit_heads;
+  heads cronty.audit_heads[] := '{}';
 begin
   if whose is null and not exists (select from cronty.audit_unsealed)
     or whose is not null and not exists (select from cronty.audit_unsealed u where u.owner_id = whose) then
@@ -569,35 +570,31 @@ begin
   else
     ids := array(select u.id from cronty.audit_unsealed u where u.owner_id = whose order by u.id limit most);
   end if;
-  for new in select u.* from cronty.audit_unsealed u where u.id = any(ids) order by u.owner_id, u.id loop
-    if head.owner_id is distinct from new.owner_id then
-      perform cronty.keep_head(head);
-      select h.* into head from cronty.audit_heads h where h.owner_id = new.owner_id;
-      if not found then
-        head := row(new.owner_id, 0, '', moment, moment);
-      end if;
-      head.sealed_at := greatest(head.sealed_at, moment);
+  for entry in
+    select u.owner_id, coalesce(h.number, 0) + row_number() over (partition by u.owner_id order by u.id),
+      greatest(h.sealed_at, moment), u.at, u.job_id, u.job_number, u.what, u.before, u.after, u.actor, u.client,
+      coalesce(h.hash, ''), ''::bytea
+    from cronty.audit_unsealed u left join cronty.audit_heads h on h.owner_id = u.owner_id
+    where u.id = any(ids) order by u.owner_id, u.id
+  loop
+    if head.owner_id = entry.owner_id then
+      entry.previous := head.hash;
+    elsif head.owner_id is not null then
+      heads := heads || head;
     end if;
-    entry := row(new.owner_id, head.number + 1, head.sealed_at, new.at, new.job_id, new.job_number, new.what, new.before,
-      new.after, new.actor, new.client, head.hash, '');
     entry.hash := cronty.audit_hash(entry);
-    insert into cronty.audit values (entry.*);
-    head.number := entry.number;
-    head.hash := entry.hash;
+    entries := entries || entry;
+    head := row(entry.owner_id, entry.number, entry.hash, entry.sealed_at, entry.sealed_at);
   end loop;
-  perform cronty.keep_head(head);
+  insert into cronty.audit select e.* from unnest(entries) e;
+  insert into cronty.audit_heads select h.* from unnest(heads || head) h where h.owner_id is not null
+  on conflict (owner_id) do update set number = excluded.number, hash = excluded.hash, sealed_at = excluded.sealed_at;
   perform set_config('cronty.removes_entries', 'yes', true);
   delete from cronty.audit_unsealed u where u.id = any(ids);
   perform set_config('cronty.removes_entries', '', true);
   return cardinality(ids);
 end $$;
 revoke execute on function cronty.seal_audit(int, boolean, timestamptz, bigint) from public;
-
-create function cronty.keep_head(head cronty.audit_heads) returns void language sql as $$
-  insert into cronty.audit_heads select head.* where head.owner_id is not null
-  on conflict (owner_id) do update set number = excluded.number, hash = excluded.hash, sealed_at = excluded.sealed_at
-$$;
-revoke execute on function cronty.keep_head(cronty.audit_heads) from public;
 
 -- Let nothing more be sealed into a month that is over; false if it isn't over yet. It waits for who seals just now.
 create function cronty.close_audit_month(closed date, moment timestamptz) returns boolean language plpgsql as $$
