@@ -27,6 +27,10 @@ from tests.patience import PATIENCE
 
 START = datetime(2027, 3, 1, 8, 0, tzinfo=UTC)
 
+_ENTRY = "at, owner_id, job_id, job_number, what, before, after, actor, client"
+TRAIL = f"(select {_ENTRY} from cronty.audit_unsealed union all select {_ENTRY} from cronty.audit) entries"
+"""Entries of the trail, sealed or not."""
+
 
 class HandClock:
     """Time that moves only when a test moves it."""
@@ -105,6 +109,7 @@ async def url(migrated_url: str) -> str:
         await connection.execute(
             "truncate cronty.owners, cronty.jobs, cronty.due, cronty.runs, cronty.queue, cronty.attempts, "
             "cronty.workers, cronty.stop_requests, cronty.tasks, cronty.zones, cronty.audit, cronty.audit_heads, "
+            "cronty.audit_unsealed, cronty.audit_months, cronty.audit_checkpoints, "
             "cronty.alerts, cronty.api_keys, cronty.channels, cronty.usage restart identity"
         )
         await connection.fetch(query("make_partitions"), START, [datetime.now(UTC)])  # a test may have dropped them

@@ -208,6 +208,7 @@ class Monitor:
             "select cronty.make_run_partition(monday) from (select distinct date_trunc('week', scheduled_for, 'UTC')"
             f" as monday from {backup.schema}.runs) w"
         )
+        await self.ask(f"select cronty.make_audit_partition(sealed_at) from {backup.schema}.audit")
         tables = await self.ask(_TABLES)
         names = ", ".join(f"cronty.{name}" for name, _ in tables)
         copies = [

@@ -74,7 +74,8 @@ class Settings(BaseSettings):
     )
     secret_key: SecretStr | None = Field(
         None,
-        description="What channels are encrypted with (`cronty key` makes one); more after a comma, which only open. "
+        description="What channels are encrypted and archived months of the trail signed with (`cronty key` makes "
+        "one); more after a comma, which only open. "
         "Unset with the local server: `secret.key` in the data folder.",
     )
     channel_schemes: str = Field(

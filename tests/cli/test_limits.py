@@ -19,7 +19,7 @@ async def test_limits_are_shown_changed_and_taken_back(url: str, sql: asyncpg.Co
     assert json.loads(changed.out)["limits"]["alert"] == "ann-phone"
     back = await cronty("limits", "set", "jobs=", "--owner", "ann", "--json", database_url=url)
     assert json.loads(back.out)["limits"]["jobs"] == 10_000
-    entries = await sql.fetch("select what, client ->> 'surface' from cronty.audit order by id")
+    entries = await sql.fetch("select what, client ->> 'surface' from cronty.audit_unsealed order by id")
     assert [tuple(row) for row in entries] == [("limits changed", "cli")] * 3
 
 

@@ -59,14 +59,16 @@ async def test_wakes_beyond_the_limit_are_skipped_until_the_next_hour(
         await sql.execute("delete from cronty.queue")  # as if the agent had settled it
         await sql.execute("update cronty.runs set state = 'done', finished_at = now() where state = 'waiting'")
     assert await states(sql) == {("done", None): 3, ("skipped", WAKES): 2}
-    assert await sql.fetchval("select after ->> 'reason' from cronty.audit where what = 'held by a limit'") == (
-        f"Slots are skipped until the hour is over: {WAKES}."
-    )
+    assert await sql.fetchval(
+        "select after ->> 'reason' from cronty.audit_unsealed where what = 'held by a limit'"
+    ) == (f"Slots are skipped until the hour is over: {WAKES}.")
     await minutes(26, hands, clock)
     assert (await look(door, other)).run_count == 1, "another agent is another budget"
     clock.moment = START + timedelta(minutes=59, seconds=30)
     await hands.all()
-    assert await sql.fetchval("select count(*) from cronty.audit where what = 'held by a limit'") == 1, "said once"
+    assert await sql.fetchval("select count(*) from cronty.audit_unsealed where what = 'held by a limit'") == 1, (
+        "said once"
+    )
     await minutes(1, hands, clock)
     assert (await look(door, job)).run_count == 4, "a new hour"
 
@@ -96,7 +98,7 @@ async def test_a_door_that_stalls_in_its_transaction_keeps_nobody_from_firing(
     await LimitStore(database).count_use("ann", wakes_of("claude"), START)
     stalled = sql.transaction()
     await stalled.start()
-    await sql.execute("insert into cronty.audit (at, owner_id, what) values (now(), 1024, 'slow')")
+    await sql.execute("insert into cronty.audit_unsealed (at, owner_id, what) values (now(), 1024, 'slow')")
     await sql.fetchval(query("count_use"), "ann", wakes_of("claude"), START)
     await sql.execute(query("save_limits"), "ann", '{"wakes_per_hour": 4}', "{}", "{}", START)
     await sql.execute("select from cronty.owners for update")

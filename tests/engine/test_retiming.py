@@ -91,7 +91,7 @@ async def test_a_new_version_moves_what_it_concerns_and_touches_nothing_else(
         "select md5(string_agg(d::text || d.xmin, '' order by job_id)) from cronty.due d where zone <> 'Europe/Berlin'"
     )
     before = await sql.fetchval(untouched)
-    assert await sql.fetchval("select count(*) from cronty.audit") == 0, (
+    assert await sql.fetchval("select count(*) from cronty.audit_unsealed") == 0, (
         "the version they were computed with moves nobody"
     )
     figures = apply(url, new_version(tmp_path))
@@ -100,9 +100,9 @@ async def test_a_new_version_moves_what_it_concerns_and_touches_nothing_else(
     assert await sql.fetchval(untouched) == before
     berlin = await sql.fetch("select next_at, count(*) from cronty.due where zone = 'Europe/Berlin' group by 1")
     assert [tuple(row) for row in berlin] == [(START + timedelta(hours=22), JOBS // 4)], "nine in Moscow is six in UTC"
-    assert await sql.fetchval("select count(*) from cronty.audit") == JOBS // 4
+    assert await sql.fetchval("select count(*) from cronty.audit_unsealed") == JOBS // 4
     line = await sql.fetchrow(
-        "select what, before->>'next_slot' as before, after->>'next_slot' as after from cronty.audit"
+        "select what, before->>'next_slot' as before, after->>'next_slot' as after from cronty.audit_unsealed"
     )
     assert line is not None
     assert line["what"] == "moved by a new zone database"
@@ -115,7 +115,7 @@ async def test_it_is_done_once_for_the_whole_fleet(url: str, sql: asyncpg.Connec
     environment = new_version(tmp_path)
     for _ in range(3):
         apply(url, environment)
-    assert await sql.fetchval("select count(*) from cronty.audit where what like 'moved%'") == 25
+    assert await sql.fetchval("select count(*) from cronty.audit_unsealed where what like 'moved%'") == 25
     changed = await sql.fetch("select name from cronty.zones where version = '2099a'")
     assert [row["name"] for row in changed] == ["Europe/Berlin"], "the others have the rules they had"
 
@@ -194,7 +194,7 @@ async def test_a_slot_computed_by_a_door_with_other_rules_is_looked_at_again(
     await know_zones(sql)
     await sql.execute("update cronty.zones set through = $1", job.id - 1)
     await hands.engine.retiming.step()
-    moved = await sql.fetch("select job_id from cronty.audit where what like 'moved%'")
+    moved = await sql.fetch("select job_id from cronty.audit_unsealed where what like 'moved%'")
     assert [row["job_id"] for row in moved] == [job.id]
 
 
@@ -218,7 +218,7 @@ async def test_the_chain_of_slots_survives_a_move(
     await sql.execute("update cronty.runs set followed_by = followed_by + interval '1 hour'")
     await know_zones(sql, digests={"Europe/Berlin": "older"}, version="2000a")
     await hands.engine.retiming.step()
-    assert await sql.fetchval("select count(*) from cronty.audit where what like 'moved%'") == 1
+    assert await sql.fetchval("select count(*) from cronty.audit_unsealed where what like 'moved%'") == 1
     assert await sql.fetch("select * from cronty.slots_unaccounted where why like 'its%'") == []
 
 

@@ -160,7 +160,7 @@ async def test_an_alert_is_a_job_like_any_other_and_says_that_cronty_made_it(
     origin = {"surface": "cronty", "about": job.number}
     assert (row["name"], row["task"], row["tags"]) == ("Alert: Ferry failed 1 time", "notify", ["alert"])
     assert json.loads(row["origin"]) == origin
-    entry = await sql.fetchrow("select *, client::text as via from cronty.audit where job_id = $1", row["id"])
+    entry = await sql.fetchrow("select *, client::text as via from cronty.audit_unsealed where job_id = $1", row["id"])
     assert entry is not None
     assert (entry["what"], entry["actor"], json.loads(entry["via"])) == ("created", None, origin)
     shown = await door.show("ann", row["number"])
@@ -233,7 +233,7 @@ async def test_a_job_that_is_set_aside_tells_its_owner(
     await hands.fire()
     reason = await sql.fetchval("select reason from cronty.jobs where state = 'set_aside'")
     assert "Europe/Atlantis" in reason
-    entry = await sql.fetchrow("select job_id, after ->> 'reason' from cronty.audit where what = 'set aside'")
+    entry = await sql.fetchrow("select job_id, after ->> 'reason' from cronty.audit_unsealed where what = 'set aside'")
     assert entry is not None
     assert tuple(entry) == (job.id, reason)
     assert await alerts(sql) == ([] if told_at == "nowhere" else [("Ferry was set aside", reason)])

@@ -137,7 +137,7 @@ async def test_groups_narrow_what_is_offered(cronty: Cronty, groups: list[Group]
         assert refused == f"Unknown tool: nonsense. There are: {', '.join(names)}."
 
 
-TABLES = ["jobs", "due", "runs", "queue", "attempts", "audit", "tasks", "workers"]
+TABLES = ["jobs", "due", "runs", "queue", "attempts", "audit", "audit_unsealed", "tasks", "workers"]
 
 
 async def photograph(sql: Connection) -> dict[str, list[tuple[object, ...]]]:

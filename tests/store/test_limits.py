@@ -167,13 +167,13 @@ async def test_the_owner_is_told_once_an_hour_that_something_was_refused(
     await add(door)
     for _ in range(5):
         await ask(door)
-    assert await sql.fetchval("select count(*) from cronty.audit where what = 'held by a limit'") == 1
+    assert await sql.fetchval("select count(*) from cronty.audit_unsealed where what = 'held by a limit'") == 1
     [alert] = await sql.fetch("select arguments::text from cronty.alerts")
     assert "1 are allowed" in alert[0]
     assert "ann-phone" in alert[0]
     clock.advance(hours=1)
     await ask(door)
-    assert await sql.fetchval("select count(*) from cronty.audit where what = 'held by a limit'") == 2
+    assert await sql.fetchval("select count(*) from cronty.audit_unsealed where what = 'held by a limit'") == 2
     assert await sql.fetchval("select array_agg(distinct what) from cronty.usage") == ["refused jobs"]
 
 

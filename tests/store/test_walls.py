@@ -15,6 +15,7 @@ from cronty.jobs.action import Action
 from cronty.jobs.job import Job
 from cronty.jobs.result import Ok
 from cronty.scheduler import JobRequest, Scheduler
+from cronty.store.audit_store import AuditStore
 from cronty.store.channel_store import ChannelStore
 from cronty.store.database import Database, StoreUnavailable, query, rows_changed
 from cronty.store.health import look
@@ -24,8 +25,8 @@ from cronty.store.migrate import migrate
 from cronty.store.sealing import Sealer
 from tests.conftest import START, HandClock, Hands, add, hands_of, with_database
 
-OWNED = ("jobs", "due", "runs", "queue", "channels", "audit", "api_keys", "attempts")
-NOBODYS = {"migrations", "server", "tasks", "workers", "zones"}
+OWNED = ("jobs", "due", "runs", "queue", "channels", "audit", "audit_heads", "api_keys", "attempts")
+NOBODYS = {"audit_months", "migrations", "server", "tasks", "workers", "zones"}
 KEY_COLUMNS = "id, owner_id, number, name, scopes, agent, created_at, expires_at, last_used_at, revoked_at"
 VISIBLE = {"api_keys": KEY_COLUMNS}
 FUTURE = datetime(2100, 1, 1, tzinfo=UTC)
@@ -63,7 +64,8 @@ async def live(owner: str, door: Scheduler, database: Database, hands: Hands, sq
     await ChannelStore(database, Sealer([b"k" * 32])).save(owner, "phone", "ntfy://x", "ntfy", owner)
     key = await KeyStore(database).add(owner, f"{owner}'s laptop", b"h" * 32, ["read"], None, None)
     await sql.execute(
-        "insert into cronty.audit (at, owner_id, job_id, what) select now(), owner_id, id, 'seen' from cronty.jobs"
+        "insert into cronty.audit_unsealed (at, owner_id, job_id, job_number, what)"
+        " select now(), owner_id, id, number, 'seen' from cronty.jobs"
         " where id = $1",
         failing.id,
     )
@@ -83,6 +85,7 @@ async def lives(
         for seconds in (60, 2, 2, 2):
             clock.advance(seconds=seconds)
             await hands.all()
+        await AuditStore(database).seal()
         yield made
 
 
@@ -259,13 +262,24 @@ REFUSED = {
     " (9, 9, {bob}, 'x', '\\x00', '{{read}}', now())",
     "a channel of Bob's": "insert into cronty.channels (owner_id, name, scheme, hint, key_id, sealed, created_at)"
     " values ({bob}, 'x', 'x', 'x', 'x', '\\x00', now())",
-    "a trail of Bob's": "insert into cronty.audit (at, owner_id, job_id, what) values (now(), {bob}, {job}, 'x')",
+    "a trail of Bob's": "insert into cronty.audit_unsealed (at, owner_id, job_id, job_number, what) values"
+    " (now(), {bob}, {job}, 1, 'x')",
+    "a sealed entry": "insert into cronty.audit (owner_id, number, sealed_at, at, what, previous, hash) values"
+    " ({ann}, 9, now(), now(), 'x', '', '')",
+    "the trail sealed": "select cronty.seal_audit(1, true, '2999-01-01', null)",
+    "the trail erased": "select cronty.erase_audit({ann}, 1)",
+    "a month closed": "select cronty.close_audit_month('2001-01-01', null)",
+    "a month dropped": "select cronty.drop_audit_month('2001-01-01', null, 0, '')",
+    "a checkpoint": "update cronty.audit_checkpoints set number = 1",
+    "a month beside the wall": "select * from cronty.audit_202703",
     "an alert about Bob's job": "insert into cronty.alerts (owner_id, job_id, at, name, arguments) values"
     " ({ann}, {job}, now(), 'x', '{{}}')",
     "the rules of a zone": "update cronty.zones set rules = 'x'",
     "another owner": "insert into cronty.owners (name) values ('eve')",
     "the trail changed": "update cronty.audit set what = 'x'",
     "the trail shortened": "delete from cronty.audit",
+    "the newest of the trail changed": "update cronty.audit_unsealed set what = 'x'",
+    "the newest of the trail gone": "delete from cronty.audit_unsealed",
     "history deleted": "delete from cronty.runs",
     "a job deleted": "delete from cronty.jobs",
     "hashes of keys": "select hash from cronty.api_keys",
@@ -296,6 +310,10 @@ async def test_what_the_door_never_does_is_refused(
         "select hash from cronty.api_keys",
         "select * from cronty.find_key(1, now())",
         "select * from cronty.audit",
+        "select * from cronty.audit_unsealed",
+        "delete from cronty.audit_unsealed",
+        "insert into cronty.audit_months (month) values ('2001-01-01')",
+        "select cronty.erase_audit(1024, 1)",
         "select * from cronty.runs_20270301",
         "update cronty.channels set hint = 'x'",
         "update cronty.api_keys set revoked_at = null",
@@ -321,7 +339,7 @@ async def test_every_table_is_behind_the_wall_or_is_nobodys(sql: asyncpg.Connect
         " and relkind in ('r', 'p') and not relispartition"
     )
     walled = {row["relname"] for row in rows if row["relrowsecurity"]}
-    assert walled == {"owners", "usage", "alerts", "audit_heads", "stop_requests", *OWNED}
+    assert walled == {"owners", "usage", "alerts", "audit_unsealed", "audit_checkpoints", "stop_requests", *OWNED}
     assert {row["relname"] for row in rows} - walled == NOBODYS, "a new table belongs into walls.sql"
     with_owner = await sql.fetch(
         "select c.relname from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attname = 'owner_id'"

@@ -58,7 +58,7 @@ def agent(database: Database, door: Scheduler, hands: Hands, clock: HandClock) -
 
 
 async def told(sql: asyncpg.Connection) -> list[str]:
-    held = "select after ->> 'reason' from cronty.audit where what = 'held by a limit' order by id"
+    held = "select after ->> 'reason' from cronty.audit_unsealed where what = 'held by a limit' order by id"
     return [row[0] for row in await sql.fetch(held)]
 
 

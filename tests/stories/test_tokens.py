@@ -30,7 +30,7 @@ from cronty.mcp.server import GROUPS
 from cronty.scheduler import identity
 from cronty.store.migrate import migrate
 from tests.clients.serving import Served, environment, free_port, serving
-from tests.conftest import with_database
+from tests.conftest import TRAIL, with_database
 from tests.mcp.caller import ERAS, Caller, until
 from tests.patience import PATIENCE
 from tests.stories.issuer import CLIENT, REDIRECT, SECRET, Issuer, run
@@ -206,7 +206,7 @@ async def test_a_client_finds_the_provider_gets_a_token_and_is_served(team: Team
 async def _entry(team: Team) -> asyncpg.Record:
     connection = await asyncpg.connect(team.database_url)
     try:
-        row = await connection.fetchrow("select * from cronty.audit order by id desc limit 1")
+        row = await connection.fetchrow(f"select * from {TRAIL} order by at desc limit 1")
     finally:
         await connection.close()
     assert row is not None
@@ -289,7 +289,7 @@ async def test_a_callers_token_goes_nowhere_else(team: Team, era: str) -> None:
         assert "authorization" not in request.lower()
         assert token not in request
     connection = await asyncpg.connect(team.database_url)
-    for table in ("jobs", "runs", "attempts", "audit", "owners", "api_keys"):
+    for table in ("jobs", "runs", "attempts", "audit", "audit_unsealed", "owners", "api_keys"):
         rows = await connection.fetch(f"select t::text from cronty.{table} t")
         assert not any(token in row[0] for row in rows), table
     await connection.close()

@@ -10,7 +10,7 @@ from cronty.jobs.action import Action
 from cronty.jobs.result import Ok
 from cronty.web.dashboard.assets import assets
 from cronty.web.dashboard.guarding import CSP
-from tests.conftest import HandClock, Hands
+from tests.conftest import TRAIL, HandClock, Hands
 from tests.web.dashboard_fixtures import Browser, House, ann, house
 
 __all__ = ["ann", "house"]
@@ -88,7 +88,7 @@ async def test_a_job_is_made_from_a_form_and_says_its_rule_back(
     assert (job.value.tags, job.value.policy.attempts) == (("team", "reviews"), 2)
     origin = await sql.fetchval("select origin from cronty.jobs where number = 1")
     assert orjson.loads(origin) == {"surface": "dashboard"}
-    client = await sql.fetchval("select client from cronty.audit where job_id is not null")
+    client = await sql.fetchval(f"select client from {TRAIL} where job_id is not null")
     assert orjson.loads(client) == {"surface": "dashboard"}
 
 

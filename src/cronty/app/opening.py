@@ -49,6 +49,7 @@ from cronty.store.replica import Replica, replica_url
 from cronty.store.run_store import RunStore
 from cronty.store.schema import SchemaProblem, state_of
 from cronty.store.sealing import Sealer, key_of_folder
+from cronty.store.signing import Signer
 from cronty.telemetry import Outage, ReplicaOutage
 
 RETRY_REST: Final = 1.0
@@ -237,11 +238,11 @@ class Opening:
         if engine is not None:
             await engine.stop()
 
-    def _sealer(self) -> Sealer | None:
+    def _made_with_the_key[T](self, read: Callable[[str], T]) -> T | None:
         """With the key of the settings; a local installation keeps one of its own."""
         if self.settings.secret_key is not None:
-            return Sealer.read(self.settings.secret_key.get_secret_value())
-        return Sealer.read(key_of_folder(self.settings.data_dir)) if self.settings.database_url is None else None
+            return read(self.settings.secret_key.get_secret_value())
+        return read(key_of_folder(self.settings.data_dir)) if self.settings.database_url is None else None
 
     def start(self) -> None:
         """Open in a background thread, for programs that aren't async; returns when it is ready."""
@@ -295,9 +296,9 @@ class Opening:
             scheduler,
             Inbox(InboxStore(database)),
             Runs(RunStore(database), scheduler),
-            Channels(ChannelStore(database, self._sealer()), self._courier),
+            Channels(ChannelStore(database, self._made_with_the_key(Sealer.read)), self._courier),
             Identity(KeyStore(database), settings.public_url, secret, provider),
-            AuditStore(database),
+            AuditStore(database, self._made_with_the_key(Signer.read)),
             Overview(OverviewStore(database), scheduler),
             self.push,
         )

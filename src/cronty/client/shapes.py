@@ -239,6 +239,7 @@ class Entry(TypedDict):
 class Trail(TypedDict):
     entries: list[Entry]
     cursor: int | None
+    archived_through: int | None
 
 
 class RunEvent(TypedDict):

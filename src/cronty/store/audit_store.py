@@ -1,10 +1,11 @@
 """The trail: what the stores note in it, reading it, and finding out whether it was changed afterwards.
 
 Every entry is written in the transaction of the act itself, and waits for nobody. It is sealed a little later: numbered
-and linked to the entry before it, by the engine's duty or by the next reader, whichever comes first.
+and linked to the entry before it, by the engine's duty or by its owner's next reader, whichever comes first.
 """
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, cast
@@ -13,7 +14,11 @@ import orjson
 
 from cronty.jobs.caller import who_acts
 from cronty.jobs.job import Job
+from cronty.store.archiving import Archiving, entry_of
+from cronty.store.chain import BEGINNING, Chain, Link
 from cronty.store.database import Connection, Database, Row, query
+from cronty.store.month_file import Checkpoint, month_name
+from cronty.store.signing import PublicKeys, Signer
 from cronty.timing import to_json
 
 MOST_SEALED: Final = 1000
@@ -72,11 +77,16 @@ def _json(value: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """Where an owner's chain ends. Kept elsewhere, it proves later that nothing up to it was rewritten."""
+    """Where an owner's chain ends. Kept elsewhere, it proves later that nothing up to it was rewritten.
+
+    Entries up to `archived_through` are in files, the last of them in that of the month `archived_month`.
+    """
 
     owner: str
     number: int
     hash: str
+    archived_through: int | None = None
+    archived_month: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,62 +94,127 @@ class Broken:
     """A place at which an owner's chain doesn't hold."""
 
     owner: str
-    number: int
     why: str
 
 
-class AuditStore:
-    """Reads the trail of one owner, or of all."""
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Entries, the latest first; older ones, up to the number `archived_through`, are in files."""
 
-    def __init__(self, database: Database) -> None:
+    entries: list[dict[str, object]]
+    archived_through: int | None
+
+
+class AuditStore:
+    """Reads the trail of one owner, or of all. Without a `signer` it can't tell whether a checkpoint is ours."""
+
+    def __init__(self, database: Database, signer: Signer | None = None) -> None:
         self._all = database.for_the_operator().looking()
         self._sealer = database.for_the_engine()
         self._database = database
+        self.signer = signer
+        self.archiving = Archiving(database, signer)
 
-    async def seal_some(self, *, patient: bool = False) -> int:
+    async def seal_some(self, *, patient: bool = False, owner: str | None = None) -> int:
         """Seal a step's worth of entries; how many. Unless `patient`, none if another session is at it."""
-        return cast("int", await self._sealer.value("seal_audit", MOST_SEALED, patient))
+        moment = self._database.moment()
+        return cast("int", await self._sealer.value("seal_audit", MOST_SEALED, patient, moment, owner))
 
-    async def seal(self) -> int:
-        """Seal all there are; how many."""
-        sealed = step = await self.seal_some(patient=True)
+    async def seal(self, owner: str | None = None) -> int:
+        """Seal all there are, of one owner or of everybody; how many."""
+        sealed = step = await self.seal_some(patient=True, owner=owner)
         while step == MOST_SEALED:
-            sealed += (step := await self.seal_some(patient=True))
+            sealed += (step := await self.seal_some(patient=True, owner=owner))
         return sealed
 
     async def unsealed(self, owner: str | None = None) -> int:
         """How many entries have no seal yet."""
         return cast("int", await self._all.value("count_unsealed", owner))
 
-    async def read(self, owner: str, limit: int, before: int | None = None) -> list[dict[str, object]]:
-        """An owner's own entries, the latest first; `before` is the number of an entry to go on after."""
-        await self.seal()
-        return [
-            _entry(row) for row in await self._database.of(owner).looking().fetch("read_audit", owner, limit, before)
-        ]
+    async def read(self, owner: str, limit: int, before: int | None = None) -> Page:
+        """An owner's own entries; `before` is the number of an entry to go on after."""
+        await self.seal(owner)
+        rows = await self._database.of(owner).looking().fetch("read_audit", owner, limit, before)
+        entries = [_entry(row) for row in rows if row["number"] is not None]
+        return Page(entries, rows[0]["archived_through"] if rows else None)
 
     async def heads(self, owner: str | None = None) -> list[Head]:
         """Where each chain ends, as the database says."""
-        await self.seal()
-        return [Head(**dict(row)) for row in await self._all.fetch("audit_heads", owner)]
+        await self.seal(owner)
+        rows = await self._all.fetch("audit_ends", owner)
+        heads = [_head(row) for row in rows if row["head_number"] is not None]
+        return sorted(heads, key=lambda head: head.owner)
 
-    async def verify(self, owner: str | None = None) -> list[Broken]:
-        """Every place at which a chain doesn't hold, in order; none if nothing was tampered with."""
-        await self.seal()
-        return [_broken(row) for row in await self._all.fetch("verify_audit", owner)]
+    async def verify(self, owner: str | None = None, keys: PublicKeys | None = None) -> list[Broken]:
+        """Every place at which a chain doesn't hold, in order; none if nothing was tampered with.
+
+        Chains that were archived begin at their checkpoint, which is signed with a key of ours or one of `keys`.
+        """
+        await self.seal(owner)
+        trusted = (keys or PublicKeys([])) | (self.signer.public_keys if self.signer else PublicKeys([]))
+        found: list[Broken] = []
+        async with self._snapshot() as connection:
+            ends = aiter(connection.cursor(query("audit_ends"), owner, prefetch=500))
+            entries = aiter(connection.cursor(query("audit_chains"), owner, prefetch=500))
+            entry, end = await _next(entries), await _next(ends)
+            while entry is not None or end is not None:
+                owner_id = min(row["owner_id"] for row in (entry, end) if row is not None)
+                mine = end if end is not None and end["owner_id"] == owner_id else None
+                flaws = _flaws_of_checkpoint(mine, trusted) if mine is not None else []
+                chain, head = _chain(mine)
+                while entry is not None and entry["owner_id"] == owner_id:
+                    flaws += chain.add(entry_of(entry), head)
+                    entry = await _next(entries)
+                flaws += chain.end(head)
+                name = mine["owner"] if mine is not None else f"owner {owner_id}"
+                found += [Broken(name, flaw) for flaw in flaws]
+                end = end if mine is None else await _next(ends)
+        return found
 
     async def hash_of(self, owner: str, number: int) -> str | None:
         """The hash of one entry, to be compared with one that was kept elsewhere."""
-        return cast("str | None", await self._all.value("audit_hash", owner, number))
+        return cast("str | None", await self._all.value("audit_entry", owner, number))
 
     async def export(self, owner: str | None = None, since: datetime | None = None) -> AsyncGenerator[bytes]:
         """Entries as lines of JSON, an owner after the other, in the order of their chains; however many there are."""
-        await self.seal()
-        async with self._all.transaction() as connection:
-            # Whoever reads the export may take their time; it holds no lock that others need.
-            await connection.execute("set local idle_in_transaction_session_timeout = 0")
+        await self.seal(owner)
+        async with self._snapshot() as connection:
             async for row in connection.cursor(query("export_audit"), owner, since, prefetch=500):
                 yield orjson.dumps(_line(row), option=orjson.OPT_APPEND_NEWLINE)
+
+    @asynccontextmanager
+    async def _snapshot(self) -> AsyncGenerator[Connection]:
+        """One state of the trail, however long it takes to read; it holds no lock that others need."""
+        async with self._all.transaction() as connection:
+            await connection.execute("set transaction isolation level repeatable read, read only")
+            await connection.execute("set local idle_in_transaction_session_timeout = 0")
+            yield connection
+
+
+async def _next(rows: AsyncIterator[Row]) -> Row | None:
+    return await anext(rows, None)
+
+
+def _chain(end: Row | None) -> tuple[Chain, Link]:
+    """An owner's chain from its checkpoint on, and its head; what isn't there is at the beginning."""
+    if end is None:
+        return Chain(BEGINNING), BEGINNING
+    start = BEGINNING if end["number"] is None else Link(end["number"], end["hash"])
+    head = BEGINNING if end["head_number"] is None else Link(end["head_number"], end["head_hash"])
+    return Chain(start), head
+
+
+def _flaws_of_checkpoint(end: Row, keys: PublicKeys) -> list[str]:
+    if end["number"] is None:
+        return []
+    point = Checkpoint(month_name(end["month"]), end["owner_id"], end["number"], end["hash"], end["count"])
+    why = keys.why_not(point.signed_text(), end["key_id"], end["signature"])
+    return [] if why is None else [f"the checkpoint of {point.month} can't be trusted: {why}"]
+
+
+def _head(row: Row) -> Head:
+    month = None if row["month"] is None else month_name(row["month"])
+    return Head(row["owner"], row["head_number"], row["head_hash"].hex(), row["number"], month)
 
 
 def _line(row: Row) -> dict[str, object]:
@@ -149,20 +224,6 @@ def _line(row: Row) -> dict[str, object]:
 
 def _entry(row: Row) -> dict[str, object]:
     raw = ("actor", "client", "before", "after")
-    return {name: orjson.loads(value) if name in raw and value else value for name, value in row.items()}
-
-
-def _broken(row: Row) -> Broken:
-    number, last, kind = row["number"], row["last"], row["kind"]
-    named = f"{number}" if number == last else f"{number} to {last}"
-    some = "entry" if number == last else "entries"
-    said = f"entry {number} ({row['what']}, {row['at']:%Y-%m-%d %H:%M:%S} UTC)" if row["what"] else f"{some} {named}"
-    why = {
-        "changed": f"{said} was changed: it no longer has its hash",
-        "missing": f"{some} {named} {'is' if number == last else 'are'} missing",
-        "unlinked": f"{said} doesn't follow the entry before it: that one was rewritten",
-        "cut off": f"{some} {named} {'is' if number == last else 'are'} missing: the end was cut off",
-        "added": f"{said} is beyond the head: it was added by other means than an act",
-        "another head": f"{said} isn't the one the chain ended with: it was rewritten",
-    }
-    return Broken(row["owner"], number, why[kind])
+    shown = {name: orjson.loads(value) if name in raw and value else value for name, value in row.items()}
+    del shown["archived_through"]
+    return shown

@@ -1,14 +1,18 @@
 function audit_hash(entry cronty.audit) returns bytea
 function audit_text(entry cronty.audit) returns text
 function be_server(which integer) returns void
+function close_audit_month(closed date, moment timestamp with time zone) returns boolean
+function drop_audit_month(closed date, moment timestamp with time zone, many bigint, digest_of_file bytea) returns void
 function drop_run_partition(horizon timestamp with time zone) returns boolean security definer
 function enter_audit() returns trigger
 function epoch() returns integer
+function erase_audit(whose bigint, most integer) returns integer security definer
 function find_key(wanted bigint, moment timestamp with time zone) returns record security definer
 function job_status(state cronty.job_state, in_flight boolean, has_next boolean, failing boolean) returns text
+function make_audit_partition(moment timestamp with time zone) returns boolean security definer
 function make_run_partition(moment timestamp with time zone) returns boolean security definer
 function refuse_change() returns trigger
-function seal_audit(most integer, patient boolean) returns integer security definer
+function seal_audit(most integer, patient boolean, moment timestamp with time zone, whose bigint) returns integer security definer
 function take_numbers(whose bigint, many integer) returns bigint
 function without_arguments(change jsonb) returns jsonb
 grant to cronty_app on alerts: insert
@@ -16,19 +20,22 @@ grant to cronty_app on api_keys: insert
 grant to cronty_app on api_keys: select (id, owner_id, number, name, scopes, agent, created_at, expires_at, last_used_at, revoked_at)
 grant to cronty_app on api_keys: update (last_used_at, revoked_at)
 grant to cronty_app on attempts: insert, select
-grant to cronty_app on audit: insert, select
+grant to cronty_app on audit: select
+grant to cronty_app on audit_checkpoints: select
+grant to cronty_app on audit_heads: select
+grant to cronty_app on audit_unsealed: insert
 grant to cronty_app on channels: insert, select, update
 grant to cronty_app on due: insert, select, update
 grant to cronty_app on find_key: execute
 grant to cronty_app on job_overview: select
 grant to cronty_app on jobs: insert, select, update
+grant to cronty_app on make_audit_partition: execute
 grant to cronty_app on make_run_partition: execute
 grant to cronty_app on migrations: select
 grant to cronty_app on owners: insert, select
 grant to cronty_app on owners: update (live_jobs, live_bytes, counted_at, next_number)
 grant to cronty_app on queue: delete, insert, select, update
 grant to cronty_app on runs: insert, select, update
-grant to cronty_app on seal_audit: execute
 grant to cronty_app on server: select
 grant to cronty_app on stop_requests: insert
 grant to cronty_app on tasks: select
@@ -38,11 +45,12 @@ grant to cronty_app on zones: update (through)
 grant to cronty_engine on alerts: delete, insert, select, update
 grant to cronty_engine on api_keys: select (id, name, expires_at, revoked_at)
 grant to cronty_engine on attempts: delete, insert, select, update
-grant to cronty_engine on audit: insert
+grant to cronty_engine on audit_unsealed: insert
 grant to cronty_engine on channels: select
 grant to cronty_engine on drop_run_partition: execute
 grant to cronty_engine on due: insert, select, update
 grant to cronty_engine on jobs: insert, select, update
+grant to cronty_engine on make_audit_partition: execute
 grant to cronty_engine on make_run_partition: execute
 grant to cronty_engine on migrations: select
 grant to cronty_engine on owners: select
@@ -62,11 +70,12 @@ index api_keys_number on api_keys USING btree (owner_id, number)
 index api_keys_pkey on api_keys USING btree (id)
 index attempts_pkey on attempts USING btree (job_id, scheduled_for, attempt)
 index attempts_slot on attempts USING btree (scheduled_for)
-index audit_chain on audit USING btree (owner_id, number) WHERE (number IS NOT NULL)
+index audit_checkpoints_pkey on audit_checkpoints USING btree (owner_id)
 index audit_heads_pkey on audit_heads USING btree (owner_id)
-index audit_of_job on audit USING btree (job_id, id)
-index audit_pkey on audit USING btree (id)
-index audit_unsealed on audit USING btree (id) WHERE (hash IS NULL)
+index audit_months_pkey on audit_months USING btree (month)
+index audit_pkey on audit USING btree (owner_id, number, sealed_at)
+index audit_unsealed_of_owner on audit_unsealed USING btree (owner_id, id)
+index audit_unsealed_pkey on audit_unsealed USING btree (id)
 index channels_pkey on channels USING btree (owner_id, name)
 index due_next on due USING btree (next_at) WHERE (next_at IS NOT NULL)
 index due_pkey on due USING btree (job_id)
@@ -130,26 +139,57 @@ table attempts.owner_id bigint not null
 table attempts.scheduled_for timestamp with time zone not null
 table attempts.started_at timestamp with time zone
 table attempts.worker bigint
-table audit
-table audit constraint audit_pkey PRIMARY KEY (id)
-table audit constraint sealed_or_not CHECK ((num_nulls(number, previous, hash) = ANY (ARRAY[0, 3])))
+table audit constraint audit_pkey PRIMARY KEY (owner_id, number, sealed_at)
+table audit partition by RANGE (sealed_at)
 table audit.actor jsonb
 table audit.after jsonb
 table audit.at timestamp with time zone not null
 table audit.before jsonb
 table audit.client jsonb
-table audit.hash bytea
-table audit.id bigint not null identity
+table audit.hash bytea not null
 table audit.job_id bigint
-table audit.number bigint
+table audit.job_number bigint
+table audit.number bigint not null
 table audit.owner_id bigint not null
-table audit.previous bytea
+table audit.previous bytea not null
+table audit.sealed_at timestamp with time zone not null
 table audit.what text not null
+table audit_checkpoints
+table audit_checkpoints constraint audit_checkpoints_pkey PRIMARY KEY (owner_id)
+table audit_checkpoints.count bigint not null
+table audit_checkpoints.hash bytea not null
+table audit_checkpoints.key_id text not null
+table audit_checkpoints.month date not null
+table audit_checkpoints.number bigint not null
+table audit_checkpoints.owner_id bigint not null
+table audit_checkpoints.signature bytea not null
 table audit_heads constraint audit_heads_pkey PRIMARY KEY (owner_id)
 table audit_heads with (fillfactor=50)
+table audit_heads.first_sealed_at timestamp with time zone not null
 table audit_heads.hash bytea not null
 table audit_heads.number bigint not null
 table audit_heads.owner_id bigint not null
+table audit_heads.sealed_at timestamp with time zone not null
+table audit_months
+table audit_months constraint archived_or_not CHECK ((num_nulls(archived_at, entries, digest) = ANY (ARRAY[0, 3])))
+table audit_months constraint audit_months_pkey PRIMARY KEY (month)
+table audit_months.archived_at timestamp with time zone
+table audit_months.digest bytea
+table audit_months.entries bigint
+table audit_months.month date not null
+table audit_unsealed
+table audit_unsealed constraint audit_unsealed_pkey PRIMARY KEY (id)
+table audit_unsealed constraint names_its_job CHECK (((job_id IS NULL) = (job_number IS NULL)))
+table audit_unsealed.actor jsonb
+table audit_unsealed.after jsonb
+table audit_unsealed.at timestamp with time zone not null
+table audit_unsealed.before jsonb
+table audit_unsealed.client jsonb
+table audit_unsealed.id bigint not null identity
+table audit_unsealed.job_id bigint
+table audit_unsealed.job_number bigint
+table audit_unsealed.owner_id bigint not null
+table audit_unsealed.what text not null
 table channels
 table channels constraint channels_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES cronty.owners(id)
 table channels constraint channels_pkey PRIMARY KEY (owner_id, name)
@@ -320,9 +360,15 @@ wall around attempts lets cronty_engine at true
 wall around audit
 wall around audit lets cronty_app at (owner_id = ( SELECT o.id FROM cronty.owners o WHERE (o.name = NULLIF(current_setting('cronty.owner'::text, true), ''::text))))
 wall around audit lets cronty_engine at true
+wall around audit_checkpoints
+wall around audit_checkpoints lets cronty_app at (owner_id = ( SELECT o.id FROM cronty.owners o WHERE (o.name = NULLIF(current_setting('cronty.owner'::text, true), ''::text))))
+wall around audit_checkpoints lets cronty_engine at true
 wall around audit_heads
 wall around audit_heads lets cronty_app at (owner_id = ( SELECT o.id FROM cronty.owners o WHERE (o.name = NULLIF(current_setting('cronty.owner'::text, true), ''::text))))
 wall around audit_heads lets cronty_engine at true
+wall around audit_unsealed
+wall around audit_unsealed lets cronty_app at (owner_id = ( SELECT o.id FROM cronty.owners o WHERE (o.name = NULLIF(current_setting('cronty.owner'::text, true), ''::text))))
+wall around audit_unsealed lets cronty_engine at true
 wall around channels
 wall around channels lets cronty_app at (owner_id = ( SELECT o.id FROM cronty.owners o WHERE (o.name = NULLIF(current_setting('cronty.owner'::text, true), ''::text))))
 wall around channels lets cronty_engine at true

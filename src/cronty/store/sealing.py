@@ -47,7 +47,7 @@ class Sealer:
     @classmethod
     def read(cls, text: str) -> Self:
         """From base64, several with commas between them."""
-        return cls([_read_key(part.strip(), number) for number, part in enumerate(text.split(","), 1)])
+        return cls(read_keys(text))
 
     def seal(self, text: str, place: str) -> bytes:
         nonce = token_bytes(_NONCE_BYTES)
@@ -61,6 +61,11 @@ class Sealer:
             return key.decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], place.encode()).decode()
         except (InvalidTag, ValueError):
             raise CannotOpen("It was changed, or moved here from somewhere else.") from None
+
+
+def read_keys(text: str) -> list[bytes]:
+    """The keys in CRONTY_SECRET_KEY: base64, several with commas between them."""
+    return [_read_key(part.strip(), number) for number, part in enumerate(text.split(","), 1)]
 
 
 def new_key() -> str:

@@ -42,18 +42,18 @@ begin
   grant usage on schema cronty to cronty_app, cronty_engine;
   grant select on cronty.migrations, cronty.server, cronty.tasks to cronty_app, cronty_engine;
 
-  grant select, insert on cronty.owners, cronty.attempts, cronty.audit to cronty_app;
+  grant select, insert on cronty.owners, cronty.attempts to cronty_app;
   grant select, insert, update on cronty.jobs, cronty.due, cronty.runs, cronty.channels to cronty_app;
   grant select, insert, update (through) on cronty.zones to cronty_app;
   grant select, insert, update, delete on cronty.queue to cronty_app;
   grant select, insert, update on cronty.usage to cronty_app;
   grant update (live_jobs, live_bytes, counted_at, next_number) on cronty.owners to cronty_app;
   grant select on cronty.job_overview to cronty_app;
-  grant insert on cronty.stop_requests, cronty.alerts to cronty_app;
+  grant insert on cronty.stop_requests, cronty.alerts, cronty.audit_unsealed to cronty_app;
+  grant select on cronty.audit, cronty.audit_heads, cronty.audit_checkpoints to cronty_app;
   grant select (id, owner_id, number, name, scopes, agent, created_at, expires_at, last_used_at, revoked_at), insert,
     update (last_used_at, revoked_at) on cronty.api_keys to cronty_app;
   grant execute on function cronty.find_key(bigint, timestamptz) to cronty_app;
-  grant execute on function cronty.seal_audit(int, boolean) to cronty_app, cronty_engine;
 
   grant select on cronty.owners, cronty.channels to cronty_engine;
   grant update (next_number) on cronty.owners to cronty_engine;
@@ -61,9 +61,11 @@ begin
   grant select, insert, update, delete on cronty.queue, cronty.attempts, cronty.workers, cronty.tasks, cronty.usage,
     cronty.alerts to cronty_engine;
   grant select, insert, delete on cronty.stop_requests to cronty_engine;
-  grant insert on cronty.audit to cronty_engine;
+  grant insert on cronty.audit_unsealed to cronty_engine;
   grant select (id, name, expires_at, revoked_at) on cronty.api_keys to cronty_engine;
-  grant execute on function cronty.make_run_partition(timestamptz) to cronty_app, cronty_engine;
+  grant execute on function cronty.make_run_partition(timestamptz), cronty.make_audit_partition(timestamptz)
+    to cronty_app, cronty_engine;
+  grant execute on function cronty.seal_audit(int, boolean, timestamptz, bigint) to cronty_engine;
   grant execute on function cronty.drop_run_partition(timestamptz) to cronty_engine;
 
   commit;
@@ -79,10 +81,12 @@ begin
     ('queue', 'owner_id = ' || mine, 'owner_id = ' || mine || ' and ' || about_theirs),
     ('channels', 'owner_id = ' || mine, null),
     ('api_keys', 'owner_id = ' || mine, null),
-    ('audit', 'owner_id = ' || mine, null), -- also about a job that the same statement makes, which isn't to be seen yet
+    ('audit_unsealed', 'owner_id = ' || mine, null), -- also about a job that the same statement makes, not to be seen yet
+    ('audit', 'owner_id = ' || mine, null),
     ('usage', 'owner_id = ' || mine, null),
     ('alerts', 'owner_id = ' || mine, 'owner_id = ' || mine || ' and (job_id = 0 or ' || about_theirs || ')'),
     ('audit_heads', 'owner_id = ' || mine, null),
+    ('audit_checkpoints', 'owner_id = ' || mine, null),
     ('attempts', 'owner_id = ' || mine, 'owner_id = ' || mine || ' and ' || about_theirs),
     ('stop_requests', 'owner_id = ' || mine, 'owner_id = ' || mine || ' and ' || about_theirs)
   loop

@@ -409,46 +409,88 @@ create table cronty.usage (
 create index usage_since on cronty.usage (since);
 
 -- The trail: who did what, through which client, to which job. An act inserts its entry in its own transaction and waits
--- for nobody. A few seconds later `seal_audit` gives each entry of an owner a number and the hash of the one before it, so
--- that an entry changed, taken out, put in or put elsewhere after that is found (`cronty audit verify`).
-
-create table cronty.audit (
+-- for nobody. A few seconds later `seal_audit` moves it to `audit`, with a number of the owner's own and the hash of the
+-- entry before it, so that an entry changed, taken out, put in or put elsewhere after that is found (`cronty audit verify`).
+create table cronty.audit_unsealed (
   id bigint generated always as identity primary key,
   at timestamptz not null,
   owner_id bigint not null,
   job_id bigint,
+  job_number bigint,
   what text not null,
   before jsonb,
   after jsonb,
   actor jsonb,
   client jsonb,
-  number bigint,
-  previous bytea,
-  hash bytea,
-  constraint sealed_or_not check (num_nulls(number, previous, hash) in (0, 3))
+  constraint names_its_job check ((job_id is null) = (job_number is null))
 );
-create index audit_of_job on cronty.audit (job_id, id);
-create unique index audit_chain on cronty.audit (owner_id, number) where number is not null;
-create index audit_unsealed on cronty.audit (id) where hash is null;
+create index audit_unsealed_of_owner on cronty.audit_unsealed (owner_id, id);
 
--- Where an owner's chain ends, which tells whether the end was cut off.
+-- Sealed entries, by the month in which they were sealed. `sealed_at` rises with an owner's numbers, so that a month ends
+-- at one place of each chain: there it can be cut (`cronty audit archive`).
+create table cronty.audit (
+  owner_id bigint not null,
+  number bigint not null,
+  sealed_at timestamptz not null,
+  at timestamptz not null,
+  job_id bigint,
+  job_number bigint,
+  what text not null,
+  before jsonb,
+  after jsonb,
+  actor jsonb,
+  client jsonb,
+  previous bytea not null,
+  hash bytea not null,
+  primary key (owner_id, number, sealed_at)
+) partition by range (sealed_at);
+
+-- Where an owner's chain ends, which tells whether the end was cut off; and when its first and last entry were sealed.
 create table cronty.audit_heads (
   owner_id bigint primary key,
   number bigint not null,
-  hash bytea not null
+  hash bytea not null,
+  first_sealed_at timestamptz not null,
+  sealed_at timestamptz not null
 ) with (fillfactor = 50);
 
--- What is hashed of an entry, the same in every session: jsonb has one spelling, and the time is in microseconds.
+-- Months that were closed: nothing is sealed into them any more. `archived_at` is when a month's file was complete and its
+-- partition dropped; `digest` is the file's.
+create table cronty.audit_months (
+  month date primary key,
+  archived_at timestamptz,
+  entries bigint,
+  digest bytea,
+  constraint archived_or_not check (num_nulls(archived_at, entries, digest) in (0, 3))
+);
+
+-- The last entry of an owner that was archived, signed: what is left of the chain goes on from it. `count` is how many
+-- entries of the owner that month had.
+create table cronty.audit_checkpoints (
+  owner_id bigint primary key,
+  month date not null,
+  number bigint not null,
+  hash bytea not null,
+  count bigint not null,
+  key_id text not null,
+  signature bytea not null
+);
+
+-- What is hashed of an entry, the same in every session: jsonb has one spelling. An archive holds it as it is. It names
+-- nothing that would be another on another server.
 create function cronty.audit_text(entry cronty.audit) returns text language sql stable as $$
-  select jsonb_build_array(entry.number, entry.owner_id, (extract(epoch from entry.at) * 1000000)::bigint, entry.job_id,
-    entry.what, entry.actor, entry.client, entry.before, entry.after)::text
+  select jsonb_build_object('number', entry.number, 'owner_id', entry.owner_id,
+    'at', to_char(entry.at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'),
+    'sealed_at', to_char(entry.sealed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'),
+    'job_id', entry.job_id, 'job_number', entry.job_number, 'what', entry.what, 'actor', entry.actor,
+    'client', entry.client, 'before', entry.before, 'after', entry.after)::text
 $$;
 
 create function cronty.audit_hash(entry cronty.audit) returns bytea language sql stable as $$
   select sha256(entry.previous || convert_to(cronty.audit_text(entry), 'UTF8'))
 $$;
 
--- Arguments may hold a prompt or a receiver's password, and the trail is for ever: of them only a hash is kept.
+-- Arguments may hold a prompt or a receiver's password, and the trail outlives them: of them only a hash is kept.
 create function cronty.without_arguments(change jsonb) returns jsonb language sql immutable as $$
   select case when jsonb_typeof(change -> 'arguments') = 'object' then change || jsonb_build_object('arguments',
     'sha256:' || encode(sha256(convert_to((change -> 'arguments')::text, 'UTF8')), 'hex')) else change end
@@ -458,28 +500,62 @@ create function cronty.enter_audit() returns trigger language plpgsql as $$
 begin
   new.before := cronty.without_arguments(new.before);
   new.after := cronty.without_arguments(new.after);
-  new.number := null;
-  new.previous := null;
-  new.hash := null;
   return new;
 end $$;
 
--- Seals up to `most` entries, the oldest first; how many it did. One session seals at a time: a duty that comes again
--- anyway doesn't wait for its turn (`patient` false), a reader does. An entry whose transaction took long is sealed
--- after those that overtook it. A number beyond the head that is taken, which no act can have done, is passed over:
--- the chain goes on from the head, and `verify` finds the stranger.
-create function cronty.seal_audit(most int, patient boolean) returns int language plpgsql security definer
+-- Against mistakes of those who own the tables; nobody else is granted it. Sealing and erasing say that they may remove.
+create function cronty.refuse_change() returns trigger language plpgsql as $$
+begin
+  if tg_op = 'DELETE' and current_setting('cronty.removes_entries', true) = 'yes' then
+    return old;
+  end if;
+  raise exception 'The trail is only ever added to: % is refused', lower(tg_op) using errcode = 'insufficient_privilege';
+end $$;
+
+create trigger entered before insert on cronty.audit_unsealed for each row execute function cronty.enter_audit();
+create trigger only_grows before update or delete on cronty.audit_unsealed for each row execute function cronty.refuse_change();
+create trigger never_emptied before truncate on cronty.audit_unsealed for each statement execute function cronty.refuse_change();
+create trigger only_grows before update or delete on cronty.audit for each row execute function cronty.refuse_change();
+create trigger never_emptied before truncate on cronty.audit for each statement execute function cronty.refuse_change();
+
+-- Makes the partition of the month that `moment` lies in, if it isn't there, as `make_run_partition` makes a week's.
+create function cronty.make_audit_partition(moment timestamptz) returns boolean language plpgsql security definer
 set search_path = pg_catalog, pg_temp as $$
 declare
-  entry cronty.audit;
-  head cronty.audit_heads;
-  ids bigint[] := '{}';
-  owner_ids bigint[] := '{}';
-  numbers bigint[] := '{}';
-  links bytea[] := '{}';
-  hashes bytea[] := '{}';
+  first timestamp := date_trunc('month', moment at time zone 'UTC');
+  partition text := 'audit_' || to_char(first, 'YYYYMM');
 begin
-  if not exists (select from cronty.audit where hash is null) then
+  if to_regclass('cronty.' || partition) is not null then
+    return false;
+  end if;
+  perform pg_advisory_xact_lock(hashtext('cronty.make_audit_partition'));
+  if exists (select from pg_class where relnamespace = 'cronty'::regnamespace and relname = partition) then
+    return false;
+  end if;
+  execute format('create table cronty.%I (like cronty.audit including defaults including constraints)', partition);
+  execute format('alter table cronty.audit attach partition cronty.%I for values from (%L) to (%L)',
+    partition, first at time zone 'UTC', (first + interval '1 month') at time zone 'UTC');
+  -- Row triggers come with attaching, this one doesn't.
+  execute format('create trigger never_emptied before truncate on cronty.%I for each statement'
+    ' execute function cronty.refuse_change()', partition);
+  return true;
+end $$;
+revoke execute on function cronty.make_audit_partition(timestamptz) from public;
+
+-- Seals up to `most` entries, the oldest first, of the owner `whose` or (null) of all; how many it did. One session seals
+-- at a time: a duty that comes again anyway doesn't wait for its turn (`patient` false), a reader does. An entry whose
+-- transaction took long is sealed after those that overtook it, in the month of its sealing. `moment` null: now.
+create function cronty.seal_audit(most int, patient boolean, moment timestamptz, whose bigint) returns int
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  ids bigint[];
+  entry cronty.audit;
+  entries cronty.audit[] := '{}';
+  head cronty.audit_heads;
+  heads cronty.audit_heads[] := '{}';
+begin
+  if whose is null and not exists (select from cronty.audit_unsealed)
+    or whose is not null and not exists (select from cronty.audit_unsealed u where u.owner_id = whose) then
     return 0;
   end if;
   if patient then
@@ -487,54 +563,95 @@ begin
   elsif not pg_try_advisory_xact_lock(hashtext('cronty.seal_audit')) then
     return 0;
   end if;
+  -- Read under the lock, so that what follows another's entries is never older than they are; and never in a month that
+  -- is closed, also if the clock went back.
+  moment := greatest(coalesce(moment, clock_timestamp()),
+    (select max(m.month) + interval '1 month' from cronty.audit_months m) at time zone 'UTC');
+  perform cronty.make_audit_partition(moment);
+  if whose is null then
+    ids := array(select u.id from cronty.audit_unsealed u order by u.id limit most);
+  else
+    ids := array(select u.id from cronty.audit_unsealed u where u.owner_id = whose order by u.id limit most);
+  end if;
   for entry in
-    select * from (select * from cronty.audit where hash is null order by id limit most) u order by u.owner_id, u.id
+    select u.owner_id, coalesce(h.number, 0) + row_number() over (partition by u.owner_id order by u.id),
+      greatest(h.sealed_at, moment), u.at, u.job_id, u.job_number, u.what, u.before, u.after, u.actor, u.client,
+      coalesce(h.hash, ''), ''::bytea
+    from cronty.audit_unsealed u left join cronty.audit_heads h on h.owner_id = u.owner_id
+    where u.id = any(ids) order by u.owner_id, u.id
   loop
-    if head.owner_id is distinct from entry.owner_id then
-      select * into head from cronty.audit_heads h where h.owner_id = entry.owner_id;
-      if not found then
-        head := row(entry.owner_id, 0, '');
-      end if;
-      head.number := greatest(head.number,
-        (select a.number from cronty.audit a where a.owner_id = entry.owner_id and a.number is not null
-         order by a.number desc limit 1));
+    if head.owner_id = entry.owner_id then
+      entry.previous := head.hash;
+    elsif head.owner_id is not null then
+      heads := heads || head;
     end if;
-    entry.number := head.number + 1;
-    entry.previous := head.hash;
-    head.number := entry.number;
-    head.hash := cronty.audit_hash(entry);
-    ids := array_append(ids, entry.id);
-    owner_ids := array_append(owner_ids, entry.owner_id);
-    numbers := array_append(numbers, entry.number);
-    links := array_append(links, entry.previous);
-    hashes := array_append(hashes, head.hash);
+    entry.hash := cronty.audit_hash(entry);
+    entries := entries || entry;
+    head := row(entry.owner_id, entry.number, entry.hash, entry.sealed_at, entry.sealed_at);
   end loop;
-  update cronty.audit a
-  set number = s.number, previous = s.previous, hash = s.hash
-  from unnest(ids, numbers, links, hashes) s(id, number, previous, hash)
-  where a.id = s.id;
-  insert into cronty.audit_heads as h (owner_id, number, hash)
-  select distinct on (s.owner_id) s.owner_id, s.number, s.hash
-  from unnest(owner_ids, numbers, hashes) s(owner_id, number, hash)
-  order by s.owner_id, s.number desc
-  on conflict (owner_id) do update set number = excluded.number, hash = excluded.hash;
+  insert into cronty.audit select e.* from unnest(entries) e;
+  insert into cronty.audit_heads select h.* from unnest(heads || head) h where h.owner_id is not null
+  on conflict (owner_id) do update set number = excluded.number, hash = excluded.hash, sealed_at = excluded.sealed_at;
+  perform set_config('cronty.removes_entries', 'yes', true);
+  delete from cronty.audit_unsealed u where u.id = any(ids);
+  perform set_config('cronty.removes_entries', '', true);
   return cardinality(ids);
 end $$;
-revoke execute on function cronty.seal_audit(int, boolean) from public;
+revoke execute on function cronty.seal_audit(int, boolean, timestamptz, bigint) from public;
 
-create function cronty.refuse_change() returns trigger language plpgsql as $$
+-- Let nothing more be sealed into a month that is over; false if it isn't over yet. It waits for who seals just now.
+create function cronty.close_audit_month(closed date, moment timestamptz) returns boolean language plpgsql as $$
 begin
-  raise exception 'cronty.audit is only ever added to: % is refused', lower(tg_op) using errcode = 'insufficient_privilege';
+  perform pg_advisory_xact_lock(hashtext('cronty.seal_audit'));
+  if coalesce(moment, clock_timestamp()) < (closed + interval '1 month') at time zone 'UTC' then
+    return false;
+  end if;
+  insert into cronty.audit_months (month) values (closed) on conflict do nothing;
+  return true;
 end $$;
+revoke execute on function cronty.close_audit_month(date, timestamptz) from public;
 
-create trigger entered before insert on cronty.audit for each row execute function cronty.enter_audit();
-create trigger only_grows before delete or truncate on cronty.audit for each statement
-execute function cronty.refuse_change();
-create trigger only_sealed before update on cronty.audit for each row
-when (old.hash is not null or new.hash is null
-  or (old.id, old.at, old.owner_id, old.job_id, old.what, old.before, old.after, old.actor, old.client)
-    is distinct from (new.id, new.at, new.owner_id, new.job_id, new.what, new.before, new.after, new.actor, new.client))
-execute function cronty.refuse_change();
+-- Drop a closed month whose entries are in a file now.
+create function cronty.drop_audit_month(closed date, moment timestamptz, many bigint, digest_of_file bytea) returns void
+language plpgsql as $$
+begin
+  update cronty.audit_months m
+  set archived_at = coalesce(moment, clock_timestamp()), entries = many, digest = digest_of_file
+  where m.month = closed and m.archived_at is null;
+  if not found then
+    raise exception '% isn''t closed, or is archived already', closed using errcode = 'object_not_in_prerequisite_state';
+  end if;
+  execute format('drop table cronty.%I', 'audit_' || to_char(closed, 'YYYYMM'));
+end $$;
+revoke execute on function cronty.drop_audit_month(date, timestamptz, bigint, bytea) from public;
+
+-- Remove up to `most` entries of one owner's trail, the oldest first; how many it did. Fewer than `most`: that was all, and
+-- where the chain began and ended is forgotten too. Archived files aren't touched.
+create function cronty.erase_audit(whose bigint, most int) returns int language plpgsql security definer
+set search_path = pg_catalog, pg_temp as $$
+declare
+  sealed bigint;
+  unsealed bigint;
+begin
+  perform pg_advisory_xact_lock(hashtext('cronty.seal_audit'));
+  perform set_config('cronty.removes_entries', 'yes', true);
+  -- Numbers have no gaps, so this many of them are this many entries.
+  delete from cronty.audit a
+  where a.owner_id = whose and a.number < most
+    + (select f.number from cronty.audit f where f.owner_id = whose order by f.number limit 1);
+  get diagnostics sealed = row_count;
+  delete from cronty.audit_unsealed u
+  where u.id = any(array(
+    select f.id from cronty.audit_unsealed f where f.owner_id = whose order by f.id limit greatest(most - sealed, 0)));
+  get diagnostics unsealed = row_count;
+  perform set_config('cronty.removes_entries', '', true);
+  if sealed + unsealed < most then
+    delete from cronty.audit_heads h where h.owner_id = whose;
+    delete from cronty.audit_checkpoints c where c.owner_id = whose;
+  end if;
+  return sealed + unsealed;
+end $$;
+revoke execute on function cronty.erase_audit(bigint, int) from public;
 
 -- Runs by time, for whoever looks at a day of them or at what has just happened. Rows arrive in the order of time, so a
 -- few numbers for each stretch of pages are enough, and a fire pays next to nothing for them.
@@ -543,3 +660,6 @@ create index runs_by_time on cronty.runs using brin (scheduled_for, started_at, 
 
 -- The weeks around now; later ones are made by engines.
 select cronty.make_run_partition(date_trunc('week', now(), 'UTC') + week * interval '7 days') from generate_series(-1, 2) week;
+
+-- This month of the trail and the next; later ones are made by engines.
+select cronty.make_audit_partition(now()), cronty.make_audit_partition(now() + interval '1 month');

@@ -8,7 +8,7 @@ with made as (
   on conflict do nothing
   returning id, number, owner_id, name, scopes, agent, created_at, expires_at
 ), noted as (
-  insert into cronty.audit (at, owner_id, what, actor, client, after)
+  insert into cronty.audit_unsealed (at, owner_id, what, actor, client, after)
   select created_at, owner_id, 'key added', $8::jsonb, $9::jsonb, jsonb_strip_nulls(jsonb_build_object(
     'key_id', number, 'name', name, 'scopes', to_jsonb(scopes), 'agent', agent,
     'expires_at', to_char(expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"+00:00"')))

@@ -2,7 +2,7 @@
 with tables as (
   select c.oid, c.relname, c.relkind, c.reloptions
   from pg_class c
-  where c.relnamespace = 'cronty'::regnamespace and c.relkind in ('r', 'p') and c.relname !~ '^runs_\d{8}$'
+  where c.relnamespace = 'cronty'::regnamespace and c.relkind in ('r', 'p') and c.relname !~ '^(runs_\d{8}|audit_\d{6})$'
 )
 select line from (
   select 'type ' || t.typname || ' (' || string_agg(e.enumlabel, ', ' order by e.enumsortorder) || ')' as line

@@ -1,5 +1,8 @@
--- The weeks around now have their partition, and so do those of these slots. $1 now, $2 slots.
-select count(*) filter (where cronty.make_run_partition(monday))
+-- The weeks around now have their partition, and so do those of these slots; the trail has this month and the next.
+-- $1 now, $2 slots.
+select count(*) filter (where cronty.make_run_partition(monday)),
+  cronty.make_audit_partition(coalesce($1::timestamptz, statement_timestamp())),
+  cronty.make_audit_partition(coalesce($1::timestamptz, statement_timestamp()) + interval '1 month')
 from (
   select generate_series(
     date_trunc('week', coalesce($1::timestamptz, statement_timestamp()), 'UTC') - interval '7 days',

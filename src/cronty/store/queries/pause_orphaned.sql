@@ -28,11 +28,11 @@ with clock as (
     reason = 'the key "' || h.name || '" it was made with is no longer good'
   from held h
   where j.id = h.job_id and j.state = 'active'
-  returning j.id, j.owner_id, j.name, j.policy::text, j.updated_at, 'active' as state_before,
+  returning j.id, j.owner_id, j.number, j.name, j.policy::text, j.updated_at, 'active' as state_before,
     j.failures_in_row as failures_before, j.last_error as error_before, j.state::text, j.failures_in_row, j.last_error, j.reason
 ), noted as (
-  insert into cronty.audit (at, owner_id, job_id, what, before, after)
-  select p.updated_at, p.owner_id, p.id, 'paused', jsonb_build_object('state', 'active'),
+  insert into cronty.audit_unsealed (at, owner_id, job_id, job_number, what, before, after)
+  select p.updated_at, p.owner_id, p.id, p.number, 'paused', jsonb_build_object('state', 'active'),
     jsonb_build_object('state', 'paused', 'reason', p.reason)
   from paused p
 )

@@ -10,7 +10,7 @@ with old as (
   where c.owner_id = o.owner_id and c.name = o.name
   returning c.owner_id, c.removed_at, o.name, o.scheme, o.hint
 )
-insert into cronty.audit (at, owner_id, what, actor, client, before)
+insert into cronty.audit_unsealed (at, owner_id, what, actor, client, before)
 select removed_at, owner_id, 'channel removed', $4::jsonb, $5::jsonb,
   jsonb_build_object('name', name, 'scheme', scheme, 'hint', hint)
 from removed

@@ -14,7 +14,8 @@ with moves as (
   from moves m
   where d.job_id = m.job_id
 )
-insert into cronty.audit (at, owner_id, job_id, what, before, after)
-select coalesce($1::timestamptz, statement_timestamp()), m.owner_id, m.job_id, 'moved by a new zone database',
+insert into cronty.audit_unsealed (at, owner_id, job_id, job_number, what, before, after)
+select coalesce($1::timestamptz, statement_timestamp()), m.owner_id, m.job_id, j.number, 'moved by a new zone database',
   jsonb_build_object('next_slot', m.old_slot), jsonb_build_object('next_slot', m.new_slot)
 from moves m
+join cronty.jobs j on j.id = m.job_id

@@ -5,5 +5,5 @@ with revoked as (
   where o.id = k.owner_id and o.name = $2 and k.number = $3 and k.revoked_at is null
   returning k.number, k.owner_id, k.name, k.revoked_at
 )
-insert into cronty.audit (at, owner_id, what, actor, client, before)
+insert into cronty.audit_unsealed (at, owner_id, what, actor, client, before)
 select revoked_at, owner_id, 'key revoked', $4::jsonb, $5::jsonb, jsonb_build_object('key_id', number, 'name', name) from revoked

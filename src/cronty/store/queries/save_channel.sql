@@ -11,7 +11,7 @@ with old as (
     created_at = excluded.created_at, removed_at = null
   returning owner_id, name, scheme, hint, created_at
 ), noted as (
-  insert into cronty.audit (at, owner_id, what, actor, client, before, after)
+  insert into cronty.audit_unsealed (at, owner_id, what, actor, client, before, after)
   select s.created_at, s.owner_id, case when o.there then 'channel replaced' else 'channel added' end, $9::jsonb, $10::jsonb,
     case when o.there then jsonb_build_object('name', s.name, 'scheme', o.scheme, 'hint', o.hint) end,
     jsonb_build_object('name', s.name, 'scheme', s.scheme, 'hint', s.hint)

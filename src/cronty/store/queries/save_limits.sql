@@ -6,6 +6,6 @@ with old as (
   from old where o.id = old.id and old.limits is distinct from $2::jsonb
   returning o.id, old.limits as before
 )
-insert into cronty.audit (at, owner_id, what, actor, client, before, after)
+insert into cronty.audit_unsealed (at, owner_id, what, actor, client, before, after)
 select coalesce($5::timestamptz, statement_timestamp()), id, 'limits changed', $3::jsonb, $4::jsonb, before, $2::jsonb
 from changed

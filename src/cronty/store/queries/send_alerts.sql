@@ -18,8 +18,8 @@ with picked as (
 ), due as (
   insert into cronty.due (job_id, owner_id, next_at, serial) select id, owner_id, created_at, true from job
 ), noted as (
-  insert into cronty.audit (at, owner_id, job_id, what, client, after)
-  select j.created_at, j.owner_id, j.id, 'created', j.origin, jsonb_build_object(
+  insert into cronty.audit_unsealed (at, owner_id, job_id, job_number, what, client, after)
+  select j.created_at, j.owner_id, j.id, j.number, 'created', j.origin, jsonb_build_object(
     'name', j.name, 'task', j.task, 'arguments', j.arguments, 'trigger', j.trigger, 'zone', j.zone, 'policy', j.policy,
     'tags', to_jsonb(j.tags), 'state', j.state, 'version', j.version)
   from job j

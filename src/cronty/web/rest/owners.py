@@ -70,9 +70,10 @@ async def read_trail(
     ] = None,
 ) -> Result[Answer]:
     """Who did what with this owner's things, through which program, the latest first."""
-    found = await ask.doors.trail.read(ask.owner, limit, before)
-    entries = [{**entry, "at": _moment(entry["at"])} for entry in found]
-    return Ok({"entries": entries, "cursor": found[-1]["number"] if len(found) == limit else None})
+    page = await ask.doors.trail.read(ask.owner, limit, before)
+    entries = [{**entry, "at": _moment(entry["at"])} for entry in page.entries]
+    cursor = entries[-1]["number"] if len(entries) == limit else None
+    return Ok({"entries": entries, "cursor": cursor, "archived_through": page.archived_through})
 
 
 async def _end(ask: Asking, said: str | None) -> datetime | Err | None:

@@ -174,9 +174,11 @@ class Entry(BaseModel):
 
 
 class Trail(BaseModel):
-    """The latest entries first; `cursor` is the `before` of the next page."""
+    """The latest entries first; `cursor` is the `before` of the next page. Entries up to the number `archived_through`
+    are in files that the operator keeps."""
 
-    model_config = like(entries=[_ENTRY], cursor=None)
+    model_config = like(entries=[_ENTRY], cursor=None, archived_through=None)
 
     entries: list[Entry]
     cursor: int | None
+    archived_through: int | None

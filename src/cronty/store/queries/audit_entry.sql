@@ -1,0 +1,6 @@
+-- The hash of one entry; the last one that was archived is known by its checkpoint. $1 owner, $2 number.
+select encode(coalesce(a.hash, case when c.number = $2 then c.hash end), 'hex')
+from cronty.owners o
+left join cronty.audit_checkpoints c on c.owner_id = o.id
+left join cronty.audit a on a.owner_id = o.id and a.number = $2
+where o.name = $1
