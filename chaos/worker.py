@@ -7,15 +7,23 @@ import os
 import signal
 import sys
 import time
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from functools import cache
 
 from cronty import Cronty, Snooze, current_run
-from cronty.store.database import StoreUnavailable
+from cronty.engine import engine
+from cronty.store.database import Clock, StoreUnavailable
 
 _PR_SET_PDEATHSIG = 1
 
-cronty = Cronty()
+
+def _clock() -> Clock | None:
+    """A clock that is CHAOS_AHEAD seconds fast, so that a week ends when a scenario needs it; usually PostgreSQL's."""
+    ahead = timedelta(seconds=float(os.environ.get("CHAOS_AHEAD", "0")))
+    return (lambda: datetime.now(UTC) + ahead) if ahead else None
+
+
+cronty = Cronty(clock=_clock())
 cronty.die_when_stuck = True
 
 
@@ -170,6 +178,8 @@ def die_with_parent() -> None:
 
 def main() -> None:
     die_with_parent()
+    if every := os.environ.get("CHAOS_PRUNE_EVERY"):
+        engine.PRUNE_EVERY = engine.PRUNE_AGAIN = float(every)  # pyright: ignore[reportConstantRedefinition]
     logging.basicConfig(level="INFO", format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     try:
         asyncio.run(work())
