@@ -48,7 +48,12 @@ _THERE: Final = "select to_regclass($1) is not null"
 _SIZE: Final = (
     "select sum(pg_relation_size(inhrelid))::bigint from pg_inherits where inhparent = 'cronty.runs'::regclass"
 )
+_PAGES: Final = "select blks_hit + blks_read from pg_stat_database where datname = current_database()"
 _DEAD: Final = "select n_dead_tup from pg_stat_user_tables where relid = 'cronty.due'::regclass"
+
+
+LAST: Final = 300.0
+"""Seconds at the end of a held snapshot that are compared with those before it, and those after it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,20 +222,35 @@ async def back_up(postgres: Postgres, stream: Stream, plan: Plan, turn: datetime
 
 
 async def hold(url: str, stream: Stream, plan: Plan) -> tuple[list[datetime], Figures]:
-    """Keep a snapshot for `held` seconds; when that began, when its last part began, and when it ended."""
-    await asyncio.sleep(plan.before)
+    """Keep a snapshot for `held` seconds; when that began, when its last part began, and when it ended.
+
+    Firing goes on for a while afterwards: lag that doesn't go back then is the machine's.
+    """
+    moments: list[datetime] = []
+    pages: list[int] = []
+
+    async def look_after(seconds: float) -> None:
+        await asyncio.sleep(seconds)
+        moments.append(stream.now())
+        pages.append((await ask(url, _PAGES))[0][0])
+
+    last = min(LAST, plan.held / 2)
     reader = await asyncpg.connect(url)
     try:
-        began = stream.now()
+        await look_after(0)
+        await look_after(plan.before)
         async with reader.transaction(isolation="repeatable_read", readonly=True):
             await reader.fetchval("select count(*) from cronty.owners")
-            await asyncio.sleep(plan.held)
+            await look_after(plan.held - last)
+            await look_after(last)
             dead: int = (await ask(url, _DEAD))[0][0]
     finally:
         await reader.close()
-    ended = stream.now()
-    return [began, ended - timedelta(seconds=min(300.0, plan.held / 2)), ended], {
+    await look_after(min(LAST, plan.before))
+    return moments[1:], {
         "held": plan.held, "dead_entries": dead,
+        "pages_per_fire_before": round((pages[1] - pages[0]) / plan.before / plan.rate),
+        "pages_per_fire_meanwhile": round((pages[3] - pages[2]) / last / plan.rate),
     }  # fmt: skip
 
 
@@ -255,7 +275,7 @@ async def drive(postgres: Postgres, plan: Plan, folder: Path) -> Figures:
         steady = stream.now() + timedelta(seconds=4)
         load = [os.getloadavg()[0]]
         if plan.held:
-            whole = timedelta(seconds=plan.before + plan.held) + STRETCH
+            whole = timedelta(seconds=2 * plan.before + plan.held) + PERIOD
             await stream.feed(stream.now() + timedelta(seconds=2), whole)
             moments, figures = await hold(postgres.url, stream, plan)
         else:
@@ -281,14 +301,21 @@ async def drive(postgres: Postgres, plan: Plan, folder: Path) -> Figures:
 
 def compare(lags: Lags, plan: Plan, steady: datetime, moments: Sequence[datetime]) -> Figures:
     """Lag before and while: of all of a backup, of the last part of a held snapshot."""
-    before, meanwhile = lags.between(steady, moments[0]), lags.between(*moments[-2:])
+    start, end = moments[1:3] if plan.held else moments
+    before, meanwhile = lags.between(steady, moments[0]), lags.between(start, end)
     told = _told("before", before) | _told("meanwhile", meanwhile)
     if not before or not meanwhile:
         return told | {"nothing_measured": 1}
-    if plan.held:
-        worse = told["lag_meanwhile_p99"] > 2 * told["lag_before_p99"] + plan.allowance
-        return told | {"lag_grew": worse}
-    return told | {"late": sum(lag > LATE + before[-1] + plan.allowance for lag in meanwhile)}
+    if not plan.held:
+        return told | {"late": sum(lag > LATE + before[-1] + plan.allowance for lag in meanwhile)}
+    minute = timedelta(minutes=1)
+    each = [
+        _told("", lags.between(steady + n * minute, steady + (n + 1) * minute)) for n in range((end - steady) // minute)
+    ]
+    return told | _told("after", lags.between(*moments[2:])) | {
+        "lag_grew": told["lag_meanwhile_p99"] > 2 * told["lag_before_p99"] + plan.allowance,
+        "p99_each_minute": [one.get("lag__p99") for one in each],
+    }  # fmt: skip
 
 
 def run(plan: Plan) -> Figures:

@@ -7,11 +7,11 @@ import os
 import signal
 import sys
 import time
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import cache
 
 from cronty import Cronty, Snooze, current_run
-from cronty.engine import engine
 from cronty.store.database import Clock, StoreUnavailable
 
 _PR_SET_PDEATHSIG = 1
@@ -167,7 +167,20 @@ async def work() -> None:
     told = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, told.set)
     async with cronty:
-        await told.wait()
+        while not told.is_set():
+            with suppress(TimeoutError):
+                await asyncio.wait_for(told.wait(), _prune_every())
+            prune_now()
+
+
+def _prune_every() -> float | None:
+    """Seconds, for a scenario that can't wait for the engine to make and drop weeks by itself."""
+    return float(os.environ.get("CHAOS_PRUNE_EVERY", "0")) or None
+
+
+def prune_now() -> None:
+    if (engine := cronty._engine) is not None:  # pyright: ignore[reportPrivateUsage]
+        engine._wake("prune")  # pyright: ignore[reportPrivateUsage]
 
 
 def die_with_parent() -> None:
@@ -178,8 +191,6 @@ def die_with_parent() -> None:
 
 def main() -> None:
     die_with_parent()
-    if every := os.environ.get("CHAOS_PRUNE_EVERY"):
-        engine.PRUNE_EVERY = engine.PRUNE_AGAIN = float(every)  # pyright: ignore[reportConstantRedefinition]
     logging.basicConfig(level="INFO", format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     try:
         asyncio.run(work())
