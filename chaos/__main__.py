@@ -7,7 +7,7 @@ import sys
 import warnings
 from types import FrameType
 
-from chaos import clients, deliver, failover, freeze, kill, life, poison, sleep, suspend, upgrade
+from chaos import backup, clients, deliver, failover, freeze, kill, life, poison, sleep, suspend, upgrade
 from chaos.failover.events import EVENTS
 
 EXAMPLES = """
@@ -23,6 +23,8 @@ examples:
   python -m chaos failover --async --events kill,lagkill
   python -m chaos upgrade --fires 10000 --workers 4
   python -m chaos suspend --times 20
+  python -m chaos backup --runs 5000000
+  python -m chaos backup --runs 5000000 --held 1800 --before 300
   python -m chaos life --steps 50000 --seeds 1-32 --processes 2
   python -m chaos life --steps 1000 --seed 7 --shrink
 
@@ -40,7 +42,7 @@ def read_arguments() -> argparse.Namespace:
     scenarios = parser.add_subparsers(
         dest="scenario",
         required=True,
-        metavar="kill | freeze | sleep | poison | clients | deliver | failover | upgrade | suspend | life",
+        metavar="kill | freeze | sleep | poison | clients | deliver | failover | upgrade | suspend | backup | life",
     )
     for_kill = scenarios.add_parser("kill", help="kill -9 workers and PostgreSQL under load", description=kill.__doc__)
     _number(for_kill, "fires", 20_000, "how many slots fall due")
@@ -102,6 +104,17 @@ def read_arguments() -> argparse.Namespace:
     _number(for_suspend, "workers", 3, "how many worker processes")
     _number(for_suspend, "fires", 3000, "how many slots fall due")
     _number(for_suspend, "seed", 1, "of the random choices")
+    for_backup = scenarios.add_parser("backup", help="pg_dump over a week's end", description=backup.__doc__)
+    _number(for_backup, "runs", 5_000_000, "how many runs of history there are")
+    _number(for_backup, "rate", 200, "how many slots fall due in a second")
+    _number(for_backup, "workers", 3, "how many worker processes")
+    _number(for_backup, "before", 60.0, "seconds of firing to compare with")
+    _number(for_backup, "lead", 15.0, "seconds from the beginning of the backup to the end of the week")
+    _number(for_backup, "held", 0.0, "seconds that a snapshot is held, instead of a backup")
+    _number(for_backup, "prune-every", 5.0, "seconds after which each worker makes and drops weeks again")
+    _number(for_backup, "patience", 120.0, "seconds that each thing may take which has to happen")
+    _number(for_backup, "allowance", 0.0, "seconds of lag that are the machine's")
+    _number(for_backup, "seed", 1, "of the random choices")
     for_life = scenarios.add_parser("life", help="a simulated life, from a seed", description=life.__doc__)
     _number(for_life, "steps", 50_000, "how many steps, divided among the seeds")
     for_life.add_argument("--seed", "--seeds", dest="seeds", type=life.read_seeds, default=(7,), help="7, or 1-60")
@@ -159,6 +172,8 @@ def perform(asked: argparse.Namespace) -> dict[str, object]:
             return deliver.run(deliver.Plan(**given))
         case "suspend":
             return suspend.run(suspend.Plan(**given))
+        case "backup":
+            return backup.run(backup.Plan(**given))
         case "upgrade":
             return upgrade.run(upgrade.Plan(**given))
         case "life":

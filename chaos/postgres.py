@@ -44,6 +44,11 @@ class Postgres:
     def _waiting(self) -> list[str]:
         return ["-D", str(self._data), "-w", "-t", str(self._patience)]
 
+    @property
+    def log(self) -> str:
+        """What the server has said."""
+        return (self._folder / "log").read_text(encoding="utf-8", errors="replace")
+
     def start(self) -> None:
         options = [f"-c {name}={value}" for name, value in self._settings.items()]
         command = f"-k {self._folder} -c listen_addresses='' {' '.join(options)}"

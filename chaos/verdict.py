@@ -52,16 +52,20 @@ async def examine(
     expected: set[str],
     elsewhere: Sequence[Trace] = (),
     said: Callable[[Any], int] = itemgetter(0),
+    history_of: str | None = None,
 ) -> Figures:
     """All figures of a run that is over; those in MUST_BE_ZERO are the promises.
 
-    `elsewhere` are starts that left no trace in the folder; `said` finds the attempt in a result.
+    `elsewhere` are starts that left no trace in the folder; `said` finds the attempt in a result. Runs of the owner
+    `history_of` were there before it began.
     """
     connection = await asyncpg.connect(url)
     try:
         rows = await connection.fetch(
             "select job_id, scheduled_for, state::text, attempt, result::text, started_at < scheduled_for as early"
             " from cronty.runs"
+            " where owner_id is distinct from (select id from cronty.owners where name = $1)",
+            history_of,
         )
         attempts = await connection.fetch("select job_id, scheduled_for, attempt, outcome from cronty.attempts")
         unaccounted: int = await connection.fetchval("select count(*) from cronty.slots_unaccounted")

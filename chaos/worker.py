@@ -7,15 +7,23 @@ import os
 import signal
 import sys
 import time
-from datetime import timedelta
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from functools import cache
 
 from cronty import Cronty, Snooze, current_run
-from cronty.store.database import StoreUnavailable
+from cronty.store.database import Clock, StoreUnavailable
 
 _PR_SET_PDEATHSIG = 1
 
-cronty = Cronty()
+
+def _clock() -> Clock | None:
+    """A clock that is CHAOS_AHEAD seconds fast, so that a week ends when a scenario needs it; usually PostgreSQL's."""
+    ahead = timedelta(seconds=float(os.environ.get("CHAOS_AHEAD", "0")))
+    return (lambda: datetime.now(UTC) + ahead) if ahead else None
+
+
+cronty = Cronty(clock=_clock())
 cronty.die_when_stuck = True
 
 
@@ -159,7 +167,20 @@ async def work() -> None:
     told = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, told.set)
     async with cronty:
-        await told.wait()
+        while not told.is_set():
+            with suppress(TimeoutError):
+                await asyncio.wait_for(told.wait(), _prune_every())
+            prune_now()
+
+
+def _prune_every() -> float | None:
+    """Seconds, for a scenario that can't wait for the engine to make and drop weeks by itself."""
+    return float(os.environ.get("CHAOS_PRUNE_EVERY", "0")) or None
+
+
+def prune_now() -> None:
+    if (engine := cronty._engine) is not None:  # pyright: ignore[reportPrivateUsage]
+        engine._wake("prune")  # pyright: ignore[reportPrivateUsage]
 
 
 def die_with_parent() -> None:

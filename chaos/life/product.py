@@ -143,6 +143,7 @@ class Worker:
         return {
             "fire": engine._fire,
             "fire 2": engine._fire_more,
+            "look": engine.firing.look_everywhere,
             "claim": engine._claim,
             "settle": engine.settling.step,
             "beat": engine._beat,

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from chaos import clients, deliver, freeze, kill, poison, sleep, upgrade
+from chaos import backup, clients, deliver, freeze, kill, poison, sleep, upgrade
 from chaos.verdict import Figures
 from tests.patience import PATIENCE
 
@@ -84,3 +84,21 @@ def test_a_fleet_under_load_is_upgraded_and_rolled_back_with_two_versions_side_b
     figures = upgrade.run(upgrade.Plan(fires=4000, workers=3, duration=20, jobs=10, patience=LONG))
     keeps_its_promises(figures)
     assert figures["expected"] > 4000
+
+
+@pytest.mark.timeout(400)
+def test_a_backup_over_the_end_of_a_week_delays_nothing() -> None:
+    plan = backup.Plan(
+        runs=50_000, rate=50, workers=2, before=5, lead=5, prune_every=1, patience=LONG, allowance=PATIENCE
+    )
+    figures = backup.run(plan)
+    keeps_its_promises(figures)
+    assert figures["drops_refused"] > 0
+
+
+@pytest.mark.timeout(400)
+def test_a_reader_that_keeps_its_snapshot_delays_nothing() -> None:
+    plan = backup.Plan(runs=0, rate=50, workers=2, before=8, held=10, patience=LONG, allowance=PATIENCE)
+    figures = backup.run(plan)
+    keeps_its_promises(figures)
+    assert figures["dead_entries"] > 0  # or nothing was kept from being cleaned up

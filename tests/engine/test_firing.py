@@ -1,11 +1,13 @@
 """Slots become runs, each exactly once, each explained."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from asyncpg import Connection
 
 from cronty.actions.tasks import Registry
+from cronty.engine.firing import LOOK_EVERYWHERE_EVERY
 from cronty.jobs.result import Ok
 from cronty.scheduler import Scheduler
 from cronty.scheduler.requests import JobChanges
@@ -289,6 +291,34 @@ async def test_a_batch_that_failed_is_looked_for_again_without_walking_over_ever
         await hands.fire()
     assert len(calls) == 4
     assert None not in looked
+
+
+async def test_a_look_everywhere_that_takes_too_long_keeps_nothing_from_firing(
+    door: Scheduler, hands: Hands, clock: HandClock, calls: list[tuple[object, ...]]
+) -> None:
+    """As beside a backup that has run for hours, when every slot fired since is still in the index."""
+    await add(door, "once", {"run_at": (clock() + timedelta(minutes=1)).isoformat()}, args=("old",))
+    await add(door, "once", {"run_at": (clock() + timedelta(hours=1)).isoformat()}, args=("new",))
+    clock.advance(hours=1)
+    next_due, due_jobs = EngineStore.next_due, EngineStore.due_jobs
+
+    def limited(look: Callable[..., object]) -> Callable[..., object]:
+        def looked(store: EngineStore, low: datetime | None, *rest: object) -> object:
+            if low is None:
+                raise StoreUnavailable("canceling statement due to statement timeout")
+            return look(store, low, *rest)
+
+        return looked
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(EngineStore, "next_due", limited(next_due))
+        patch.setattr(EngineStore, "due_jobs", limited(due_jobs))
+        await hands.fire()
+        assert calls == [("new",)]
+        assert await hands.engine.firing.look_everywhere() < LOOK_EVERYWHERE_EVERY, "it is tried again sooner"
+    await hands.engine.firing.look_everywhere()
+    await hands.fire()
+    assert calls == [("new",), ("old",)]
 
 
 async def test_runs_are_claimed_in_the_order_they_were_due_whatever_their_task(

@@ -12,7 +12,7 @@ from cronty import telemetry
 from cronty.actions.tasks import Registry
 from cronty.engine.alerting import Alerting
 from cronty.engine.claiming import Claiming
-from cronty.engine.firing import Firing
+from cronty.engine.firing import LOOK_EVERYWHERE_EVERY, Firing
 from cronty.engine.lease import Lease
 from cronty.engine.limiting import Limiting
 from cronty.engine.loop import LONGEST_REST, Step, keep_doing
@@ -76,6 +76,7 @@ class Engine:
         self.limiting = Limiting(store, options.limits)
         self.firing = Firing(store, registry, self.working, self.limiting)
         self.firing.more = partial(self._wake, "fire 2")
+        self.firing.look_soon = partial(self._wake, "look")
         self.claiming = Claiming(store, registry, self.working, self.limiting)
         self.settling = Settling(store, self.working, partial(self._wake, "claim"))
         hurry = partial(self._wake, "beat")
@@ -95,6 +96,7 @@ class Engine:
         telemetry.worker_started(self.worker, len(self._registry.tasks))
         self._duty("fire", self._fire, self._stopping)
         self._duty("fire 2", self._fire_more, self._stopping)
+        self._duty("look", self.firing.look_everywhere, self._stopping, longest=LOOK_EVERYWHERE_EVERY)
         self._duty("claim", self._claim, self._stopping)
         self._duty("rescue", self.rescuing.step, self._stopping)
         self._duty("prune", self._prune, self._stopping, longest=PRUNE_EVERY)

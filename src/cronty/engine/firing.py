@@ -18,7 +18,7 @@ from cronty.engine.working import PATIENCE, Working
 from cronty.jobs.action import PROMPT, ROUTED, Action
 from cronty.jobs.firing import rows_of
 from cronty.jobs.policy import Policy, load_policy
-from cronty.store.database import NoPartition, SlotTaken
+from cronty.store.database import NoPartition, SlotTaken, StoreUnavailable
 from cronty.store.engine_store import DueJobs, EngineStore, Moved
 from cronty.timing import CatchUp, Cron, Interval, Once, Plan, Trigger, plan
 from cronty.timing.cron import Gap, Overlap
@@ -34,7 +34,10 @@ No transaction of an engine lives as long as that."""
 
 LOOK_EVERYWHERE_EVERY: Final = 300.0
 """How often to look at everything, as a net under all of this. While a reader keeps a snapshot, such a look walks over
-every slot that was fired since."""
+every slot that was fired since: firing doesn't wait for it."""
+
+LOOK_AGAIN: Final = 30.0
+"""How soon to look at everything again after that took longer than a statement may."""
 
 
 class LowWater:
@@ -43,17 +46,18 @@ class LowWater:
     def __init__(self) -> None:
         self._mark: datetime | None = None
         self._others: tuple[list[int], datetime] | None = None
-        self._looked_back = self._looked_everywhere = monotonic()
+        self._looked_back = monotonic()
         self.lowered = 0
         """How often it was lowered: who looks and then raises it must not pass over what was said meanwhile."""
+
+    @property
+    def known(self) -> bool:
+        return self._mark is not None
 
     def bound(self) -> datetime | None:
         """Where the next poll starts; None means everywhere."""
         now = monotonic()
-        if self._mark is None or now - self._looked_everywhere > LOOK_EVERYWHERE_EVERY:
-            self._looked_everywhere = self._looked_back = now
-            return None
-        if now - self._looked_back > LOOK_BACK_EVERY:
+        if self._mark is not None and now - self._looked_back > LOOK_BACK_EVERY:
             self._looked_back = now
             return self._mark - LOOK_BACK
         return self._mark
@@ -95,11 +99,14 @@ class Firing:
         self.left_zones: list[str] = []
         self._careful = False
         self.more: Callable[[], None] = lambda: None
+        self.look_soon: Callable[[], None] = lambda: None
 
     async def step(self, worker: int) -> float:
         """Fire one batch as `worker`; 0 if there may be more, else seconds until the next slot."""
         await self._limiting.refresh()
         await self._working.wait_for_room(self.crowd.patience(PATIENCE))
+        if not self.low.known:
+            await self._begin()
         if left_out := self.crowd.turn():
             return await self._fire_others(worker, left_out)
         places = self._working.reserve(BATCH)
@@ -117,6 +124,24 @@ class Firing:
             self.low.found(now)
         rest = float("inf") if next_at is None else (next_at - now).total_seconds()
         return min(rest, LOOK_BACK_EVERY)
+
+    async def _begin(self) -> None:
+        """Find out where to start: at what is due now, or at anything older if that can be found in time."""
+        self.low.found(await self._store.now() - LOOK_BACK)
+        if await self.look_everywhere() == LOOK_AGAIN:
+            self.look_soon()
+
+    async def look_everywhere(self) -> float:
+        """Lower the mark to the earliest slot there is; seconds until the next such look."""
+        if not self.low.known:
+            return LOOK_EVERYWHERE_EVERY  # the next step begins with it
+        try:
+            _, earliest = await self._store.next_due(None, self.left_zones)
+        except StoreUnavailable:
+            return LOOK_AGAIN
+        if earliest is not None:
+            self.low.lower(earliest)
+        return LOOK_EVERYWHERE_EVERY
 
     async def _fire_others(self, worker: int, left_out: list[int]) -> float:
         """Fire a batch of those who would have to wait behind a crowd."""
