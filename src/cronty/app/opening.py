@@ -170,12 +170,13 @@ class Opening:
 
     async def _open_store(self, stack: AsyncExitStack) -> None:
         url = await self.open_database()
-        database = self._database = await Database(url, clock=self._clock, outage=self._outage).open()
+        sizes = self.settings.door_connections, self.settings.engine_connections
+        database = self._database = await Database(url, clock=self._clock, size=sizes[0], outage=self._outage).open()
         stack.push_async_callback(database.close)
         self._doors = self._open_doors(database)
         await JobStore(database).publish(self.registry.built_in())
         if self.run_jobs:
-            hot = await Database(url, clock=self._clock, hot=True, outage=self._outage).open()
+            hot = await Database(url, clock=self._clock, size=sizes[1], hot=True, outage=self._outage).open()
             stack.push_async_callback(hot.close)
             options = EngineOptions(
                 concurrency=self.settings.concurrency,

@@ -121,7 +121,7 @@ class Bound:
         pool = self._database.pool
         try:
             with self._database.faults():
-                async with pool.lend() as connection, _within(connection, self._begin()):
+                async with pool.lend(self._owner) as connection, _within(connection, self._begin()):
                     yield connection
         except asyncpg.UniqueViolationError as error:
             raise SlotTaken(str(error)) from error
@@ -151,7 +151,7 @@ class Bound:
         async def once() -> T:
             pool = self._database.pool
             with self._database.faults():
-                async with pool.lend() as connection:
+                async with pool.lend(self._owner) as connection:
                     return await statement(connection)
 
         answer = await repeated(once)
@@ -180,7 +180,7 @@ class Database(Bound):
         self._hot = hot
         self._limit = HOT_LIMIT if hot else DOOR_LIMIT
         self._settings = {
-            "application_name": "cronty",
+            "application_name": "cronty engine" if hot else "cronty door",
             "jit": "off",  # compiling a statement takes longer than any of ours
             "statement_timeout": f"{self._limit:g}s",
             **(HOT_PATH if hot else AT_THE_DOOR),
