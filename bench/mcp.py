@@ -110,7 +110,7 @@ class Bare:
             None, None, None, None,
         ]  # fmt: skip
         number = await self._sql.fetchval(query("take_numbers"), OWNER, 1)
-        row = await statement.fetchrow(*given, number, now, tzdata_version())
+        row = await statement.fetchrow(*given, number, now, tzdata_version(), False)
         assert row is not None
         return number
 

@@ -173,8 +173,10 @@ class Opening:
         sizes = self.settings.door_connections, self.settings.engine_connections
         database = self._database = await Database(url, clock=self._clock, size=sizes[0], outage=self._outage).open()
         stack.push_async_callback(database.close)
-        self._doors = self._open_doors(database)
-        await JobStore(database).publish(self.registry.built_in())
+        jobs = JobStore(database)
+        stack.push_async_callback(jobs.close)
+        self._doors = self._open_doors(database, jobs)
+        await jobs.publish(self.registry.built_in())
         if self.run_jobs:
             hot = await Database(url, clock=self._clock, size=sizes[1], hot=True, outage=self._outage).open()
             stack.push_async_callback(hot.close)
@@ -280,9 +282,9 @@ class Opening:
             raise RuntimeError("Cronty isn't started; call cronty.start() first.")
         return asyncio.run_coroutine_threadsafe(call, self._loop).result()
 
-    def _open_doors(self, database: Database) -> Doors:
+    def _open_doors(self, database: Database, jobs: JobStore) -> Doors:
         settings = self.settings
-        scheduler = Scheduler(JobStore(database), settings.zone, self._limits, settings.run)
+        scheduler = Scheduler(jobs, settings.zone, self._limits, settings.run)
         secret = settings.jwt_secret.get_secret_value() if settings.jwt_secret else None
         provider = None
         if settings.oidc_issuer and settings.oidc_jwks_url:

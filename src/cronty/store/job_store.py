@@ -18,6 +18,7 @@ from cronty.store.audit_store import changes, note, who
 from cronty.store.database import Connection, Database, Row, StoreUnavailable, columns, query
 from cronty.store.limit_store import LimitStore
 from cronty.store.lines import release
+from cronty.store.notices import Notices
 from cronty.store.numbers import Numbers
 from cronty.timing import Cron, Interval, Once, Trigger, from_stored, to_json, tzdata_version, zone_rules
 from cronty.timing.past import Past
@@ -88,6 +89,7 @@ class JobStore:
         self._database = database
         self.limits = LimitStore(database)
         self._numbers = Numbers(database)
+        self._notices = Notices(lambda message: database.value("notify", message))
 
     async def clock(self, owner: str) -> tuple[datetime, str | None]:
         """The moment it is, and the zone the owner thinks in, if that is known."""
@@ -97,9 +99,13 @@ class JobStore:
 
     async def add_job(self, new: NewJob) -> Job | None:
         """The new job, or None if its idempotency key is taken."""
+        delay = spread_delay(new.owner, new.name, new.spread)
+        due = new.first_slot + timedelta(seconds=delay)
         for _ in range(_TRIES):
             number = await self._numbers.next(new.owner)
-            if (row := await self._add_job(new, number)) is not None:
+            say = self._notices.at_once(due, new.created_at)
+            if (row := await self._add_job(new, number, delay, say)) is not None:
+                self._notices.done(due, new.created_at, said=say)
                 return _job(row)
             if new.idempotency_key is not None and await self.find_by_key(new.owner, new.idempotency_key) is not None:
                 return None
@@ -107,7 +113,11 @@ class JobStore:
             self._numbers.forget(new.owner)
         raise StoreUnavailable("No free number for the job was found; try again.")
 
-    async def _add_job(self, new: NewJob, number: int) -> Row | None:
+    async def close(self) -> None:
+        """Say what is left to say."""
+        await self._notices.flush()
+
+    async def _add_job(self, new: NewJob, number: int, delay: int, say: bool) -> Row | None:
         return await self._database.of(new.owner).one(
             "add_job",
             new.owner,
@@ -122,7 +132,7 @@ class JobStore:
             new.idempotency_key,
             new.created_at,
             new.first_slot,
-            spread_delay(new.owner, new.name, new.spread),
+            delay,
             new.serial,
             *_typed(new.trigger),
             new.zone,
@@ -133,6 +143,7 @@ class JobStore:
             number,
             new.slots_after,
             tzdata_version(),
+            say,
         )
 
     async def find_by_key(self, owner: str, idempotency_key: str) -> int | None:
@@ -185,6 +196,7 @@ class JobStore:
             # A second statement, because only its snapshot shows what was committed while the first one waited.
             row = held and await connection.fetchrow(query("show_job"), owner, number, self._database.moment())
             yield None if held is None or row is None else LockedJob(connection, _job(row), row, held)
+        self._notices.forget()
 
 
 class LockedJob:
