@@ -10,7 +10,7 @@ import pytest
 from cronty.jobs.job import Job
 from cronty.scheduler import Scheduler, event_stream
 from cronty.scheduler.event_stream import EventBoard, Listener
-from cronty.store.database import Database, StoreUnavailable
+from cronty.store.database import Database, StoreUnavailable, query
 from cronty.store.engine_store import Success
 from cronty.store.overview_store import OverviewStore
 from tests.conftest import START, HandClock, Hands, add
@@ -248,3 +248,41 @@ async def test_an_outage_is_told_to_listeners_and_nothing_is_missed_by_it(
             await asyncio.sleep(0.01)  # nobody listens, so nothing is asked
     await database.close()
     await line.stop()
+
+
+async def test_a_look_reads_what_happened_lately_and_not_history(url: str, sql: asyncpg.Connection) -> None:
+    """300,000 runs over nine weeks, of which 20 are new."""
+    now = await sql.fetchval("select now()")
+    await sql.execute("insert into cronty.owners (id, name) select i * 1024, 'o' || i from generate_series(1, 1000) i")
+    await sql.execute("select cronty.make_run_partition(now() - w * interval '7 days') from generate_series(0, 9) w")
+    await sql.execute("""
+        insert into cronty.runs (job_id, scheduled_for, owner_id, state, attempt, started_at, finished_at)
+        select i, t, 1024 * (1 + i % 1000), 'done', 1, t, t
+        from (select i, now() - interval '3 s' - (300000 - i) * interval '17 s' as t
+          from generate_series(1, 300000) i) x
+        """)
+    await sql.execute("vacuum analyze cronty.runs")
+    await sql.execute("""
+        insert into cronty.runs (job_id, scheduled_for, owner_id, state, attempt, started_at, finished_at)
+        select 900000 + i, now() - interval '1 s', 1024 * (1 + i % 3), 'done', 1, now() - interval '1 s', now()
+        from generate_series(1, 20) i
+        """)
+    database = await Database(url).open()
+    try:
+        async with database.for_the_engine().transaction() as connection:
+            await connection.execute(f"prepare look as {query('stirred')}")
+            given = f"'{{o1,o2,o3}}', '{now - 2 * SECOND}', null, null"
+            # The last 64 pages of a week may have to be read whole; of all there are 3,700.
+            for slots_after, most in ((event_stream._weeks_before(now), 250), ("-infinity", 900)):  # pyright: ignore[reportPrivateUsage]
+                look = f"explain (analyze, buffers) execute look({given}, '{slots_after}')"
+                plans = [await connection.fetch(look) for _ in range(7)]  # also the one that PostgreSQL keeps
+                assert max(map(pages, plans)) <= most, [row[0] for row in plans[-1]]
+        found = await OverviewStore(database).stirred(["o1", "o3", "o7"], now - 2 * SECOND)
+        assert found[1] == {"o1", "o3"}
+    finally:
+        await database.close()
+
+
+def pages(plan: list[asyncpg.Record]) -> int:
+    buffers = next(row[0] for row in plan if "Buffers:" in row[0])
+    return sum(int(part.split("=")[1]) for part in buffers.split() if "=" in part)

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from time import monotonic
 from typing import Final
 
@@ -76,7 +76,7 @@ class EventStream:
         """What came late, and what is new."""
         since = self.cursor if look.quiet is None else max(self.cursor, look.quiet)
         late = [] if look.mark is None else await self._late(since, look)
-        slots_after = EVER if look.quiet is None else since - USUAL_AGE
+        slots_after = EVER if look.quiet is None else _weeks_before(since)
         new: list[RunEvent] = []
         while page := await self._store.events(self._owner, since, MOST, slots_after=slots_after):
             new += page
@@ -271,7 +271,7 @@ class EventBoard:
         late = await self._late(owners) if monotonic() - self._looked_late >= self._late_every else None
         before = self._through
         since = before or await self._store.now()
-        self._through, stirred = await self._store.stirred(owners, since, slots_after=since - USUAL_AGE)
+        self._through, stirred = await self._store.stirred(owners, since, slots_after=_weeks_before(since))
         looks: list[asyncio.Task[None]] = []
         for owner, feed in self._feeds.items():
             quiet = None if feed.fresh else before
@@ -320,6 +320,13 @@ class _Late:
     mark: int | None
     back: timedelta
     number: int
+
+
+def _weeks_before(moment: datetime) -> datetime:
+    """Where the week begins that lies `USUAL_AGE` back. Whole weeks, as history is kept: the slot says which of them to
+    read, and the time of what happened says which part."""
+    day = (moment - USUAL_AGE).astimezone(UTC)
+    return datetime(day.year, day.month, day.day, tzinfo=UTC) - timedelta(days=day.weekday(), microseconds=1)
 
 
 def _key(event: RunEvent) -> Key:
