@@ -96,9 +96,11 @@ class Bare:
         self._sql = connection
 
     async def schedule_job(self) -> int:
-        await self._sql.fetchval(query("find_task"), "prompt")
-        now = await self._sql.fetchval(query("now"), None)
-        await self._sql.fetchval(query("owner_zone"), OWNER)
+        standing = await self._sql.fetchrow(
+            query("standing"), None, OWNER, None, None, False, None, 600.0, None, ["prompt"]
+        )
+        assert standing is not None
+        now = standing["now"]
         trigger = json.dumps({"kind": "interval", "seconds": 86400, "anchor": now.isoformat()})
         arguments = json.dumps({"args": [], "kwargs": JOB["kwargs"]})
         statement = await self._sql.prepare(query("add_job"))
@@ -108,9 +110,8 @@ class Bare:
             None, None, None, None,
         ]  # fmt: skip
         number = await self._sql.fetchval(query("take_numbers"), OWNER, 1)
-        row = await statement.fetchrow(*given, number, now, tzdata_version())
+        row = await statement.fetchrow(*given, number, now, tzdata_version(), False)
         assert row is not None
-        await self._sql.fetchrow(query("show_job"), OWNER, number, None)
         return number
 
     async def list_jobs(self) -> None:

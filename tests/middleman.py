@@ -2,16 +2,25 @@
 
 import asyncio
 import socket
+from collections.abc import Generator
 from contextlib import suppress
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
+HEAD = 5
+READY = b"Z"
+
+type Counting = Generator[None, bytes]
+
 
 class Middleman:
-    """A way to a server, over TCP; once it is `frozen` it hears and says nothing, like a frozen machine."""
+    """A way to a server, over TCP; once it is `frozen` it hears and says nothing, like a frozen machine.
+
+    `trips` is how often the server has said that it is ready for the next thing: once for each round trip.
+    """
 
     def __init__(self, url: str) -> None:
         parts = urlsplit(url)
-        self.address, self.came, self.frozen = "", 0, False
+        self.address, self.came, self.frozen, self.trips = "", 0, False, 0
         self._host, self._port = parts.hostname, parts.port or 5432
         self._socket = f"{dict(parse_qsl(parts.query)).get('host')}/.s.PGSQL.{self._port}"
         self._ends: list[asyncio.StreamWriter] = []
@@ -28,14 +37,32 @@ class Middleman:
             answers, asking = await asyncio.open_unix_connection(self._socket)
         self._ends += [writer, asking]
         with suppress(OSError):
-            await asyncio.gather(self._pass_on(reader, asking), self._pass_on(answers, writer))
+            await asyncio.gather(self._pass_on(reader, asking), self._pass_on(answers, writer, self._count()))
 
-    async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _pass_on(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, counting: "Counting | None" = None
+    ) -> None:
         while said := await reader.read(65536):
+            if counting:
+                counting.send(said)
             if not self.frozen:
                 writer.write(said)
         if not self.frozen:
             writer.close()
+
+    def _count(self) -> "Counting":
+        counting = self._counting()
+        next(counting)
+        return counting
+
+    def _counting(self) -> "Counting":
+        """Reads messages as the protocol frames them: a letter, and how long it is with its four bytes of length."""
+        held = b""
+        while True:
+            held += yield
+            while len(held) >= HEAD and len(held) > (length := int.from_bytes(held[1:HEAD])):
+                self.trips += held[:1] == READY
+                held = held[1 + length :]
 
     async def stop(self) -> None:
         self._server.close()

@@ -41,6 +41,15 @@ class Settings(BaseSettings):
         ge=0,
         description="Seconds that `cronty work` and `cronty serve` wait for a database that is away when they start.",
     )
+    door_connections: int = Field(
+        8,
+        ge=1,
+        le=1000,
+        description="How many connections a process opens for what is asked of it; one owner uses half.",
+    )
+    engine_connections: int = Field(
+        8, ge=3, le=1000, description="How many connections an engine opens, beside the one that listens."
+    )
     keep_days: float = Field(90.0, ge=1, description="Days of run history to keep.")
     log_level: str = Field("INFO", description="How much to log, on standard error.")
     public_url: str = Field(

@@ -123,7 +123,7 @@ async def test_a_settlement_that_is_cancelled_by_an_operator_is_made_again(
         async with asyncio.timeout(PATIENCE):
             while not await sql.fetchval(
                 "select count(pg_cancel_backend(pid)) from pg_stat_activity where wait_event_type = 'Lock'"
-                " and datname = current_database() and application_name = 'cronty'"
+                " and datname = current_database() and application_name = 'cronty engine'"
             ):
                 await asyncio.sleep(0.01)
         with pytest.raises(StoreUnavailable, match="user request"):

@@ -14,7 +14,7 @@ from cronty.scheduler import JobRequest, Scheduler
 from cronty.store.database import Database
 from cronty.store.job_store import JobStore
 from cronty.timing import Cron, Interval, Once, tzdata_version, zone_rules
-from tests.conftest import START, HandClock, Hands, add
+from tests.conftest import START, HandClock, Hands, add, look
 
 pytestmark = pytest.mark.usefixtures("hands")  # whose tasks are known
 
@@ -324,3 +324,19 @@ async def test_the_rules_by_which_a_slot_was_computed_are_noted_for_its_zone(doo
         await add(door, "cron", {"expression": "@hourly"}, timezone="Europe/Berlin")
     found = await sql.fetch("select name, rules, version, through from cronty.zones")
     assert [tuple(row) for row in found] == [("Europe/Berlin", zone_rules("Europe/Berlin"), tzdata_version(), None)]
+
+
+async def test_the_answer_is_the_job_as_it_is_shown_from_then_on(door: Scheduler) -> None:
+    made = await add(
+        door,
+        "cron",
+        {"expression": "30 8 * * MON-FRI"},
+        args=(1, ("a", {"b": None}), "ü"),
+        timezone="Europe/Berlin",
+        policy={"spread": 600, "overlap": "skip"},
+        tags=("b", "a"),
+        max_runs=3,
+        ends_at="2027-12-01T00:00:00Z",
+        origin={"surface": "cli"},
+    )
+    assert made == await look(door, made)

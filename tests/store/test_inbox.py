@@ -1,6 +1,7 @@
 """Prompts wait in the inbox until an agent says what became of them."""
 
 import asyncio
+from collections.abc import Sequence
 from datetime import timedelta
 
 import asyncpg
@@ -10,7 +11,7 @@ from cronty.jobs.action import Action
 from cronty.jobs.envelope import Envelope
 from cronty.jobs.job import Job
 from cronty.jobs.outcome import Done, Failed, Snoozed
-from cronty.jobs.result import Err, Ok
+from cronty.jobs.result import Err, Ok, Result
 from cronty.jobs.run import read_receipt, receipt
 from cronty.scheduler import JobRequest, Scheduler
 from cronty.scheduler.inbox import Inbox, result_json
@@ -232,3 +233,43 @@ async def test_looking_into_the_inbox_takes_nothing(
     assert [(item.receipt, item.deadline) for item in seen.value] == [(item.receipt, item.deadline) for item in held]
     assert isinstance(await inbox.peek("ann", limit=0), Err)
     assert isinstance(await inbox.peek("ann", after="nonsense"), Err)
+
+
+async def test_however_many_wait_the_inbox_is_looked_at_once_for_all_of_them(
+    database: Database, door: Scheduler, hands: Hands, clock: HandClock
+) -> None:
+    asked: list[set[str]] = []
+
+    class Counting(InboxStore):
+        async def ready(self, owners: Sequence[str]) -> set[str]:
+            asked.append(set(owners))
+            return await super().ready(owners)
+
+    inbox = Inbox(Counting(database))
+    hers = await remind(door, max_runs=1)
+    longest = timedelta(seconds=20)
+    waiting = {
+        owner: [asyncio.create_task(inbox.read(owner, wait=longest)) for _ in range(5)] for owner in ("ann", "bob")
+    }
+    async with asyncio.timeout(PATIENCE):
+        while len(asked) < 2:
+            await asyncio.sleep(0.01)
+        assert asked[-1] == {"ann", "bob"}
+        clock.advance(minutes=1)
+        await hands.all()
+        done, others = await asyncio.wait(waiting["ann"], return_when=asyncio.FIRST_COMPLETED)
+        [read] = [item for one in done for item in items(one.result())]
+        assert read.prompt == hers.name
+        assert not any(one.done() for one in waiting["bob"])
+        for one in (*others, *waiting["bob"]):
+            one.cancel()
+        await asyncio.gather(*others, *waiting["bob"], return_exceptions=True)
+        asks = len(asked)
+        while not inbox._lookout._looking.done():  # pyright: ignore[reportPrivateUsage, reportOptionalMemberAccess]
+            await asyncio.sleep(0.01)
+    assert len(asked) <= asks + 1, "nobody waits, so nothing is asked"
+
+
+def items(result: Result[list[Envelope]]) -> list[Envelope]:
+    assert isinstance(result, Ok)
+    return result.value

@@ -9,12 +9,10 @@ import pytest
 from cronty.jobs.overview import MOST_DRAWN, Planned, Verdict, bins_of, planned_slots
 from cronty.jobs.result import Err, Ok
 from cronty.jobs.run import run_id
-from cronty.scheduler import Scheduler, event_stream
+from cronty.scheduler import Scheduler
 from cronty.scheduler import overview as overview_module
-from cronty.scheduler.event_stream import EventStream
 from cronty.scheduler.overview import MOST_PLANNED, Overview
 from cronty.store.database import Database
-from cronty.store.engine_store import Success
 from cronty.store.overview_store import OverviewStore
 from cronty.timing import Cron, Interval
 from tests.conftest import START, HandClock, Hands, add
@@ -237,54 +235,3 @@ async def test_the_fleet_is_told_in_numbers(
     assert [(worker.id, worker.alive, worker.running) for worker in fleet.workers] == [(hands.engine.worker, True, 0)]
     clock.advance(hours=1)
     assert [worker.alive for worker in (await overview.fleet()).workers] == [False]
-
-
-async def test_what_a_worker_writes_down_late_reaches_a_listener_once(
-    database: Database, door: Scheduler, hands: Hands, clock: HandClock
-) -> None:
-    """As when it couldn't reach the database for a while: others' events have been shown meanwhile."""
-    late = await add(door, name="late")
-    soon = await add(door, name="soon")
-    stream = EventStream(OverviewStore(database), "ann", START, late_every=0)
-    clock.advance(minutes=1)
-    await hands.engine.firing.step(hands.engine.worker)
-    settle, slot = hands.store.settle_done, clock.moment
-    clock.advance(seconds=20)
-    await settle(hands.engine.worker, [Success(soon.id, slot, 1, None, 0, 0.1)])
-    clock.advance(seconds=1)
-    shown = [(event.name, event.verdict) for event in await stream.look()]
-    assert sorted(shown) == [("late", "running"), ("soon", "done")]
-    cursor = stream.cursor
-    clock.advance(seconds=10)
-    await settle(hands.engine.worker, [Success(late.id, slot, 1, None, 25, 0.1)])  # it ended before the other one
-    clock.advance(seconds=1)
-    [event] = await stream.look()
-    assert (event.name, event.verdict, event.at < cursor) == ("late", "done", True)
-    assert stream.cursor == cursor, "a place in the stream never falls"
-    assert await stream.look() == []
-
-
-async def test_a_listener_looks_back_over_an_outage(
-    database: Database, door: Scheduler, hands: Hands, clock: HandClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It and the workers come back at the same time, and the workers write down what they did meanwhile."""
-    jobs = [await add(door, name=name) for name in ("late", "soon")]
-    passed = 0.0
-    monkeypatch.setattr(event_stream, "monotonic", lambda: passed)
-
-    def wait(seconds: float) -> None:
-        nonlocal passed
-        passed += seconds
-        clock.advance(seconds=seconds)
-
-    stream = EventStream(OverviewStore(database), "ann", START)
-    wait(60)
-    slot = clock.moment
-    await hands.engine.firing.step(hands.engine.worker)
-    wait(1)
-    assert [event.verdict for event in await stream.look()] == ["running"] * 2
-    wait(1200)
-    for job, ago in zip(reversed(jobs), (1, 1190), strict=True):
-        await hands.store.settle_done(hands.engine.worker, [Success(job.id, slot, 1, None, ago, 0.1)])
-        wait(11)
-        assert [(event.name, event.verdict) for event in await stream.look()] == [(job.name, "done")]

@@ -17,7 +17,7 @@ from cronty.jobs.result import Ok
 from cronty.scheduler import JobRequest, Scheduler
 from cronty.store.audit_store import AuditStore
 from cronty.store.channel_store import ChannelStore
-from cronty.store.database import Database, StoreUnavailable, query, rows_changed
+from cronty.store.database import DOOR, ENGINE, Database, StoreUnavailable, behind_the_wall, query, rows_changed
 from cronty.store.health import look
 from cronty.store.job_store import JobStore
 from cronty.store.key_store import KeyStore
@@ -160,7 +160,6 @@ def reads(life: Life, owner_id: int) -> dict[str, tuple[object, ...]]:
         "owner_id": ("bob",),
         "lock_job": ("bob", number),
         "list_attempts": ("bob", number, life.slot),
-        "job_origin": ("bob", number),
         "in_flight_runs": ([life.prompt.id],),
         "about_run": (None, owner_id, job, life.slot),
         "find_channel_of_owner": (owner_id, "phone"),
@@ -180,6 +179,48 @@ async def test_a_statement_that_names_somebody_else_or_forgets_to_ask_finds_noth
             assert await connection.fetch(query(name), *arguments) == [], name
             found = {str(row) for row in await connection.fetch(unfiltered(name), *arguments)}
             assert theirs.isdisjoint(found), f"{name}, unfiltered"
+
+
+def facts(rows: list[asyncpg.Record]) -> set[str]:
+    """What rows say but for the moment at which they say it."""
+    return {str({name: value for name, value in row.items() if name != "now"}) for row in rows}
+
+
+async def test_a_single_statement_that_forgets_to_ask_finds_nothing_of_somebody_elses(
+    lives: dict[str, Life], database: Database, sql: asyncpg.Connection
+) -> None:
+    """It says for whom it runs in a parameter, which PostgreSQL reads before it plans: as a login that sees all."""
+    bobs_id = await sql.fetchval("select id from cronty.owners where name = 'bob'")
+    engines = behind_the_wall("select count(*) from cronty.jobs", ENGINE, 1)
+    async with database.pool.lend() as connection:
+        for name, arguments in reads(lives["bob"], bobs_id).items():
+            if name == "lock_job":
+                continue  # locks, so it isn't made alone
+            text = behind_the_wall(unfiltered(name), DOOR, len(arguments) + 1)
+            theirs = facts(await connection.fetch(text, *arguments, "bob"))
+            assert theirs, f"{name} does find something on Bob's own behalf"
+            for _ in range(7):  # PostgreSQL keeps a plan from the sixth time on
+                assert theirs.isdisjoint(facts(await connection.fetch(text, *arguments, "ann"))), name
+                assert theirs == facts(await connection.fetch(text, *arguments, "bob")), name
+                assert theirs.isdisjoint(facts(await connection.fetch(text, *arguments, None))), f"{name} for nobody"
+                assert await connection.fetchval(engines, None) == 5, "the engine meets all in between"
+            assert await connection.fetchval("select current_user = session_user"), "and nothing stays"
+            assert not await connection.fetchval("select current_setting('cronty.owner', true)")
+
+
+async def test_a_statement_that_fails_leaves_nobodys_name_in_the_session(lives: dict[str, Life], url: str) -> None:
+    database = await Database(url, size=1).open()
+    try:
+        for behalf in (database.of("ann"), database.for_the_engine()):
+            with pytest.raises(asyncpg.DataError):
+                await behalf.value("take_numbers", "ann", "no number")
+            with pytest.raises(asyncpg.PostgresError):
+                await behalf.change("ensure_owner", None)
+            async with database.pool.lend() as connection:
+                assert await connection.fetchval("select current_user = session_user")
+        assert await database.value("owner_id", "ann") is None
+    finally:
+        await database.close()
 
 
 async def snapshot(sql: asyncpg.Connection, owner: str) -> dict[str, set[str]]:

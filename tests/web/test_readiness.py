@@ -60,7 +60,7 @@ async def test_a_read_only_server_is_not_ready(url: str, sql: asyncpg.Connection
         try:
             await sql.execute(
                 "select pg_terminate_backend(pid) from pg_stat_activity"
-                " where application_name = 'cronty' and datname = current_database()"
+                " where application_name = 'cronty door' and datname = current_database()"
             )
             answers = {await not_ready(client) for _ in range(2)}
             assert "PostgreSQL is read-only." in answers

@@ -126,7 +126,7 @@ async def test_listeners_of_one_owner_are_bounded_and_leave_their_place_behind(s
 async def test_the_line_is_kept_alive_and_ends_with_its_key(
     cronty: Cronty, ann: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(events, "EVERY", 0.01)  # or a look would take a second, and a sign of life fifteen
+    monkeypatch.setattr(events, "QUIET_FOR", 0.15)  # or a sign of life would take fifteen seconds
     lost = await cronty.identity.add_key("ann", "lost", ["read"])
     assert isinstance(lost, Ok)
     async with (

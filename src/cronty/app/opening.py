@@ -172,16 +172,19 @@ class Opening:
 
     async def _open_store(self, stack: AsyncExitStack) -> None:
         url = await self.open_database()
-        database = self._database = await Database(url, clock=self._clock, outage=self._outage).open()
+        sizes = self.settings.door_connections, self.settings.engine_connections
+        database = self._database = await Database(url, clock=self._clock, size=sizes[0], outage=self._outage).open()
         stack.push_async_callback(database.close)
         if self.settings.replica_url is not None:
             copy = Database(replica_url(self.settings.replica_url), clock=self._clock, outage=ReplicaOutage())
             database.replica = Replica(copy, database)
             stack.push_async_callback(copy.close)
-        self._doors = self._open_doors(database)
-        await JobStore(database).publish(self.registry.built_in())
+        jobs = JobStore(database)
+        stack.push_async_callback(jobs.close)
+        self._doors = self._open_doors(database, jobs)
+        await jobs.publish(self.registry.built_in())
         if self.run_jobs:
-            hot = await Database(url, clock=self._clock, hot=True, outage=self._outage).open()
+            hot = await Database(url, clock=self._clock, size=sizes[1], hot=True, outage=self._outage).open()
             stack.push_async_callback(hot.close)
             options = EngineOptions(
                 concurrency=self.settings.concurrency,
@@ -285,9 +288,9 @@ class Opening:
             raise RuntimeError("Cronty isn't started; call cronty.start() first.")
         return asyncio.run_coroutine_threadsafe(call, self._loop).result()
 
-    def _open_doors(self, database: Database) -> Doors:
+    def _open_doors(self, database: Database, jobs: JobStore) -> Doors:
         settings = self.settings
-        scheduler = Scheduler(JobStore(database), settings.zone, self._limits, settings.run)
+        scheduler = Scheduler(jobs, settings.zone, self._limits, settings.run)
         secret = settings.jwt_secret.get_secret_value() if settings.jwt_secret else None
         provider = None
         if settings.oidc_issuer and settings.oidc_jwks_url:

@@ -20,8 +20,8 @@ from cronty.cli.saying import Column, Json, console, fit, say
 from cronty.jobs.overview import RunEvent
 from cronty.store.database import StoreUnavailable
 
-LOOK: Final = 0.5
-"""Seconds between two looks."""
+LOOK: Final = 1.0
+"""Seconds before the database is asked again that can't be reached."""
 
 _COLUMNS: Final = (
     Column("at", whole=True),
@@ -49,25 +49,26 @@ def watch(
 async def _watch(cronty: Cronty, out: Console, *, live: bool, json: bool) -> None:
     now, zone_name = await cronty.scheduler.clock(cronty.owner)
     zone = ZoneInfo(zone_name)
-    stream = cronty.doors.overview.stream(cronty.owner, now)
     shown: dict[str, RunEvent] = {}
     if not json:
         say(f"What fires from now on, in {zone_name} time; Ctrl-C ends it.", "dim", err=not live)
-    with Live(console=out, auto_refresh=False) if live else nullcontext() as table:
-        while True:
-            try:
-                events = await stream.look()
-            except StoreUnavailable as away:
-                say(f"cronty: {away} Looking again.", err=True)
-                events = []
-            for event in events:
-                shown.pop(event.run_id, None)
-                shown[event.run_id] = event
-            if table is not None and events:
-                table.update(_picture(shown, zone, out), refresh=True)
-            elif events:
-                _print_lines(events, zone, json=json)
-            await asyncio.sleep(LOOK)
+    picture = Live(console=out, auto_refresh=False) if live else nullcontext()
+    with picture as table:
+        async with cronty.doors.overview.listen(cronty.owner, now) as listener:
+            while True:
+                try:
+                    events = await listener.wait(LOOK)
+                except StoreUnavailable as away:
+                    say(f"cronty: {away} Looking again.", err=True)
+                    await asyncio.sleep(LOOK)
+                    continue
+                for event in events:
+                    shown.pop(event.run_id, None)
+                    shown[event.run_id] = event
+                if table is not None and events:
+                    table.update(_picture(shown, zone, out), refresh=True)
+                elif events:
+                    _print_lines(events, zone, json=json)
 
 
 def _picture(shown: dict[str, RunEvent], zone: ZoneInfo, out: Console) -> Group:

@@ -1,6 +1,6 @@
 """How much an owner may have: asked before a job is made or changed, and told to the owner when it is too much."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from cronty import telemetry
@@ -39,7 +39,14 @@ class Allowance:
         """What holds for an owner."""
         return read_limits(self._defaults, standing.limits)
 
-    async def standing(self, owner: str, origin: Mapping[str, object] | None = None) -> Standing:
+    async def standing(
+        self,
+        owner: str,
+        origin: Mapping[str, object] | None = None,
+        *,
+        key: str | None = None,
+        tasks: Sequence[str] = (),
+    ) -> Standing:
         """How an owner stands when somebody asks for a job: what there is, and which run asks, if one does.
 
         It is the run `origin` names, or the one this process was started by. An agent that has
@@ -53,6 +60,8 @@ class Allowance:
             found,
             leased=_is_agents(said),
             agent=agent if isinstance(agent, str) else None,
+            key=key,
+            tasks=tasks,
         )
 
     async def for_new(
@@ -69,11 +78,6 @@ class Allowance:
     async def for_arguments(self, owner: str, standing: Standing, action: Action) -> Err | None:
         """Why a job may not get these arguments."""
         return await self._tell(owner, standing, await self._full(owner, standing, action, one_more=False))
-
-    async def by_agent(self, owner: str, number: int) -> bool:
-        """Whether an agent made a job."""
-        origin = await self._store.origin(owner, number)
-        return _is_agents(origin) or origin.get("run_id") is not None
 
     async def for_wake(self, owner: str, action: Action) -> Err | None:
         """Why an agent may not be woken once more; counted, if it may."""
@@ -132,6 +136,11 @@ class Allowance:
 def _is_agents(origin: Mapping[str, object]) -> bool:
     """Whether an agent asks: over MCP one always does, elsewhere by a token that was made for it."""
     return origin.get("surface") == "mcp" or origin.get("agent") is not None
+
+
+def by_agent(origin: Mapping[str, object]) -> bool:
+    """Whether an agent made a job that has this origin."""
+    return _is_agents(origin) or origin.get("run_id") is not None
 
 
 def lineage(standing: Standing, origin: Mapping[str, object] | None) -> dict[str, object] | None:

@@ -16,7 +16,7 @@ from cronty.jobs.limits import DEFAULTS, Limits, too_often
 from cronty.jobs.policy import BadPolicy, default_policy, make_policy
 from cronty.jobs.result import Err, Ok, Result
 from cronty.jobs.run import MOVES, Run, run_id
-from cronty.scheduler.allowance import Allowance, lineage
+from cronty.scheduler.allowance import Allowance, by_agent, lineage
 from cronty.scheduler.decisions import (
     changed_job,
     check_words,
@@ -59,14 +59,14 @@ class Scheduler:
         """Make a job; a repeated idempotency key answers with the job it made the first time."""
         if wrong := check_words(request.name, request.tags, request.max_runs, request.idempotency_key):
             return wrong
-        if request.idempotency_key is not None:
-            made = await self._store.find_by_key(owner, request.idempotency_key)
-            if made is not None:
-                return await self.show(owner, made)
-        if wrong := await self._check_action(request.action):
+        standing = await self.allowance.standing(
+            owner, request.origin, key=request.idempotency_key, tasks=_tasks_of(request.action)
+        )
+        if standing.made is not None:
+            return await self.show(owner, standing.made)
+        if wrong := await self._check_action(request.action, standing.tasks):
             return wrong
-        action = await self._routed(request.action)
-        standing = await self.allowance.standing(owner, request.origin)
+        action = _routed(request.action, standing.tasks)
         now = standing.now
         try:
             zone_name = zone(request.timezone or standing.zone or self._default_zone).key
@@ -103,10 +103,10 @@ class Scheduler:
             origin=None if origin is None else orjson.dumps(origin).decode(),
             key_id=request.key_id,
         )
-        number = await self._store.add_job(new)
-        if number is None and request.idempotency_key is not None:
-            number = await self._store.find_by_key(owner, request.idempotency_key)
-        return await self.show(owner, number or 0)
+        made = await self._store.add_job(new)
+        if made is not None:
+            return Ok(made)
+        return await self.show(owner, await self._store.find_by_key(owner, request.idempotency_key or "") or 0)
 
     @repeatable
     async def edit(
@@ -121,16 +121,13 @@ class Scheduler:
         """Change a job that has something to come, from its next slot on; it stands on the changer's key then."""
         if wrong := check_words(changes.name, changes.tags, changes.max_runs):
             return wrong
+        standing = await self.allowance.standing(owner, tasks=_tasks_of(changes.action))
         if changes.action is not None:
-            if wrong := await self._check_action(changes.action):
+            if wrong := await self._check_action(changes.action, standing.tasks):
                 return wrong
-            changes = replace(changes, action=await self._routed(changes.action))
-        standing = await self.allowance.standing(owner)
-        limits, by_agent = self.allowance.of(standing), await self.allowance.by_agent(owner, read_job_id(job_id) or 0)
-        if changes.action is not None and (
-            wrong := await self.allowance.for_arguments(owner, standing, changes.action)
-        ):
-            return wrong
+            changes = replace(changes, action=(action := _routed(changes.action, standing.tasks)))
+            if wrong := await self.allowance.for_arguments(owner, standing, action):
+                return wrong
         async with self._store.locked_job(owner, read_job_id(job_id) or 0) as locked:
             if locked is None:
                 return not_found(job_id)
@@ -153,7 +150,8 @@ class Scheduler:
             had_more = (locked.job.next_slot or locked.job.held_slot) is not None
             has_more = (changed.next_slot or changed.held_slot) is not None
             new_rule = changed.trigger != locked.job.trigger
-            if new_rule and (wrong := too_often(limits, changed.action, changed.trigger, by_agent=by_agent)):
+            limits, of_agent = self.allowance.of(standing), by_agent(locked.origin)
+            if new_rule and (wrong := too_often(limits, changed.action, changed.trigger, by_agent=of_agent)):
                 return wrong
             if (had_more or new_rule) and not has_more and changed.remaining != 0:
                 return never(changed.trigger, locked.now, changed.ends_at)
@@ -219,7 +217,8 @@ class Scheduler:
 
     async def clock(self, owner: str) -> tuple[datetime, str]:
         """The moment it is, and the zone the owner thinks in."""
-        return await self._store.now(), await self._store.owner_zone(owner) or self._default_zone
+        now, zone_name = await self._store.clock(owner)
+        return now, zone_name or self._default_zone
 
     async def preview(
         self,
@@ -333,7 +332,8 @@ class Scheduler:
                 )
             return Ok(run_id(job.number, await locked.run_now()))
 
-    async def _check_action(self, action: Action) -> Err | None:
+    async def _check_action(self, action: Action, known: Mapping[str, dict[str, object]]) -> Err | None:
+        """Why an action can't be scheduled; `known` are those of its tasks that some worker has."""
         if wrong := check_arguments_size(action):
             return wrong
         if action.task == COMMAND and who_acts().caller is not None:
@@ -344,7 +344,7 @@ class Scheduler:
             )
         if not holdable(action.task):
             return Err("unknown_task", f"Unknown task: {action.task!r}")
-        parameters = await self._store.task_parameters(PROMPT if action.kind == "prompt" else action.task)
+        parameters = known.get(PROMPT if action.kind == "prompt" else action.task)
         if parameters is not None:
             return check_arguments(action, parameters)
         if action.kind == "prompt":  # its run waits for an agent, not for a worker with code
@@ -352,12 +352,19 @@ class Scheduler:
         names = ", ".join(task.name for task in await self._store.list_tasks()) or "none yet"
         return Err("unknown_task", f"Unknown task: {action.task}", f"Registered tasks: {names}.")
 
-    async def _routed(self, action: Action) -> Action:
-        """A prompt by the way its agent is woken: by a worker that says it can, or else by its inbox."""
-        if action.kind != "prompt":
-            return action
-        prompt = as_prompt(action)
-        route = f"{ROUTED}{prompt.agent}"
-        if prompt.agent is None or not holdable(route) or await self._store.task_parameters(route) is None:
-            return prompt
-        return replace(prompt, task=route)
+
+def _tasks_of(action: Action | None) -> list[str]:
+    """The tasks to look for before an action is taken: its own, and for a prompt the one that wakes its agent."""
+    if action is None:
+        return []
+    names = [PROMPT, f"{ROUTED}{as_prompt(action).agent}"] if action.kind == "prompt" else [action.task]
+    return [name for name in names if holdable(name)]
+
+
+def _routed(action: Action, known: Mapping[str, object]) -> Action:
+    """A prompt by the way its agent is woken: by a worker that says it can, or else by its inbox."""
+    if action.kind != "prompt":
+        return action
+    prompt = as_prompt(action)
+    route = f"{ROUTED}{prompt.agent}"
+    return prompt if prompt.agent is None or route not in known else replace(prompt, task=route)

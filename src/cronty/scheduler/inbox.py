@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from time import monotonic
 from typing import Final
@@ -14,6 +15,7 @@ from cronty.jobs.outcome import QUIET, Done, Failed, Snoozed
 from cronty.jobs.result import Err, Ok, Result
 from cronty.jobs.run import read_receipt
 from cronty.scheduler.decisions import holdable, kept
+from cronty.scheduler.lookout import Lookout
 from cronty.store.database import Row
 from cronty.store.inbox_store import InboxStore, Verdict, facts_of, prompt_of
 from cronty.timing import BadTrigger
@@ -31,6 +33,7 @@ class Inbox:
     def __init__(self, store: InboxStore, lease: timedelta = LEASE) -> None:
         self._store = store
         self._lease = lease.total_seconds()
+        self._lookout = Lookout(store.ready, _LOOK_AGAIN)
 
     async def read(
         self, owner: str, agent: str | None = None, limit: int = 10, wait: timedelta = timedelta(0)
@@ -44,12 +47,17 @@ class Inbox:
         if agent is not None and not holdable(agent):
             return Ok([])
         give_up = monotonic() + wait.total_seconds()
-        while True:
-            rows = await self._store.read(owner, agent, limit, self._lease)
-            rest = give_up - monotonic()
-            if rows or rest <= 0:
-                return Ok([_item(row) for row in rows])
-            await asyncio.sleep(min(_LOOK_AGAIN, rest))
+        rows = await self._store.read(owner, agent, limit, self._lease)
+        if rows or not wait:
+            return Ok([_item(row) for row in rows])
+        with self._lookout.waiting(owner) as ready:
+            while not rows and (rest := give_up - monotonic()) > 0:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(rest):
+                        await ready.wait()
+                ready.clear()
+                rows = await self._store.read(owner, agent, limit, self._lease)
+        return Ok([_item(row) for row in rows])
 
     async def peek(self, owner: str, limit: int = 20, after: str | None = None) -> Result[list[Envelope]]:
         """What waits, oldest first, for somebody who only looks: nothing is handed out by it.

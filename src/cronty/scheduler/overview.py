@@ -1,6 +1,7 @@
 """What a person may look at: the slots around now, a job's year, how late things start, what needs attention."""
 
 from collections.abc import Iterable
+from contextlib import AbstractAsyncContextManager
 from datetime import UTC, date, datetime, time, timedelta
 from itertools import islice
 from typing import Final
@@ -20,7 +21,7 @@ from cronty.jobs.overview import (
 )
 from cronty.jobs.result import Err, Ok, Result
 from cronty.scheduler.door import Scheduler
-from cronty.scheduler.event_stream import EventStream
+from cronty.scheduler.event_stream import EventBoard, Listener
 from cronty.store.overview_store import Counted, OverviewStore
 from cronty.timing import zone
 
@@ -43,6 +44,7 @@ class Overview:
     def __init__(self, store: OverviewStore, door: Scheduler) -> None:
         self._store = store
         self._door = door
+        self._board = EventBoard(store)
 
     async def timeline(self, owner: str, back: timedelta = _DAY, ahead: timedelta = _DAY, bins: int = 96) -> Timeline:
         """The slots of all jobs around now, each with its verdict."""
@@ -104,9 +106,9 @@ class Overview:
         """What happened to runs after a moment, oldest first; after None, the last minute's. Half a second late."""
         return await self._store.events(owner, after or await self._store.now() - timedelta(minutes=1), limit)
 
-    def stream(self, owner: str, after: datetime) -> EventStream:
-        """The same for a listener, look by look, also what is written down late."""
-        return EventStream(self._store, owner, after)
+    def listen(self, owner: str, after: datetime) -> AbstractAsyncContextManager[Listener]:
+        """The same for a listener, as it happens, also what is written down late."""
+        return self._board.listen(owner, after)
 
     async def fleet(self) -> Fleet:
         """The whole installation, in numbers that name no owner: for those who may see it."""

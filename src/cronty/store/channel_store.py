@@ -49,8 +49,9 @@ class ChannelStore:
         """Add a channel, or replace the one of that name; None if the owner has too many."""
         sealer = self._require_sealer()
         theirs = self._database.of(owner)
-        await theirs.change("ensure_owner", owner)
-        owner_id = cast("int", await theirs.value("owner_id", owner))
+        if (owner_id := cast("int | None", await theirs.value("owner_id", owner))) is None:
+            await theirs.change("ensure_owner", owner)
+            owner_id = cast("int", await theirs.value("owner_id", owner))
         sealed = sealer.seal(url, _place(owner_id, name))
         given = (owner_id, name, scheme, hint, sealer.key_id, sealed, self._database.moment(), MOST_CHANNELS)
         row = await theirs.one("save_channel", *given, *who(owner))

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from datetime import datetime
 from functools import cache, wraps
 from importlib.resources import files
+from re import compile as pattern
 from typing import Any, Final, Self
 
 import asyncpg
@@ -30,6 +31,11 @@ type Connection = asyncpg.Connection
 DOOR: Final = "cronty_app"
 ENGINE: Final = "cronty_engine"
 """The roles that `walls.sql` makes."""
+
+_ACTING: Final = {DOOR: "cronty.as_app", ENGINE: "cronty.as_engine"}
+"""The types whose values make a statement run as these roles, for the owner that the value names."""
+
+_START: Final = pattern(r"(?:\s*--[^\n]*\n)*\s*(with\b)?")
 
 HOT_LIMIT: Final = 10.0
 DOOR_LIMIT: Final = 30.0
@@ -78,9 +84,19 @@ def writes(name: str) -> bool:
     return re.search(r"\b(insert into|update|delete from) cronty\.", query(name)) is not None
 
 
+@cache
+def behind_the_wall(statement: str, role: str, place: int) -> str:
+    """The same statement, run as the role for the owner that its parameter `place` names (`0001_foundation.sql`)."""
+    start = _START.match(statement)
+    assert start is not None
+    acting = f"with acting as (select ${place}::{_ACTING[role]})"
+    return f"{acting}{',' if start[1] else ''} {statement[start.end() :]}"
+
+
 class Bound:
-    """Statements on somebody's behalf. Each is a transaction whose first message says as which role and for which
-    owner it is made: nothing is left behind in a session, which may be another process's next (behind a pooler)."""
+    """Statements on somebody's behalf. A single one says in a parameter as which role and for which owner it runs, a
+    transaction in its first message: nothing is left behind in a session, which may be another process's next (behind
+    a pooler)."""
 
     def __init__(self, database: "Database", role: str | None, owner: str | None = None, *, look: bool = False) -> None:
         self._database = database
@@ -93,24 +109,34 @@ class Bound:
         return Bound(self._database, self._role, self._owner, look=True)
 
     async def fetch(self, name: str, *arguments: object) -> list[Row]:
-        return await self._make(name, lambda connection: connection.fetch(query(name), *arguments))
+        text, given = self._said(name, arguments)
+        return await self._make(name, lambda connection: connection.fetch(text, *given))
 
     async def one(self, name: str, *arguments: object) -> Row | None:
-        return await self._make(name, lambda connection: connection.fetchrow(query(name), *arguments))
+        text, given = self._said(name, arguments)
+        return await self._make(name, lambda connection: connection.fetchrow(text, *given))
 
     async def value(self, name: str, *arguments: object) -> Any:
-        return await self._make(name, lambda connection: connection.fetchval(query(name), *arguments))
+        text, given = self._said(name, arguments)
+        return await self._make(name, lambda connection: connection.fetchval(text, *given))
 
     async def change(self, name: str, *arguments: object) -> int:
         """Run a statement that changes rows; how many it did."""
-        return rows_changed(await self._make(name, lambda connection: connection.execute(query(name), *arguments)))
+        text, given = self._said(name, arguments)
+        return rows_changed(await self._make(name, lambda connection: connection.execute(text, *given)))
+
+    def _said(self, name: str, arguments: tuple[object, ...]) -> tuple[str, tuple[object, ...]]:
+        """A statement that is a transaction of its own, and its parameters."""
+        if self._role is None or not self._database.walled:
+            return query(name), arguments
+        return behind_the_wall(query(name), self._role, len(arguments) + 1), (*arguments, self._owner)
 
     @asynccontextmanager
     async def transaction(self) -> AsyncGenerator[Connection]:
         pool = self._database.pool
         try:
             with self._database.faults():
-                async with pool.lend() as connection, _within(connection, self._begin() or "begin"):
+                async with pool.lend(self._owner) as connection, _within(connection, self._begin()):
                     yield connection
         except asyncpg.UniqueViolationError as error:
             raise SlotTaken(str(error)) from error
@@ -122,10 +148,10 @@ class Bound:
             self._note_write()
         self._database.outage.fine()
 
-    def _begin(self) -> str | None:
-        """How a transaction begins; None if it has nothing to say, so that a single statement needs none."""
+    def _begin(self) -> str:
+        """How a transaction of several statements begins."""
         if self._role is None or not self._database.walled:
-            return None
+            return "begin"
         begin = f"begin; set local role {self._role}"
         return begin if self._owner is None else f"{begin}; set local cronty.owner = {_literal(self._owner)}"
 
@@ -161,13 +187,10 @@ class Bound:
 
     async def _try[T](self, statement: Callable[[Connection], Awaitable[T]]) -> T:
         async def once() -> T:
-            pool, begin = self._database.pool, self._begin()
+            pool = self._database.pool
             with self._database.faults():
-                async with pool.lend() as connection:
-                    if begin is None:
-                        return await statement(connection)
-                    async with _within(connection, begin):
-                        return await statement(connection)
+                async with pool.lend(self._owner) as connection:
+                    return await statement(connection)
 
         answer = await repeated(once)
         self._database.outage.fine()
@@ -196,7 +219,7 @@ class Database(Bound):
         self._hot = hot
         self._limit = HOT_LIMIT if hot else DOOR_LIMIT
         self._settings = {
-            "application_name": "cronty",
+            "application_name": "cronty engine" if hot else "cronty door",
             "jit": "off",  # compiling a statement takes longer than any of ours
             "statement_timeout": f"{self._limit:g}s",
             **(HOT_PATH if hot else AT_THE_DOOR),

@@ -34,6 +34,11 @@ class InboxStore:
         rows = await self._database.of(owner).fetch("read_inbox", self._database.moment(), owner, agent, limit, lease)
         return sorted(rows, key=lambda row: (row["scheduled_for"], row["job_number"]))
 
+    async def ready(self, owners: Sequence[str]) -> set[str]:
+        """Which of these owners have a prompt to read; it says nothing else about it."""
+        rows = await self._database.for_the_engine().fetch("inbox_ready", self._database.moment(), owners)
+        return {row["name"] for row in rows}
+
     async def peek(self, owner: str, limit: int, after: tuple[datetime, int] | None) -> list[Row]:
         """The same prompts, those that somebody holds or has put off too; nothing changes by it."""
         place = after or (None, None)

@@ -19,6 +19,7 @@ from cronty.store.audit_store import changes, note, who
 from cronty.store.database import Connection, Database, Row, StoreUnavailable, columns, query
 from cronty.store.limit_store import LimitStore
 from cronty.store.lines import release
+from cronty.store.notices import Notices
 from cronty.store.numbers import Numbers
 from cronty.timing import Cron, Interval, Once, Trigger, from_stored, to_json, tzdata_version, zone_rules
 from cronty.timing.past import Past
@@ -90,27 +91,36 @@ class JobStore:
         self._database = database
         self.limits = LimitStore(database)
         self._numbers = Numbers(database)
+        self._notices = Notices(lambda message: database.value("notify", message))
 
-    async def now(self) -> datetime:
-        return cast("datetime", await self._database.value("now", self._database.moment()))
+    async def clock(self, owner: str) -> tuple[datetime, str | None]:
+        """The moment it is, and the zone the owner thinks in, if that is known."""
+        row = await self._database.of(owner).one("clock", self._database.moment(), owner)
+        assert row is not None
+        return row["now"], row["zone"]
 
-    async def owner_zone(self, owner: str) -> str | None:
-        return cast("str | None", await self._database.of(owner).value("owner_zone", owner))
-
-    async def add_job(self, new: NewJob) -> int | None:
-        """The new job's number, or None if its idempotency key is taken."""
+    async def add_job(self, new: NewJob) -> Job | None:
+        """The new job, or None if its idempotency key is taken."""
+        delay = spread_delay(new.owner, new.name, new.spread)
+        due = new.first_slot + timedelta(seconds=delay)
         for _ in range(_TRIES):
             number = await self._numbers.next(new.owner)
-            if await self._add_job(new, number):
-                return number
+            say = self._notices.at_once(due, new.created_at)
+            if (row := await self._add_job(new, number, delay, say)) is not None:
+                self._notices.done(due, new.created_at, said=say)
+                return _job(row)
             if new.idempotency_key is not None and await self.find_by_key(new.owner, new.idempotency_key) is not None:
                 return None
             # The number is taken or the owner is gone: the database was restored to an earlier time.
             self._numbers.forget(new.owner)
         raise StoreUnavailable("No free number for the job was found; try again.")
 
-    async def _add_job(self, new: NewJob, number: int) -> bool:
-        row = await self._database.of(new.owner).one(
+    async def close(self) -> None:
+        """Say what is left to say."""
+        await self._notices.flush()
+
+    async def _add_job(self, new: NewJob, number: int, delay: int, say: bool) -> Row | None:
+        return await self._database.of(new.owner).one(
             "add_job",
             new.owner,
             new.name,
@@ -124,7 +134,7 @@ class JobStore:
             new.idempotency_key,
             new.created_at,
             new.first_slot,
-            spread_delay(new.owner, new.name, new.spread),
+            delay,
             new.serial,
             *_typed(new.trigger),
             new.zone,
@@ -135,8 +145,8 @@ class JobStore:
             number,
             new.slots_after,
             tzdata_version(),
+            say,
         )
-        return row is not None
 
     async def find_by_key(self, owner: str, idempotency_key: str) -> int | None:
         """The number of the job that was made with it."""
@@ -176,11 +186,6 @@ class JobStore:
         rows = await self._database.of(owner).fetch("list_runs", owner, number, limit, before, state)
         return [Run(**dict(row)) for row in rows]
 
-    async def task_parameters(self, name: str) -> dict[str, object] | None:
-        """The published parameters of a task, or None if no worker has ever had it."""
-        text = cast("str | None", await self._database.value("find_task", name))
-        return None if text is None else orjson.loads(text)
-
     async def publish(self, tasks: Sequence[tuple[str, str, str]]) -> None:
         """Name, parameters as JSON and doc of tasks that every worker has."""
         await self._database.for_the_engine().change("publish_tasks", self._database.moment(), *columns(tasks, 3))
@@ -193,17 +198,19 @@ class JobStore:
     async def locked_job(self, owner: str, number: int) -> AsyncGenerator["LockedJob | None"]:
         """Hold a job still while deciding about it; what is saved is committed when the block ends."""
         async with self._database.of(owner).transaction() as connection:
-            row = None
-            if await connection.fetchval(query("lock_job"), owner, number) is not None:
-                row = await connection.fetchrow(query("show_job"), owner, number, self._database.moment())
-            yield None if row is None else LockedJob(connection, _job(row), row)
+            held = await connection.fetchrow(query("lock_job"), owner, number)
+            # A second statement, because only its snapshot shows what was committed while the first one waited.
+            row = held and await connection.fetchrow(query("show_job"), owner, number, self._database.moment())
+            yield None if held is None or row is None else LockedJob(connection, _job(row), row, held)
+        self._notices.forget()
 
 
 class LockedJob:
     """A job that no engine fires and nobody else changes until the transaction ends."""
 
-    def __init__(self, connection: Connection, job: Job, row: Row) -> None:
+    def __init__(self, connection: Connection, job: Job, row: Row, held: Row) -> None:
         self._connection = connection
+        self.origin: dict[str, object] = {} if held["origin"] is None else orjson.loads(held["origin"])
         self._owner_id: int = row["owner_id"]
         self._stored_trigger: str = row["trigger_json"]
         self.job = job

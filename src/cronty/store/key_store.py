@@ -47,12 +47,12 @@ class KeyStore:
     ) -> tuple[int, int]:
         """The new key's id, which is part of its text, and its number, which its owner calls it by."""
         theirs = self._database.of(owner)
-        await theirs.change("ensure_owner", owner)
         given = (owner, name, hashed, scopes, agent, self._database.moment(), expires_at)
         for _ in range(_TRIES):  # two that add a key at the same moment would number it the same
             row = await theirs.one("add_key", *given, *who(owner), secrets.randbits(_RANDOM_BITS))
             if row is not None:
                 return row["id"], row["number"]
+            await theirs.change("ensure_owner", owner)
         raise StoreUnavailable("No free number for the key was found; try again.")
 
     async def find(self, key_id: int) -> Row | None:

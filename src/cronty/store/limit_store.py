@@ -1,9 +1,9 @@
 """What is remembered about how much an owner has and does."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, cast
+from typing import Final, cast
 
 import orjson
 
@@ -22,7 +22,8 @@ UNCOUNTED: Final = 1000
 @dataclass(frozen=True, slots=True)
 class Standing:
     """`limits` are the owner's own. `parent` is the run that asks, by the number of its job; `parent_job` is that job's
-    id, and `depth` how many runs made it in turn.
+    id, and `depth` how many runs made it in turn. `made` is the number of the job that has the idempotency key, and
+    `tasks` are the parameters of the tasks that were asked for, as far as some worker has them.
 
     `jobs` and `bytes` may be too high, because jobs that have ended since the last count are among them, and too low by
     what was just being made when it was taken.
@@ -38,6 +39,8 @@ class Standing:
     parent: RunPlace | None
     parent_job: int | None
     depth: int
+    made: int | None
+    tasks: Mapping[str, dict[str, object]]
 
 
 class LimitStore:
@@ -47,12 +50,28 @@ class LimitStore:
         self._database = database
 
     async def standing(
-        self, owner: str, run: RunPlace | None = None, *, leased: bool = False, agent: str | None = None
+        self,
+        owner: str,
+        run: RunPlace | None = None,
+        *,
+        leased: bool = False,
+        agent: str | None = None,
+        key: str | None = None,
+        tasks: Sequence[str] = (),
     ) -> Standing:
         """`run` is the run that asks, by its job's id, if it is known; `leased`: otherwise the prompt read last."""
         job_id, slot = run or (None, None)
         row = await self._database.of(owner).one(
-            "standing", self._database.moment(), owner, job_id, slot, leased, agent, INBOX_LEASE.total_seconds()
+            "standing",
+            self._database.moment(),
+            owner,
+            job_id,
+            slot,
+            leased,
+            agent,
+            INBOX_LEASE.total_seconds(),
+            key,
+            tasks,
         )
         assert row is not None
         return Standing(
@@ -66,6 +85,8 @@ class LimitStore:
             None if row["job_id"] is None else (row["job_number"], row["scheduled_for"]),
             row["job_id"],
             row["depth"] or 0,
+            row["made"],
+            {} if row["tasks"] is None else orjson.loads(row["tasks"]),
         )
 
     async def recount(self, owner: str) -> tuple[int, int]:
@@ -97,8 +118,3 @@ class LimitStore:
             return True
 
         return await self._database.of(owner).together(count)
-
-    async def origin(self, owner: str, number: int) -> dict[str, Any]:
-        """Who made a job, and through what."""
-        text = cast("str | None", await self._database.of(owner).value("job_origin", owner, number))
-        return {} if text is None else orjson.loads(text)

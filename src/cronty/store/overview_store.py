@@ -1,8 +1,9 @@
 """What a person looks at, read from the rows as they are; nothing is kept for it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
-from typing import cast
+from datetime import UTC, date, datetime, timedelta
+from typing import Final, cast
 
 import orjson
 
@@ -10,6 +11,9 @@ from cronty.jobs.overview import MOST_COUNTED, Concern, Concerns, Planned, RunEv
 from cronty.jobs.run import run_id
 from cronty.store.database import Database, Row
 from cronty.timing import from_stored
+
+EVER: Final = datetime.min.replace(tzinfo=UTC)
+"""PostgreSQL's -infinity, as asyncpg writes it."""
 
 type Counted = list[tuple[datetime, Verdict, int]]
 type Lags = list[tuple[datetime, float, float]]
@@ -80,8 +84,27 @@ class OverviewStore:
         """This moment as a transaction: what is written from now on is found by it."""
         return cast("int", await self._database.value("mark"))
 
-    async def events(self, owner: str, after: datetime, limit: int, written_since: int | None = None) -> list[RunEvent]:
-        given = (owner, after, self._database.moment(), limit, written_since)
+    async def stirred(
+        self, owners: Sequence[str], after: datetime, written_since: int | None = None, slots_after: datetime = EVER
+    ) -> tuple[datetime, set[str]]:
+        """To whose runs of these owners something happened, and up to which moment that is known.
+
+        It sees all owners' runs and says nothing about them but whose; what happened is read on behalf of each.
+        """
+        given = (owners, after, self._database.moment(), written_since, slots_after)
+        row = await self._database.for_the_engine().one("stirred", *given)
+        assert row is not None
+        return row["through"], set(row["owners"])
+
+    async def events(
+        self,
+        owner: str,
+        after: datetime,
+        limit: int,
+        written_since: int | None = None,
+        slots_after: datetime = EVER,
+    ) -> list[RunEvent]:
+        given = (owner, after, self._database.moment(), limit, written_since, slots_after)
         rows = await self._database.of(owner).fetch("list_events", *given)
         return [RunEvent(run_id=run_id(row["job_number"], row["scheduled_for"]), **dict(row)) for row in rows]
 

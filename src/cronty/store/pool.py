@@ -12,12 +12,25 @@ from cronty.store.faults import StoreUnavailable
 PATIENCE: Final = 5.0
 
 
+class _Share:
+    """The places of one owner, for as long as somebody uses them or waits for one."""
+
+    def __init__(self, places: int) -> None:
+        self.places = asyncio.Semaphore(places)
+        self.users = 0
+
+
 class Pool:
-    """Nothing of it happens in the background: it can't complain about an outage that nobody asked about."""
+    """Nothing of it happens in the background: it can't complain about an outage that nobody asked about.
+
+    One owner has at most half of the places, so that slow answers to one leave room for the others.
+    """
 
     def __init__(self, connect: Callable[[], Awaitable[asyncpg.Connection]], size: int) -> None:
         self._connect = connect
         self._places = asyncio.Semaphore(size)
+        self._places_of_one = max(1, size // 2)
+        self._shares: dict[str, _Share] = {}
         self._idle: list[asyncpg.Connection] = []
         self._lent: set[asyncpg.Connection] = set()
         self._generation = 0
@@ -25,8 +38,8 @@ class Pool:
         self._returned = asyncio.Event()
 
     @asynccontextmanager
-    async def lend(self) -> AsyncGenerator[asyncpg.Connection]:
-        async with self._places:
+    async def lend(self, owner: str | None = None) -> AsyncGenerator[asyncpg.Connection]:
+        async with self._turn(owner), self._places:
             if self._closed:
                 raise StoreUnavailable("The store was closed meanwhile.")
             generation = self._generation
@@ -48,6 +61,21 @@ class Pool:
                     connection.terminate()
                 else:
                     self._idle.append(connection)
+
+    @asynccontextmanager
+    async def _turn(self, owner: str | None) -> AsyncGenerator[None]:
+        if owner is None:
+            yield
+            return
+        share = self._shares.setdefault(owner, _Share(self._places_of_one))
+        share.users += 1
+        try:
+            async with share.places:
+                yield
+        finally:
+            share.users -= 1
+            if not share.users:
+                del self._shares[owner]
 
     def _take(self) -> asyncpg.Connection | None:
         while self._idle:

@@ -1,3 +1,5 @@
+domain as_app text CHECK (((set_config('role'::text, 'cronty_app'::text, true) IS NOT NULL) AND (set_config('cronty.owner'::text, COALESCE(VALUE, ''::text), true) IS NOT NULL)))
+domain as_engine text CHECK (((set_config('role'::text, 'cronty_engine'::text, true) IS NOT NULL) AND (set_config('cronty.owner'::text, COALESCE(VALUE, ''::text), true) IS NOT NULL)))
 function audit_hash(entry cronty.audit) returns bytea
 function audit_text(entry cronty.audit) returns text
 function be_server(which integer) returns void

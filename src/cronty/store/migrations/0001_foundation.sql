@@ -377,6 +377,15 @@ create unique index api_keys_number on cronty.api_keys (owner_id, number);
 alter view cronty.slots_unaccounted set (security_invoker = true);
 alter view cronty.job_overview set (security_invoker = true);
 
+-- A statement says as which role and for which owner it runs in a parameter of one of these types, `with acting as (select
+-- $9::cronty.as_app) …`. PostgreSQL reads the parameters of a statement before it plans it, and reading one of these sets
+-- both until the transaction ends: the statement is planned and executed behind the wall, in one round trip, and leaves
+-- nothing in the session, which may be somebody else's next (behind a pooler).
+create domain cronty.as_app as text check (
+  set_config('role', 'cronty_app', true) is not null and set_config('cronty.owner', coalesce(value, ''), true) is not null);
+create domain cronty.as_engine as text check (
+  set_config('role', 'cronty_engine', true) is not null and set_config('cronty.owner', coalesce(value, ''), true) is not null);
+
 -- Weeks of history are made and dropped by the engine, which owns no table.
 alter function cronty.make_run_partition(timestamptz) security definer set search_path = pg_catalog, pg_temp;
 alter function cronty.drop_run_partition(timestamptz) security definer set search_path = pg_catalog, pg_temp;

@@ -1,5 +1,5 @@
--- A new job and its place in time. No row if its idempotency key or its number ($26) is taken, or if there is no such
--- owner. Engines are woken only if the first slot comes before they would look anyway.
+-- A new job and its place in time, as `show_job` shows it. No row if its idempotency key or its number ($26) is taken, or
+-- if there is no such owner. Engines are told when it is due if $29 says so.
 with job as (
   insert into cronty.jobs (owner_id, name, task, arguments, trigger, zone, policy, tags, max_runs, ends_at, idempotency_key,
     created_at, updated_at, origin, key_id, number, slots_after)
@@ -25,6 +25,8 @@ with job as (
     'ends_at', to_char(j.ends_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"+00:00"'), 'state', j.state, 'version', j.version))
   from job j
 )
-select id, case when $12::timestamptz < $11::timestamptz + interval '30 seconds'
-    then pg_notify('cronty', 'due ' || extract(epoch from $12::timestamptz)) end
-from job
+select j.*, $1 as owner, j.arguments::text as arguments_json, j.trigger::text as trigger_json, j.policy::text as policy_json,
+  $12::timestamptz as next_slot, null::timestamptz as held_slot, null::timestamptz as last_slot, null::timestamptz as last_run,
+  0 as run_count, 0 as manual_count, 0 as in_flight,
+  case when $29::boolean then pg_notify('cronty', 'due ' || extract(epoch from $12::timestamptz + make_interval(secs => $13::int))) end
+from job j

@@ -10,6 +10,10 @@ select line from (
   where t.typnamespace = 'cronty'::regnamespace
   group by t.typname
   union all
+  select 'domain ' || t.typname || ' ' || format_type(t.typbasetype, t.typtypmod) || ' ' || pg_get_constraintdef(c.oid)
+  from pg_type t join pg_constraint c on c.contypid = t.oid
+  where t.typnamespace = 'cronty'::regnamespace and c.contype = 'c'
+  union all
   select 'table ' || t.relname || case when t.relkind = 'p' then ' partition by ' || pg_get_partkeydef(t.oid) else '' end
     || coalesce(' with (' || array_to_string(t.reloptions, ', ') || ')', '')
   from tables t

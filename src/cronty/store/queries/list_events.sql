@@ -1,5 +1,5 @@
 -- What happened to an owner's runs after $2, in order; those of one moment are never torn apart. $3 the moment, $4 how
--- many, $5 only what this transaction or a later one wrote. The last half second is left for the next look: what is being
+-- many, $5 only what this transaction or a later one wrote, $6 only slots after this. The last half second is left for the next look: what is being
 -- committed there may still come in between.
 select * from (
   select greatest(r.started_at, r.finished_at) as at, j.number as job_number, j.name, r.scheduled_for, r.state::text as verdict,
@@ -7,7 +7,7 @@ select * from (
   from cronty.runs r
   join cronty.jobs j on j.id = r.job_id
   where r.owner_id = (select id from cronty.owners where name = $1) and j.deleted_at is null
-    and (r.started_at > $2 or r.finished_at > $2)
+    and (r.started_at > $2 or r.finished_at > $2) and r.scheduled_for > $6
     and ($5::xid is null or age(r.xmin) <= age($5::xid))
 ) happened
 where at > $2 and at <= coalesce($3::timestamptz, statement_timestamp()) - interval '0.5 seconds'

@@ -15,7 +15,7 @@ from cronty.store.database import StoreUnavailable
 from cronty.web.dashboard.visit import Handler, Visit
 from cronty.web.who import WhoCalls
 
-EVERY: Final = 1.0
+AWAY_FOR: Final = 1.0
 ASK_WHO_EVERY: Final = 5.0
 LONGEST: Final = 900.0
 """Then the browser connects again."""
@@ -31,21 +31,21 @@ def live(who: WhoCalls) -> Handler:
 async def _events(visit: Visit, who: WhoCalls, after: datetime) -> AsyncGenerator[bytes]:
     """Nothing is asked of the database unless somebody listens, and nobody listens with a key that was revoked."""
     started = asked = monotonic()
-    stream = visit.doors.overview.stream(visit.owner, after)
     yield b"retry: 2000\n\n"
-    while monotonic() - started < LONGEST:
-        await asyncio.sleep(EVERY)
-        try:
-            if visit.auth and monotonic() - asked > ASK_WHO_EVERY and isinstance(await who(visit.session), Err):
-                return
-            events = await stream.look()
-        except StoreUnavailable:
-            continue
-        if monotonic() - asked > ASK_WHO_EVERY:
-            asked = monotonic()
-            yield b": here\n\n"
-        if events:
-            yield _said(events)
+    async with visit.doors.overview.listen(visit.owner, after) as listener:
+        while monotonic() - started < LONGEST:
+            try:
+                events = await listener.wait(ASK_WHO_EVERY)
+                if visit.auth and monotonic() - asked >= ASK_WHO_EVERY and isinstance(await who(visit.session), Err):
+                    return
+            except StoreUnavailable:
+                await asyncio.sleep(AWAY_FOR)
+                continue
+            if monotonic() - asked >= ASK_WHO_EVERY:
+                asked = monotonic()
+                yield b": here\n\n"
+            if events:
+                yield _said(events)
 
 
 async def _start(visit: Visit) -> datetime:

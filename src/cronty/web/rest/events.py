@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import AsyncGenerator, Generator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from time import monotonic
 from typing import Annotated, Final
 
 import orjson
@@ -22,9 +23,11 @@ from cronty.web.rest.route import Answer, Asking, Asks, Room, bearer
 MOST_LISTENERS: Final = 20
 """Of one owner, in one process."""
 
-EVERY: Final = 1.0
-QUIET_FOR: Final = 15
-"""How many looks without an event before the line is kept alive, and the token looked at again."""
+QUIET_FOR: Final = 15.0
+"""Seconds without an event before the line is kept alive, and between two looks at the token."""
+
+AWAY_FOR: Final = 1.0
+"""Seconds before the database is asked again that can't be reached."""
 
 EXAMPLE: Final = (
     "id: 2026-11-16T08:00:01.204512+00:00\nevent: run\n"
@@ -94,24 +97,24 @@ async def _told(ask: Asking, request: Request, listeners: Listeners, after: date
     """Until the client leaves, or its token is no longer good."""
     with listeners.one(ask.owner):
         yield f"id: {after.isoformat()}\nretry: 2000\n: listening\n\n"
-        stream = ask.doors.overview.stream(ask.owner, after)
-        quiet = 0
-        while True:
-            try:
-                found = await stream.look()
-            except StoreUnavailable:
-                found = []
-                yield ": the database can't be reached right now\n\n"
-            for event in found:
-                after = max(after, event.at)
-                yield frame(event, after)
-            quiet = 0 if found else quiet + 1
-            if quiet >= QUIET_FOR:
-                quiet = 0
-                if isinstance(await request.app.state.who(bearer(request)), Err):
-                    return
-                yield ": nothing new\n\n"
-            await asyncio.sleep(EVERY)
+        async with ask.doors.overview.listen(ask.owner, after) as listener:
+            asked = monotonic()
+            while True:
+                try:
+                    found = await listener.wait(QUIET_FOR)
+                    if monotonic() - asked >= QUIET_FOR:
+                        asked = monotonic()
+                        if isinstance(await request.app.state.who(bearer(request)), Err):
+                            return
+                except StoreUnavailable:
+                    yield ": the database can't be reached right now\n\n"
+                    await asyncio.sleep(AWAY_FOR)
+                    continue
+                for event in found:
+                    after = max(after, event.at)
+                    yield frame(event, after)
+                if not found:
+                    yield ": nothing new\n\n"
 
 
 def frame(event: RunEvent, cursor: datetime) -> str:

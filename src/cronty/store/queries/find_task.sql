@@ -1,1 +1,0 @@
-select parameters::text from cronty.tasks where name = $1

@@ -1,0 +1,6 @@
+-- Which of the owners $2 have a prompt that can be read now. $1 now.
+select o.name
+from cronty.owners o
+where o.name = any($2::text[]) and exists (
+  select from cronty.queue q
+  where q.task = 'prompt' and q.owner_id = o.id and q.due_at <= coalesce($1::timestamptz, statement_timestamp()))

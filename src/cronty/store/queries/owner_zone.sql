@@ -1,1 +1,0 @@
-select zone from cronty.owners where name = $1

@@ -1,0 +1,228 @@
+"""How often each thing a caller may ask goes to the database and back, counted on the wire."""
+
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from re import findall
+
+import pytest
+
+from cronty.jobs.action import Action
+from cronty.jobs.outcome import Done
+from cronty.jobs.result import Ok
+from cronty.jobs.run import run_id
+from cronty.scheduler import JobChanges, JobRequest, Scheduler
+from cronty.scheduler.agenda import Agenda
+from cronty.scheduler.identity import Identity
+from cronty.scheduler.inbox import Inbox
+from cronty.scheduler.overview import Overview
+from cronty.scheduler.runs import Runs
+from cronty.store.audit_store import AuditStore
+from cronty.store.channel_store import ChannelStore
+from cronty.store.database import Database
+from cronty.store.inbox_store import InboxStore
+from cronty.store.job_store import JobStore
+from cronty.store.key_store import KeyStore
+from cronty.store.overview_store import OverviewStore
+from cronty.store.run_store import RunStore
+from cronty.store.sealing import Sealer
+from tests.conftest import START, HandClock, Hands, add
+from tests.middleman import Middleman, through
+
+
+@dataclass
+class House:
+    """A door over a counted line, and an owner with something of everything."""
+
+    line: Middleman
+    database: Database
+    door: Scheduler
+    agenda: Agenda
+    inbox: Inbox
+    runs: Runs
+    overview: Overview
+    identity: Identity
+    trail: AuditStore
+    channels: ChannelStore
+    store: JobStore
+    token: str
+    number: int
+    failed: list[str]
+    fired: list[str]
+    made: int = 0
+
+    def request(self) -> JobRequest:
+        self.made += 1
+        key = f"key {self.made}"
+        return JobRequest("n", Action("note"), "interval", {"hours": 1}, idempotency_key=key)
+
+
+@pytest.fixture
+async def house(url: str, door: Scheduler, hands: Hands, clock: HandClock) -> AsyncGenerator[House]:
+    failing = [await add(door, task="fail", policy={"attempts": 1}, tags=("t",)) for _ in range(2)]
+    prompts = [await Agenda(door).add("ann", "Look", ("interval", {"minutes": 1})) for _ in range(2)]
+    clock.advance(seconds=60)
+    await hands.all()
+    line = Middleman(url)
+    await line.start()
+    database = await Database(through(url, line.address), clock=clock, size=1).open()
+    store = JobStore(database)
+    counted = Scheduler(store)
+    identity = Identity(KeyStore(database), "us")
+    token = await identity.add_key("ann", "k")
+    assert isinstance(token, Ok)
+    await identity.identify(token.value.text)
+    yield House(
+        line, database, counted, Agenda(counted), Inbox(InboxStore(database)), Runs(RunStore(database), counted),
+        Overview(OverviewStore(database), counted), identity, AuditStore(database),
+        ChannelStore(database, Sealer([b"k" * 32])), store, token.value.text, failing[0].number,
+        [run_id(job.number, SLOT) for job in failing],
+        [run_id(prompt.value.number, SLOT) for prompt in prompts if isinstance(prompt, Ok)],
+    )  # fmt: skip
+    await database.close()
+    await line.stop()
+
+
+type Call = Callable[[House], Awaitable[object]]
+
+SLOT = START + timedelta(seconds=60)
+
+
+async def schedule(house: House) -> object:
+    await house.store._numbers.next("ann")  # pyright: ignore[reportPrivateUsage]
+    block = house.store._numbers._blocks["ann"]  # pyright: ignore[reportPrivateUsage]
+    block.next, block.end = 10**6 + house.made, 10**6 + house.made + 1
+    house.line.trips = 0
+    return await house.door.schedule("ann", house.request())
+
+
+async def schedule_without_a_number(house: House) -> object:
+    house.store._numbers.forget("ann")  # pyright: ignore[reportPrivateUsage]
+    return await house.door.schedule("ann", house.request())
+
+
+async def resume(house: House) -> object:
+    await house.door.pause("ann", house.number)
+    house.line.trips = 0
+    return await house.door.resume("ann", house.number)
+
+
+async def cancel(house: House) -> object:
+    made = await house.door.schedule("ann", house.request())
+    assert isinstance(made, Ok)
+    house.line.trips = 0
+    return await house.door.cancel("ann", made.value.number)
+
+
+async def delete(house: House) -> object:
+    made = await house.door.schedule("ann", house.request())
+    assert isinstance(made, Ok)
+    house.line.trips = 0
+    return await house.door.delete("ann", made.value.number)
+
+
+async def pause(house: House) -> object:
+    await house.door.resume("ann", house.number)
+    house.line.trips = 0
+    return await house.door.pause("ann", house.number)
+
+
+async def tags_and_name(house: House) -> object:
+    house.made += 1
+    return await house.door.edit("ann", house.number, JobChanges(name=f"n {house.made}"))
+
+
+async def new_arguments(house: House) -> object:
+    house.made += 1
+    return await house.door.edit("ann", house.number, JobChanges(action=Action("note", (house.made,))))
+
+
+async def run_now(house: House) -> object:
+    made = await house.door.schedule("ann", house.request())
+    assert isinstance(made, Ok)
+    house.line.trips = 0
+    return await house.door.run_now("ann", made.value.number)
+
+
+async def edit_agenda(house: House) -> object:
+    made = await house.agenda.add("ann", "Look", ("interval", {"hours": 1}))
+    assert isinstance(made, Ok)
+    house.line.trips = 0
+    return await house.agenda.edit("ann", made.value.number, "Look again", None)
+
+
+async def settle(house: House) -> object:
+    return await house.inbox.settle("ann", [house.fired.pop()], Done(None))
+
+
+async def redrive(house: House) -> object:
+    return await house.runs.redrive("ann", [house.failed.pop()])
+
+
+async def revoke(house: House) -> object:
+    made = await house.identity.add_key("ann", "short")
+    assert isinstance(made, Ok)
+    house.line.trips = 0
+    return await house.identity.revoke("ann", made.value.number)
+
+
+OPERATIONS: dict[str, tuple[Call, int]] = {
+    "schedule, with a number at hand": (schedule, 2),
+    "schedule": (schedule_without_a_number, 3),
+    "edit a name": (tags_and_name, 9),
+    "edit arguments": (new_arguments, 9),
+    "show": (lambda h: h.door.show("ann", h.number), 1),
+    "list_jobs": (lambda h: h.door.list_jobs("ann"), 1),
+    "list_runs": (lambda h: h.door.list_runs("ann", h.number), 1),
+    "list_tasks": (lambda h: h.door.list_tasks(), 1),
+    "clock": (lambda h: h.door.clock("ann"), 1),
+    "preview": (lambda h: h.door.preview("ann", "interval", {"hours": 1}), 1),
+    "pause": (pause, 7),
+    "resume": (resume, 8),
+    "cancel": (cancel, 8),
+    "delete": (delete, 7),
+    "run_now": (run_now, 10),
+    "limits": (lambda h: h.door.allowance.show("ann"), 3),
+    "agenda: add": (lambda h: h.agenda.add("ann", "Look", ("interval", {"hours": 1})), 3),
+    "agenda: list": (lambda h: h.agenda.list("ann"), 1),
+    "agenda: edit": (edit_agenda, 10),
+    "inbox: read": (lambda h: h.inbox.read("ann"), 1),
+    "inbox: peek": (lambda h: h.inbox.peek("ann"), 1),
+    "inbox: settle": (settle, 6),
+    "runs: show": (lambda h: h.runs.show("ann", run_id(h.number, SLOT)), 3),
+    "runs: failed": (lambda h: h.runs.failed("ann"), 1),
+    "runs: redrive": (redrive, 8),
+    "channels: list": (lambda h: h.channels.list("ann"), 1),
+    "channels: add": (lambda h: h.channels.save("ann", "phone", "ntfy://x", "ntfy", "x"), 2),
+    "channels: find": (lambda h: h.channels.find("ann", "phone"), 1),
+    "channels: remove": (lambda h: h.channels.remove("ann", "phone"), 1),
+    "keys: who calls": (lambda h: h.identity.identify(h.token), 1),
+    "keys: list": (lambda h: h.identity.keys("ann"), 1),
+    "keys: add": (lambda h: h.identity.add_key("ann", "another"), 1),
+    "keys: revoke": (revoke, 4),
+    "trail: read": (lambda h: h.trail.read("ann", 10), 2),
+    "overview: timeline": (lambda h: h.overview.timeline("ann"), 3),
+    "overview: concerns": (lambda h: h.overview.concerns("ann"), 1),
+    "overview: year": (lambda h: h.overview.year("ann", h.number), 3),
+    "overview: lag": (lambda h: h.overview.lag("ann"), 2),
+    "overview: tags": (lambda h: h.overview.tags("ann"), 1),
+    "overview: events": (lambda h: h.overview.events("ann"), 2),
+    "overview: fleet": (lambda h: h.overview.fleet(), 3),
+}
+
+
+async def test_each_call_makes_as_many_round_trips_as_written_down(house: House) -> None:
+    counted: dict[str, int] = {}
+    for name, (call, _) in OPERATIONS.items():
+        await call(house)  # the first one of a connection also has its statements prepared
+        house.line.trips = 0
+        await call(house)
+        counted[name] = house.line.trips
+    assert counted == {name: trips for name, (_, trips) in OPERATIONS.items()}
+
+
+def test_the_docs_say_how_many_round_trips_each_call_makes() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "explanation" / "engine.md").read_text()
+    rows = dict(findall(r"(?m)^\| `?([^|`]+)`? \| \d+ \| (\d+) \|$", page))
+    assert rows == {name: str(trips) for name, (_, trips) in OPERATIONS.items()}
