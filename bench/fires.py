@@ -138,7 +138,7 @@ async def bare(url: str, seconds: float) -> float:
             ids, slots = batch
             n = len(ids)
             await connection.execute(
-                query("settle_done"), NOW, 1, ids, slots, [1] * n, [None] * n, [0.0] * n, [0.0] * n
+                query("settle_done"), NOW, 1, ids, slots, [], [], [0.0] * n, [0.0] * n, min(slots), max(slots)
             )
         await connection.close()
 

@@ -19,9 +19,9 @@ HOT = {
     "move_due": f"('{{1,2}}', {SLOTS}, {SLOTS}, {SLOTS}, '{{1,1}}')",
     "insert_queue": f"('{{1,2}}', {SLOTS}, '{{1,1}}', '{{note,note}}', '{{true,false}}', '{NOW}')",
     "claim_runs": f"('{NOW}', 1, '{{note}}', 0, 500, '{{2}}', '{{1}}', '{{100}}', 500)",
-    "settle_done": f"('{NOW}', 1, '{{1,2}}', {SLOTS}, '{{1,1}}', '{{1,1}}', '{{0,0}}', '{{0,0}}')",
+    "settle_done": f"('{NOW}', 1, '{{1,2}}', {SLOTS}, '{{1,1}}', '{{1,1}}', '{{0,0}}', '{{0,0}}', '{NOW}', '{NOW}')",
     "settle_rest": f"('{NOW}', 1, '{{1,2}}', {SLOTS}, '{{1,1}}', '{{failed,waiting}}', '{{null,1}}', '{{a,b}}',"
-    " '{null,null}', '{null,failed}', '{0,0}', '{0,0}')",
+    f" '{{null,null}}', '{{null,failed}}', '{{0,0}}', '{{0,0}}', '{NOW}', '{NOW}')",
     "lock_lines": "('{1,2}')",
     "lock_free_lines": "(1000)",
     "release": f"('{NOW}', '{{1,2}}')",
@@ -97,6 +97,20 @@ async def test_hot_statements_use_indexes_only(hot: asyncpg.Connection, name: st
     assert by_hand == []
     whole = [node for node in scans if "Index Scan" in node["Node Type"] and "Index Cond" not in node]
     assert whole == [], "an index read from end to end is no better than a table read so"
+    runs = [node for node in scans if node["Relation Name"].startswith("runs_") and "Index Cond" in node]
+    assert [node for node in runs if "job_id = " not in node["Index Cond"]] == [], "a run is looked up by its key"
+
+
+@pytest.mark.parametrize("name", ["settle_done", "settle_rest"])
+@pytest.mark.parametrize("jobs", [0, 2000])
+async def test_settling_looks_only_into_the_weeks_it_is_told(hot: asyncpg.Connection, name: str, jobs: int) -> None:
+    for weeks in range(2, 12):
+        await hot.fetch(query("make_partitions"), START - timedelta(weeks=weeks), [])
+    if jobs:
+        await fill(hot, 1, jobs)
+        await hot.execute("analyze")
+    scans = [node for node in nodes(await explain(hot, name)) if node["Node Type"] != "ModifyTable"]
+    assert {one for node in scans if (one := node.get("Relation Name", "")).startswith("runs_")} == {"runs_20270301"}
 
 
 @pytest.mark.parametrize("name", sorted(HOT.keys() - {"retime_pick"}))  # which looks at every job, batch by batch

@@ -1,7 +1,7 @@
 """What the engine remembers: everything on the path of a fire, in sets."""
 
 import secrets
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -171,7 +171,7 @@ class EngineStore:
         self,
         low: datetime | None,
         limit: int,
-        left_out: Sequence[int] = (),
+        left_out: Collection[int] = (),
         zones: Sequence[str] = (),
         now: datetime | None = None,
     ) -> AsyncGenerator[DueJobs]:
@@ -206,7 +206,7 @@ class EngineStore:
         tasks: Sequence[str],
         crashes: int,
         limit: int,
-        left_out: Sequence[int] = (),
+        left_out: Collection[int] = (),
         room: Mapping[int, int] | None = None,
         usual_room: int = 2**31 - 1,
     ) -> list[Row]:
@@ -219,11 +219,16 @@ class EngineStore:
 
     async def settle_done(self, worker: int, successes: Sequence[Success]) -> int:
         """How many were accepted; fewer than given means that some came too late."""
-        return await self._database.change("settle_done", self._database.moment(), worker, *columns(successes, 6))
+        settled = columns(successes, 6)
+        if all(one.attempt == 1 and one.result is None for one in successes):
+            settled[2:4] = [], []
+        weeks = _ends(one.slot for one in successes)
+        return await self._database.change("settle_done", self._database.moment(), worker, *settled, *weeks)
 
     async def settle_rest(self, worker: int, others: Sequence[Other]) -> tuple[int, list[int]]:
         """How many were accepted, and the jobs of which a run has failed for good."""
-        rows = await self._changing("settle_rest", self._database.moment(), worker, *columns(others, 10))
+        weeks = _ends(one.slot for one in others)
+        rows = await self._changing("settle_rest", self._database.moment(), worker, *columns(others, 10), *weeks)
         return rows[0]["accepted"], _ids(rows)
 
     async def pause_failing(self, jobs: Sequence[tuple[int, str | None]]) -> list[tuple[int, str]]:
@@ -335,6 +340,12 @@ class EngineStore:
     async def prune_rest(self, keep: float, most: int) -> int:
         """Delete at most so many attempts older than `keep` seconds, and what else has no partition; how many."""
         return cast("int", await self._database.value("prune_rest", self._database.moment(), keep, most))
+
+
+def _ends(slots: Iterable[datetime]) -> tuple[datetime, datetime]:
+    """The first and the last of them: a statement that is told opens no other weeks of history."""
+    ordered = sorted(slots)
+    return ordered[0], ordered[-1]
 
 
 def _ids(rows: Sequence[Row]) -> list[int]:
