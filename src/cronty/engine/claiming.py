@@ -1,6 +1,5 @@
 """Claims runs that wait: retries, rescued ones, those that fired where there was no room or no such task."""
 
-from collections.abc import Sequence
 from time import monotonic
 from typing import Final
 
@@ -63,7 +62,7 @@ class Claiming:
         return max(0.05, seconds) if seconds is not None else float("inf")
 
     async def _claim(
-        self, worker: int, tasks: list[str], crashes: int, limit: int, left_out: Sequence[int] = ()
+        self, worker: int, tasks: list[str], crashes: int, limit: int, left_out: frozenset[int] = frozenset()
     ) -> tuple[int, bool]:
         """How many were claimed, and whether there was no room to try."""
         places = self._working.reserve(limit, beyond=bool(left_out))
@@ -78,7 +77,7 @@ class Claiming:
             self._working.release(places)
             raise
         if len(rows) == places and (not left_out or places == limit):
-            self.crowd.saw(row["owner_id"] for row in rows)
+            self.crowd.saw([row["owner_id"] for row in rows])
         self._working.release(places - len(rows))
         alive = [self._attempt(row, worker) for row in rows if not row["cancelled"]]
         self._working.take(alive, first=bool(left_out))
