@@ -15,7 +15,7 @@ NOW = START.isoformat()
 SLOTS = f"array['{NOW}', '{NOW}']::timestamptz[]"
 HOT = {
     "pick_due": f"('{NOW}', '{(START - timedelta(minutes=1)).isoformat()}', 500, '{{2}}', '{{Europe/Riga}}')",
-    "fire": f"('{{1,2}}', {SLOTS}, {SLOTS}, '{{1,1}}', 1, '{NOW}')",
+    "fire": f"('{{1,2}}', {SLOTS}, 1, '{NOW}')",
     "move_due": f"('{{1,2}}', {SLOTS}, {SLOTS}, {SLOTS}, '{{1,1}}')",
     "insert_queue": f"('{{1,2}}', {SLOTS}, '{{1,1}}', '{{note,note}}', '{{true,false}}', '{NOW}')",
     "claim_runs": f"('{NOW}', 1, '{{note}}', 0, 500, '{{2}}', '{{1}}', '{{100}}', 500)",

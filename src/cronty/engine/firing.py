@@ -15,7 +15,7 @@ from cronty.engine.planning import agent_of, policy_of, slot_after, trigger_of
 from cronty.engine.working import PATIENCE, Working
 from cronty.jobs.firing import rows_of
 from cronty.jobs.policy import Policy
-from cronty.store.database import NoPartition, SlotTaken
+from cronty.store.database import NoPartition, Row, SlotTaken
 from cronty.store.engine_store import DueJobs, EngineStore, Moved
 from cronty.timing import Due, Plan, is_due_alone, plan
 
@@ -147,15 +147,16 @@ class Firing:
                 self._note_crowd(due, full=count == limit, others=bool(left_out))
                 if count:
                     earliest = due.rows[0]["next_at"]
-                    latest = self._plan_all(due, batch, places, worker, room)
+                    moment = due.moment
+                    latest = self._plan_all(due.rows, batch, places, room, worker, moment)
                     if latest is not None and left_out:
                         self.low.found_without(left_out, latest)
                     elif latest is not None:
                         self.low.found(latest)
                     if self._careful:
                         batch.leave_out(await due.taken_slots(batch.slots()))
-                    await self._limiting.hold(due, batch, due.rows[0]["now"])
-                    await self._write(due, batch, worker, due.rows[0]["now"])
+                    await self._limiting.hold(due, batch, moment)
+                    await self._write(due, batch, worker, moment)
         except BaseException as error:
             if earliest is not None:
                 self.low.lower(earliest)  # what was locked is due again, and lies below the mark
@@ -181,8 +182,8 @@ class Firing:
                 self.more()
 
     async def _write(self, due: DueJobs, batch: Batch, worker: int, now: datetime) -> None:
-        if batch.fired.job_ids:
-            await due.fire(batch.fired, worker, now)
+        if batch.attempts:
+            await due.fire([one.job_id for one in batch.attempts], batch.next_slots, worker, now)
         if batch.replaced:  # before those that replace them join the line, which may then be empty
             await due.stop_runs(batch.replaced, now, "a later slot replaced it")
         if batch.moved:
@@ -194,13 +195,14 @@ class Firing:
             for job_id, reason in batch.broken:
                 telemetry.job_set_aside(job_id, reason)
 
-    def _plan_all(self, due: DueJobs, batch: Batch, places: int, worker: int, room: Room | None) -> datetime | None:
+    def _plan_all(
+        self, rows: list[Row], batch: Batch, places: int, room: Room | None, worker: int, moment: datetime
+    ) -> datetime | None:
         """Fill the batch; the latest moment anything in it was due."""
-        fired, attempts, tasks = batch.fired, batch.attempts, self._tasks
+        tasks = self._tasks
         latest: datetime | None = None
-        for row in due.rows:
+        for row in rows:
             (
-                now,
                 job_id,
                 owner_id,
                 next_at,
@@ -217,13 +219,14 @@ class Firing:
                 arguments,
                 stored_policy,
                 failing,
-                epoch,
                 in_flight,
                 number,
+                epoch,
+                _,
             ) = row
             if latest is None or next_at > latest:
                 latest = next_at
-            slot = next_at
+            slot, now = next_at, moment
             if delay:
                 late = timedelta(seconds=delay)
                 slot, now = slot - late, now - late
@@ -248,15 +251,12 @@ class Firing:
                 known is not None
                 and in_flight is None
                 and (planned is None or (len(planned.runs) == 1 and not planned.passed))
-                and len(attempts) < places
+                and len(batch.attempts) < places
                 and (room is None or room.take(owner_id))
             ):
-                fired.job_ids.append(job_id)
-                fired.slots.append(slot)
-                fired.next_slots.append(following)
-                fired.owner_ids.append(owner_id)
-                attempts.append(
-                    Attempt(job_id, slot, 1, worker, known, arguments, policy, failing, owner_id, number, epoch)
+                batch.fire(
+                    Attempt(job_id, slot, 1, worker, known, arguments, policy, failing, owner_id, number, epoch),
+                    following,
                 )
             else:
                 planned = planned or Plan((Due(slot, following),), (), following)

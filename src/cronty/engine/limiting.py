@@ -161,7 +161,7 @@ class Limiting:
 
     def _near(self, batch: Batch, hour: datetime) -> dict[int, int]:
         """Owners that come near their limit with this batch, and how many runs of theirs have to be counted."""
-        runs = Counter(batch.fired.owner_ids)
+        runs = Counter(attempt.owner_id for attempt in batch.attempts)
         for moved in batch.moved:
             runs[moved.owner_id] += sum(row.state == "waiting" for row in moved.rows)
         near: dict[int, int] = {}
@@ -185,12 +185,11 @@ def _runs_of(batch: Batch, owner_id: int) -> list[Use]:
 
 def _uses(batch: Batch, *, with_tasks: bool) -> Iterable[Use]:
     """What of a batch is to be run: every prompt, and tasks if they count."""
-    fired = batch.fired
-    for position, attempt in enumerate(batch.attempts):
+    for attempt in batch.attempts:
         name = attempt.task.name
         agent = name.removeprefix(ROUTED) if name.startswith(ROUTED) else None
         if with_tasks or agent is not None:
-            yield Use(fired.owner_ids[position], attempt.job_id, attempt.slot, agent)
+            yield Use(attempt.owner_id, attempt.job_id, attempt.slot, agent)
     for moved in batch.moved:
         if with_tasks or moved.agent is not None:
             for row in moved.rows:

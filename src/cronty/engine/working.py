@@ -12,7 +12,7 @@ from cronty.actions.threads import Threads
 from cronty.engine.attempt import Attempt, current_run_of
 from cronty.jobs.outcome import Cancelled, Failed, Interrupted, Outcome
 
-MOST_AHEAD: Final = 2000
+MOST_AHEAD: Final = 4000
 """How many attempts may be claimed beyond what is being performed, if they end fast enough to deserve it."""
 
 PATIENCE: Final = 1.0

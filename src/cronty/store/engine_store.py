@@ -3,9 +3,8 @@
 import secrets
 from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from datetime import datetime
-from typing import NamedTuple, cast
+from datetime import UTC, datetime, timedelta
+from typing import Final, NamedTuple, cast
 
 import orjson
 
@@ -16,15 +15,7 @@ from cronty.store.database import Connection, Database, Row, columns, query
 from cronty.store.key_store import MOST_PAUSED
 from cronty.store.lines import release, release_lines
 
-
-@dataclass(slots=True)
-class Fired:
-    """Ordinary fires of a batch, as the arrays their statement takes."""
-
-    job_ids: list[int]
-    slots: list[datetime]
-    next_slots: list[datetime | None]
-    owner_ids: list[int]
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Moved(NamedTuple):
@@ -79,10 +70,16 @@ class DueJobs:
         self._connection = connection
         self.rows = rows
 
-    async def fire(self, fired: Fired, worker: int, now: datetime) -> None:
-        await self._connection.execute(
-            query("fire"), fired.job_ids, fired.slots, fired.next_slots, fired.owner_ids, worker, now
-        )
+    @property
+    def moment(self) -> datetime:
+        """When they were found to be due, if there are any."""
+        return _EPOCH + timedelta(microseconds=self.rows[0]["microseconds"])
+
+    async def fire(
+        self, job_ids: Sequence[int], next_slots: Sequence[datetime | None], worker: int, now: datetime
+    ) -> None:
+        """Run what is due of these jobs; what comes next."""
+        await self._connection.execute(query("fire"), job_ids, next_slots, worker, now)
 
     async def move(self, moves: Sequence[Moved], now: datetime) -> None:
         """Advance jobs with their rows; runs among them wait in the queue for a worker that has room."""
@@ -178,7 +175,8 @@ class EngineStore:
         """Lock a batch of due jobs, but none of the owners `left_out` and of these zones."""
         async with self._database.transaction() as connection:
             moment = now or self._database.moment()
-            yield DueJobs(connection, await connection.fetch(query("pick_due"), moment, low, limit, left_out, zones))
+            rows = await connection.fetch(query("pick_due"), moment, low, limit, left_out, zones)
+            yield DueJobs(connection, rows)
 
     async def limited_owners(self) -> dict[int, dict[str, object]]:
         """Owners with limits of their own."""
