@@ -1,5 +1,8 @@
 """Claims runs that wait: retries, rescued ones, those that fired where there was no room or no such task."""
 
+from collections import Counter
+from collections.abc import Mapping
+from datetime import datetime
 from time import monotonic
 from typing import Final
 
@@ -16,9 +19,43 @@ BATCH: Final = 500
 
 FULL_REST: Final = 0.25
 
+LOOK_AGAIN_EVERY: Final = 10.0
+"""How often runs are looked for that were passed over because they wait behind those of owners left out."""
+
 TOGETHER: Final = (BATCH, 50, 1)
 """How many runs that have crashed 0, 1, 2 times a worker performs at once: a run that takes its worker down is found
 by ever smaller groups, so that the others aren't quarantined with it."""
+
+
+class Passed:
+    """How far looks have come that left some owners out: what waits longer is theirs, however much that is.
+
+    What begins to wait does so now, so nothing comes to lie behind. All is looked at again every few seconds, for what
+    another process had locked and let go of, and for runs that were given another task.
+    """
+
+    def __init__(self) -> None:
+        self._ends: dict[int, tuple[frozenset[int], datetime, float]] = {}
+
+    def through(self, crashes: int, left_out: frozenset[int], moment: datetime) -> None:
+        before = self._ends.get(crashes)
+        good_until = monotonic() + LOOK_AGAIN_EVERY
+        if before is not None and before[0] == left_out and monotonic() < before[2]:
+            good_until = before[2]
+        self._ends[crashes] = (left_out, moment, good_until)
+
+    def bound(self, crashes: int, left_out: frozenset[int]) -> datetime | None:
+        """Where a look that leaves these owners out starts; None means everywhere."""
+        found = self._ends.get(crashes)
+        if found is None or not found[0] <= left_out or monotonic() >= found[2]:
+            return None
+        return found[1]
+
+
+def _some_stay(rows: list[Row], left: Mapping[int, int], usual: int) -> bool:
+    """Whether an owner got as many as there was room for, so that more of theirs may wait."""
+    claimed = Counter(row["owner_id"] for row in rows)
+    return any(count >= left.get(owner, usual) for owner, count in claimed.items())
 
 
 class Claiming:
@@ -31,6 +68,7 @@ class Claiming:
         self._working = working
         self.crowd = Crowd()
         self._full: list[int] = []
+        self._passed = Passed()
 
     async def step(self, worker: int) -> float:
         """Claim a batch of each kind as `worker`; 0 if there may be more, else seconds until the next one is due."""
@@ -71,11 +109,16 @@ class Claiming:
         try:
             room = await self._limiting.room()
             self._full = [] if room is None else room.full()
-            left, usual = (None, NO_END) if room is None else (room.left, room.usual)
-            rows = await self._store.claim_runs(worker, tasks, crashes, places, [*left_out, *self._full], left, usual)
+            left, usual = ({}, NO_END) if room is None else (room.left, room.usual)
+            without = left_out.union(self._full)
+            now = await self._store.now() if without else None
+            low = self._passed.bound(crashes, without)
+            rows = await self._store.claim_runs(worker, tasks, crashes, places, without, left, usual, low)
         except BaseException:
             self._working.release(places)
             raise
+        if now is not None and len(rows) < places and not _some_stay(rows, left, usual):
+            self._passed.through(crashes, without, now)
         if len(rows) == places and (not left_out or places == limit):
             self.crowd.saw([row["owner_id"] for row in rows])
         self._working.release(places - len(rows))

@@ -141,13 +141,12 @@ class Firing:
         batch = Batch()
         earliest: datetime | None = None
         try:
-            room = await self._limiting.room()
             async with self._store.due_jobs(low, limit, left_out, self.left_zones, now) as due:
                 count = len(due.rows)
                 self._note_crowd(due, full=count == limit, others=bool(left_out))
                 if count:
                     earliest = due.rows[0]["next_at"]
-                    moment = due.moment
+                    moment, room = due.moment, await self._limiting.room_for(due)
                     latest = self._plan_all(due.rows, batch, places, room, worker, moment)
                     if latest is not None and left_out:
                         self.low.found_without(left_out, latest)

@@ -117,7 +117,17 @@ class Limiting:
         if not self._at_once_is_limited:
             return None
         own = {owner: limits.concurrent_runs for owner, limits in self._own.items()}
-        return Room(self._defaults.concurrent_runs, own, await self._store.running_by_owner())
+        usual = self._defaults.concurrent_runs
+        limited = None if usual else [owner for owner, most in own.items() if most]
+        return Room(usual, own, await self._store.running_by_owner(limited))
+
+    async def room_for(self, due: DueJobs) -> Room | None:
+        """What the owners of a batch may run at once; None if none of them has such a limit. Only theirs is counted."""
+        if not self._at_once_is_limited:
+            return None
+        limits = {owner: self._of(owner).concurrent_runs for owner in {row["owner_id"] for row in due.rows}}
+        limited = [owner for owner, most in limits.items() if most]
+        return Room(0, limits, await due.running_by_owner(limited)) if limited else None
 
     async def hold(self, due: DueJobs, batch: Batch, now: datetime) -> None:
         """Turn what is over a limit into verdicts, and say so the first time in an hour."""

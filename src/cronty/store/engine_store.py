@@ -113,6 +113,10 @@ class DueJobs:
                 await release(self._connection, now, in_line)
             await self._connection.fetchval(query("notify"), "queue")
 
+    async def running_by_owner(self, owner_ids: Collection[int]) -> dict[int, int]:
+        """How many runs these owners have under way."""
+        return _running(await self._connection.fetch(query("running_of_owners"), owner_ids))
+
     async def taken_slots(self, slots: Sequence[tuple[int, datetime]]) -> set[tuple[int, datetime]]:
         """Those that have a run row already."""
         rows = await self._connection.fetch(query("taken_slots"), *columns(slots, 2))
@@ -182,8 +186,11 @@ class EngineStore:
         """Owners with limits of their own."""
         return {row["id"]: orjson.loads(row["limits"]) for row in await self._database.fetch("limited_owners")}
 
-    async def running_by_owner(self) -> dict[int, int]:
-        return {row["owner_id"]: row["runs"] for row in await self._database.fetch("running_by_owner")}
+    async def running_by_owner(self, owner_ids: Collection[int] | None) -> dict[int, int]:
+        """How many runs these owners have under way, or all owners (None)."""
+        if owner_ids is None:
+            return _running(await self._database.fetch("running_by_owner"))
+        return _running(await self._database.fetch("running_of_owners", owner_ids))
 
     async def count_uses(self, uses: Sequence[tuple[int, str, datetime, int]]) -> dict[tuple[int, str], int]:
         """Count by owner and what; the counts with these."""
@@ -207,12 +214,16 @@ class EngineStore:
         left_out: Collection[int] = (),
         room: Mapping[int, int] | None = None,
         usual_room: int = 2**31 - 1,
+        low: datetime | None = None,
     ) -> list[Row]:
-        """Claim a batch of waiting runs: none of the owners `left_out`, of others no more than there is room for."""
+        """Claim a batch of waiting runs: none of the owners `left_out`, of others no more than there is room for.
+
+        Nothing that was due before `low` is looked at.
+        """
         moment = self._database.moment()
         rooms = columns(list((room or {}).items()), 2)
         return await self._database.fetch(
-            "claim_runs", moment, worker, tasks, crashes, limit, left_out, *rooms, usual_room
+            "claim_runs", moment, worker, tasks, crashes, limit, left_out, *rooms, usual_room, low
         )
 
     async def settle_done(self, worker: int, successes: Sequence[Success]) -> int:
@@ -344,6 +355,10 @@ def _ends(slots: Iterable[datetime]) -> tuple[datetime, datetime]:
     """The first and the last of them: a statement that is told opens no other weeks of history."""
     ordered = sorted(slots)
     return ordered[0], ordered[-1]
+
+
+def _running(rows: Sequence[Row]) -> dict[int, int]:
+    return {row["owner_id"]: row["runs"] for row in rows}
 
 
 def _ids(rows: Sequence[Row]) -> list[int]:
