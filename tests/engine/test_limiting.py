@@ -181,6 +181,8 @@ def test_claims_go_on_where_the_last_one_ended_that_left_out_none_but_the_same(m
     assert passed.bound(0, frozenset({1, 2})) == START
     assert passed.bound(1, frozenset({1, 2})) is None, "what has crashed stands elsewhere"
     assert passed.bound(0, frozenset()) is None, "what waits longer may be run again"
+    passed.through(0, frozenset({1, 2}), START + timedelta(seconds=1))
+    assert passed.bound(0, frozenset({1})) == START, "what the second one has may wait since then"
     now[0] += 6
     passed.through(0, frozenset({1}), START + timedelta(seconds=6))
     assert passed.bound(0, frozenset({1})) == START + timedelta(seconds=6)

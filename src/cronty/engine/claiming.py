@@ -35,21 +35,26 @@ class Passed:
     """
 
     def __init__(self) -> None:
-        self._ends: dict[int, tuple[frozenset[int], datetime, float]] = {}
+        self._ends: dict[tuple[int, frozenset[int]], tuple[datetime, float]] = {}
 
     def through(self, crashes: int, left_out: frozenset[int], moment: datetime) -> None:
-        before = self._ends.get(crashes)
-        good_until = monotonic() + LOOK_AGAIN_EVERY
-        if before is not None and before[0] == left_out and monotonic() < before[2]:
-            good_until = before[2]
-        self._ends[crashes] = (left_out, moment, good_until)
+        """Nothing that waits since before `moment` is anybody else's."""
+        now = monotonic()
+        self._ends = {look: end for look, end in self._ends.items() if now < end[1]}
+        _, good_until = self._ends.get((crashes, left_out), (moment, now + LOOK_AGAIN_EVERY))
+        self._ends[crashes, left_out] = (moment, good_until)
 
     def bound(self, crashes: int, left_out: frozenset[int]) -> datetime | None:
         """Where a look that leaves these owners out starts; None means everywhere."""
-        found = self._ends.get(crashes)
-        if found is None or not found[0] <= left_out or monotonic() >= found[2]:
-            return None
-        return found[1]
+        now = monotonic()
+        return max(
+            (
+                moment
+                for (level, owners), (moment, good_until) in self._ends.items()
+                if level == crashes and owners <= left_out and now < good_until
+            ),
+            default=None,
+        )
 
 
 def _some_stay(rows: list[Row], left: Mapping[int, int], usual: int) -> bool:
