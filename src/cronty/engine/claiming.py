@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from time import monotonic
 from typing import Final
 
@@ -19,6 +19,9 @@ BATCH: Final = 500
 
 FULL_REST: Final = 0.25
 
+LATEST_COMMIT: Final = timedelta(seconds=5)
+"""How long after a run began to wait it can be seen; what takes longer is found at the next look at everything."""
+
 LOOK_AGAIN_EVERY: Final = 10.0
 """How often runs are looked for that were passed over because they wait behind those of owners left out."""
 
@@ -30,8 +33,8 @@ by ever smaller groups, so that the others aren't quarantined with it."""
 class Passed:
     """How far looks have come that left some owners out: what waits longer is theirs, however much that is.
 
-    What begins to wait does so now, so nothing comes to lie behind. All is looked at again every few seconds, for what
-    another process had locked and let go of, and for runs that were given another task.
+    What begins to wait does so now, by the clock of a transaction that may be seen a little later. Everything is looked
+    at again every few seconds, for what another process had locked and let go of, and for runs that got another task.
     """
 
     def __init__(self) -> None:
@@ -42,7 +45,7 @@ class Passed:
         now = monotonic()
         self._ends = {look: end for look, end in self._ends.items() if now < end[1]}
         _, good_until = self._ends.get((crashes, left_out), (moment, now + LOOK_AGAIN_EVERY))
-        self._ends[crashes, left_out] = (moment, good_until)
+        self._ends[crashes, left_out] = (moment - LATEST_COMMIT, good_until)
 
     def bound(self, crashes: int, left_out: frozenset[int]) -> datetime | None:
         """Where a look that leaves these owners out starts; None means everywhere."""
