@@ -51,8 +51,8 @@ def stamping(lags: list[float], name: str, takes: float) -> Callable[..., object
     return made
 
 
-def nobody(_crowd: Crowd) -> list[int]:
-    return []
+def nobody(_crowd: Crowd) -> frozenset[int]:
+    return frozenset()
 
 
 async def meanwhile(url: str, crowd: int, takes: float, *, fair: bool) -> dict[str, object]:

@@ -110,7 +110,7 @@ async def cronty(
 async def bare(url: str, seconds: float) -> float:
     """The same statements on the same number of connections; the server computes the next slot, nobody plans."""
     pick = f"""
-      select array_agg(job_id), array_agg(next_at), array_agg(owner_id), sum(length(arguments)), array_agg(
+      select array_agg(job_id), array_agg(next_at), sum(length(arguments)), array_agg(
         case when expression is not null then next_at + interval '1 day'
           else next_at + period * interval '1 microsecond' end)
       from ({query("pick_due")}) l"""
@@ -128,7 +128,7 @@ async def bare(url: str, seconds: float) -> float:
                     break
                 ids, slots = cast("list[int]", row[0]), cast("list[datetime]", row[1])
                 low = slots[-1]
-                await connection.execute(query("fire"), ids, slots, row[4], row[2], 1, NOW)
+                await connection.execute(query("fire"), ids, row[3], 1, NOW)
             await ended.put((ids, slots))
         await connection.close()
 
@@ -138,7 +138,7 @@ async def bare(url: str, seconds: float) -> float:
             ids, slots = batch
             n = len(ids)
             await connection.execute(
-                query("settle_done"), NOW, 1, ids, slots, [1] * n, [None] * n, [0.0] * n, [0.0] * n
+                query("settle_done"), NOW, 1, ids, slots, [], [], [0.0] * n, [0.0] * n, min(slots), max(slots)
             )
         await connection.close()
 

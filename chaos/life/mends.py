@@ -72,7 +72,7 @@ async def _judge_at_once(self: Lease) -> datetime:
 
 
 def _stop_only_performing(self: Working, job_id: int, slot: datetime) -> bool:
-    if attempt := self._performing.get((job_id, slot)):
+    if attempt := next((one for one in self._performing if (one.job_id, one.slot) == (job_id, slot)), None):
         self._abandon(attempt, Cancelled())
     return True
 

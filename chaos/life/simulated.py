@@ -18,7 +18,7 @@ import orjson
 from chaos.life.actors import TurnLock, TurnSemaphore
 from chaos.life.product import MOVED_ZONE, NEWER_FIELD, TZDATA, VERSION
 from chaos.life.stage import Stage
-from cronty.engine import claiming, firing, lease, limiting, rescuing, retiming, settling, working
+from cronty.engine import claiming, firing, lease, limiting, planning, rescuing, retiming, settling, working
 from cronty.jobs import policy as policies
 from cronty.store import job_store, zone_store
 from cronty.timing import cron, zones
@@ -96,8 +96,9 @@ def simulated(stage: Stage) -> Generator[None]:
     for module in (firing, claiming):
         put(module, "PATIENCE", 0)
         put(module, "BATCH", stage.settings.batch)
-    for name in ("_policy", "_cron"):  # remembered across versions they would be those of whichever asked first
-        put(firing, name, getattr(firing, name).__wrapped__)
+    # Remembered across versions they would be those of whichever asked first.
+    put(firing, "policy_of", planning.policy_of.__wrapped__)
+    put(planning, "_cron", planning.__dict__["_cron"].__wrapped__)
     level = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     try:

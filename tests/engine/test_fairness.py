@@ -10,6 +10,7 @@ import pytest
 from cronty.actions.tasks import Registry
 from cronty.engine.attempt import Attempt
 from cronty.engine.crowd import Crowd
+from cronty.engine.firing import LowWater
 from cronty.engine.working import Working
 from cronty.jobs.policy import Policy
 from cronty.scheduler import Scheduler
@@ -114,29 +115,52 @@ def passing(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
 
 def test_a_crowd_is_left_out_every_quarter_second_and_forgotten_after_one(passing: Callable[[float], None]) -> None:
     seen = Crowd()
-    assert seen.turn() == []
+    assert seen.turn() == set()
     seen.saw([1] * 300 + [2] * 150 + list(range(3, 53)))
-    assert seen.turn() == [1, 2]
-    assert seen.turn() == [], "once in a while"
+    assert seen.turn() == {1, 2}
+    assert seen.turn() == set(), "once in a while"
     passing(0.26)
-    assert seen.turn() == [1, 2]
+    assert seen.turn() == {1, 2}
     passing(1.1)
-    assert seen.turn() == [], "the crowd has gone"
+    assert seen.turn() == set(), "the crowd has gone"
 
 
-def test_a_look_that_takes_long_comes_more_rarely(passing: Callable[[float], None]) -> None:
+def test_a_first_look_that_takes_long_does_not_put_off_the_next_one(passing: Callable[[float], None]) -> None:
     seen = Crowd()
     seen.saw([1] * 500)
-    assert seen.turn() == [1]
-    passing(0.09)
+    assert seen.turn() == {1}
+    passing(0.2)
     seen.looked(since=100.0)
-    passing(0.5)
-    assert seen.turn() == []
-    passing(0.33)
-    assert seen.turn() == [1]
+    passing(0.26)
+    assert seen.turn() == {1}, "it begins where the first one ended"
+
+
+def test_who_was_left_out_comes_back_only_when_a_look_may_begin_anew(passing: Callable[[float], None]) -> None:
+    seen = Crowd()
+    seen.saw([1] * 500)
+    assert seen.turn() == {1}
+    passing(0.2)
+    seen.looked(since=100.0)  # so none may begin anew for 1.8 seconds
+    passing(0.9)
+    seen.saw([2] * 500)
+    assert seen.turn() == {1, 2}, "and begins where the last one ended"
+    passing(0.95)
+    seen.saw([2] * 500)
+    assert seen.turn() == {2}
+
+
+def test_a_look_begins_where_the_last_one_ended_that_left_out_none_but_the_same() -> None:
+    low = LowWater()
+    low.found(START)
+    later = START + timedelta(seconds=5)
+    low.found_without(frozenset({1}), later)
+    assert low.bound_without(frozenset({1, 2})) == later
+    assert low.bound_without(frozenset({2})) == START, "what is the first one's may be due before that"
+    low.lower(START + timedelta(seconds=1))
+    assert low.bound_without(frozenset({1})) == START + timedelta(seconds=1)
 
 
 def test_many_owners_with_a_little_each_are_no_crowd() -> None:
     seen = Crowd()
     seen.saw(range(500))
-    assert seen.turn() == []
+    assert seen.turn() == set()

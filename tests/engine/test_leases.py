@@ -12,7 +12,7 @@ from cronty.actions.tasks import Registry
 from cronty.engine.engine import Engine, EngineOptions
 from cronty.scheduler import Scheduler
 from cronty.store.database import Database, StoreUnavailable
-from cronty.store.engine_store import EngineStore, Fired, Rescued
+from cronty.store.engine_store import EngineStore, Rescued
 from cronty.store.job_store import JobStore
 from tests.conftest import START, HandClock, Hands, add, hands_of, look
 from tests.patience import PATIENCE
@@ -204,7 +204,7 @@ async def test_runs_claimed_in_a_commit_whose_answer_got_lost_are_handed_back(
 
     async def claim_without_hearing_of_it(worker: int) -> float:
         async with hands.store.due_jobs(None, 10) as due:
-            await due.fire(Fired([job.id], [clock.moment], [None], [due.rows[0]["owner_id"]]), worker, clock.moment)
+            await due.fire([job.id], [None], worker, clock.moment)
         raise StoreUnavailable("the connection was lost while the commit was on its way")
 
     doubted = hands.engine.worker

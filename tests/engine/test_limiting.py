@@ -1,12 +1,14 @@
 """What goes over an owner's limits by the hour is skipped, and the owner hears of it once."""
 
 import asyncio
+from collections.abc import Collection
 from datetime import timedelta
 
 import asyncpg
 import pytest
 
 from cronty.actions.tasks import Registry
+from cronty.engine.claiming import LATEST_COMMIT, Passed
 from cronty.engine.limiting import Room, RunCounts
 from cronty.jobs.action import Action
 from cronty.jobs.job import Job
@@ -14,6 +16,7 @@ from cronty.jobs.limits import Limits, wakes_of
 from cronty.jobs.result import Ok
 from cronty.scheduler import JobRequest, Scheduler
 from cronty.store.database import Database, query
+from cronty.store.engine_store import DueJobs
 from cronty.store.limit_store import LimitStore
 from tests.conftest import START, HandClock, Hands, add, hands_of, look
 from tests.patience import PATIENCE
@@ -170,6 +173,44 @@ def test_room_is_what_the_limit_leaves() -> None:
     assert all(room.take(7) for _ in range(100)), "without a limit of any kind"
     assert not room.take(8)
     assert sorted(room.full()) == [1, 2, 8, 9]
+
+
+def test_claims_go_on_where_the_last_one_ended_that_left_out_none_but_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr("cronty.engine.claiming.monotonic", lambda: now[0])
+    passed, seen = Passed(), START - LATEST_COMMIT
+    passed.through(0, frozenset({1}), START)
+    assert passed.bound(0, frozenset({1, 2})) == seen, "what began to wait just now may not have been seen"
+    assert passed.bound(1, frozenset({1, 2})) is None, "what has crashed stands elsewhere"
+    assert passed.bound(0, frozenset()) is None, "what waits longer may be run again"
+    passed.through(0, frozenset({1, 2}), START + timedelta(seconds=1))
+    assert passed.bound(0, frozenset({1})) == seen, "what the second one has may wait since then"
+    now[0] += 6
+    passed.through(0, frozenset({1}), START + timedelta(seconds=6))
+    assert passed.bound(0, frozenset({1})) == seen + timedelta(seconds=6)
+    now[0] += 6
+    assert passed.bound(0, frozenset({1})) is None, "all is looked at every ten seconds"
+
+
+async def test_only_owners_of_a_batch_that_have_a_limit_are_counted(
+    door: Scheduler, hands: Hands, clock: HandClock, sql: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[set[int]] = []
+    count = DueJobs.running_by_owner
+
+    async def counted(self: DueJobs, owner_ids: Collection[int]) -> dict[int, int]:
+        asked.append(set(owner_ids))
+        return await count(self, owner_ids)
+
+    monkeypatch.setattr(DueJobs, "running_by_owner", counted)
+    await door.allowance.set("ann", {"concurrent_runs": 3})
+    await add(door, owner="bob")
+    await minutes(1, hands, clock)
+    assert asked == [], "nobody else's limit costs him anything"
+    await add(door)
+    await minutes(1, hands, clock)
+    assert asked == [{await sql.fetchval("select id from cronty.owners where name = 'ann'")}]
+    assert await sql.fetchval("select count(*) from cronty.runs where state = 'done'") == 3
 
 
 @pytest.mark.parametrize("whose", ["the owner's own", "the installation's"])

@@ -15,13 +15,13 @@ NOW = START.isoformat()
 SLOTS = f"array['{NOW}', '{NOW}']::timestamptz[]"
 HOT = {
     "pick_due": f"('{NOW}', '{(START - timedelta(minutes=1)).isoformat()}', 500, '{{2}}', '{{Europe/Riga}}')",
-    "fire": f"('{{1,2}}', {SLOTS}, {SLOTS}, '{{1,1}}', 1, '{NOW}')",
+    "fire": f"('{{1,2}}', {SLOTS}, 1, '{NOW}')",
     "move_due": f"('{{1,2}}', {SLOTS}, {SLOTS}, {SLOTS}, '{{1,1}}')",
     "insert_queue": f"('{{1,2}}', {SLOTS}, '{{1,1}}', '{{note,note}}', '{{true,false}}', '{NOW}')",
-    "claim_runs": f"('{NOW}', 1, '{{note}}', 0, 500, '{{2}}', '{{1}}', '{{100}}', 500)",
-    "settle_done": f"('{NOW}', 1, '{{1,2}}', {SLOTS}, '{{1,1}}', '{{1,1}}', '{{0,0}}', '{{0,0}}')",
+    "claim_runs": f"('{NOW}', 1, '{{note}}', 0, 500, '{{2}}', '{{1}}', '{{100}}', 500, null)",
+    "settle_done": f"('{NOW}', 1, '{{1,2}}', {SLOTS}, '{{1,1}}', '{{1,1}}', '{{0,0}}', '{{0,0}}', '{NOW}', '{NOW}')",
     "settle_rest": f"('{NOW}', 1, '{{1,2}}', {SLOTS}, '{{1,1}}', '{{failed,waiting}}', '{{null,1}}', '{{a,b}}',"
-    " '{null,null}', '{null,failed}', '{0,0}', '{0,0}')",
+    f" '{{null,null}}', '{{null,failed}}', '{{0,0}}', '{{0,0}}', '{NOW}', '{NOW}')",
     "lock_lines": "('{1,2}')",
     "lock_free_lines": "(1000)",
     "release": f"('{NOW}', '{{1,2}}')",
@@ -61,14 +61,16 @@ async def fill(connection: asyncpg.Connection, first: int, last: int) -> None:
     await connection.execute(FILL.replace("%(a)s", str(first)).replace("%(b)s", str(last)))
 
 
-async def explain(connection: asyncpg.Connection, name: str, options: str = "") -> dict[str, Any]:
+async def explain(
+    connection: asyncpg.Connection, name: str, options: str = "", arguments: str | None = None
+) -> dict[str, Any]:
     """The plan of a statement as the engine prepares it, in its role; what it does when analysed is taken back."""
     await connection.execute("set role cronty_engine")
     await connection.execute(f"prepare hot_{name} as {query(name)}")
     undone = connection.transaction()
     await undone.start()
     try:
-        text = await connection.fetchval(f"explain (format json{options}) execute hot_{name}{HOT[name]}")
+        text = await connection.fetchval(f"explain (format json{options}) execute hot_{name}{arguments or HOT[name]}")
         return json.loads(text)[0]["Plan"]
     finally:
         await undone.rollback()
@@ -97,6 +99,33 @@ async def test_hot_statements_use_indexes_only(hot: asyncpg.Connection, name: st
     assert by_hand == []
     whole = [node for node in scans if "Index Scan" in node["Node Type"] and "Index Cond" not in node]
     assert whole == [], "an index read from end to end is no better than a table read so"
+    runs = [node for node in scans if node["Relation Name"].startswith("runs_") and "Index Cond" in node]
+    assert [node for node in runs if "job_id = " not in node["Index Cond"]] == [], "a run is looked up by its key"
+
+
+async def test_a_claim_passes_over_nobody_that_an_earlier_one_has_passed_over(hot: asyncpg.Connection) -> None:
+    await hot.execute(
+        "insert into cronty.queue (job_id, scheduled_for, due_at, owner_id, task)"
+        f" select i, '{NOW}', timestamptz '{NOW}' - interval '1 hour', 2, 'note' from generate_series(1, 20000) i"
+    )
+    await hot.execute("vacuum analyze cronty.queue")
+    everywhere = pages(await explain(hot, "claim_runs", ", analyze, buffers"))
+    low = (START - timedelta(minutes=1)).isoformat()
+    bounded = HOT["claim_runs"].replace("null)", f"'{low}')")
+    few = pages(await explain(hot, "claim_runs", ", analyze, buffers", bounded))
+    assert few <= 10 < everywhere
+
+
+@pytest.mark.parametrize("name", ["settle_done", "settle_rest"])
+@pytest.mark.parametrize("jobs", [0, 2000])
+async def test_settling_looks_only_into_the_weeks_it_is_told(hot: asyncpg.Connection, name: str, jobs: int) -> None:
+    for weeks in range(2, 12):
+        await hot.fetch(query("make_partitions"), START - timedelta(weeks=weeks), [])
+    if jobs:
+        await fill(hot, 1, jobs)
+        await hot.execute("analyze")
+    scans = [node for node in nodes(await explain(hot, name)) if node["Node Type"] != "ModifyTable"]
+    assert {one for node in scans if (one := node.get("Relation Name", "")).startswith("runs_")} == {"runs_20270301"}
 
 
 @pytest.mark.parametrize("name", sorted(HOT.keys() - {"retime_pick"}))  # which looks at every job, batch by batch

@@ -13,7 +13,7 @@ from pydantic import TypeAdapter
 from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
 
 from cronty.jobs.action import BUILT_IN, COMMAND
-from cronty.jobs.outcome import Done, Failed, Outcome, Snoozed
+from cronty.jobs.outcome import DONE, Done, Failed, Outcome, Snoozed
 from cronty.jobs.run import message_id, run_id
 
 MAX_RESULT_BYTES: Final = 64 * 1024
@@ -200,7 +200,7 @@ def outcome_of_sync(task: Task, run: CurrentRun, arguments: str) -> Outcome:
     try:
         given = orjson.loads(arguments)
         _current.set(run)
-        return Done(_result(task.function(*given["args"], **given["kwargs"])))
+        return _done(task.function(*given["args"], **given["kwargs"]))
     except BaseException as raised:
         return _outcome_of(raised, task, run)
 
@@ -210,21 +210,21 @@ async def outcome_of_async(task: Task, run: CurrentRun, arguments: str) -> Outco
     try:
         given = orjson.loads(arguments)
         _current.set(run)
-        return Done(_result(await cast("Awaitable[object]", task.function(*given["args"], **given["kwargs"]))))
+        return _done(await cast("Awaitable[object]", task.function(*given["args"], **given["kwargs"])))
     except Exception as raised:
         return _outcome_of(raised, task, run)
 
 
-def _result(value: object) -> str | None:
+def _done(value: object) -> Done:
     if value is None:
-        return None
+        return DONE
     try:
         text = orjson.dumps(value, default=str)
     except Exception:
         text = orjson.dumps(f"a {type(value).__name__} that isn't JSON")
     if len(text) > MAX_RESULT_BYTES:
         text = orjson.dumps({"truncated": True, "bytes": len(text), "most_kept": MAX_RESULT_BYTES})
-    return text.decode().replace("\\u0000", "\\ufffd")  # jsonb can't hold a NUL
+    return Done(text.decode().replace("\\u0000", "\\ufffd"))  # jsonb can't hold a NUL
 
 
 def _outcome_of(raised: BaseException, task: Task, run: CurrentRun) -> Outcome:

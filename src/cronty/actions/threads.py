@@ -11,23 +11,24 @@ from collections import deque
 from collections.abc import Callable, Iterable
 
 
-class Threads:
-    """Calls must not raise; each one's result goes to `deliver` on the event loop, many at a time."""
+class Threads[Call]:
+    """`perform` must not raise; what it has performed goes to `deliver` on the event loop, many at a time."""
 
-    def __init__(self, size: int, deliver: Callable[[list[object]], None]) -> None:
+    def __init__(self, size: int, perform: Callable[[Call], None], deliver: Callable[[list[Call]], None]) -> None:
         self._size = size
+        self._perform = perform
         self._deliver = deliver
         self._loop = asyncio.get_running_loop()
         self._lock = threading.Lock()
-        self._calls: deque[Callable[[], object]] = deque()
-        self._results: list[object] = []
+        self._calls: deque[Call] = deque()
+        self._performed: list[Call] = []
         self._idle: list[threading.Lock] = []
         self._started = 0
         self._given_up = 0
         self._someone_is_coming = False
         self._closed = False
 
-    def submit(self, calls: Iterable[Callable[[], object]], *, first: bool = False) -> None:
+    def submit(self, calls: Iterable[Call], *, first: bool = False) -> None:
         """Put calls at the end of the line, or before everybody else."""
         with self._lock:
             if first:
@@ -75,29 +76,32 @@ class Threads:
         bell = threading.Lock()
         bell.acquire()
         first = True
+        performed: Call | None = None
         while True:
+            ring = False
             with self._lock:
+                if performed is not None:
+                    self._performed.append(performed)
+                    ring = len(self._performed) == 1
                 if first:
                     self._someone_is_coming = first = False
-                if self._closed or self._started > self._most:
+                ending = self._closed or self._started > self._most
+                call = None if ending or not self._calls else self._calls.popleft()
+                if ending:
                     self._started -= 1
-                    self._call_one_more()
-                    return
-                call = self._calls.popleft() if self._calls else None
-                if call is None:
+                elif call is None:
                     self._idle.append(bell)
-                else:
-                    self._call_one_more()
+                self._call_one_more()
+            if ring:
+                self._wake_loop()
+            if ending:
+                return
             if call is None:
                 bell.acquire()
                 first = True
-                continue
-            result = call()
-            with self._lock:
-                self._results.append(result)
-                ring = len(self._results) == 1
-            if ring:
-                self._wake_loop()
+            else:
+                self._perform(call)
+            performed = call
 
     def _wake_loop(self) -> None:
         try:
@@ -107,5 +111,5 @@ class Threads:
 
     def _hand_over(self) -> None:
         with self._lock:
-            results, self._results = self._results, []
-        self._deliver(results)
+            performed, self._performed = self._performed, []
+        self._deliver(performed)

@@ -6,52 +6,49 @@ from datetime import datetime
 
 from cronty.engine.attempt import Attempt
 from cronty.jobs.firing import RunRow
-from cronty.store.engine_store import Fired, Moved
+from cronty.store.engine_store import Moved
 
 
 class Batch:
-    """Filled job by job, written at once."""
+    """Filled job by job, written at once. `attempts` are the ordinary fires, `next_slots` what comes after each."""
 
     def __init__(self) -> None:
-        self.fired = Fired([], [], [], [])
         self.attempts: list[Attempt] = []
+        self.next_slots: list[datetime | None] = []
         self.moved: list[Moved] = []
         self.replaced: list[int] = []
         self.missed: list[tuple[int, str]] = []
         self.broken: list[tuple[int, str]] = []
 
+    def fire(self, attempt: Attempt, next_slot: datetime | None) -> None:
+        self.attempts.append(attempt)
+        self.next_slots.append(next_slot)
+
     def slots(self) -> list[tuple[int, datetime]]:
         """Every slot that is to get a run row."""
-        ordinary = list(zip(self.fired.job_ids, self.fired.slots, strict=True))
+        ordinary = [(one.job_id, one.slot) for one in self.attempts]
         return ordinary + [(one.job_id, row.slot) for one in self.moved for row in one.rows]
 
     def leave_out(self, taken: set[tuple[int, datetime]]) -> None:
         """Pass over slots that have their row: a clock set back, or a run asked for at the very same moment."""
-        fired = self.fired
-        ordinary = zip(fired.job_ids, fired.slots, fired.next_slots, fired.owner_ids, self.attempts, strict=True)
         self.moved = [
             one._replace(rows=[r for r in one.rows if (one.job_id, r.slot) not in taken]) for one in self.moved
         ]
-        self.fired, self.attempts = Fired([], [], [], []), []
-        for job_id, slot, next_slot, owner_id, attempt in list(ordinary):
-            if (job_id, slot) in taken:
-                self.moved.append(Moved(job_id, owner_id, attempt.task.name, [], next_slot, attempt.policy.serial))
-                continue
-            self._keep(job_id, slot, next_slot, owner_id, attempt)
+        for attempt, next_slot in self._take_ordinary():
+            if (attempt.job_id, attempt.slot) in taken:
+                self.moved.append(_moved(attempt, next_slot, []))
+            else:
+                self.fire(attempt, next_slot)
 
     def skip(self, reasons: Mapping[tuple[int, datetime], str]) -> None:
         """Give slots that were to be run a verdict instead; a job that ends with one has failed, and says why."""
         self.moved = [self._skipping(one, reasons) for one in self.moved]
-        fired, attempts = self.fired, self.attempts
-        self.fired, self.attempts = Fired([], [], [], []), []
-        ordinary = zip(fired.job_ids, fired.slots, fired.next_slots, fired.owner_ids, attempts, strict=True)
-        for job_id, slot, next_slot, owner_id, attempt in ordinary:
-            if (job_id, slot) in reasons:
-                row = RunRow(slot, "waiting", next_slot)
-                one = Moved(job_id, owner_id, attempt.task.name, [row], next_slot, attempt.policy.serial)
+        for attempt, next_slot in self._take_ordinary():
+            if (attempt.job_id, attempt.slot) in reasons:
+                one = _moved(attempt, next_slot, [RunRow(attempt.slot, "waiting", next_slot)])
                 self.moved.append(self._skipping(one, reasons))
             else:
-                self._keep(job_id, slot, next_slot, owner_id, attempt)
+                self.fire(attempt, next_slot)
 
     def _skipping(self, one: Moved, reasons: Mapping[tuple[int, datetime], str]) -> Moved:
         rows = [
@@ -67,9 +64,11 @@ class Batch:
             self.missed.append((one.job_id, f"{rows[-1].state}: {rows[-1].reason}"))
         return one._replace(rows=rows)
 
-    def _keep(self, job_id: int, slot: datetime, next_slot: datetime | None, owner_id: int, attempt: Attempt) -> None:
-        self.fired.job_ids.append(job_id)
-        self.fired.slots.append(slot)
-        self.fired.next_slots.append(next_slot)
-        self.fired.owner_ids.append(owner_id)
-        self.attempts.append(attempt)
+    def _take_ordinary(self) -> list[tuple[Attempt, datetime | None]]:
+        ordinary = list(zip(self.attempts, self.next_slots, strict=True))
+        self.attempts, self.next_slots = [], []
+        return ordinary
+
+
+def _moved(attempt: Attempt, next_slot: datetime | None, rows: list[RunRow]) -> Moved:
+    return Moved(attempt.job_id, attempt.owner_id, attempt.task.name, rows, next_slot, attempt.policy.serial)

@@ -2,11 +2,8 @@
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from functools import lru_cache
 from time import monotonic
 from typing import Final
-
-import orjson
 
 from cronty import telemetry
 from cronty.actions.tasks import Registry
@@ -14,14 +11,13 @@ from cronty.engine.attempt import Attempt
 from cronty.engine.batch import Batch
 from cronty.engine.crowd import Crowd
 from cronty.engine.limiting import Limiting, Room
+from cronty.engine.planning import agent_of, policy_of, slot_after, trigger_of
 from cronty.engine.working import PATIENCE, Working
-from cronty.jobs.action import PROMPT, ROUTED, Action
 from cronty.jobs.firing import rows_of
-from cronty.jobs.policy import Policy, load_policy
-from cronty.store.database import NoPartition, SlotTaken, StoreUnavailable
+from cronty.jobs.policy import Policy
+from cronty.store.database import NoPartition, Row, SlotTaken, StoreUnavailable
 from cronty.store.engine_store import DueJobs, EngineStore, Moved
-from cronty.timing import CatchUp, Cron, Interval, Once, Plan, Trigger, plan
-from cronty.timing.cron import Gap, Overlap
+from cronty.timing import Due, Plan, is_due_alone, plan
 
 BATCH: Final = 500
 LOCKED_REST: Final = 0.02
@@ -45,7 +41,7 @@ class LowWater:
 
     def __init__(self) -> None:
         self._mark: datetime | None = None
-        self._others: tuple[list[int], datetime] | None = None
+        self._others: tuple[frozenset[int], datetime] | None = None
         self._looked_back = monotonic()
         self.lowered = 0
         """How often it was lowered: who looks and then raises it must not pass over what was said meanwhile."""
@@ -62,15 +58,16 @@ class LowWater:
             return self._mark - LOOK_BACK
         return self._mark
 
-    def bound_without(self, left_out: list[int]) -> datetime | None:
-        """Where a look for all but these owners' jobs starts: where the last such look ended."""
-        return self._others[1] if self._others is not None and self._others[0] == left_out else self._mark
+    def bound_without(self, left_out: frozenset[int]) -> datetime | None:
+        """Where a look for all but these owners' jobs starts: where the last one ended that left out none but them."""
+        return self._others[1] if self._others is not None and self._others[0] <= left_out else self._mark
 
     def found(self, latest: datetime) -> None:
         """Everything due before `latest` has been fired, or is locked."""
         self._mark = latest
 
-    def found_without(self, left_out: list[int], through: datetime) -> None:
+    def found_without(self, left_out: frozenset[int], through: datetime) -> None:
+        """Everything due before `through` has been fired, or is locked, or is theirs."""
         self._others = (left_out, through)
 
     def lower(self, moment: datetime) -> None:
@@ -112,7 +109,7 @@ class Firing:
         places = self._working.reserve(BATCH)
         limit = places or BATCH
         low = self.low.bound()
-        count = await self._fire(worker, places, low, limit, [], None)
+        count = await self._fire(worker, places, low, limit)
         if count is None or count == limit:
             return 0
         lowered = self.low.lowered
@@ -143,38 +140,47 @@ class Firing:
             self.low.lower(earliest)
         return LOOK_EVERYWHERE_EVERY
 
-    async def _fire_others(self, worker: int, left_out: list[int]) -> float:
+    async def _fire_others(self, worker: int, left_out: frozenset[int]) -> float:
         """Fire a batch of those who would have to wait behind a crowd."""
         began = monotonic()
         now = await self._store.now()
         places = self._working.reserve(BATCH, beyond=True)
         limit = places or BATCH
+        lowered = self.low.lowered
         count = await self._fire(worker, places, self.low.bound_without(left_out), limit, left_out, now)
-        if count is not None and count < limit:
+        if count is not None and count < limit and self.low.lowered == lowered:
             self.low.found_without(left_out, now)
         self.crowd.looked(began)
         return 0
 
     async def _fire(
-        self, worker: int, places: int, low: datetime | None, limit: int, left_out: list[int], now: datetime | None
+        self,
+        worker: int,
+        places: int,
+        low: datetime | None,
+        limit: int,
+        left_out: frozenset[int] = frozenset(),
+        now: datetime | None = None,
     ) -> int | None:
         """How many due jobs there were; None if they have to be looked at again, with more care."""
         batch = Batch()
         earliest: datetime | None = None
         try:
-            room = await self._limiting.room()
             async with self._store.due_jobs(low, limit, left_out, self.left_zones, now) as due:
                 count = len(due.rows)
                 self._note_crowd(due, full=count == limit, others=bool(left_out))
                 if count:
                     earliest = due.rows[0]["next_at"]
-                    latest = self._plan_all(due, batch, places, worker, room)
-                    if latest is not None and not left_out:
+                    moment, room = due.moment, await self._limiting.room_for(due)
+                    latest = self._plan_all(due.rows, batch, places, room, worker, moment)
+                    if latest is not None and left_out:
+                        self.low.found_without(left_out, latest)
+                    elif latest is not None:
                         self.low.found(latest)
                     if self._careful:
                         batch.leave_out(await due.taken_slots(batch.slots()))
-                    await self._limiting.hold(due, batch, due.rows[0]["now"])
-                    await self._write(due, batch, worker, due.rows[0]["now"])
+                    await self._limiting.hold(due, batch, moment)
+                    await self._write(due, batch, worker, moment)
         except BaseException as error:
             if earliest is not None:
                 self.low.lower(earliest)  # what was locked is due again, and lies below the mark
@@ -193,15 +199,15 @@ class Firing:
 
     def _note_crowd(self, due: DueJobs, *, full: bool, others: bool) -> None:
         if full and (not others or len(due.rows) == BATCH):
-            self.crowd.saw(row["owner_id"] for row in due.rows)
+            self.crowd.saw([row["owner_id"] for row in due.rows])
         if not others:
             self.crowded = full
             if full:
                 self.more()
 
     async def _write(self, due: DueJobs, batch: Batch, worker: int, now: datetime) -> None:
-        if batch.fired.job_ids:
-            await due.fire(batch.fired, worker, now)
+        if batch.attempts:
+            await due.fire([one.job_id for one in batch.attempts], batch.next_slots, worker, now)
         if batch.replaced:  # before those that replace them join the line, which may then be empty
             await due.stop_runs(batch.replaced, now, "a later slot replaced it")
         if batch.moved:
@@ -213,13 +219,14 @@ class Firing:
             for job_id, reason in batch.broken:
                 telemetry.job_set_aside(job_id, reason)
 
-    def _plan_all(self, due: DueJobs, batch: Batch, places: int, worker: int, room: Room | None) -> datetime | None:
+    def _plan_all(
+        self, rows: list[Row], batch: Batch, places: int, room: Room | None, worker: int, moment: datetime
+    ) -> datetime | None:
         """Fill the batch; the latest moment anything in it was due."""
-        fired, attempts, tasks = batch.fired, batch.attempts, self._tasks
+        tasks = self._tasks
         latest: datetime | None = None
-        for row in due.rows:
+        for row in rows:
             (
-                now,
                 job_id,
                 owner_id,
                 next_at,
@@ -236,24 +243,30 @@ class Firing:
                 arguments,
                 stored_policy,
                 failing,
-                epoch,
                 in_flight,
                 number,
+                epoch,
+                _,
             ) = row
             if latest is None or next_at > latest:
                 latest = next_at
-            slot = next_at
+            slot, now = next_at, moment
             if delay:
                 late = timedelta(seconds=delay)
                 slot, now = slot - late, now - late
+            planned: Plan | None = None  # the usual: this slot runs, and what follows comes next
             try:
-                policy, catch_up = _policy(stored_policy)
-                remaining = None if max_runs is None else max_runs - executed
-                if in_flight is not None and policy.overlap == "skip":
-                    remaining = None  # a skipped slot isn't an execution
-                trigger = _trigger(slot, period, expression, zone, gap, overlap)
-                planned = plan(trigger, slot, now, catch_up, ends_at=ends_at, remaining=remaining)
-                agent = _agent(task, arguments)
+                policy, catch_up, latest_start = policy_of(stored_policy)
+                following = slot_after(slot, period, expression, zone, gap, overlap)
+                usual = in_flight is None and ends_at is None and max_runs is None
+                if not usual or not is_due_alone(slot, following, now, latest_start):
+                    remaining = None if max_runs is None else max_runs - executed
+                    if in_flight is not None and policy.overlap == "skip":
+                        remaining = None  # a skipped slot isn't an execution
+                    trigger = trigger_of(slot, period, expression, zone, gap, overlap)
+                    planned = plan(trigger, slot, now, catch_up, ends_at=ends_at, remaining=remaining)
+                    following = planned.next_at
+                agent = agent_of(task, arguments)
             except Exception as broken:  # pure code, so nothing is half done; the batch goes on
                 batch.broken.append((job_id, f"{type(broken).__name__}: {broken}"))
                 continue
@@ -261,19 +274,16 @@ class Firing:
             if (
                 known is not None
                 and in_flight is None
-                and len(planned.runs) == 1
-                and not planned.passed
-                and len(attempts) < places
+                and (planned is None or (len(planned.runs) == 1 and not planned.passed))
+                and len(batch.attempts) < places
                 and (room is None or room.take(owner_id))
             ):
-                fired.job_ids.append(job_id)
-                fired.slots.append(slot)
-                fired.next_slots.append(planned.next_at)
-                fired.owner_ids.append(owner_id)
-                attempts.append(
-                    Attempt(job_id, slot, 1, worker, known, arguments, policy, failing, owner_id, number, epoch)
+                batch.fire(
+                    Attempt(job_id, slot, 1, worker, known, arguments, policy, failing, owner_id, number, epoch),
+                    following,
                 )
             else:
+                planned = planned or Plan((Due(slot, following),), (), following)
                 self._explain(batch, job_id, owner_id, task, agent, policy, planned, in_flight is not None)
         return latest
 
@@ -294,37 +304,3 @@ class Firing:
             batch.replaced.append(job_id)
         if planned.next_at is None and not planned.runs and rows and not in_flight:
             batch.missed.append((job_id, f"{rows[-1].state}: {rows[-1].reason}"))
-
-
-def _agent(task: str, arguments: str) -> str | None:
-    """Which agent a prompt is for, "" for any; None if it isn't one."""
-    if task != PROMPT and not task.startswith(ROUTED):
-        return None
-    return Action(task, (), orjson.loads(arguments)["kwargs"]).agent or ""
-
-
-@lru_cache(maxsize=4096)
-def _policy(stored: str) -> tuple[Policy, CatchUp]:
-    policy = load_policy(stored)
-    return policy, policy.catching_up()
-
-
-@lru_cache(maxsize=65536)
-def _cron(expression: str, zone: str, gap: Gap, overlap: Overlap) -> Cron:
-    return Cron(expression, zone, gap, overlap)
-
-
-def _trigger(
-    slot: datetime,
-    period: int | None,
-    expression: str | None,
-    zone: str | None,
-    gap: Gap | None,
-    overlap: Overlap | None,
-) -> Trigger:
-    """Any slot of an interval serves as its anchor: the others lie whole periods away."""
-    if expression is not None:
-        return _cron(expression, zone or "UTC", gap or "run_after", overlap or "first")
-    if period is not None:
-        return Interval(timedelta(microseconds=period), slot)
-    return Once(slot)

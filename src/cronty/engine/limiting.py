@@ -117,7 +117,17 @@ class Limiting:
         if not self._at_once_is_limited:
             return None
         own = {owner: limits.concurrent_runs for owner, limits in self._own.items()}
-        return Room(self._defaults.concurrent_runs, own, await self._store.running_by_owner())
+        usual = self._defaults.concurrent_runs
+        limited = None if usual else [owner for owner, most in own.items() if most]
+        return Room(usual, own, await self._store.running_by_owner(limited))
+
+    async def room_for(self, due: DueJobs) -> Room | None:
+        """What the owners of a batch may run at once; None if none of them has such a limit. Only theirs is counted."""
+        if not self._at_once_is_limited:
+            return None
+        limits = {owner: self._of(owner).concurrent_runs for owner in {row["owner_id"] for row in due.rows}}
+        limited = [owner for owner, most in limits.items() if most]
+        return Room(0, limits, await due.running_by_owner(limited)) if limited else None
 
     async def hold(self, due: DueJobs, batch: Batch, now: datetime) -> None:
         """Turn what is over a limit into verdicts, and say so the first time in an hour."""
@@ -161,7 +171,7 @@ class Limiting:
 
     def _near(self, batch: Batch, hour: datetime) -> dict[int, int]:
         """Owners that come near their limit with this batch, and how many runs of theirs have to be counted."""
-        runs = Counter(batch.fired.owner_ids)
+        runs = Counter(attempt.owner_id for attempt in batch.attempts)
         for moved in batch.moved:
             runs[moved.owner_id] += sum(row.state == "waiting" for row in moved.rows)
         near: dict[int, int] = {}
@@ -185,12 +195,11 @@ def _runs_of(batch: Batch, owner_id: int) -> list[Use]:
 
 def _uses(batch: Batch, *, with_tasks: bool) -> Iterable[Use]:
     """What of a batch is to be run: every prompt, and tasks if they count."""
-    fired = batch.fired
-    for position, attempt in enumerate(batch.attempts):
+    for attempt in batch.attempts:
         name = attempt.task.name
         agent = name.removeprefix(ROUTED) if name.startswith(ROUTED) else None
         if with_tasks or agent is not None:
-            yield Use(fired.owner_ids[position], attempt.job_id, attempt.slot, agent)
+            yield Use(attempt.owner_id, attempt.job_id, attempt.slot, agent)
     for moved in batch.moved:
         if with_tasks or moved.agent is not None:
             for row in moved.rows:

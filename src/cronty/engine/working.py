@@ -1,19 +1,18 @@
 """Performs claimed attempts, many at a time, outside any transaction."""
 
 import asyncio
-from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
 from datetime import datetime
-from functools import partial
 from time import monotonic
-from typing import Final, cast
+from typing import Final
 
 from cronty.actions.tasks import outcome_of_async, outcome_of_sync
 from cronty.actions.threads import Threads
 from cronty.engine.attempt import Attempt, current_run_of
 from cronty.jobs.outcome import Cancelled, Failed, Interrupted, Outcome
 
-MOST_AHEAD: Final = 2000
+MOST_AHEAD: Final = 4000
 """How many attempts may be claimed beyond what is being performed, if they end fast enough to deserve it."""
 
 PATIENCE: Final = 1.0
@@ -34,15 +33,16 @@ class Working:
         self.concurrency = concurrency
         self._tell_ended = ended
         self._line: deque[Attempt] = deque()
-        self._performing: dict[tuple[int, datetime], Attempt] = {}
+        self._performing: dict[Attempt, None] = {}  # a set that keeps its order
         self._coroutines = 0
-        self._threads = Threads(concurrency, self._returned)
+        self._threads = Threads(concurrency, _in_thread, self._returned)
         self._ended: list[Attempt] = []
         self._room = asyncio.Event()
         self._pace: deque[tuple[float, int]] = deque()
         self._paced = 0
         self.in_flight = 0
-        self.suspects = [0, 0, 0]
+        self.suspects = Counter[int]()
+        """How many of what is claimed have taken so many workers down."""
 
     # -- room ---------------------------------------------------------------------------------------------------
 
@@ -93,12 +93,13 @@ class Working:
 
     def take(self, attempts: Sequence[Attempt], *, first: bool = False) -> None:
         """Perform attempts whose places are reserved; `first` before all that wait in line."""
-        calls: list[Callable[[], object]] = []
+        calls: list[Attempt] = []
         for attempt in attempts:
-            self.suspects[min(attempt.crashes, 2)] += 1
+            if attempt.crashes:
+                self.suspects[attempt.crashes] += 1
             if not attempt.task.is_async:
-                self._performing[attempt.job_id, attempt.slot] = attempt
-                calls.append(partial(_in_thread, attempt))
+                self._performing[attempt] = None
+                calls.append(attempt)
             elif first or attempt.crashes:  # a suspect in line would be blamed for a crash that is somebody else's
                 self._line.appendleft(attempt)
             else:
@@ -110,7 +111,8 @@ class Working:
     def drop(self, attempts: Sequence[Attempt]) -> None:
         """Claimed, but their job was cancelled before anybody could know."""
         for attempt in attempts:
-            self.suspects[min(attempt.crashes, 2)] += 1
+            if attempt.crashes:
+                self.suspects[attempt.crashes] += 1
             self._end(attempt, Cancelled("the job was cancelled"))
 
     def _start_coroutines(self) -> None:
@@ -124,7 +126,7 @@ class Working:
             handle = asyncio.Task(self._perform(attempt), loop=loop, eager_start=True)
             if not handle.done():
                 attempt.handle = handle
-                self._performing[attempt.job_id, attempt.slot] = attempt
+                self._performing[attempt] = None
 
     async def _perform(self, attempt: Attempt) -> None:
         assert attempt.run is not None
@@ -140,8 +142,8 @@ class Working:
         if self._line and attempt.handle is not None:
             self._start_coroutines()
 
-    def _returned(self, results: list[object]) -> None:
-        for attempt in cast("Iterable[Attempt]", results):
+    def _returned(self, attempts: list[Attempt]) -> None:
+        for attempt in attempts:
             if attempt.given_up:
                 self._threads.take_back_one()
             self._end(attempt, attempt.outcome or Cancelled())
@@ -153,7 +155,7 @@ class Working:
         attempt.outcome = outcome
         attempt.ended = attempt.ended or monotonic()
         attempt.started = attempt.started or attempt.ended
-        self._performing.pop((attempt.job_id, attempt.slot), None)
+        self._performing.pop(attempt, None)
         self._ended.append(attempt)
         if len(self._ended) == 1:
             self._tell_ended()
@@ -162,7 +164,7 @@ class Working:
 
     def known(self) -> list[Attempt]:
         """Everything claimed and not yet handed out for settlement."""
-        return [*self._line, *self._performing.values(), *self._ended]
+        return [*self._line, *self._performing, *self._ended]
 
     def take_ended(self, most: int) -> list[Attempt]:
         """Attempts that are over and wait to be settled."""
@@ -173,7 +175,8 @@ class Working:
         self._pace.append((monotonic(), len(attempts)))
         self._paced += len(attempts)
         for attempt in attempts:
-            self.suspects[min(attempt.crashes, 2)] -= 1
+            if attempt.crashes:
+                self.suspects[attempt.crashes] -= 1
         self.release(len(attempts))
 
     def stop(self, job_id: int, slot: datetime) -> bool:
@@ -187,7 +190,7 @@ class Working:
     def expire(self) -> None:
         """End the attempts that have used up their time."""
         now = monotonic()
-        for attempt in list(self._performing.values()):
+        for attempt in list(self._performing):
             if attempt.started and now - attempt.started > attempt.policy.timeout:
                 self._abandon(attempt, Failed(f"Timeout: it ran longer than {attempt.policy.timeout:g} s"))
 
@@ -216,7 +219,7 @@ class Working:
             attempt.handle.cancel()
 
 
-def _in_thread(attempt: Attempt) -> Attempt:
+def _in_thread(attempt: Attempt) -> None:
     if not attempt.over:
         attempt.started = monotonic()
         attempt.run = current_run_of(attempt)
@@ -224,4 +227,3 @@ def _in_thread(attempt: Attempt) -> Attempt:
         if not attempt.over:
             attempt.ended = monotonic()
             attempt.outcome = outcome
-    return attempt

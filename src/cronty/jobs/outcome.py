@@ -12,6 +12,9 @@ class Done:
     result: str | None = None
 
 
+DONE: Final = Done()
+"""Nothing to keep, as most successes."""
+
 QUIET: Final = Done('{"quiet":true}')
 """An agent did what it was asked and has nothing to say: said outright, never guessed from its words."""
 

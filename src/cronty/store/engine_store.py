@@ -1,11 +1,10 @@
 """What the engine remembers: everything on the path of a fire, in sets."""
 
 import secrets
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from datetime import datetime
-from typing import NamedTuple, cast
+from datetime import UTC, datetime, timedelta
+from typing import Final, NamedTuple, cast
 
 import orjson
 
@@ -16,15 +15,7 @@ from cronty.store.database import Connection, Database, Row, columns, query
 from cronty.store.key_store import MOST_PAUSED
 from cronty.store.lines import release, release_lines
 
-
-@dataclass(slots=True)
-class Fired:
-    """Ordinary fires of a batch, as the arrays their statement takes."""
-
-    job_ids: list[int]
-    slots: list[datetime]
-    next_slots: list[datetime | None]
-    owner_ids: list[int]
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Moved(NamedTuple):
@@ -79,10 +70,16 @@ class DueJobs:
         self._connection = connection
         self.rows = rows
 
-    async def fire(self, fired: Fired, worker: int, now: datetime) -> None:
-        await self._connection.execute(
-            query("fire"), fired.job_ids, fired.slots, fired.next_slots, fired.owner_ids, worker, now
-        )
+    @property
+    def moment(self) -> datetime:
+        """When they were found to be due, if there are any."""
+        return _EPOCH + timedelta(microseconds=self.rows[0]["microseconds"])
+
+    async def fire(
+        self, job_ids: Sequence[int], next_slots: Sequence[datetime | None], worker: int, now: datetime
+    ) -> None:
+        """Run what is due of these jobs; what comes next."""
+        await self._connection.execute(query("fire"), job_ids, next_slots, worker, now)
 
     async def move(self, moves: Sequence[Moved], now: datetime) -> None:
         """Advance jobs with their rows; runs among them wait in the queue for a worker that has room."""
@@ -115,6 +112,10 @@ class DueJobs:
             if in_line := sorted({one.job_id for one in moves if one.serial}):
                 await release(self._connection, now, in_line)
             await self._connection.fetchval(query("notify"), "queue")
+
+    async def running_by_owner(self, owner_ids: Collection[int]) -> dict[int, int]:
+        """How many runs these owners have under way."""
+        return _running(await self._connection.fetch(query("running_of_owners"), owner_ids))
 
     async def taken_slots(self, slots: Sequence[tuple[int, datetime]]) -> set[tuple[int, datetime]]:
         """Those that have a run row already."""
@@ -171,21 +172,25 @@ class EngineStore:
         self,
         low: datetime | None,
         limit: int,
-        left_out: Sequence[int] = (),
+        left_out: Collection[int] = (),
         zones: Sequence[str] = (),
         now: datetime | None = None,
     ) -> AsyncGenerator[DueJobs]:
         """Lock a batch of due jobs, but none of the owners `left_out` and of these zones."""
         async with self._database.transaction() as connection:
             moment = now or self._database.moment()
-            yield DueJobs(connection, await connection.fetch(query("pick_due"), moment, low, limit, left_out, zones))
+            rows = await connection.fetch(query("pick_due"), moment, low, limit, left_out, zones)
+            yield DueJobs(connection, rows)
 
     async def limited_owners(self) -> dict[int, dict[str, object]]:
         """Owners with limits of their own."""
         return {row["id"]: orjson.loads(row["limits"]) for row in await self._database.fetch("limited_owners")}
 
-    async def running_by_owner(self) -> dict[int, int]:
-        return {row["owner_id"]: row["runs"] for row in await self._database.fetch("running_by_owner")}
+    async def running_by_owner(self, owner_ids: Collection[int] | None) -> dict[int, int]:
+        """How many runs these owners have under way, or all owners (None)."""
+        if owner_ids is None:
+            return _running(await self._database.fetch("running_by_owner"))
+        return _running(await self._database.fetch("running_of_owners", owner_ids))
 
     async def count_uses(self, uses: Sequence[tuple[int, str, datetime, int]]) -> dict[tuple[int, str], int]:
         """Count by owner and what; the counts with these."""
@@ -206,24 +211,33 @@ class EngineStore:
         tasks: Sequence[str],
         crashes: int,
         limit: int,
-        left_out: Sequence[int] = (),
+        left_out: Collection[int] = (),
         room: Mapping[int, int] | None = None,
         usual_room: int = 2**31 - 1,
+        low: datetime | None = None,
     ) -> list[Row]:
-        """Claim a batch of waiting runs: none of the owners `left_out`, of others no more than there is room for."""
+        """Claim a batch of waiting runs: none of the owners `left_out`, of others no more than there is room for.
+
+        Nothing that was due before `low` is looked at.
+        """
         moment = self._database.moment()
         rooms = columns(list((room or {}).items()), 2)
         return await self._database.fetch(
-            "claim_runs", moment, worker, tasks, crashes, limit, left_out, *rooms, usual_room
+            "claim_runs", moment, worker, tasks, crashes, limit, left_out, *rooms, usual_room, low
         )
 
     async def settle_done(self, worker: int, successes: Sequence[Success]) -> int:
         """How many were accepted; fewer than given means that some came too late."""
-        return await self._database.change("settle_done", self._database.moment(), worker, *columns(successes, 6))
+        settled = columns(successes, 6)
+        if all(one.attempt == 1 and one.result is None for one in successes):
+            settled[2:4] = [], []
+        weeks = _ends(one.slot for one in successes)
+        return await self._database.change("settle_done", self._database.moment(), worker, *settled, *weeks)
 
     async def settle_rest(self, worker: int, others: Sequence[Other]) -> tuple[int, list[int]]:
         """How many were accepted, and the jobs of which a run has failed for good."""
-        rows = await self._changing("settle_rest", self._database.moment(), worker, *columns(others, 10))
+        weeks = _ends(one.slot for one in others)
+        rows = await self._changing("settle_rest", self._database.moment(), worker, *columns(others, 10), *weeks)
         return rows[0]["accepted"], _ids(rows)
 
     async def pause_failing(self, jobs: Sequence[tuple[int, str | None]]) -> list[tuple[int, str]]:
@@ -335,6 +349,16 @@ class EngineStore:
     async def prune_rest(self, keep: float, most: int) -> int:
         """Delete at most so many attempts older than `keep` seconds, and what else has no partition; how many."""
         return cast("int", await self._database.value("prune_rest", self._database.moment(), keep, most))
+
+
+def _ends(slots: Iterable[datetime]) -> tuple[datetime, datetime]:
+    """The first and the last of them: a statement that is told opens no other weeks of history."""
+    ordered = sorted(slots)
+    return ordered[0], ordered[-1]
+
+
+def _running(rows: Sequence[Row]) -> dict[int, int]:
+    return {row["owner_id"]: row["runs"] for row in rows}
 
 
 def _ids(rows: Sequence[Row]) -> list[int]:

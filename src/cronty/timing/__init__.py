@@ -6,7 +6,7 @@ from cronty.timing.describe import describe
 from cronty.timing.errors import BadTrigger
 from cronty.timing.interval import Interval
 from cronty.timing.once import Once
-from cronty.timing.plan import CatchUp, CatchUpMode, Due, Passed, Plan, plan
+from cronty.timing.plan import CatchUp, CatchUpMode, Due, Passed, Plan, is_due_alone, plan
 from cronty.timing.preview import Slot, preview
 from cronty.timing.trigger import Trigger, from_json, from_stored, to_json
 from cronty.timing.words.read import Ambiguous, Reading, read_words
@@ -30,6 +30,7 @@ __all__ = [
     "describe",
     "from_json",
     "from_stored",
+    "is_due_alone",
     "nominal",
     "plan",
     "preview",

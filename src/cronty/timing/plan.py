@@ -8,7 +8,7 @@ chain without holes: each one's `followed_by` is where the next one begins, and 
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from cronty.timing.errors import BadTrigger
 from cronty.timing.trigger import Trigger
@@ -42,6 +42,11 @@ class CatchUp:
         if self.limit < 1:
             raise BadTrigger(f"Invalid catch-up limit: {self.limit}", "It must be 1 or more; 100 is usual.")
 
+    @property
+    def latest_start(self) -> timedelta:
+        """How late a slot may be and still run."""
+        return min(self.window, GRACE) if self.mode == "none" else self.window
+
 
 @dataclass(frozen=True, slots=True)
 class Passed:
@@ -55,16 +60,14 @@ class Passed:
     followed_by: datetime | None
 
 
-@dataclass(frozen=True, slots=True)
-class Due:
+class Due(NamedTuple):
     """A slot to run now."""
 
     slot: datetime
     followed_by: datetime | None
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(NamedTuple):
     """What to do about the due slots; `next_at` is None when the schedule has ended."""
 
     runs: tuple[Due, ...]
@@ -73,6 +76,11 @@ class Plan:
 
 
 _USUAL = CatchUp()
+
+
+def is_due_alone(slot: datetime, following: datetime | None, now: datetime, latest_start: timedelta) -> bool:
+    """Whether `slot` is all that is due and may still run, as nearly always: then there is nothing more to plan."""
+    return slot <= now and (following is None or following > now) and now - slot <= latest_start
 
 
 def plan(
@@ -97,16 +105,14 @@ def plan(
     following = trigger.after(next_at)
     if following is not None and ends_at is not None and following > ends_at:
         following = None
+    if is_due_alone(next_at, following, now, catch_up.latest_start):
+        if remaining == 1:
+            following = None
+        return Plan((Due(next_at, following),), (), following)
     if following is not None and following <= now:
         return _Backlog(trigger, next_at, now, catch_up, ends_at).plan(remaining)
-    late = now - next_at
-    if late > catch_up.window:
-        return _one_missed(_too_late(catch_up.window), next_at, following)
-    if late > GRACE and catch_up.mode == "none":
-        return _one_missed(_OFF, next_at, following)
-    if remaining == 1:
-        following = None
-    return Plan((Due(next_at, following),), (), following)
+    reason = _too_late(catch_up.window) if now - next_at > catch_up.window else _OFF
+    return _one_missed(reason, next_at, following)
 
 
 def _one_missed(reason: str, slot: datetime, following: datetime | None) -> Plan:

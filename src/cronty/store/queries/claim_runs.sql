@@ -1,5 +1,6 @@
 -- Claim waiting runs, those due first, whatever their task. $1 now, $2 worker, $3 tasks it has, $4 how often they have
--- crashed, $5 how many, $6 owners to leave out, $7 and $8 owners and how many of theirs at most, $9 how many of others'.
+-- crashed, $5 how many, $6 owners to leave out, $7 and $8 owners and how many of theirs at most, $9 how many of others',
+-- $10 nothing that waits longer is anybody else's (null: everything is looked at).
 -- Twice as many are looked at as are taken, so that two workers that look at once don't get in each other's way. The
 -- limit of 1 keeps the second look a look by key, also in a plan that was made while the table was empty.
 with seen as (
@@ -8,7 +9,7 @@ with seen as (
   cross join lateral (
     select job_id, scheduled_for, due_at from cronty.queue
     where task = t.task and crashes = $4 and due_at <= coalesce($1::timestamptz, statement_timestamp())
-      and owner_id <> all($6::bigint[])
+      and due_at >= coalesce($10::timestamptz, '-infinity') and owner_id <> all($6::bigint[])
     order by due_at
     limit 2 * $5::int
   ) q

@@ -1,11 +1,15 @@
--- The ordinary fire: one slot, run at once by this worker. Advance the jobs and insert the runs, already claimed.
+-- The ordinary fire: the slot that is due, run at once by this worker. Advance the jobs, whose rows are locked, and insert the
+-- runs, already claimed. $1 jobs, $2 their next slots, $3 worker, $4 now. In order, so that all jobs are advanced before the
+-- first run is inserted: going to and fro between two tables costs a tenth more.
 with moved as (
   update cronty.due d
-  set next_at = u.next_slot + make_interval(secs => d.delay), last_slot = u.slot, last_run = u.slot,
-    run_count = d.run_count + 1
-  from unnest($1::bigint[], $2::timestamptz[], $3::timestamptz[]) u(job_id, slot, next_slot)
+  set next_at = u.next_slot + make_interval(secs => d.delay), last_slot = d.next_at - make_interval(secs => d.delay),
+    last_run = d.next_at - make_interval(secs => d.delay), run_count = d.run_count + 1
+  from unnest($1::bigint[], $2::timestamptz[]) u(job_id, next_slot)
   where d.job_id = u.job_id
+  returning d.job_id, d.last_slot, u.next_slot, d.owner_id
 )
 insert into cronty.runs (job_id, scheduled_for, followed_by, owner_id, state, attempt, worker, started_at)
-select u.job_id, u.slot, u.next_slot, u.owner_id, 'running', 1, $5, $6
-from unnest($1::bigint[], $2::timestamptz[], $3::timestamptz[], $4::bigint[]) u(job_id, slot, next_slot, owner_id)
+select m.job_id, m.last_slot, m.next_slot, m.owner_id, 'running', 1, $3, $4
+from moved m
+order by m.job_id

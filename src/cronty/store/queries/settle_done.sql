@@ -1,5 +1,7 @@
 -- Settle successes, fenced by attempt and worker: an outcome that comes too late finds no row.
--- No condition on `state`: it would tempt the planner away from the primary key.
+-- $5 and $6, numbers of attempts and results, may be empty: then all are first attempts, and there are no results.
+-- $9 and $10 are the first and the last slot, so that weeks between which none of them lies aren't opened at all; on `u` too,
+-- where they let the planner expect few rows and look them up by key. No condition on `state`: it would tempt it away.
 update cronty.runs r
 set state = 'done', worker = null, result = u.result::jsonb,
   finished_at = n.now - u.ended_ago * interval '1 second',
@@ -7,4 +9,5 @@ set state = 'done', worker = null, result = u.result::jsonb,
 from (select coalesce($1::timestamptz, statement_timestamp()) as now) n,
   unnest($3::bigint[], $4::timestamptz[], $5::int[], $6::text[], $7::float8[], $8::float8[])
   u(job_id, slot, attempt, result, ended_ago, took)
-where r.job_id = u.job_id and r.scheduled_for = u.slot and r.attempt = u.attempt and r.worker = $2
+where r.job_id = u.job_id and r.scheduled_for = u.slot and r.attempt = coalesce(u.attempt, 1) and r.worker = $2
+  and r.scheduled_for between $9 and $10 and u.slot between $9 and $10

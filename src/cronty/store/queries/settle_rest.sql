@@ -1,9 +1,11 @@
 -- Settle everything but successes: verdicts, retries, snoozes; fenced like them. $7 seconds until the next attempt,
--- null if there is none. $10 what the attempt was, if it wasn't the run's last.
+-- null if there is none. $10 what the attempt was, if it wasn't the run's last. $13 and $14 the first and the last slot, as
+-- in settle_done.
 with given as (
   select * from unnest(
     $3::bigint[], $4::timestamptz[], $5::int[], $6::text[], $7::float8[], $8::text[], $9::text[], $10::text[], $11::float8[], $12::float8[])
     u(job_id, slot, attempt, state, wait, error, reason, outcome, ended_ago, took)
+  where u.slot between $13 and $14
 ), clock as (
   select coalesce($1::timestamptz, statement_timestamp()) as now
 ), settled as (
@@ -18,6 +20,7 @@ with given as (
   from given g
   join cronty.jobs j on j.id = g.job_id, clock c
   where r.job_id = g.job_id and r.scheduled_for = g.slot and r.attempt = g.attempt and r.worker = $2
+    and r.scheduled_for between $13 and $14
   returning r.job_id, r.scheduled_for, r.attempt, r.owner_id, r.state, r.crashes, r.started_at, g.wait, g.error, g.outcome, c.now
 ), waiting as (
   insert into cronty.queue (job_id, scheduled_for, due_at, owner_id, crashes, task)
