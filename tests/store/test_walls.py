@@ -300,8 +300,10 @@ async def test_what_the_door_never_does_is_refused(
         "update cronty.channels set hint = 'x'",
         "update cronty.api_keys set revoked_at = null",
         "insert into cronty.owners (name) values ('eve')",
-        "delete from cronty.jobs",
-        "delete from cronty.runs",
+        "delete from cronty.owners",
+        "delete from cronty.audit",
+        "delete from cronty.channels",
+        "delete from cronty.zones",
     ],
 )
 async def test_the_engine_has_no_more_than_it_needs(statement: str, lives: dict[str, Life], url: str) -> None:
@@ -399,8 +401,7 @@ async def use(url: str, clock: HandClock, *, walled: bool) -> None:
             hands.engine.firing.low.forget()
             await hands.all()
             await hands.engine.rescuing.step()
-            await hands.store.drop_partition(1.0)
-            await hands.store.prune_rest(1.0, 100)
+            await hands.engine.pruning.step()
             assert done == [1]
     finally:
         await database.close()

@@ -229,7 +229,7 @@ class LockedJob:
             job.failures_in_row - self.job.failures_in_row,
             job.last_error if job.last_error != self.job.last_error else None,
             self.now,
-            deleted,
+            self.job.state if deleted else None,
             delay,
             job.next_slot,
             job.held_slot,
@@ -351,4 +351,6 @@ def _job(row: Row) -> Job:
         version=row["version"],
         created_at=row["created_at"],
         updated_at=row["updated_at"],
+        deleted_at=row["deleted_at"],
+        deleted_from=row["deleted_from"],
     )

@@ -20,7 +20,7 @@ with job as (
 ), noted as (
   insert into cronty.audit (at, owner_id, job_id, what, actor, client, after)
   select j.created_at, j.owner_id, j.id, 'created', $24::jsonb, $25::jsonb, jsonb_strip_nulls(jsonb_build_object(
-    'name', j.name, 'task', j.task, 'arguments', j.arguments, 'trigger', j.trigger,
+    'number', j.number, 'name', j.name, 'task', j.task, 'arguments', j.arguments, 'trigger', j.trigger,
     'zone', j.zone, 'policy', j.policy, 'tags', to_jsonb(j.tags), 'max_runs', j.max_runs,
     'ends_at', to_char(j.ends_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"+00:00"'), 'state', j.state, 'version', j.version))
   from job j

@@ -20,7 +20,7 @@ with picked as (
 ), noted as (
   insert into cronty.audit (at, owner_id, job_id, what, client, after)
   select j.created_at, j.owner_id, j.id, 'created', j.origin, jsonb_build_object(
-    'name', j.name, 'task', j.task, 'arguments', j.arguments, 'trigger', j.trigger, 'zone', j.zone, 'policy', j.policy,
+    'number', j.number, 'name', j.name, 'task', j.task, 'arguments', j.arguments, 'trigger', j.trigger, 'zone', j.zone, 'policy', j.policy,
     'tags', to_jsonb(j.tags), 'state', j.state, 'version', j.version)
   from job j
 )
