@@ -119,7 +119,7 @@ async def remove(hands: Hands) -> int:
     """One step of removing what has run out."""
     history = hands.engine.pruning.store
     now = await history.now()
-    return (await history.remove_ended("ended", now - timedelta(days=KEEP), START, 100))[1]
+    return (await history.remove_ended("pick_ended", now - timedelta(days=KEEP), START, 100))[1]
 
 
 async def test_a_job_that_is_run_at_the_same_moment_survives(

@@ -7,7 +7,7 @@ from time import monotonic
 from typing import Final
 
 from cronty.store.database import StoreBusy
-from cronty.store.history_store import START, HistoryStore, Place
+from cronty.store.history_store import START, WAYS_TO_END, HistoryStore, Place
 
 PRUNE_EVERY: Final = 3600.0
 PRUNE_AGAIN: Final = 300.0
@@ -40,8 +40,8 @@ class Pruning:
         await _while_full(lambda: self.store.prune_usage(horizon, ROWS))
         await self.store.prune_tasks(horizon)
         # Their weeks are to be gone, so that only few are looked at in vain.
-        for kind in ("ended", "cancelled"):
-            await _all(lambda place, kind=kind: self.store.remove_ended(kind, _monday_of(horizon), place, JOBS))
+        for way in WAYS_TO_END:
+            await _all(lambda place, way=way: self.store.remove_ended(way, _monday_of(horizon), place, JOBS))
         more = True
         while more:
             began = monotonic()

@@ -66,6 +66,14 @@ class Allowance:
             wrong = too_deep(limits, standing.depth + 1)
         return await self._tell(owner, standing, wrong or await self._full(owner, standing, action, one_more=True))
 
+    async def for_return(self, owner: str, standing: Standing, action: Action) -> Err | None:
+        """Why a job that was deleted may not come back."""
+        return await self._tell(owner, standing, await self._full(owner, standing, action, one_more=True))
+
+    async def recount(self, owner: str) -> None:
+        """A job that came back may be older than the last count, and isn't in it."""
+        await self._store.recount(owner)
+
     async def for_arguments(self, owner: str, standing: Standing, action: Action) -> Err | None:
         """Why a job may not get these arguments."""
         return await self._tell(owner, standing, await self._full(owner, standing, action, one_more=False))

@@ -17,6 +17,10 @@ LOCK_TIMEOUT: Final = "50ms"
 """Behind one that waits to drop a week everybody waits who needs `runs`."""
 
 
+WAYS_TO_END: Final = ("pick_ended", "pick_cancelled")
+"""Jobs run out, or are cancelled."""
+
+
 class Place(NamedTuple):
     """Where a look goes on: after this moment, and this job."""
 
@@ -67,14 +71,14 @@ class HistoryStore:
         last = Place(rows[-1]["scheduled_for"], rows[-1]["job_id"]) if len(rows) == most else None
         return last, sum(row["expired"] for row in rows)
 
-    async def remove_ended(self, kind: str, before: datetime, after: Place, most: int) -> tuple[Place | None, int]:
+    async def remove_ended(self, picking: str, before: datetime, after: Place, most: int) -> tuple[Place | None, int]:
         """Remove jobs that ended before a moment and have no history left: where to go on, and how many it were.
 
-        `kind` says which are looked at: those that have run out (`ended`), or those that were `cancelled`.
+        `picking` is how they are found, one of `WAYS_TO_END`.
         """
 
         async def work(connection: Connection) -> tuple[Place | None, int]:
-            rows = await connection.fetch(query(f"pick_{kind}"), before, *after, most)
+            rows = await connection.fetch(query(picking), before, *after, most)
             # A second statement, because only its snapshot shows what was committed while the first one looked.
             gone = await _ids(connection, "still_ended", [row["job_id"] for row in rows], before)
             if gone:

@@ -140,9 +140,13 @@ class JobStore:
         """The number of the job that was made with it."""
         return cast("int | None", await self._database.of(owner).value("find_by_key", owner, idempotency_key))
 
-    async def show_job(self, owner: str, number: int) -> Job | None:
-        row = await self._database.of(owner).one("show_job", owner, number, self._database.moment())
+    async def show_job(self, owner: str, number: int, *, deleted: bool = False) -> Job | None:
+        row = await self._database.of(owner).one("show_job", owner, number, self._database.moment(), deleted)
         return None if row is None else _job(row)
+
+    async def list_deleted(self, owner: str, limit: int, before: datetime | None) -> list[Job]:
+        """Deleted jobs that are still there, the latest first."""
+        return [_job(row) for row in await self._database.of(owner).fetch("list_deleted", owner, limit, before)]
 
     async def list_jobs(
         self, owner: str, wanted: Filter, limit: int, after: Place | None = None
@@ -184,12 +188,12 @@ class JobStore:
         return [TaskInfo(row["name"], orjson.loads(row["parameters"]), row["doc"], row["seen_at"]) for row in rows]
 
     @asynccontextmanager
-    async def locked_job(self, owner: str, number: int) -> AsyncGenerator["LockedJob | None"]:
+    async def locked_job(self, owner: str, number: int, *, deleted: bool = False) -> AsyncGenerator["LockedJob | None"]:
         """Hold a job still while deciding about it; what is saved is committed when the block ends."""
         async with self._database.of(owner).transaction() as connection:
             row = None
-            if await connection.fetchval(query("lock_job"), owner, number) is not None:
-                row = await connection.fetchrow(query("show_job"), owner, number, self._database.moment())
+            if await connection.fetchval(query("lock_job"), owner, number, deleted) is not None:
+                row = await connection.fetchrow(query("show_job"), owner, number, self._database.moment(), deleted)
             yield None if row is None else LockedJob(connection, _job(row), row)
 
 
