@@ -157,8 +157,8 @@ async def test_a_long_history_goes_in_small_steps(
     )
     await deleted(door, job)
     now = clock.advance(days=30)
-    steps = [await hands.engine.pruning.store.remove_deleted(now, 5, 10) for _ in range(4)]
-    assert steps == [(10, True), (10, True), (6, True), (0, False)]
+    steps = [await hands.engine.pruning.store.remove_deleted(now, 5, 10) for _ in range(5)]
+    assert steps == [(10, True), (10, True), (5, True), (1, True), (0, False)]
 
 
 async def test_what_was_undeleted_in_time_stays(door: Scheduler, hands: Hands, clock: HandClock) -> None:

@@ -45,6 +45,7 @@ from cronty.store.key_store import KeyStore
 from cronty.store.local import start_local_server
 from cronty.store.migrate import migrate, schema_state
 from cronty.store.overview_store import OverviewStore
+from cronty.store.owner_store import OwnerStore
 from cronty.store.run_store import RunStore
 from cronty.store.schema import SchemaProblem, state_of
 from cronty.store.sealing import Sealer, key_of_folder
@@ -295,6 +296,7 @@ class Opening:
             AuditStore(database),
             Overview(OverviewStore(database), scheduler),
             self.push,
+            OwnerStore(database),
         )
 
     async def _fetch(self, url: str) -> bytes:

@@ -103,13 +103,16 @@ class HistoryStore:
 
 
 async def delete_some(connection: Connection, job_ids: Sequence[int], most: int) -> int:
-    """Delete so many rows of what is left of these jobs, whose due rows are locked; the jobs when nothing is."""
+    """Delete so many rows of what these jobs have; the jobs themselves, whose due rows are locked or gone, at last.
+
+    What was under way may be put back between two statements: so jobs go only after a look that found nothing of them.
+    """
     removed = 0
     for name in ("delete_queued", "delete_runs", "delete_attempts"):
-        removed += rows_changed(await connection.execute(query(name), job_ids, most))
+        removed += rows_changed(await connection.execute(query(name), job_ids, most - removed))
         if removed >= most:
             return removed
-    return removed + rows_changed(await connection.execute(query("delete_jobs"), job_ids))
+    return removed or rows_changed(await connection.execute(query("delete_jobs"), job_ids))
 
 
 async def _ids(connection: Connection, name: str, job_ids: Sequence[int], before: datetime) -> list[int]:

@@ -37,6 +37,7 @@ class Standing:
     parent: RunPlace | None
     parent_job: int | None
     depth: int
+    erasing: bool = False
 
 
 class LimitStore:
@@ -65,6 +66,7 @@ class LimitStore:
             None if row["job_id"] is None else (row["job_number"], row["scheduled_for"]),
             row["job_id"],
             row["depth"] or 0,
+            row["erasing"],
         )
 
     async def recount(self, owner: str) -> tuple[int, int]:

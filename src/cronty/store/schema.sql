@@ -4,6 +4,7 @@ function be_server(which integer) returns void
 function drop_run_partition(horizon timestamp with time zone, young timestamp with time zone) returns boolean security definer
 function enter_audit() returns trigger
 function epoch() returns integer
+function erase_audit(whose bigint, most integer) returns integer security definer
 function expires_after(policy jsonb) returns double precision
 function find_key(wanted bigint, moment timestamp with time zone) returns record security definer
 function job_status(state cronty.job_state, in_flight boolean, has_next boolean, failing boolean) returns text
@@ -231,6 +232,7 @@ table owners constraint owners_name_key UNIQUE (name)
 table owners constraint owners_pkey PRIMARY KEY (id)
 table owners.counted_through bigint not null default 0
 table owners.created_at timestamp with time zone not null default now()
+table owners.erasing_since timestamp with time zone
 table owners.id bigint not null identity
 table owners.limits jsonb
 table owners.live_bytes bigint not null default 0

@@ -28,6 +28,7 @@ STATUS_OF: Final[Mapping[str, int]] = {
     "bad_method": 405,
     "not_editable": 409,
     "key_taken": 409,
+    "owner_erased": 403,
     "already_running": 409,
     "not_pending": 409,
     "too_many_channels": 409,

@@ -1,7 +1,7 @@
 -- What the door has to know before it makes a job: how much the owner has, and which run asks. $1 now, $2 owner, $3 and
 -- $4 the run that says so itself, by its job's id and its slot, $5 otherwise whether to look for a prompt that is
 -- leased, $6 by this agent (null: any), $7 for so many seconds. Finished jobs among the last thousands count too, until somebody counts anew.
-select c.now, o.id as owner_id, o.zone, o.limits::text, coalesce(o.live_jobs + r.jobs, 0) as jobs, coalesce(o.live_bytes + r.bytes, 0)::bigint as bytes,
+select c.now, o.id as owner_id, o.zone, o.erasing_since is not null as erasing, o.limits::text, coalesce(o.live_jobs + r.jobs, 0) as jobs, coalesce(o.live_bytes + r.bytes, 0)::bigint as bytes,
   coalesce(r.jobs, 0) as uncounted, p.job_id, p.job_number, p.scheduled_for, p.depth
 from (select coalesce($1::timestamptz, statement_timestamp()) as now) c
 left join cronty.owners o on o.name = $2
