@@ -7,7 +7,7 @@ import sys
 import warnings
 from types import FrameType
 
-from chaos import clients, deliver, failover, freeze, kill, life, poison, sleep, suspend, upgrade
+from chaos import clients, deliver, failover, freeze, kill, life, poison, sleep, suspend, upgrade, year
 from chaos.failover.events import EVENTS
 
 EXAMPLES = """
@@ -23,6 +23,7 @@ examples:
   python -m chaos failover --async --events kill,lagkill
   python -m chaos upgrade --fires 10000 --workers 4
   python -m chaos suspend --times 20
+  python -m chaos year --weeks 52
   python -m chaos life --steps 50000 --seeds 1-60
   python -m chaos life --steps 1000 --seed 7 --shrink
 
@@ -40,7 +41,7 @@ def read_arguments() -> argparse.Namespace:
     scenarios = parser.add_subparsers(
         dest="scenario",
         required=True,
-        metavar="kill | freeze | sleep | poison | clients | deliver | failover | upgrade | suspend | life",
+        metavar="kill | freeze | sleep | poison | clients | deliver | failover | upgrade | suspend | year | life",
     )
     for_kill = scenarios.add_parser("kill", help="kill -9 workers and PostgreSQL under load", description=kill.__doc__)
     _number(for_kill, "fires", 20_000, "how many slots fall due")
@@ -102,6 +103,9 @@ def read_arguments() -> argparse.Namespace:
     _number(for_suspend, "workers", 3, "how many worker processes")
     _number(for_suspend, "fires", 3000, "how many slots fall due")
     _number(for_suspend, "seed", 1, "of the random choices")
+    for_year = scenarios.add_parser("year", help="tables stop growing", description=year.__doc__)
+    _number(for_year, "weeks", 52, "how many weeks go by")
+    _number(for_year, "jobs", 20, "how many jobs of each kind are made in each")
     for_life = scenarios.add_parser("life", help="a simulated life, from a seed", description=life.__doc__)
     _number(for_life, "steps", 50_000, "how many steps, divided among the seeds")
     for_life.add_argument("--seed", "--seeds", dest="seeds", type=life.read_seeds, default=(7,), help="7, or 1-60")
@@ -160,6 +164,8 @@ def perform(asked: argparse.Namespace) -> dict[str, object]:
             return suspend.run(suspend.Plan(**given))
         case "upgrade":
             return upgrade.run(upgrade.Plan(**given))
+        case "year":
+            return year.run(year.Plan(**given))
         case "life":
             return life.run(life.Plan(**given))
         case "clients":

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from chaos import clients, deliver, freeze, kill, poison, sleep, upgrade
+from chaos import clients, deliver, freeze, kill, poison, sleep, upgrade, year
 from chaos.verdict import Figures
 from tests.patience import PATIENCE
 
@@ -84,3 +84,10 @@ def test_a_fleet_under_load_is_upgraded_and_rolled_back_with_two_versions_side_b
     figures = upgrade.run(upgrade.Plan(fires=4000, workers=3, duration=20, jobs=10, patience=LONG))
     keeps_its_promises(figures)
     assert figures["expected"] > 4000
+
+
+@pytest.mark.timeout(400)
+def test_tables_stop_growing_when_history_is_full() -> None:
+    figures = year.run(year.Plan(weeks=14, jobs=2))
+    keeps_its_promises(figures)
+    assert figures["last"]["jobs"] > 0
