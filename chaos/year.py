@@ -9,7 +9,7 @@ import asyncio
 import json
 import logging
 import sys
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -101,7 +101,8 @@ class Year:
             await self._door.delete(OWNER, await self._add("deleted", "note", "interval", {"days": 1}))
 
     async def _add(
-        self, name: str, task: str, kind: str, config: dict[str, object], max_runs: int | None = None, weeks: int = 0,
+        self, name: str, task: str, kind: str, config: Mapping[str, object], max_runs: int | None = None,
+        weeks: int = 0,
         **policy: object,
     ) -> int:  # fmt: skip
         action = Action(task, (), {"prompt": "Anything new?"} if task == "prompt" else {})

@@ -147,7 +147,7 @@ def unfiltered(name: str) -> str:
 def reads(life: Life, owner_id: int) -> dict[str, tuple[object, ...]]:
     job, number = life.failing.id, life.failing.number
     return {
-        "show_job": ("bob", number, None),
+        "show_job": ("bob", number, None, False),
         "list_runs": ("bob", number, 100, None, None),
         "find_by_key": ("bob", "k"),
         "list_dead": ("bob", 100, None),
@@ -155,7 +155,7 @@ def reads(life: Life, owner_id: int) -> dict[str, tuple[object, ...]]:
         "find_channel": ("bob", "phone"),
         "list_keys": ("bob",),
         "owner_id": ("bob",),
-        "lock_job": ("bob", number),
+        "lock_job": ("bob", number, False),
         "list_attempts": ("bob", number, life.slot),
         "job_origin": ("bob", number),
         "in_flight_runs": ([life.prompt.id],),

@@ -13,8 +13,8 @@ PRUNE_EVERY: Final = 3600.0
 PRUNE_AGAIN: Final = 300.0
 """How soon to try again where something is in the way."""
 
-ROWS: Final = 1000
-JOBS: Final = 300
+ROWS: Final = 500
+JOBS: Final = 100
 """At most so many in one transaction."""
 
 

@@ -16,8 +16,8 @@ from cronty.store.audit_store import AuditStore, who
 from cronty.store.database import Connection, Database, StoreBusy, columns, query
 from cronty.store.history_store import delete_some
 
-JOBS: Final = 300
-ROWS: Final = 1000
+JOBS: Final = 100
+ROWS: Final = 500
 STOPPING: Final = 10.0
 """Seconds that workers have to hear of what they are to stop."""
 

@@ -585,7 +585,7 @@ execute function cronty.refuse_change();
 -- For the operator alone: an owner's chain can't be shortened, only be gone altogether. It waits for the sealing, which
 -- must not go on with what is taken away.
 create function cronty.erase_audit(whose bigint, most int) returns int language plpgsql security definer
-set search_path = pg_catalog, pg_temp set cronty.erasing = 'an owner' as $$
+set search_path = pg_catalog, pg_temp as $$
 declare
   erased int;
 begin
@@ -593,8 +593,10 @@ begin
     raise exception 'Owner % isn''t being erased.', whose using errcode = 'object_not_in_prerequisite_state';
   end if;
   perform pg_advisory_xact_lock(hashtext('cronty.seal_audit'));
+  perform set_config('cronty.erasing', 'an owner', true);
   delete from cronty.audit where ctid = any(array(select a.ctid from cronty.audit a where a.owner_id = whose limit most));
   get diagnostics erased = row_count;
+  perform set_config('cronty.erasing', '', true);
   if erased < most then
     delete from cronty.audit_heads h where h.owner_id = whose;
   end if;
