@@ -118,22 +118,22 @@ class Bare:
         await self._sql.fetch(query("list_jobs"), OWNER, *[None] * 6, 20, *[None] * 4)
 
     async def job_status(self, number: int) -> None:
-        await self._sql.fetchrow(query("show_job"), OWNER, number, None)
+        await self._sql.fetchrow(query("show_job"), OWNER, number, None, False)
         await self._sql.fetch(query("list_runs"), OWNER, number, 10, None, None)
 
     async def cancel_job(self, number: int) -> None:
         now = datetime.now(UTC)
         async with self._sql.transaction():
-            job_id = await self._sql.fetchval(query("lock_job"), OWNER, number)
-            row = await self._sql.fetchrow(query("show_job"), OWNER, number, None)
+            job_id = await self._sql.fetchval(query("lock_job"), OWNER, number, False)
+            row = await self._sql.fetchrow(query("show_job"), OWNER, number, None, False)
             assert row is not None
             await self._sql.fetch(query("in_flight_runs"), [job_id])
             await self._sql.execute(
                 query("save_job"), job_id, row["name"], row["task"], row["arguments_json"], row["trigger_json"],
-                row["policy_json"], [], None, None, "cancelled", None, 0, None, now, False, 0, None, None, None,
+                row["policy_json"], [], None, None, "cancelled", None, 0, None, now, None, 0, None, None, None,
                 True, 86_400_000_000, None, None, None, None, "UTC", None, tzdata_version(), now,
             )  # fmt: skip
-        await self._sql.fetchrow(query("show_job"), OWNER, number, None)
+        await self._sql.fetchrow(query("show_job"), OWNER, number, None, False)
 
 
 async def latency(url: str, jobs: int, calls: int) -> list[Finding]:

@@ -7,7 +7,7 @@ import sys
 import warnings
 from types import FrameType
 
-from chaos import backup, clients, deliver, failover, freeze, kill, life, poison, sleep, suspend, upgrade
+from chaos import backup, clients, deliver, failover, freeze, kill, life, poison, sleep, suspend, upgrade, year
 from chaos.failover.events import EVENTS
 
 EXAMPLES = """
@@ -25,6 +25,7 @@ examples:
   python -m chaos suspend --times 20
   python -m chaos backup --runs 5000000
   python -m chaos backup --runs 5000000 --held 1800 --before 300
+  python -m chaos year --weeks 52
   python -m chaos life --steps 50000 --seeds 1-32 --processes 2
   python -m chaos life --steps 1000 --seed 7 --shrink
 
@@ -42,7 +43,7 @@ def read_arguments() -> argparse.Namespace:
     scenarios = parser.add_subparsers(
         dest="scenario",
         required=True,
-        metavar="kill | freeze | sleep | poison | clients | deliver | failover | upgrade | suspend | backup | life",
+        metavar="scenario",
     )
     for_kill = scenarios.add_parser("kill", help="kill -9 workers and PostgreSQL under load", description=kill.__doc__)
     _number(for_kill, "fires", 20_000, "how many slots fall due")
@@ -115,6 +116,9 @@ def read_arguments() -> argparse.Namespace:
     _number(for_backup, "patience", 120.0, "seconds that each thing may take which has to happen")
     _number(for_backup, "allowance", 0.0, "seconds of lag that are the machine's")
     _number(for_backup, "seed", 1, "of the random choices")
+    for_year = scenarios.add_parser("year", help="tables stop growing", description=year.__doc__)
+    _number(for_year, "weeks", 52, "how many weeks go by")
+    _number(for_year, "jobs", 20, "how many jobs of each kind are made in each")
     for_life = scenarios.add_parser("life", help="a simulated life, from a seed", description=life.__doc__)
     _number(for_life, "steps", 50_000, "how many steps, divided among the seeds")
     for_life.add_argument("--seed", "--seeds", dest="seeds", type=life.read_seeds, default=(7,), help="7, or 1-60")
@@ -176,6 +180,8 @@ def perform(asked: argparse.Namespace) -> dict[str, object]:
             return backup.run(backup.Plan(**given))
         case "upgrade":
             return upgrade.run(upgrade.Plan(**given))
+        case "year":
+            return year.run(year.Plan(**given))
         case "life":
             return life.run(life.Plan(**given))
         case "clients":

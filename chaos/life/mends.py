@@ -28,6 +28,7 @@ from cronty.jobs.policy import Policy
 from cronty.store import database, faults
 from cronty.store.database import StoreUnavailable
 from cronty.store.engine_store import EngineStore, Rescued
+from cronty.store.history_store import HistoryStore
 from cronty.timing import tzdata_version
 
 UNMENDED: Final = Path(__file__).parent / "unmended"
@@ -59,8 +60,8 @@ async def _overwrite_outcome(self: Settling, attempt: Attempt) -> None:
     self._written([attempt])
 
 
-async def _drop_without_a_limit(self: EngineStore, keep: float) -> bool:
-    return bool(await self._database.value("drop_partition", self._database.moment(), keep))
+async def _drop_without_a_limit(self: HistoryStore, keep: float) -> bool:
+    return bool(await self._database.value("drop_partition", self._database.moment(), keep, keep))
 
 
 def _refuse_unknown_fields(stored: str) -> Policy:
@@ -137,7 +138,7 @@ MENDS: Final[Mapping[str, Mend]] = {
     "C4": Mend("a zone goes by the rules of living workers", ("overdue",), (), ["zones_in_use"]),
     "C5": Mend(
         "dropping history gives way to readers", ("ddl-waits",),
-        [(EngineStore, "drop_partition", _drop_without_a_limit)],
+        [(HistoryStore, "drop_partition", _drop_without_a_limit)],
     ),
     "C6": Mend(
         "unknown policy fields are ignored", ("unexpected-TypeError", "set-aside", "overdue"),

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from chaos import backup, clients, deliver, freeze, kill, poison, sleep, upgrade
+from chaos import backup, clients, deliver, freeze, kill, poison, sleep, upgrade, year
 from chaos.verdict import Figures
 from tests.patience import PATIENCE
 
@@ -102,3 +102,10 @@ def test_a_reader_that_keeps_its_snapshot_delays_nothing() -> None:
     figures = backup.run(plan)
     keeps_its_promises(figures)
     assert figures["dead_entries"] > 0  # or nothing was kept from being cleaned up
+
+
+@pytest.mark.timeout(400)
+def test_tables_stop_growing_when_history_is_full() -> None:
+    figures = year.run(year.Plan(weeks=14, jobs=2))
+    keeps_its_promises(figures)
+    assert figures["last"]["jobs"] > 0

@@ -87,6 +87,10 @@ def test_a_job_is_paused_resumed_cancelled_and_deleted(say: Say) -> None:
     assert say("cancel", "1").output == "Cancelled 1.\n"
     assert "cancelled" in say("list").output
     assert say("delete", "1").output == "Deleted 1.\n"
+    assert re.search(r"1 +Stand-up", say("list", "--deleted").output)
+    assert say("undelete", "1").output.startswith("Undeleted Stand-up")
+    assert say("list", "--deleted").output == "No deleted jobs.\n"
+    assert say("delete", "1").exit_code == 0
     assert "No jobs" in say("list").output
 
 

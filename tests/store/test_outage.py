@@ -312,8 +312,10 @@ async def test_a_change_that_loses_a_deadlock_is_made_again(
 
     class Losing(JobStore):
         @asynccontextmanager
-        async def locked_job(self, owner: str, number: int) -> AsyncGenerator[LockedJob | None]:
-            async with saved.locked_job(owner, number) as locked:
+        async def locked_job(
+            self, owner: str, number: int, *, deleted: bool = False
+        ) -> AsyncGenerator[LockedJob | None]:
+            async with saved.locked_job(owner, number, deleted=deleted) as locked:
                 assert locked is not None
                 yield locked
                 await lose(locked._connection)  # pyright: ignore[reportPrivateUsage]

@@ -13,6 +13,7 @@ from tests.conftest import START
 
 NOW = START.isoformat()
 SLOTS = f"array['{NOW}', '{NOW}']::timestamptz[]"
+LONG_AGO = (START - timedelta(days=400)).isoformat()
 HOT = {
     "pick_due": f"('{NOW}', '{(START - timedelta(minutes=1)).isoformat()}', 500, '{{2}}', '{{Europe/Riga}}')",
     "fire": f"('{{1,2}}', {SLOTS}, 1, '{NOW}')",
@@ -30,6 +31,18 @@ HOT = {
     "next_queued": f"('{NOW}', '{{note}}')",
     "jobs_after": "(0, 100)",
     "retime_pick": "(0, 5000, '{UTC}')",
+    "pick_ended": f"('{NOW}', '{LONG_AGO}', 0, 300)",
+    "pick_cancelled": f"('{NOW}', '{LONG_AGO}', 0, 300)",
+    "still_ended": f"('{{1,2}}', '{NOW}')",
+    "expire_runs": f"('{NOW}', 7776000, 3600, '{LONG_AGO}', 0, 300)",
+    "pick_deleted": f"('{NOW}', 300)",
+    "still_deleted": f"('{{1,2}}', '{NOW}')",
+    "delete_queued": "('{1,2}', 1000)",
+    "delete_runs": "('{1,2}', 10)",
+    "delete_attempts": "('{1,2}', 1000)",
+    "delete_jobs": "('{}')",
+    "prune_attempts": f"('{LONG_AGO}', 1000)",
+    "prune_usage": f"('{LONG_AGO}', 1000)",
     "pause_orphaned": f"('{NOW}', 1000, '{NOW}')",
 }
 FILL = """

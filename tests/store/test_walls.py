@@ -150,7 +150,7 @@ def unfiltered(name: str) -> str:
 def reads(life: Life, owner_id: int) -> dict[str, tuple[object, ...]]:
     job, number = life.failing.id, life.failing.number
     return {
-        "show_job": ("bob", number, None),
+        "show_job": ("bob", number, None, False),
         "list_runs": ("bob", number, 100, None, None),
         "find_by_key": ("bob", "k"),
         "list_dead": ("bob", 100, None),
@@ -158,7 +158,7 @@ def reads(life: Life, owner_id: int) -> dict[str, tuple[object, ...]]:
         "find_channel": ("bob", "phone"),
         "list_keys": ("bob",),
         "owner_id": ("bob",),
-        "lock_job": ("bob", number),
+        "lock_job": ("bob", number, False),
         "list_attempts": ("bob", number, life.slot),
         "in_flight_runs": ([life.prompt.id],),
         "about_run": (None, owner_id, job, life.slot),
@@ -359,8 +359,10 @@ async def test_what_the_door_never_does_is_refused(
         "update cronty.channels set hint = 'x'",
         "update cronty.api_keys set revoked_at = null",
         "insert into cronty.owners (name) values ('eve')",
-        "delete from cronty.jobs",
-        "delete from cronty.runs",
+        "delete from cronty.owners",
+        "delete from cronty.audit",
+        "delete from cronty.channels",
+        "delete from cronty.zones",
     ],
 )
 async def test_the_engine_has_no_more_than_it_needs(statement: str, lives: dict[str, Life], url: str) -> None:
@@ -458,8 +460,7 @@ async def use(url: str, clock: HandClock, *, walled: bool) -> None:
             hands.engine.firing.low.forget()
             await hands.all()
             await hands.engine.rescuing.step()
-            await hands.store.drop_partition(1.0)
-            await hands.store.prune_rest(1.0, 100)
+            await hands.engine.pruning.step()
             assert done == [1]
     finally:
         await database.close()

@@ -170,3 +170,15 @@ async def test_what_an_agents_key_makes_is_held_to_the_limits_of_agents(keyed: K
     body = {"name": "often", "trigger_type": "interval", **often}
     refused = await agents.post("/jobs", json=body)
     assert (refused.status_code, refused.json()["code"]) == (429, "over_limit")
+
+
+async def test_a_deleted_job_is_listed_and_comes_back(ann: Api, bob: Api) -> None:
+    job = await ann.make()
+    assert (await ann.ask("DELETE", f"/jobs/{job['job_id']}")).status_code == 204
+    [deleted] = (await ann.get("/jobs/deleted")).json()["jobs"]
+    assert (deleted["job_id"], deleted["deleted_at"] < deleted["until"]) == (job["job_id"], True)
+    assert (await bob.get("/jobs/deleted")).json() == {"jobs": [], "cursor": None}
+    assert (await bob.post(f"/jobs/{job['job_id']}/undelete")).status_code == 404
+    back = await ann.post(f"/jobs/{job['job_id']}/undelete")
+    assert (back.status_code, back.json()["next_run"]) == (200, job["next_run"])
+    assert (await ann.get("/jobs")).json()["total"] == 1

@@ -73,6 +73,7 @@ MATRIX: Final[dict[str, Way]] = {
     "POST /jobs/{job_id}/pause": Way(JOBS),
     "POST /jobs/{job_id}/resume": Way(JOBS),
     "POST /jobs/{job_id}/cancel": Way(JOBS),
+    "POST /jobs/{job_id}/undelete": Way(JOBS),
     "POST /jobs/{job_id}/run": Way(JOBS),
     "GET /jobs/{job_id}/runs": Way(JOBS, queries=("", "?limit=1", "?limit=0", "?verdict=odd", "?before=odd")),
     "GET /runs/{run_id}": Way(RUNS),
@@ -88,9 +89,9 @@ MATRIX: Final[dict[str, Way]] = {
     "POST /channels/{name}/test": Way(CHANNELS),
 }  # fmt: skip
 NO_IDS: Final = {
-    "GET /jobs", "POST /jobs", "GET /runs/failed", "GET /events", "POST /preview", "GET /clock", "GET /tasks",
-    "POST /inbox/read", "GET /channels", "POST /notifications", "GET /me", "GET /limits", "GET /keys", "POST /keys",
-    "GET /trail",
+    "GET /jobs", "POST /jobs", "GET /jobs/deleted", "GET /runs/failed", "GET /events", "POST /preview", "GET /clock",
+    "GET /tasks", "POST /inbox/read", "GET /channels", "POST /notifications", "GET /me", "GET /limits", "GET /keys",
+    "POST /keys", "GET /trail",
 }  # fmt: skip
 OWN_NAMES: Final = {"PUT /channels/{name}"}
 """A name of one's own, which is made here and can be nobody else's."""

@@ -7,7 +7,14 @@ from typing import Any
 from cronty.actions.tasks import running_in
 from cronty.app.opening import Opening
 from cronty.jobs.action import Action
-from cronty.jobs.answers import failed_answer, run_answer, scheduled_answer, status_answer, summary_answer
+from cronty.jobs.answers import (
+    deleted_answer,
+    failed_answer,
+    run_answer,
+    scheduled_answer,
+    status_answer,
+    summary_answer,
+)
 from cronty.jobs.job import Job
 from cronty.jobs.result import Err, Result
 from cronty.scheduler import JobChanges, JobRequest
@@ -100,9 +107,18 @@ class Cronty(Opening):
         return await self._status_after(self.scheduler.resume, job_id)
 
     async def delete_job(self, job_id: str | int) -> Answer:
-        """Hide a job for good; its runs are kept."""
+        """End a job and hide it; for 30 days it can be undeleted, then it goes with its runs."""
         result = await self.scheduler.delete(self.owner, job_id)
         return _error(result) if isinstance(result, Err) else {"deleted": True, "job_id": str(job_id)}
+
+    async def undelete_job(self, job_id: str | int) -> Answer:
+        """Bring a deleted job back as it was; one that was to go on does so with its next slot from now."""
+        return await self._status_after(self.scheduler.undelete, job_id)
+
+    async def list_deleted_jobs(self, *, limit: int = 20, before: datetime | None = None) -> Answer:
+        """Jobs that can be brought back, the latest deleted first."""
+        result = await self.scheduler.list_deleted(self.owner, limit, before)
+        return _error(result) if isinstance(result, Err) else {"jobs": [deleted_answer(job) for job in result.value]}
 
     async def edit_job(self, job_id: str | int, *, expected_version: int | None = None, **changes: Any) -> Answer:
         """Change a job; the keywords are the fields of `JobChanges`, and `task`, `args`, `kwargs`."""

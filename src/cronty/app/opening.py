@@ -45,6 +45,7 @@ from cronty.store.key_store import KeyStore
 from cronty.store.local import start_local_server
 from cronty.store.migrate import migrate, schema_state
 from cronty.store.overview_store import OverviewStore
+from cronty.store.owner_store import OwnerStore
 from cronty.store.replica import Replica, replica_url
 from cronty.store.run_store import RunStore
 from cronty.store.schema import SchemaProblem, state_of
@@ -304,6 +305,7 @@ class Opening:
             AuditStore(database, self._made_with_the_key(Signer.read)),
             Overview(OverviewStore(database), scheduler),
             self.push,
+            OwnerStore(database),
         )
 
     async def _fetch(self, url: str) -> bytes:

@@ -84,9 +84,13 @@ def list_jobs(
     name: Annotated[str | None, typer.Option(help="Only those with this in their name.")] = None,
     tag: Annotated[str | None, typer.Option(help="Only those with this tag.")] = None,
     count: Annotated[int, typer.Option("-n", "--count", min=1, max=_EVERYTHING, help="How many.")] = 20,
+    deleted: Annotated[bool, typer.Option("--deleted", help="Those that were deleted and can be undeleted.")] = False,
     json: Json = False,
 ) -> None:
     """List jobs, those that fire next first."""
+    if deleted:
+        _list_deleted(count, json=json)
+        return
     found = ask_api(lambda cronty: cronty.list_jobs(status, limit=count, name=name, tag=tag), json=json)
     if json:
         return
@@ -103,6 +107,20 @@ def list_jobs(
         at_least = "At least " if found["total"] >= MOST_COUNTED else ""
         more = found["total"] - len(found["jobs"])
         say(f"{at_least}{more} more: -n {min(found['total'], _EVERYTHING)} shows them.")
+
+
+def _list_deleted(count: int, *, json: bool) -> None:
+    found = ask_api(lambda cronty: cronty.list_deleted_jobs(limit=count), json=json)
+    if json:
+        return
+    if not found["jobs"]:
+        say("No deleted jobs.")
+        return
+    columns = [Column("id", whole=True), Column("name"), Column("deleted", whole=True), Column("until", whole=True)]
+    rows = [
+        (number(job["job_id"]), job["name"], clock(job["deleted_at"]), clock(job["until"])) for job in found["jobs"]
+    ]
+    show_rows(columns, rows)
 
 
 def show(job: Id, json: Json = False) -> None:
@@ -147,10 +165,15 @@ def cancel(job: Id, json: Json = False) -> None:
 
 
 def delete(job: Id, json: Json = False) -> None:
-    """End a job and hide it for good; the history of its runs is kept."""
+    """End a job and hide it; for 30 days `cronty undelete` brings it back, then it goes with its runs."""
     ask_api(lambda cronty: cronty.delete_job(job), json=json)
     if not json:
         say(f"Deleted {job}.")
+
+
+def undelete(job: Id, json: Json = False) -> None:
+    """Bring a deleted job back as it was; `cronty list --deleted` shows which there are."""
+    _done(ask_api(lambda cronty: cronty.undelete_job(job), json=json), "Undeleted", json=json)
 
 
 def run(job: Id, json: Json = False) -> None:
@@ -171,6 +194,7 @@ COMMANDS: Final[dict[str, Callable[..., None]]] = {
     "resume": resume,
     "cancel": cancel,
     "delete": delete,
+    "undelete": undelete,
     "run": run,
 }
 

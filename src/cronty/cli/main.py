@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from cronty.actions.agents import BadAgents
 from cronty.actions.shell import BadCommands
 from cronty.app import Cronty
-from cronty.cli import audit, channel, crontab, jobs, limits, service, token
+from cronty.cli import audit, channel, crontab, jobs, limits, owner, service, token
 from cronty.cli.crontab_export import export
 from cronty.cli.doctor import doctor
 from cronty.cli.loading import extra, load, opened, set_up_logging
@@ -40,6 +40,7 @@ app.command("key")(channel.key)
 app.add_typer(token.app, name="token")
 app.add_typer(audit.app, name="audit")
 app.add_typer(limits.app, name="limits")
+app.add_typer(owner.app, name="owner")
 
 
 def _say_version(wanted: bool) -> None:

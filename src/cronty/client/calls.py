@@ -11,6 +11,7 @@ from cronty.client.shapes import (
     Channel,
     Channels,
     Clock,
+    DeletedJobs,
     FailedRuns,
     InboxItems,
     Job,
@@ -145,8 +146,18 @@ def cancel_job(job_id: str | int) -> Call[Job]:
 
 
 def delete_job(job_id: str | int) -> Call[None]:
-    """End a job and hide it for good; its runs are kept."""
+    """End a job and hide it; for 30 days it can be undeleted, then it goes with its runs."""
     return Call("DELETE", _job(job_id))
+
+
+def undelete_job(job_id: str | int) -> Call[Job]:
+    """Bring a deleted job back as it was."""
+    return Call("POST", _job(job_id, "/undelete"), Job, again=True)
+
+
+def list_deleted_jobs(*, limit: int | None = None, before: str | None = None) -> Call[DeletedJobs]:
+    """Jobs that can be brought back, the latest deleted first."""
+    return Call("GET", "/jobs/deleted", DeletedJobs, _given(limit=limit, before=before), again=True)
 
 
 def run_job_now(job_id: str | int) -> Call[Started]:

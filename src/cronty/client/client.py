@@ -47,6 +47,8 @@ class Operations:
     resume_job = Operation(calls.resume_job)
     cancel_job = Operation(calls.cancel_job)
     delete_job = Operation(calls.delete_job)
+    undelete_job = Operation(calls.undelete_job)
+    list_deleted_jobs = Operation(calls.list_deleted_jobs)
     run_job_now = Operation(calls.run_job_now)
     list_runs = Operation(calls.list_runs)
     list_failed_runs = Operation(calls.list_failed_runs)

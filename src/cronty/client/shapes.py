@@ -38,6 +38,21 @@ class JobList(TypedDict):
     cursor: str | None
 
 
+class DeletedJob(TypedDict):
+    job_id: str
+    name: str
+    schedule: str
+    run_count: int
+    tags: list[str]
+    deleted_at: str
+    until: str
+
+
+class DeletedJobs(TypedDict):
+    jobs: list[DeletedJob]
+    cursor: str | None
+
+
 class Run(TypedDict):
     run_id: str
     scheduled_for: str

@@ -16,6 +16,7 @@ from cronty.engine.firing import LOOK_EVERYWHERE_EVERY, Firing
 from cronty.engine.lease import Lease
 from cronty.engine.limiting import Limiting
 from cronty.engine.loop import LONGEST_REST, Step, keep_doing
+from cronty.engine.pruning import PRUNE_EVERY, Pruning
 from cronty.engine.rescuing import Rescuing
 from cronty.engine.retiming import Retiming
 from cronty.engine.sealing import Sealing
@@ -24,19 +25,15 @@ from cronty.engine.watchdog import watch
 from cronty.engine.working import Working
 from cronty.jobs.limits import DEFAULTS, Limits
 from cronty.store.audit_store import AuditStore
-from cronty.store.database import Database, StoreBusy
+from cronty.store.database import Database
 from cronty.store.engine_store import EngineStore
+from cronty.store.history_store import HistoryStore
 from cronty.store.listen import listen
 from cronty.store.zone_store import ZoneStore
 
 LEAST_PATIENCE: Final = 5.0
 EXPIRE_EVERY: Final = 0.25
 CLAIMING: Final = ("fire", "fire 2", "claim")
-PRUNE_EVERY: Final = 3600.0
-PRUNED_AT_ONCE: Final = 10_000
-PRUNE_AGAIN: Final = 300.0
-"""How soon to try again where something is in the way."""
-
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -86,6 +83,7 @@ class Engine:
         self.firing.left_zones = self.retiming.left_zones
         self.sealing = Sealing(AuditStore(database))
         self.alerting = Alerting(store)
+        self.pruning = Pruning(HistoryStore(database), timedelta(days=options.keep_days))
 
     @property
     def worker(self) -> int:
@@ -185,15 +183,7 @@ class Engine:
     async def _prune(self) -> float:
         await self._store.make_partitions()
         await self._store.publish_tasks(self._registry.published())
-        keep = timedelta(days=self._options.keep_days).total_seconds()
-        try:
-            while await self._store.drop_partition(keep):
-                pass
-        except StoreBusy:  # a reader, such as a backup, uses the history: it isn't in a hurry to go
-            return PRUNE_AGAIN
-        while await self._store.prune_rest(keep, PRUNED_AT_ONCE) == PRUNED_AT_ONCE:
-            pass
-        return PRUNE_EVERY
+        return await self.pruning.step()
 
     # -- being woken --------------------------------------------------------------------------------------------
 

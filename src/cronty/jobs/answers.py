@@ -8,7 +8,7 @@ import orjson
 
 from cronty.jobs.action import PROMPT
 from cronty.jobs.ids import job_id_text
-from cronty.jobs.job import Job
+from cronty.jobs.job import UNDELETED_FOR, Job
 from cronty.jobs.run import AttemptRecord, FailedRun, Run
 from cronty.timing import Cron, Trigger, describe, nominal, zone
 
@@ -70,6 +70,20 @@ def summary_answer(job: Job) -> dict[str, object]:
         "last_run": moment_text(job.last_run, zone_name),
         "paused": job.state == "paused",
         "tags": list(job.tags),
+    }
+
+
+def deleted_answer(job: Job) -> dict[str, object]:
+    """One job in `list_deleted_jobs`: until when it can be brought back."""
+    gone_at = None if job.deleted_at is None else job.deleted_at + UNDELETED_FOR
+    return {
+        "job_id": job_id_text(job.number, job.created_at),
+        "name": job.name,
+        "schedule": describe(job.trigger, job.zone),
+        "run_count": job.run_count,
+        "tags": list(job.tags),
+        "deleted_at": moment_text(job.deleted_at, job.zone),
+        "until": moment_text(gone_at, job.zone),
     }
 
 

@@ -1,7 +1,7 @@
 """What someone asked for, and the one status it has in the words of the seeds."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final, Literal, cast, get_args
 
 from cronty.jobs.action import Action
@@ -13,6 +13,9 @@ Status = Literal["pending", "running", "completed", "failed", "cancelled"]
 TriggerType = Literal["once", "interval", "cron"]
 
 STATUSES: Final[tuple[Status, ...]] = get_args(Status)
+
+UNDELETED_FOR: Final = timedelta(days=30)
+"""How long a deleted job can be brought back; then it is removed, with its runs."""
 
 JOB_MOVES: Final[dict[JobState, frozenset[JobState]]] = {
     "active": frozenset({"paused", "cancelled", "set_aside"}),
@@ -30,6 +33,7 @@ class Job:
     `next_slot` is what comes next; None while paused or when nothing does. `held_slot` is the slot that
     would have come next when the job was paused, cancelled or deleted. `zone` is the one it is spoken of in. No slot
     of its rule lies before `slots_after`: when it was made or its rule was changed, or its start if that is later.
+    A deleted job keeps the state it was `deleted_from`, for when it is brought back.
     """
 
     id: int
@@ -60,6 +64,8 @@ class Job:
     version: int
     created_at: datetime
     updated_at: datetime
+    deleted_at: datetime | None = None
+    deleted_from: JobState | None = None
 
     @property
     def status(self) -> Status:

@@ -43,6 +43,7 @@ class Policy:
     pause_after: int = 10
     alert: str = ""
     alert_after: int = 5
+    expires_after: float = 30 * 86400.0
     unread: str = "{}"
     """What a newer version wrote and this one can't read, as JSON: it is ignored, and kept when the job is saved."""
 
@@ -67,6 +68,9 @@ _LONGEST: Final = 10 * 366 * 86400
 _RATIOS: Final = {"jitter": (0, 1), "backoff_factor": (1, 1000)}
 _COUNTS: Final = frozenset({"attempts", "catch_up_limit", "pause_after", "alert_after"})
 _TARGET: Final = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+SHORTEST_EXPIRY: Final = 3600.0
+"""Engines look for prompts that nobody has read once an hour."""
+
 _POSITIVE: Final = frozenset({"backoff", "backoff_max", "timeout", "catch_up_window"})
 
 
@@ -114,6 +118,8 @@ def _check(name: str, value: object) -> None:
         low, high = _RATIOS[name]
         if not low <= value <= high:
             raise BadPolicy(f"Policy field {name!r} must be a number from {low} to {high}, not {shown(value)}.")
+    elif name == "expires_after" and not SHORTEST_EXPIRY <= value <= _LONGEST:
+        raise BadPolicy(f"Policy field {name!r} must be seconds, at least {SHORTEST_EXPIRY:g}, not {shown(value)}.")
     elif not 0 <= value <= _LONGEST or (value == 0 and name in _POSITIVE):
         raise BadPolicy(f"Policy field {name!r} must be a positive number of seconds, not {shown(value)}.")
 

@@ -10,7 +10,7 @@ LIVE: Final = frozenset({"waiting", "running"})
 EXECUTED: Final = frozenset({"waiting", "running", "done", "failed", "cancelled", "quarantined"})
 
 MOVES: Final[dict[RunState, frozenset[RunState]]] = {
-    "waiting": frozenset({"running", "cancelled", "done", "failed"}),
+    "waiting": frozenset({"running", "cancelled", "done", "failed", "missed"}),
     "running": frozenset({"done", "failed", "cancelled", "waiting", "quarantined"}),
     "done": frozenset(),
     "failed": frozenset(),
@@ -20,7 +20,8 @@ MOVES: Final[dict[RunState, frozenset[RunState]]] = {
     "missed": frozenset(),
     "quarantined": frozenset(),
 }
-"""Which state may follow which. A prompt waits until its agent gives it a verdict. A verdict is final, unless somebody
+"""Which state may follow which. A prompt waits until its agent gives it a verdict; what waits too
+long expires, and was missed. A verdict is final, unless somebody
 asks for a failed or quarantined run to be tried again: then it goes back to waiting, with its id and its attempts."""
 
 

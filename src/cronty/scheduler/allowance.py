@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Final
 
 from cronty import telemetry
 from cronty.jobs.action import Action
@@ -25,6 +26,8 @@ from cronty.jobs.run import read_message_id, run_id
 from cronty.store.alerts import Held
 from cronty.store.limit_store import UNCOUNTED, LimitStore, Standing
 from cronty.timing import Trigger
+
+ERASING: Final = Err("owner_erased", "This owner is being erased.", "Ask whoever runs this installation.")
 
 
 class Allowance:
@@ -68,12 +71,24 @@ class Allowance:
         self, owner: str, standing: Standing, action: Action, trigger: Trigger, origin: Mapping[str, object] | None
     ) -> Err | None:
         """Why a job may not be made."""
+        if standing.erasing:
+            return ERASING
         limits = self.of(standing)
         by_agent = standing.parent is not None or _is_agents(origin or {})
         wrong = too_often(limits, action, trigger, by_agent=by_agent)
         if wrong is None and standing.parent is not None:
             wrong = too_deep(limits, standing.depth + 1)
         return await self._tell(owner, standing, wrong or await self._full(owner, standing, action, one_more=True))
+
+    async def for_return(self, owner: str, standing: Standing, action: Action) -> Err | None:
+        """Why a job that was deleted may not come back."""
+        if standing.erasing:
+            return ERASING
+        return await self._tell(owner, standing, await self._full(owner, standing, action, one_more=True))
+
+    async def recount(self, owner: str) -> None:
+        """A job that came back may be older than the last count, and isn't in it."""
+        await self._store.recount(owner)
 
     async def for_arguments(self, owner: str, standing: Standing, action: Action) -> Err | None:
         """Why a job may not get these arguments."""
@@ -88,6 +103,8 @@ class Allowance:
     async def for_push(self, owner: str) -> Err | None:
         """Why no notification may be sent at once any more today; counted, if one may."""
         standing = await self._store.standing(owner)
+        if standing.erasing:
+            return ERASING
         if standing.owner_id is None:
             await self._store.save(owner, None)  # so that there is somebody to count for
         used = await self._store.count_use(owner, "pushes", day_of(standing.now))

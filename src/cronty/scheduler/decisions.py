@@ -162,6 +162,19 @@ async def end_job(locked: LockedJob, *, deleted: bool) -> None:
     await locked.save(ended, "cancelled", deleted=deleted)
 
 
+async def bring_back(locked: LockedJob) -> None:
+    """Let a deleted job be what it was before: one that was to go on does so with its next slot from now."""
+    job = locked.job
+    back = replace(job, state=job.deleted_from or "active", deleted_at=None, deleted_from=None)
+    if back.state == "active" and job.held_slot is not None:
+        why = "the job was deleted"
+        back = replace(back, next_slot=upcoming_slot(job, locked.now), held_slot=None)
+        back = await close_passed(locked, back, "skipped", why)
+        if back.next_slot is None and not job.run_count:
+            back = replace(back, failures_in_row=1, last_error=f"skipped: {why} when its time came")
+    await locked.save(back, "undeleted")
+
+
 def cursor_of(job: Job, total: int) -> str:
     place = [job.next_slot is None, job.fire_at.isoformat() if job.fire_at else None, job.number, total]
     return base64.urlsafe_b64encode(orjson.dumps(place)).decode().rstrip("=")

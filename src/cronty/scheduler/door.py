@@ -11,13 +11,14 @@ from cronty.jobs.action import COMMAND, PROMPT, ROUTED, Action, as_prompt, check
 from cronty.jobs.arguments import check_arguments
 from cronty.jobs.caller import who_acts
 from cronty.jobs.ids import read_job_id
-from cronty.jobs.job import STATUSES, Job
+from cronty.jobs.job import STATUSES, UNDELETED_FOR, Job
 from cronty.jobs.limits import DEFAULTS, Limits, too_often
 from cronty.jobs.policy import BadPolicy, default_policy, make_policy
 from cronty.jobs.result import Err, Ok, Result
 from cronty.jobs.run import MOVES, Run, run_id
 from cronty.scheduler.allowance import Allowance, by_agent, lineage
 from cronty.scheduler.decisions import (
+    bring_back,
     changed_job,
     check_words,
     close_passed,
@@ -33,7 +34,7 @@ from cronty.scheduler.decisions import (
     upcoming_slot,
 )
 from cronty.scheduler.requests import JobChanges, JobPage, JobRequest, Preview
-from cronty.store.database import repeatable
+from cronty.store.database import SlotTaken, repeatable
 from cronty.store.job_store import Filter, JobStore, NewJob, TaskInfo
 from cronty.timing import BadTrigger, describe, preview, zone
 from cronty.timing.rule import read_instant, read_rule
@@ -305,12 +306,44 @@ class Scheduler:
 
     @repeatable
     async def delete(self, owner: str, job_id: str | int) -> Result[None]:
-        """End a job and hide it for good; the history of its runs is kept."""
+        """End a job and hide it; for 30 days it can be brought back, then it goes with its runs."""
         async with self._store.locked_job(owner, read_job_id(job_id) or 0) as locked:
             if locked is None:
                 return not_found(job_id)
             await end_job(locked, deleted=True)
         return Ok(None)
+
+    async def list_deleted(self, owner: str, limit: int = 20, before: datetime | None = None) -> Result[list[Job]]:
+        """Jobs that were deleted and can be brought back, the latest first."""
+        if not 1 <= limit <= MOST_LISTED:
+            return Err("bad_limit", f"Invalid limit: {limit}", f"Use a number from 1 to {MOST_LISTED}.")
+        return Ok(await self._store.list_deleted(owner, limit, before))
+
+    @repeatable
+    async def undelete(self, owner: str, job_id: str | int, *, key_id: int | None = None) -> Result[Job]:
+        """Bring a deleted job back, on this key; bringing back one that isn't deleted changes nothing."""
+        number = read_job_id(job_id) or 0
+        shown = await self._store.show_job(owner, number, deleted=True)
+        if shown is not None:
+            standing = await self.allowance.standing(owner)
+            if wrong := await self.allowance.for_return(owner, standing, shown.action):
+                return wrong
+        try:
+            async with self._store.locked_job(owner, number, deleted=True) as locked:
+                if locked is None:
+                    return await self.show(owner, job_id)
+                if locked.job.deleted_at is None or locked.job.deleted_at <= locked.now - UNDELETED_FOR:
+                    return not_found(job_id)
+                await bring_back(locked)
+                await locked.adopt(key_id)
+        except SlotTaken:
+            return Err(
+                "key_taken",
+                f"Job {job_id} can't come back: another job has been made with its idempotency key since.",
+                "Delete that one first, or leave this one deleted.",
+            )
+        await self.allowance.recount(owner)
+        return await self.show(owner, job_id)
 
     async def run_now(self, owner: str, job_id: str | int) -> Result[str]:
         """Run a job once, now, beside its schedule; answers with the id of the run."""

@@ -12,6 +12,7 @@ from cronty.scheduler.inbox import Inbox
 from cronty.scheduler.overview import Overview
 from cronty.scheduler.runs import Runs
 from cronty.store.audit_store import AuditStore
+from cronty.store.owner_store import OwnerStore
 
 AWAY: Final = Err(
     "unavailable", "The schedule database can't be used right now.", "Nothing was changed; try again in a minute."
@@ -42,3 +43,4 @@ class Doors(NamedTuple):
     trail: AuditStore
     overview: Overview
     push: Push
+    owners: OwnerStore

@@ -175,6 +175,10 @@ class AuditStore:
         """The hash of one entry, to be compared with one that was kept elsewhere."""
         return cast("str | None", await self._all.value("audit_entry", owner, number))
 
+    async def erase(self, owner_id: int, most: int = MOST_SEALED) -> int:
+        """Take up to so many entries of an owner that is being erased out of the trail; how many there were."""
+        return cast("int", await self._database.for_the_operator().value("erase_audit", owner_id, most))
+
     async def export(self, owner: str | None = None, since: datetime | None = None) -> AsyncGenerator[bytes]:
         """Entries as lines of JSON, an owner after the other, in the order of their chains; however many there are."""
         await self.seal(owner)

@@ -340,16 +340,6 @@ class EngineStore:
         """Make the weeks around now, and those of these slots."""
         return cast("int", await self._database.value("make_partitions", self._database.moment(), slots))
 
-    async def drop_partition(self, keep: float) -> bool:
-        """Drop one week of history older than `keep` seconds; gives way at once to anything that reads or writes."""
-        async with self._database.transaction() as connection:
-            await connection.execute("set local lock_timeout = '100ms'")
-            return cast("bool", await connection.fetchval(query("drop_partition"), self._database.moment(), keep))
-
-    async def prune_rest(self, keep: float, most: int) -> int:
-        """Delete at most so many attempts older than `keep` seconds, and what else has no partition; how many."""
-        return cast("int", await self._database.value("prune_rest", self._database.moment(), keep, most))
-
 
 def _ends(slots: Iterable[datetime]) -> tuple[datetime, datetime]:
     """The first and the last of them: a statement that is told opens no other weeks of history."""

@@ -152,9 +152,13 @@ class JobStore:
         """The number of the job that was made with it."""
         return cast("int | None", await self._database.of(owner).value("find_by_key", owner, idempotency_key))
 
-    async def show_job(self, owner: str, number: int) -> Job | None:
-        row = await self._database.of(owner).one("show_job", owner, number, self._database.moment())
+    async def show_job(self, owner: str, number: int, *, deleted: bool = False) -> Job | None:
+        row = await self._database.of(owner).one("show_job", owner, number, self._database.moment(), deleted)
         return None if row is None else _job(row)
+
+    async def list_deleted(self, owner: str, limit: int, before: datetime | None) -> list[Job]:
+        """Deleted jobs that are still there, the latest first."""
+        return [_job(row) for row in await self._database.of(owner).fetch("list_deleted", owner, limit, before)]
 
     async def list_jobs(
         self, owner: str, wanted: Filter, limit: int, after: Place | None = None, *, looking: bool = False
@@ -195,12 +199,12 @@ class JobStore:
         return [TaskInfo(row["name"], orjson.loads(row["parameters"]), row["doc"], row["seen_at"]) for row in rows]
 
     @asynccontextmanager
-    async def locked_job(self, owner: str, number: int) -> AsyncGenerator["LockedJob | None"]:
+    async def locked_job(self, owner: str, number: int, *, deleted: bool = False) -> AsyncGenerator["LockedJob | None"]:
         """Hold a job still while deciding about it; what is saved is committed when the block ends."""
         async with self._database.of(owner).transaction() as connection:
-            held = await connection.fetchrow(query("lock_job"), owner, number)
+            held = await connection.fetchrow(query("lock_job"), owner, number, deleted)
             # A second statement, because only its snapshot shows what was committed while the first one waited.
-            row = held and await connection.fetchrow(query("show_job"), owner, number, self._database.moment())
+            row = held and await connection.fetchrow(query("show_job"), owner, number, self._database.moment(), deleted)
             yield None if held is None or row is None else LockedJob(connection, _job(row), row, held)
         self._notices.forget()
 
@@ -242,7 +246,7 @@ class LockedJob:
             job.failures_in_row - self.job.failures_in_row,
             job.last_error if job.last_error != self.job.last_error else None,
             self.now,
-            deleted,
+            self.job.state if deleted else None,
             delay,
             job.next_slot,
             job.held_slot,
@@ -364,4 +368,6 @@ def _job(row: Row) -> Job:
         version=row["version"],
         created_at=row["created_at"],
         updated_at=row["updated_at"],
+        deleted_at=row["deleted_at"],
+        deleted_from=row["deleted_from"],
     )

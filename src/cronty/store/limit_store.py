@@ -41,6 +41,7 @@ class Standing:
     depth: int
     made: int | None
     tasks: Mapping[str, dict[str, object]]
+    erasing: bool = False
 
 
 class LimitStore:
@@ -87,6 +88,7 @@ class LimitStore:
             row["depth"] or 0,
             row["made"],
             {} if row["tasks"] is None else orjson.loads(row["tasks"]),
+            row["erasing"],
         )
 
     async def recount(self, owner: str) -> tuple[int, int]:

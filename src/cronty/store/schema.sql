@@ -5,17 +5,20 @@ function audit_text(entry cronty.audit) returns text
 function be_server(which integer) returns void
 function close_audit_month(closed date, moment timestamp with time zone) returns boolean
 function drop_audit_month(closed date, moment timestamp with time zone, many bigint, digest_of_file bytea) returns void
-function drop_run_partition(horizon timestamp with time zone) returns boolean security definer
+function drop_run_partition(horizon timestamp with time zone, young timestamp with time zone) returns boolean security definer
 function enter_audit() returns trigger
 function epoch() returns integer
 function erase_audit(whose bigint, most integer) returns integer security definer
+function expires_after(policy jsonb) returns double precision
 function find_key(wanted bigint, moment timestamp with time zone) returns record security definer
 function job_status(state cronty.job_state, in_flight boolean, has_next boolean, failing boolean) returns text
 function make_audit_partition(moment timestamp with time zone) returns boolean security definer
 function make_run_partition(moment timestamp with time zone) returns boolean security definer
 function refuse_change() returns trigger
 function seal_audit(most integer, patient boolean, moment timestamp with time zone, whose bigint) returns integer security definer
+function span(seconds double precision) returns text
 function take_numbers(whose bigint, many integer) returns bigint
+function week_in_flight(partition text, monday timestamp with time zone) returns boolean
 function without_arguments(change jsonb) returns jsonb
 grant to cronty_app on alerts: insert
 grant to cronty_app on api_keys: insert
@@ -28,6 +31,7 @@ grant to cronty_app on audit_heads: select
 grant to cronty_app on audit_unsealed: insert
 grant to cronty_app on channels: insert, select, update
 grant to cronty_app on due: insert, select, update
+grant to cronty_app on every_job: select
 grant to cronty_app on find_key: execute
 grant to cronty_app on job_overview: select
 grant to cronty_app on jobs: insert, select, update
@@ -50,15 +54,15 @@ grant to cronty_engine on attempts: delete, insert, select, update
 grant to cronty_engine on audit_unsealed: insert
 grant to cronty_engine on channels: select
 grant to cronty_engine on drop_run_partition: execute
-grant to cronty_engine on due: insert, select, update
-grant to cronty_engine on jobs: insert, select, update
+grant to cronty_engine on due: delete, insert, select, update
+grant to cronty_engine on jobs: delete, insert, select, update
 grant to cronty_engine on make_audit_partition: execute
 grant to cronty_engine on make_run_partition: execute
 grant to cronty_engine on migrations: select
 grant to cronty_engine on owners: select
 grant to cronty_engine on owners: update (next_number)
 grant to cronty_engine on queue: delete, insert, select, update
-grant to cronty_engine on runs: insert, select, update
+grant to cronty_engine on runs: delete, insert, select, update
 grant to cronty_engine on seal_audit: execute
 grant to cronty_engine on server: select
 grant to cronty_engine on stop_requests: delete, insert, select
@@ -79,8 +83,11 @@ index audit_pkey on audit USING btree (owner_id, number, sealed_at)
 index audit_unsealed_of_owner on audit_unsealed USING btree (owner_id, id)
 index audit_unsealed_pkey on audit_unsealed USING btree (id)
 index channels_pkey on channels USING btree (owner_id, name)
+index due_ended on due USING btree (last_slot, job_id) WHERE ((next_at IS NULL) AND (held_slot IS NULL))
 index due_next on due USING btree (next_at) WHERE (next_at IS NOT NULL)
 index due_pkey on due USING btree (job_id)
+index jobs_cancelled on jobs USING btree (updated_at, id) WHERE ((state = 'cancelled'::cronty.job_state) AND (deleted_at IS NULL))
+index jobs_deleted on jobs USING btree (deleted_at, id) WHERE (deleted_at IS NOT NULL)
 index jobs_idempotency on jobs USING btree (owner_id, idempotency_key) WHERE ((idempotency_key IS NOT NULL) AND (deleted_at IS NULL))
 index jobs_live on jobs USING btree (owner_id, created_at) WHERE ((deleted_at IS NULL) AND (NOT ended))
 index jobs_number on jobs USING btree (owner_id, number)
@@ -95,6 +102,7 @@ index queue_due on queue USING btree (task, crashes, due_at) WHERE (due_at IS NO
 index queue_in_line on queue USING btree (job_id, scheduled_for) WHERE (due_at IS NULL)
 index queue_inbox on queue USING btree (owner_id, due_at) WHERE (task = 'prompt'::text)
 index queue_pkey on queue USING btree (job_id, scheduled_for)
+index queue_slot on queue USING btree (scheduled_for, job_id)
 index runs_by_time on runs USING brin (scheduled_for, started_at, finished_at) WITH (pages_per_range='64', autosummarize='on')
 index runs_dead on runs USING btree (owner_id, finished_at) WHERE (state = ANY (ARRAY['failed'::cronty.run_state, 'quarantined'::cronty.run_state]))
 index runs_pkey on runs USING btree (job_id, scheduled_for)
@@ -232,6 +240,7 @@ table jobs.arguments jsonb not null
 table jobs.cancelled_count integer not null default 0
 table jobs.created_at timestamp with time zone not null
 table jobs.deleted_at timestamp with time zone
+table jobs.deleted_from cronty.job_state
 table jobs.ended boolean not null default false
 table jobs.ends_at timestamp with time zone
 table jobs.failure_count integer not null default 0
@@ -266,6 +275,7 @@ table owners constraint owners_name_key UNIQUE (name)
 table owners constraint owners_pkey PRIMARY KEY (id)
 table owners.counted_at timestamp with time zone not null default '-infinity'::timestamp with time zone
 table owners.created_at timestamp with time zone not null default now()
+table owners.erasing_since timestamp with time zone
 table owners.id bigint not null identity
 table owners.limits jsonb
 table owners.live_bytes bigint not null default 0
@@ -348,6 +358,7 @@ table zones.through bigint
 table zones.version text not null
 type job_state (active, paused, cancelled, set_aside)
 type run_state (waiting, running, done, failed, cancelled, skipped, coalesced, missed, quarantined)
+view every_job with (security_invoker=true)
 view job_overview with (security_invoker=true)
 view slots_unaccounted with (security_invoker=true)
 wall around alerts

@@ -48,7 +48,7 @@ begin
   grant select, insert, update, delete on cronty.queue to cronty_app;
   grant select, insert, update on cronty.usage to cronty_app;
   grant update (live_jobs, live_bytes, counted_at, next_number) on cronty.owners to cronty_app;
-  grant select on cronty.job_overview to cronty_app;
+  grant select on cronty.every_job, cronty.job_overview to cronty_app;
   grant insert on cronty.stop_requests, cronty.alerts, cronty.audit_unsealed to cronty_app;
   grant select on cronty.audit, cronty.audit_heads, cronty.audit_checkpoints to cronty_app;
   grant select (id, owner_id, number, name, scopes, agent, created_at, expires_at, last_used_at, revoked_at), insert,
@@ -57,7 +57,8 @@ begin
 
   grant select on cronty.owners, cronty.channels to cronty_engine;
   grant update (next_number) on cronty.owners to cronty_engine;
-  grant select, insert, update on cronty.jobs, cronty.due, cronty.runs, cronty.zones to cronty_engine;
+  grant select, insert, update, delete on cronty.jobs, cronty.due, cronty.runs to cronty_engine;
+  grant select, insert, update on cronty.zones to cronty_engine;
   grant select, insert, update, delete on cronty.queue, cronty.attempts, cronty.workers, cronty.tasks, cronty.usage,
     cronty.alerts to cronty_engine;
   grant select, insert, delete on cronty.stop_requests to cronty_engine;
@@ -66,7 +67,7 @@ begin
   grant execute on function cronty.make_run_partition(timestamptz), cronty.make_audit_partition(timestamptz)
     to cronty_app, cronty_engine;
   grant execute on function cronty.seal_audit(int, boolean, timestamptz, bigint) to cronty_engine;
-  grant execute on function cronty.drop_run_partition(timestamptz) to cronty_engine;
+  grant execute on function cronty.drop_run_partition(timestamptz, timestamptz) to cronty_engine;
 
   commit;
 

@@ -27,6 +27,8 @@ STATUS_OF: Final[Mapping[str, int]] = {
     "no_such_path": 404,
     "bad_method": 405,
     "not_editable": 409,
+    "key_taken": 409,
+    "owner_erased": 403,
     "already_running": 409,
     "not_pending": 409,
     "too_many_channels": 409,

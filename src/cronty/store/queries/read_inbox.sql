@@ -8,6 +8,7 @@ with clock as (
   join cronty.jobs j on j.id = q.job_id
   where q.task = 'prompt' and q.owner_id = (select id from cronty.owners where name = $2)
     and q.due_at <= (select now from clock)
+    and q.due_at > (select now from clock) - cronty.expires_after(j.policy) * interval '1 second' -- or it has expired
     and ($3::text is null or coalesce(j.arguments -> 'kwargs' ->> 'agent', $3) = $3)
   order by q.due_at, q.job_id
   limit $4

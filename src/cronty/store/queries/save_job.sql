@@ -1,10 +1,10 @@
 -- Write back a job that is locked; a settlement may count its failures meanwhile, so those are only added to.
--- $17 its next slot, $18 the one that is held, $19 the last one with a row.
+-- $15 the state it is deleted from (null: it isn't deleted), $17 its next slot, $18 the one that is held, $19 the last one with a row.
 with job as (
   update cronty.jobs
   set name = $2, task = $3, arguments = $4::jsonb, trigger = $5::jsonb, zone = $26, policy = $6::jsonb, tags = $7, max_runs = $8, slots_after = $29, ends_at = $9,
     state = $10, reason = $11, failures_in_row = failures_in_row + $12, last_error = coalesce($13, last_error), updated_at = $14::timestamptz, version = version + 1, ended = false,
-    deleted_at = case when $15 then $14::timestamptz end
+    deleted_at = case when $15::text is not null then $14::timestamptz end, deleted_from = $15::text::cronty.job_state
   where id = $1
   returning id
 ), zoned as (

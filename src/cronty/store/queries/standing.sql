@@ -2,7 +2,7 @@
 -- $4 the run that says so itself, by its job's id and its slot, $5 otherwise whether to look for a prompt that is
 -- leased, $6 by this agent (null: any), $7 for so many seconds; and the job that was made with the idempotency key $8, and
 -- which of the tasks $9 there are. Finished jobs among the last thousands count too, until somebody counts anew.
-select c.now, o.id as owner_id, o.zone, o.limits::text, coalesce(o.live_jobs + r.jobs, 0) as jobs, coalesce(o.live_bytes + r.bytes, 0)::bigint as bytes,
+select c.now, o.id as owner_id, o.zone, o.erasing_since is not null as erasing, o.limits::text, coalesce(o.live_jobs + r.jobs, 0) as jobs, coalesce(o.live_bytes + r.bytes, 0)::bigint as bytes,
   coalesce(r.jobs, 0) as uncounted, p.job_id, p.job_number, p.scheduled_for, p.depth,
   (select j.number from cronty.jobs j where j.owner_id = o.id and j.idempotency_key = $8 and j.deleted_at is null) as made,
   (select json_object_agg(t.name, t.parameters)::text from cronty.tasks t where t.name = any($9::text[])) as tasks

@@ -1,11 +1,15 @@
 """What callers send: bodies and queries. Unknown names are refused, because a mistyped one would do nothing."""
 
+from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from fastapi import Path, Query
 from pydantic import BaseModel, ConfigDict, Field
 
 from cronty.jobs.caller import SCOPES
+from cronty.jobs.result import Err
+from cronty.timing import BadTrigger
+from cronty.timing.reading import read_moment
 from cronty.web.rest.shapes import JOB, RUN
 
 TriggerType = Literal["once", "interval", "cron", "words"]
@@ -159,3 +163,11 @@ class JobsWanted(BaseModel):
     until: str | None = Field(
         None, alias="to", description="Only jobs that fire at or before this time or date.", examples=["2027-02-28"]
     )
+
+
+def read_before(text: str | None) -> datetime | Err | None:
+    """Where a page goes on, latest first."""
+    try:
+        return None if text is None else read_moment(text.strip(), "UTC")
+    except BadTrigger as bad:
+        return Err("bad_cursor", f"Invalid before: {bad.message}", "Use the cursor of the page before, or none.")

@@ -9,7 +9,7 @@ from fastapi import Header, Query, Response
 
 from cronty.actions.notify import undeliverable
 from cronty.jobs.action import Action
-from cronty.jobs.answers import scheduled_answer, status_answer, summary_answer
+from cronty.jobs.answers import deleted_answer, scheduled_answer, status_answer, summary_answer
 from cronty.jobs.ids import job_id_text
 from cronty.jobs.job import Job as JobRow
 from cronty.jobs.result import Err, Ok, Result
@@ -17,9 +17,9 @@ from cronty.scheduler.moments import read_span
 from cronty.scheduler.requests import JobChanges, JobRequest, changed_action
 from cronty.store.job_store import Filter
 from cronty.web.problems import problem
-from cronty.web.rest.given import JobBody, JobEdit, JobId, JobsWanted
+from cronty.web.rest.given import Before, JobBody, JobEdit, JobId, JobsWanted, Limit, read_before
 from cronty.web.rest.route import Answer, Asking, Asks, Room, reply
-from cronty.web.rest.shapes import Job, JobList, Scheduled, Started
+from cronty.web.rest.shapes import DeletedJobs, Job, JobList, Scheduled, Started
 
 LAST_RUNS: Final = 10
 TAGGED: Final = {"ETag": "The job's version, for If-Match."}
@@ -79,6 +79,20 @@ async def schedule_job(
     )
     made = await ask.doors.scheduler.schedule(ask.owner, request)
     return made if isinstance(made, Err) else _scheduled(made.value, 201)
+
+
+@room.operation("GET", "/jobs/deleted", "read", DeletedJobs)
+async def list_deleted_jobs(ask: Asks, limit: Limit = 20, before: Before = None) -> Result[Answer]:
+    """Jobs that were deleted and can be brought back, the latest first."""
+    since = read_before(before)
+    if isinstance(since, Err):
+        return since
+    found = await ask.doors.scheduler.list_deleted(ask.owner, limit, since)
+    if isinstance(found, Err):
+        return found
+    jobs = found.value
+    last = jobs[-1].deleted_at if len(jobs) == limit else None
+    return Ok({"jobs": [deleted_answer(job) for job in jobs], "cursor": last.isoformat() if last else None})
 
 
 @room.operation("GET", "/jobs/{job_id}", "read", Job, 304, 404, headers=TAGGED)
@@ -151,9 +165,15 @@ async def cancel_job(ask: Asks, job_id: JobId) -> Result[Answer]:
 
 @room.operation("DELETE", "/jobs/{job_id}", "schedule", None, 404, status=204)
 async def delete_job(ask: Asks, job_id: JobId) -> Result[Answer] | Response:
-    """End a job and hide it for good; the history of its runs is kept."""
+    """End a job and hide it. For 30 days it can be undeleted; then it goes, with the history of its runs."""
     gone = await ask.doors.scheduler.delete(ask.owner, job_id)
     return gone if isinstance(gone, Err) else Response(status_code=204)
+
+
+@room.operation("POST", "/jobs/{job_id}/undelete", "schedule", Job, 404, 409, 429)
+async def undelete_job(ask: Asks, job_id: JobId) -> Result[Answer]:
+    """Bring a deleted job back as it was; one that was to go on does so with its next slot from now. Repeatable."""
+    return await _in_full(ask, await ask.doors.scheduler.undelete(ask.owner, job_id, key_id=ask.caller.key_id))
 
 
 @room.operation("POST", "/jobs/{job_id}/run", "run", Started, 404, 409, 429, status=202)

@@ -1,6 +1,5 @@
 """Runs: what became of each planned moment, and trying again what failed."""
 
-from datetime import datetime
 from typing import Annotated
 
 from fastapi import Query
@@ -8,9 +7,7 @@ from fastapi import Query
 from cronty.jobs.answers import attempt_answer, failed_answer, run_answer
 from cronty.jobs.ids import job_id_text
 from cronty.jobs.result import Err, Ok, Result
-from cronty.timing import BadTrigger
-from cronty.timing.reading import read_moment
-from cronty.web.rest.given import Before, JobId, Limit, RedriveBody, RunId
+from cronty.web.rest.given import Before, JobId, Limit, RedriveBody, RunId, read_before
 from cronty.web.rest.route import Answer, Asks, Room
 from cronty.web.rest.shapes import FailedRuns, Redriven, RunDetail, Runs
 
@@ -28,7 +25,7 @@ async def list_runs(
     shown = await door.show(ask.owner, job_id)
     if isinstance(shown, Err):
         return shown
-    since = _moment(before)
+    since = read_before(before)
     if isinstance(since, Err):
         return since
     found = await door.list_runs(ask.owner, job_id, limit, since, verdict)
@@ -43,7 +40,7 @@ async def list_runs(
 @room.operation("GET", "/runs/failed", "read", FailedRuns)
 async def list_failed_runs(ask: Asks, limit: Limit = 20, before: Before = None) -> Result[Answer]:
     """What failed for good over all jobs, the latest first."""
-    since = _moment(before)
+    since = read_before(before)
     if isinstance(since, Err):
         return since
     found = await ask.doors.runs.failed(ask.owner, limit, since)
@@ -74,10 +71,3 @@ async def redrive_runs(ask: Asks, body: RedriveBody) -> Result[Answer]:
         return tried
     again = [run for run, accepted in tried.value.items() if accepted]
     return Ok({"redriven": again, "refused": [run for run in tried.value if run not in again]})
-
-
-def _moment(text: str | None) -> datetime | Err | None:
-    try:
-        return None if text is None else read_moment(text.strip(), "UTC")
-    except BadTrigger as bad:
-        return Err("bad_cursor", f"Invalid before: {bad.message}", "Use the cursor of the page before, or none.")

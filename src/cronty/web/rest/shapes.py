@@ -76,6 +76,35 @@ class JobList(BaseModel):
     cursor: str | None
 
 
+_DELETED: Final = {
+    "job_id": JOB, "name": "stand-up", "schedule": "At 09:00 on weekdays, Berlin time", "run_count": 4,
+    "tags": ["team"], "deleted_at": AT, "until": AT,
+}  # fmt: skip
+
+
+class DeletedJob(BaseModel):
+    """A job that can be brought back, and until when."""
+
+    model_config = like(**_DELETED)
+
+    job_id: str
+    name: str
+    schedule: str
+    run_count: int
+    tags: list[str]
+    deleted_at: str
+    until: str
+
+
+class DeletedJobs(BaseModel):
+    """Deleted jobs, the latest first; `cursor` is the `before` of the next page."""
+
+    model_config = like(jobs=[_DELETED], cursor=None)
+
+    jobs: list[DeletedJob]
+    cursor: str | None
+
+
 _RUN: Final = {
     "run_id": RUN, "scheduled_for": AT, "verdict": "done", "reason": None, "attempt": 1, "started_at": AT,
     "finished_at": AT, "error": None, "result": {"id": "xE73Iyuabi"},

@@ -1,0 +1,1 @@
+select cronty.erase_audit($1, $2)

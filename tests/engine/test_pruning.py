@@ -1,0 +1,312 @@
+"""History ends: what has ended goes with its last run, and what waits for ever gets its verdict."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+
+import asyncpg
+import pytest
+
+from cronty.jobs.action import Action
+from cronty.jobs.job import Job
+from cronty.jobs.result import Err, Ok, Result
+from cronty.scheduler import JobRequest, Scheduler
+from cronty.scheduler.inbox import Inbox
+from cronty.scheduler.requests import JobChanges
+from cronty.scheduler.runs import Runs
+from cronty.store.audit_store import AuditStore
+from cronty.store.database import Database, query
+from cronty.store.history_store import START, HistoryStore
+from cronty.store.inbox_store import InboxStore
+from cronty.store.run_store import RunStore
+from tests.conftest import HandClock, Hands, add, look
+
+KEEP = 90
+
+
+def got[T](result: Result[T]) -> T:
+    assert isinstance(result, Ok), result
+    return result.value
+
+
+async def prompt(
+    door: Scheduler, trigger: str = "once", config: dict[str, object] | None = None, **policy: object
+) -> Job:
+    action = Action("prompt", (), {"prompt": "Look at the logs."})
+    given = config or {"run_at": "in 1 minute"}
+    made = await door.schedule("ann", JobRequest("look", action, trigger, given, policy=policy))
+    assert isinstance(made, Ok), made
+    return made.value
+
+
+async def once(door: Scheduler, name: str = "once", **rest: object) -> Job:
+    return await add(door, "once", {"run_at": "in 1 minute"}, name=name, **rest)  # pyright: ignore[reportArgumentType]
+
+
+async def later(hands: Hands, clock: HandClock, days: float) -> None:
+    """Fire what is due, wait, and prune as an engine does every hour."""
+    clock.advance(minutes=1)
+    await hands.all()
+    clock.advance(days=days)
+    await hands.engine._prune()  # pyright: ignore[reportPrivateUsage]
+
+
+async def names(sql: asyncpg.Connection) -> list[str]:
+    return [row["name"] for row in await sql.fetch("select name from cronty.jobs order by name")]
+
+
+# -- jobs that have ended -----------------------------------------------------------------------------------------
+
+
+async def test_a_job_that_has_ended_goes_when_its_last_run_has_gone(
+    door: Scheduler, hands: Hands, clock: HandClock, sql: asyncpg.Connection, database: Database
+) -> None:
+    gone = await once(door, args=("a secret",))
+    await add(door, "interval", {"days": 1}, name="goes on")
+    await later(hands, clock, KEEP)
+    assert await names(sql) == ["goes on", "once"], "its week isn't over yet"
+    clock.advance(days=7)
+    await hands.engine._prune()  # pyright: ignore[reportPrivateUsage]
+    assert await names(sql) == ["goes on"]
+    assert await sql.fetchval("select count(*) from cronty.due") == 1
+    assert isinstance(await door.show("ann", gone.number), Err)
+    entries = await AuditStore(database).read("ann", 10)
+    assert [entry["job_id"] for entry in entries if entry["what"] == "created"] == [2, 1], (
+        "the trail still has its number"
+    )
+
+
+async def test_what_may_go_on_stays(door: Scheduler, hands: Hands, clock: HandClock, sql: asyncpg.Connection) -> None:
+    paused, aside, cancelled = [
+        await add(door, "interval", {"days": 400}, name=n) for n in ("paused", "aside", "ended")
+    ]
+    assert isinstance(await door.pause("ann", paused.number), Ok)
+    assert isinstance(await door.cancel("ann", cancelled.number), Ok)
+    async with hands.store.due_jobs(None, 1, now=clock.moment + timedelta(days=500)) as due:
+        await due.set_aside([(aside.id, "it can't be computed")], clock.moment, lambda _: "")
+    await later(hands, clock, KEEP + 7)
+    assert await names(sql) == ["aside", "paused"]
+
+
+async def test_a_job_that_was_run_by_hand_since_stays_with_that_run(
+    door: Scheduler, hands: Hands, clock: HandClock, sql: asyncpg.Connection
+) -> None:
+    job = await once(door)
+    await later(hands, clock, KEEP - 10)
+    assert isinstance(await door.run_now("ann", job.number), Ok)
+    await hands.all()
+    await later(hands, clock, 20)
+    assert await names(sql) == ["once"]
+    await later(hands, clock, KEEP)
+    assert await names(sql) == []
+
+
+@asynccontextmanager
+async def ended(door: Scheduler, hands: Hands, clock: HandClock) -> AsyncGenerator[Job]:
+    """A job that the next prune removes."""
+    job = await once(door)
+    clock.advance(minutes=1)
+    await hands.all()
+    clock.advance(days=KEEP + 7)
+    await hands.store.make_partitions()
+    while await hands.engine.pruning.store.drop_partition(KEEP * 86400.0):
+        pass
+    yield job
+
+
+async def remove(hands: Hands) -> int:
+    """One step of removing what has run out."""
+    history = hands.engine.pruning.store
+    now = await history.now()
+    return (await history.remove_ended("pick_ended", now - timedelta(days=KEEP), START, 100))[1]
+
+
+async def test_a_job_that_is_run_at_the_same_moment_survives(
+    door: Scheduler, hands: Hands, clock: HandClock, database: Database, sql: asyncpg.Connection
+) -> None:
+    async with ended(door, hands, clock) as job:
+        store = door._store  # pyright: ignore[reportPrivateUsage]
+        async with store.locked_job("ann", job.number) as locked:
+            assert locked is not None
+            await locked.run_now()
+            assert await remove(hands) == 0, "nobody waits for a job that is held"
+        assert await remove(hands) == 0, "it has a run now"
+    assert await names(sql) == ["once"]
+
+
+@pytest.mark.parametrize("act", ["run", "edit", "resume", "redrive"])
+async def test_a_call_that_comes_too_late_says_that_the_job_is_gone(
+    act: str, door: Scheduler, hands: Hands, clock: HandClock, database: Database, url: str
+) -> None:
+    async with ended(door, hands, clock) as job:
+        remover = await asyncpg.connect(url)
+        await remover.execute("begin")
+        await remover.fetch(query("pick_ended"), clock.moment - timedelta(days=KEEP), *START, 100)
+        await remover.execute(query("delete_jobs"), [job.id])
+        acts = {
+            "run": door.run_now("ann", job.number),
+            "edit": door.edit("ann", job.number, JobChanges(name="other")),
+            "resume": door.resume("ann", job.number),
+            "redrive": Runs(RunStore(database), door).redrive("ann", [f"run_{job.number}_0"]),
+        }
+        chosen = asyncio.create_task(acts.pop(act))
+        for other in acts.values():
+            other.close()
+        waits = "select exists (select from pg_locks where not granted)"
+        async with asyncio.timeout(30):
+            while not await remover.fetchval(waits):
+                await asyncio.sleep(0.001)
+        await remover.execute("commit")
+        await remover.close()
+        answer = await chosen
+        if act == "redrive":
+            assert answer == Ok({f"run_{job.number}_0": False})
+        else:
+            assert isinstance(answer, Err)
+            assert answer.code == "not_found"
+
+
+async def test_either_a_job_is_removed_or_it_is_run_never_both(
+    door: Scheduler, hands: Hands, clock: HandClock, sql: asyncpg.Connection
+) -> None:
+    jobs = [await once(door, f"once {i}") for i in range(40)]
+    async with ended(door, hands, clock):
+        pass
+    answers = await asyncio.gather(
+        *(door.run_now("ann", job.number) for job in jobs), *(remove(hands) for _ in range(4))
+    )
+    ran = [job.name for job, answer in zip(jobs, answers, strict=False) if isinstance(answer, Ok)]
+    while await remove(hands):
+        pass
+    assert await names(sql) == sorted(ran)
+    assert (
+        await sql.fetchval(
+            "select count(*) from cronty.runs r where not exists (select from cronty.jobs where id = job_id)"
+        )
+        == 0
+    )
+    assert await sql.fetchval("select count(*) from cronty.queue") == len(ran)
+
+
+# -- what waits for ever ------------------------------------------------------------------------------------------
+
+
+async def test_a_prompt_that_nobody_reads_expires_as_its_policy_says(
+    door: Scheduler, hands: Hands, clock: HandClock, database: Database, sql: asyncpg.Connection
+) -> None:
+    brief = await prompt(door, expires_after=7200)
+    usual = await prompt(door)
+    inbox = Inbox(InboxStore(database))
+    await later(hands, clock, 0.08)
+    assert len(await sql.fetch("select from cronty.queue")) == 2, "it has a few minutes left"
+    await later(hands, clock, 0.01)
+    [run] = got(await door.list_runs("ann", brief.number))
+    assert (run.state, run.reason) == ("missed", "expired: nobody read it within 2 hours")
+    gone = await look(door, brief)
+    assert (gone.status, gone.success_count, gone.last_error) == (
+        "failed", 0, "missed: expired: nobody read it within 2 hours",
+    )  # fmt: skip
+    await later(hands, clock, 30)
+    assert (await inbox.read("ann")) == Ok([])
+    [run] = got(await door.list_runs("ann", usual.number))
+    assert (run.state, run.reason) == ("missed", "expired: nobody read it within 30 days")
+    assert await sql.fetchval("select count(*) from cronty.queue") == 0
+
+
+async def test_a_prompt_that_has_expired_is_not_handed_out_any_more(
+    door: Scheduler, hands: Hands, clock: HandClock, database: Database
+) -> None:
+    await prompt(door, expires_after=3600)
+    clock.advance(minutes=1)
+    await hands.all()
+    clock.advance(hours=1)
+    assert await Inbox(InboxStore(database)).read("ann") == Ok([])
+
+
+async def test_a_prompt_that_was_read_expires_counting_from_its_lease(
+    door: Scheduler, hands: Hands, clock: HandClock, database: Database
+) -> None:
+    job = await prompt(door, expires_after=3600)
+    inbox = Inbox(InboxStore(database))
+    clock.advance(minutes=1)
+    await hands.all()
+    clock.advance(minutes=59)
+    assert isinstance(await inbox.read("ann"), Ok)
+    await later(hands, clock, 0.04)
+    [run] = got(await door.list_runs("ann", job.number))
+    assert run.state == "waiting"
+    await later(hands, clock, 0.01)
+    [run] = got(await door.list_runs("ann", job.number))
+    assert (run.state, run.reason) == ("missed", "expired: nobody settled it within 1 hour")
+
+
+async def test_a_prompt_is_read_or_expires_never_both(
+    door: Scheduler, hands: Hands, clock: HandClock, database: Database, sql: asyncpg.Connection
+) -> None:
+    for _ in range(40):
+        await prompt(door, expires_after=3600)
+    clock.advance(minutes=1)
+    await hands.all()
+    clock.advance(minutes=59, seconds=59)
+    later_clock = HandClock(clock.moment + timedelta(seconds=2))
+    pruner = await Database(database.url, clock=later_clock, hot=True).open()
+    inbox = Inbox(InboxStore(database))
+    try:
+        expiring = asyncio.create_task(HistoryStore(pruner).expire_runs(KEEP * 86400.0, START, 100))
+        read = await asyncio.gather(*(inbox.read("ann", limit=5) for _ in range(8)))
+        await expiring
+    finally:
+        await pruner.close()
+    shown = {item.facts.job_number for answer in read for item in got(answer)}
+    expired = {
+        row[0]
+        for row in await sql.fetch(
+            "select number from cronty.runs join cronty.jobs on id = job_id where runs.state = 'missed'"
+        )
+    }
+    assert shown | expired == set(range(1, 41))
+    assert not shown & expired
+
+
+async def test_a_run_that_no_worker_takes_expires_with_the_history(
+    door: Scheduler, hands: Hands, clock: HandClock, sql: asyncpg.Connection
+) -> None:
+    job = await once(door)
+    await sql.execute("update cronty.jobs set task = 'nobody has it'")
+    await later(hands, clock, KEEP - 1)
+    [run] = got(await door.list_runs("ann", job.number))
+    assert run.state == "waiting"
+    await later(hands, clock, 1)
+    [run] = got(await door.list_runs("ann", job.number))
+    assert (run.state, run.reason) == ("missed", "expired: it waited longer than the 90 days that history is kept")
+    await later(hands, clock, 14)
+    assert await sql.fetchval("select count(*) from cronty.jobs") == 0, "nothing holds its week and the job any more"
+
+
+async def test_what_waits_in_line_goes_on_when_the_first_expires(
+    door: Scheduler, hands: Hands, clock: HandClock
+) -> None:
+    job = await prompt(door, "interval", {"hours": 1}, overlap="queue", expires_after=3600)
+    clock.advance(minutes=60)
+    await hands.all()
+    clock.advance(minutes=60)
+    await hands.all()
+    await hands.engine._prune()  # pyright: ignore[reportPrivateUsage]
+    runs = got(await door.list_runs("ann", job.number))
+    assert [(run.state, run.next_attempt_at is not None) for run in runs] == [("waiting", True), ("missed", False)]
+
+
+async def test_history_of_long_ago_that_is_explained_today_stays_a_week(
+    door: Scheduler, hands: Hands, clock: HandClock, sql: asyncpg.Connection
+) -> None:
+    await add(door, "cron", {"expression": "0 9 * * *"})
+    clock.advance(days=200)
+    await hands.fire()
+    rows = await sql.fetchval("select count(*) from cronty.runs")
+    clock.advance(days=6)
+    await hands.engine._prune()  # pyright: ignore[reportPrivateUsage]
+    assert await sql.fetchval("select count(*) from cronty.runs") == rows
+    clock.advance(days=2)
+    await hands.engine._prune()  # pyright: ignore[reportPrivateUsage]
+    assert await sql.fetchval("select count(*) from cronty.runs") == rows - 1

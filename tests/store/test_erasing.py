@@ -1,0 +1,176 @@
+"""An owner is erased with everything of it, and leaves one line in a trail that isn't its own."""
+
+import asyncio
+
+import asyncpg
+import pytest
+
+from cronty.jobs.action import Action
+from cronty.jobs.result import Err, Ok
+from cronty.scheduler import JobRequest, Scheduler
+from cronty.store import owner_store
+from cronty.store.audit_store import AuditStore
+from cronty.store.database import Database, StoreUnavailable
+from cronty.store.key_store import KeyStore
+from cronty.store.owner_store import OwnerStore
+from tests.conftest import HandClock, Hands, add
+
+NAME = "ann"
+
+
+async def live(owner: str, door: Scheduler, hands: Hands, clock: HandClock, database: Database) -> None:
+    """Jobs, runs of two weeks, retries, a waiting prompt, limits, a key."""
+    await door.allowance.set(owner, {"runs_per_hour": 1000, "alert": "phone"})
+    await add(door, "interval", {"days": 1}, owner=owner, name="daily")
+    await add(door, "interval", {"days": 1}, owner=owner, name="fails", task="fail", policy={"attempts": 3})
+    gone = await add(door, "interval", {"days": 1}, owner=owner, name="gone")
+    await door.schedule(owner, JobRequest("look", Action("prompt", (), {"prompt": "x"}), "interval", {"days": 1}))
+    await KeyStore(database).add(owner, "laptop", b"x" * 32, ["read"], None, None)
+    for _ in range(9):
+        clock.advance(days=1)
+        await hands.store.make_partitions()
+        await hands.all()
+    await door.delete(owner, gone.number)
+
+
+FEW = (
+    "insert into cronty.channels (owner_id, name, scheme, hint, key_id, sealed, created_at)"
+    " select id, 'phone', 'ntfy', 'x', 'k', 'x', now() from cronty.owners",
+    "insert into cronty.stop_requests select 1, min(id), now(), owner_id from cronty.jobs group by owner_id",
+    "insert into cronty.alerts (owner_id, job_id, at, name, arguments)"
+    " select id, 0, now(), 'x', '{}' from cronty.owners",
+)
+
+
+async def owned(sql: asyncpg.Connection, owner_id: int) -> dict[str, int]:
+    """How many rows each table has of an owner, by the catalog: whatever has an owner_id, and the owners."""
+    tables = [
+        row[0]
+        for row in await sql.fetch(
+            "select c.relname from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attname = 'owner_id'"
+            " where c.relnamespace = 'cronty'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition"
+        )
+    ]
+    found = {
+        table: await sql.fetchval(f"select count(*) from cronty.{table} where owner_id = $1", owner_id)
+        for table in tables
+    }
+    found["owners"] = await sql.fetchval("select count(*) from cronty.owners where id = $1", owner_id)
+    return found
+
+
+@pytest.fixture
+async def ann(door: Scheduler, hands: Hands, clock: HandClock, sql: asyncpg.Connection, database: Database) -> int:
+    for owner in (NAME, "bob"):
+        await live(owner, door, hands, clock, database)
+    for statement in FEW:
+        await sql.execute(statement)
+    await AuditStore(database).seal()
+    return await sql.fetchval("select id from cronty.owners where name = $1", NAME)
+
+
+@pytest.fixture(autouse=True)
+def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(owner_store, "JOBS", 2)
+    monkeypatch.setattr(owner_store, "ROWS", 3)
+
+
+async def test_an_erased_owner_leaves_no_row_in_any_table(
+    ann: int, door: Scheduler, hands: Hands, sql: asyncpg.Connection, database: Database
+) -> None:
+    before = await owned(sql, ann)
+    assert [table for table, rows in before.items() if not rows] == [], "every table has something of her"
+    bob = await sql.fetchval("select id from cronty.owners where name = 'bob'")
+    bobs = await owned(sql, bob)
+    counts = await OwnerStore(database).erase(NAME)
+    assert counts is not None
+    assert counts["jobs"] == before["jobs"]
+    assert {table: rows for table, rows in (await owned(sql, ann)).items() if rows} == {}
+    assert await owned(sql, bob) == bobs
+    trail = AuditStore(database)
+    assert await trail.verify() == []
+    [line] = await sql.fetch("select * from cronty.audit where owner_id = 0")
+    assert line["what"] == "owner erased"
+    assert NAME not in str(dict(line)).replace("channel", "")
+    await hands.engine.limiting.write()
+    assert {table: rows for table, rows in (await owned(sql, ann)).items() if rows} == {}
+    assert await OwnerStore(database).erase(NAME) is None
+
+
+async def test_the_name_can_begin_anew(ann: int, door: Scheduler, database: Database) -> None:
+    await OwnerStore(database).erase(NAME)
+    job = await add(door, owner=NAME)
+    listed = await door.list_jobs(NAME)
+    assert isinstance(listed, Ok)
+    assert [one.number for one in listed.value.jobs] == [job.number]
+
+
+async def test_an_erasing_that_was_interrupted_goes_on(ann: int, sql: asyncpg.Connection, database: Database) -> None:
+    steps = 0
+
+    def told(_: int) -> None:
+        nonlocal steps
+        steps += 1
+        if steps % 3 == 0:
+            raise StoreUnavailable("the connection was lost")
+
+    for _ in range(100):
+        try:
+            await OwnerStore(database).erase(NAME, told)
+            break
+        except StoreUnavailable:
+            continue
+    assert steps > 6
+    assert {table: rows for table, rows in (await owned(sql, ann)).items() if rows} == {}
+    assert await sql.fetchval("select count(*) from cronty.audit where owner_id = 0") == 1
+
+
+async def test_a_closed_owner_gets_nothing_new_and_its_keys_are_no_good(
+    ann: int, door: Scheduler, hands: Hands, clock: HandClock, sql: asyncpg.Connection, database: Database
+) -> None:
+    keys = KeyStore(database)
+    key_id, _ = await keys.add(NAME, "phone", b"y" * 32, ["read"], None, None)
+    await sql.execute("update cronty.owners set erasing_since = now() where id = $1", ann)
+    assert await keys.find(key_id) is None
+    refused = await door.schedule(NAME, JobRequest("x", Action("note"), "interval", {"days": 1}))
+    assert isinstance(refused, Err)
+    assert refused.code == "owner_erased"
+    deleted = await door.list_deleted(NAME)
+    assert isinstance(deleted, Ok)
+    refused = await door.undelete(NAME, deleted.value[0].number)
+    assert isinstance(refused, Err)
+    assert refused.code == "owner_erased"
+    store = OwnerStore(database)
+    await store._park(ann)  # pyright: ignore[reportPrivateUsage]
+    runs = await sql.fetchval("select count(*) from cronty.runs where owner_id = $1", ann)
+    clock.advance(days=1)
+    await hands.all()
+    assert await sql.fetchval("select count(*) from cronty.runs where owner_id = $1", ann) == runs
+
+
+async def test_runs_that_are_under_way_are_asked_to_stop_and_settle_nothing(
+    ann: int, door: Scheduler, hands: Hands, clock: HandClock, sql: asyncpg.Connection, database: Database
+) -> None:
+    clock.advance(days=1)
+    await hands.engine.firing.step(hands.engine.worker)
+    erasing = asyncio.create_task(OwnerStore(database).erase(NAME))
+    stops = "select count(*) from cronty.stop_requests where owner_id = $1 and worker <> 1"
+    async with asyncio.timeout(30):
+        while not await sql.fetchval(stops, ann) and not erasing.done():
+            await asyncio.sleep(0.01)
+    await hands.engine.lease.beat()
+    await hands.finish()
+    await erasing
+    assert {table: rows for table, rows in (await owned(sql, ann)).items() if rows} == {}
+
+
+async def test_only_an_owner_that_is_being_erased_loses_its_trail(ann: int, sql: asyncpg.Connection) -> None:
+    with pytest.raises(asyncpg.ObjectNotInPrerequisiteStateError):
+        await sql.fetchval("select cronty.erase_audit($1, 10)", ann)
+    with pytest.raises(asyncpg.InsufficientPrivilegeError):
+        await sql.execute("delete from cronty.audit")
+    for role in ("cronty_app", "cronty_engine"):
+        await sql.execute(f"set role {role}")
+        with pytest.raises(asyncpg.InsufficientPrivilegeError):
+            await sql.fetchval("select cronty.erase_audit($1, 10)", ann)
+        await sql.execute("reset role")
