@@ -71,7 +71,7 @@ async def test_a_job_that_has_ended_goes_when_its_last_run_has_gone(
     assert await names(sql) == ["goes on"]
     assert await sql.fetchval("select count(*) from cronty.due") == 1
     assert isinstance(await door.show("ann", gone.number), Err)
-    entries = await AuditStore(database).read("ann", 10)
+    entries = (await AuditStore(database).read("ann", 10)).entries
     assert [entry["job_id"] for entry in entries if entry["what"] == "created"] == [2, 1], (
         "the trail still has its number"
     )

@@ -51,7 +51,11 @@ async def test_an_undeleted_job_goes_on_with_its_next_slot_and_the_slots_between
     await hands.all()
     assert [run.state for run in await runs(door, job)] == ["done", "skipped", "done"]
     assert await unaccounted(sql) == []
-    assert [entry["what"] for entry in await AuditStore(database).read("ann", 9)] == ["undeleted", "deleted", "created"]
+    assert [entry["what"] for entry in (await AuditStore(database).read("ann", 9)).entries] == [
+        "undeleted",
+        "deleted",
+        "created",
+    ]
 
 
 @pytest.mark.parametrize("state", ["paused", "cancelled"])
