@@ -218,6 +218,8 @@ class Trouble:
         self._world.truth.go_back(kept)
         for process in self._world.processes:
             process.forgotten = True
+            if process.worker is not None:  # its listening connection is cut too; a new one makes it look everywhere
+                process.worker.hear()
         self._stage.epoch += 1
         for _, later, _ in self._backups[chosen + 1 :]:
             await self._world.monitor.forget(later)

@@ -110,7 +110,7 @@ class Lease:
 
     async def _register(self) -> None:
         before, asked_at = self.worker, monotonic()
-        self.worker, now = await self._store.register_worker(
+        self.worker, now, epoch = await self._store.register_worker(
             f"{socket.gethostname()}:{os.getpid()}",
             self._version,
             tzdata_version(),
@@ -118,6 +118,7 @@ class Lease:
             self._lasts,
         )
         self._renewed(asked_at, now, None)
+        self._working.interrupt_older(epoch)
         self._looked_at, self._unknown = now, set()
         if before:
             telemetry.renamed(before, self.worker)
@@ -128,8 +129,10 @@ class Lease:
         if beaten is None:  # struck off: others perform what was claimed under this name
             self._working.interrupt(worker)
             return False
+        now, before, epoch = beaten
+        self._working.interrupt_older(epoch)
         if worker == self.worker:
-            self._renewed(asked_at, *beaten)
+            self._renewed(asked_at, now, before)
         await self._stop_what_is_asked(worker)
         return True
 

@@ -200,6 +200,12 @@ class Working:
             if worker is None or attempt.worker == worker:
                 self._abandon(attempt, Interrupted())
 
+    def interrupt_older(self, epoch: int) -> None:
+        """What waits here since another epoch goes back: the database may have lost the claim, and know no such run."""
+        for attempt in self.known():
+            if not attempt.started and attempt.epoch != epoch:
+                self._abandon(attempt, Interrupted("the database has a new timeline"))
+
     def close(self) -> None:
         self._threads.close()
 

@@ -262,8 +262,8 @@ class EngineStore:
 
     async def register_worker(
         self, name: str, version: str, tzdata: str, concurrency: int, lease: float
-    ) -> tuple[int, datetime]:
-        """A new worker's id, and the moment its lease began."""
+    ) -> tuple[int, datetime, int]:
+        """A new worker's id, the moment its lease began, and the epoch."""
         row = await self._database.one(
             "register_worker",
             self._database.moment(),
@@ -275,13 +275,13 @@ class EngineStore:
             secrets.randbits(62),
         )
         assert row is not None
-        return row["id"], row["beat_at"]
+        return row["id"], row["beat_at"], row["epoch"]
 
-    async def beat(self, worker: int, lease: float) -> tuple[datetime, datetime] | None:
-        """Renew the lease: when, and when the heartbeat before was; None if this worker was struck off, and with it the
-        right to what it claimed."""
+    async def beat(self, worker: int, lease: float) -> tuple[datetime, datetime, int] | None:
+        """Renew the lease: when, when the heartbeat before was, and the epoch; None if this worker was struck off, and
+        with it the right to what it claimed."""
         row = await self._database.one("beat", self._database.moment(), worker, lease)
-        return None if row is None else (row["now"], row["before"])
+        return None if row is None else (row["now"], row["before"], row["epoch"])
 
     async def list_stops(self, worker: int) -> list[tuple[int, datetime, bool]]:
         """Runs this worker is asked to stop, and whether it still holds them."""
