@@ -244,7 +244,7 @@ class Filling:
         free = orjson.dumps({"jobs": 0, "stored_bytes": 0}).decode()
         many = [free if name == HUGE else None for name in names]
         async with connected(self._url, session_replication_role="replica") as sql:
-            await sql.execute(_OWNERS, ids, names, recipe.counts, recipe.last_ids, many, START)
+            await sql.execute(_OWNERS, ids, names, recipe.counts, many, START)
             await sql.execute(_ZONES, list(ZONES), [zone_rules(zone) for zone in ZONES], tzdata_version(), START)
             for table, last in (("owners", ids[-1]), ("jobs", recipe.id_of(recipe.jobs - 1))):
                 await sql.fetchval("select setval(pg_get_serial_sequence($1, 'id'), $2)", f"cronty.{table}", last)
@@ -285,9 +285,9 @@ where i.inhparent = 'cronty.runs'::regclass and c.relname ~ '^runs_\d{8}$' and c
 order by c.relname
 """
 _OWNERS: Final = """
-insert into cronty.owners (id, name, live_jobs, live_bytes, counted_through, next_number, limits, created_at)
-select id, name, jobs, jobs * 250::bigint, through, jobs + 1, limits::jsonb, $6
-from unnest($1::bigint[], $2::text[], $3::int[], $4::bigint[], $5::text[]) u(id, name, jobs, through, limits)
+insert into cronty.owners (id, name, live_jobs, live_bytes, counted_at, next_number, limits, created_at)
+select id, name, jobs, jobs * 250::bigint, $5, jobs + 1, limits::jsonb, $5
+from unnest($1::bigint[], $2::text[], $3::int[], $4::text[]) u(id, name, jobs, limits)
 """
 _ZONES: Final = """
 insert into cronty.zones (name, rules, version, changed_at)

@@ -89,7 +89,6 @@ class Recipe:
         self._stride = next(step for step in range(_PRIME, _PRIME + jobs) if gcd(step, jobs) == 1)
         self._back = pow(self._stride, -1, jobs)
         self.counts = [0] * (5 + self._others)
-        self.last_ids = [0] * (5 + self._others)
 
     @property
     def runs(self) -> int:
@@ -144,7 +143,6 @@ class Recipe:
         for job in range(self.jobs):
             place = self.place(job)
             self.counts[place.owner] += 1
-            self.last_ids[place.owner] = self.id_of(job)
             number, rule = job + 1, self.rule(job, place)
             yield b"".join((
                 _JOB.pack(15, 8, self.id_of(job), 8, self.owner_id(place.owner), 8, place.number, 8, _START + job),

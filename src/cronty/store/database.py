@@ -35,7 +35,7 @@ ENGINE: Final = "cronty_engine"
 _ACTING: Final = {DOOR: "cronty.as_app", ENGINE: "cronty.as_engine"}
 """The types whose values make a statement run as these roles, for the owner that the value names."""
 
-_START: Final = pattern(r"(?:\s*--[^\n]*\n)*\s*(with\b)?")
+_START: Final = pattern(r"(?:\s*--[^\n]*\n)*\s*(with(?: recursive)?\b)?")
 
 HOT_LIMIT: Final = 10.0
 DOOR_LIMIT: Final = 30.0
@@ -89,7 +89,7 @@ def behind_the_wall(statement: str, role: str, place: int) -> str:
     """The same statement, run as the role for the owner that its parameter `place` names (`0001_foundation.sql`)."""
     start = _START.match(statement)
     assert start is not None
-    acting = f"with acting as (select ${place}::{_ACTING[role]})"
+    acting = f"{start[1] or 'with'} acting as (select ${place}::{_ACTING[role]})"
     return f"{acting}{',' if start[1] else ''} {statement[start.end() :]}"
 
 
