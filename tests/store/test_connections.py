@@ -12,7 +12,8 @@ import pytest
 
 from cronty import Cronty
 from cronty.settings import Settings
-from cronty.store.database import Database
+from cronty.store import pool as pool_module
+from cronty.store.database import Database, StoreBusy
 from tests.conftest import add
 from tests.patience import PATIENCE
 
@@ -128,3 +129,41 @@ def test_the_docs_say_how_many_connections_a_process_opens() -> None:
     fields = Settings.model_fields
     assert (door, engine) == (fields["door_connections"].default, fields["engine_connections"].default)
     assert (listens, all_of_them) == (1, door + engine + 1)
+
+
+async def test_whoever_finds_no_place_is_told_in_the_end(
+    url: str, sql: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pool_module, "LONGEST_WAIT", 0.2)
+    database = await Database(url, size=2).open()
+    try:
+        async with asyncio.timeout(PATIENCE):
+            async with one_thing_held(sql):
+                waiting = asyncio.ensure_future(want_it(database, "ann"))
+                while (await opened(sql)).get("cronty door", 0) < 1:
+                    await asyncio.sleep(0.01)
+                with pytest.raises(StoreBusy, match="in use"):
+                    await database.of("ann").value("owner_id", "ann")
+            await waiting
+    finally:
+        await database.close()
+
+
+async def test_what_names_no_owner_leaves_half_of_the_connections_to_others(url: str, sql: asyncpg.Connection) -> None:
+    database = await Database(url, size=4).open()
+
+    async def anonymously() -> None:
+        async with database.transaction() as connection:
+            await connection.execute("select pg_advisory_xact_lock_shared(12)")
+
+    try:
+        async with asyncio.timeout(PATIENCE):
+            async with one_thing_held(sql):
+                waiting = [asyncio.ensure_future(anonymously()) for _ in range(20)]
+                while (await opened(sql)).get("cronty door", 0) < 2:
+                    await asyncio.sleep(0.01)
+                assert await database.of("ann").value("owner_id", "ann") is None
+                assert not any(one.done() for one in waiting)
+            await asyncio.gather(*waiting)
+    finally:
+        await database.close()

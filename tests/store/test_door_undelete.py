@@ -1,5 +1,6 @@
 """A deleted job can be brought back for 30 days; then it is gone, with everything of it."""
 
+import asyncio
 from datetime import timedelta
 
 import asyncpg
@@ -13,6 +14,7 @@ from cronty.scheduler.requests import JobChanges
 from cronty.store.audit_store import AuditStore
 from cronty.store.database import Database
 from tests.conftest import START, HandClock, Hands, add, look
+from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.usefixtures("hands")  # whose tasks can be scheduled
 
@@ -92,6 +94,13 @@ async def test_undeleting_what_is_not_deleted_changes_nothing(door: Scheduler) -
     assert got(await door.undelete("ann", job.number)) == await look(door, job)
     assert isinstance(await door.undelete("ann", 99), Err)
     assert isinstance(await door.undelete("bob", job.number), Err)
+
+
+async def test_many_at_once_leave_room_for_each_other(door: Scheduler) -> None:
+    """None of them holds a connection while it asks for another."""
+    async with asyncio.timeout(PATIENCE):
+        answers = await asyncio.gather(*(door.undelete("ann", 999) for _ in range(20)))
+    assert all(isinstance(answer, Err) and answer.code == "not_found" for answer in answers)
 
 
 async def test_a_key_that_was_used_again_keeps_the_first_job_away(door: Scheduler) -> None:

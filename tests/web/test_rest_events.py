@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import httpx2
@@ -73,6 +74,14 @@ async def test_a_listener_hears_of_its_own_runs_and_of_nobody_elses(served: Serv
             assert {event["run_id"] for event in seen} == {run}
             assert seen[-1]["attempt"] == 1
             assert seen[-1]["id"] == seen[-1]["at"]
+
+
+async def test_nobody_listens_into_the_future_and_nobody_reads_all_of_history(served: Served, own_url: str) -> None:
+    async with http_of(served, await key_of(own_url, "far")) as http:
+        for after in ("2199-01-01T00:00:00Z", "1999-01-01T00:00:00Z"):
+            async with http.stream("GET", "/events", params={"after": after}) as answer:
+                start = datetime.fromisoformat(answer.headers["last-event-id"])
+                assert timedelta(0) <= datetime.now(UTC) - start < timedelta(days=1, minutes=5)
 
 
 async def test_a_lost_line_goes_on_where_it_was_lost(served: Served, own_url: str) -> None:

@@ -330,19 +330,19 @@ class Scheduler:
                 return wrong
         try:
             async with self._store.locked_job(owner, number, deleted=True) as locked:
-                if locked is None:
-                    return await self.show(owner, job_id)
-                if locked.job.deleted_at is None or locked.job.deleted_at <= locked.now - UNDELETED_FOR:
-                    return not_found(job_id)
-                await bring_back(locked)
-                await locked.adopt(key_id)
+                if locked is not None:
+                    if locked.job.deleted_at is None or locked.job.deleted_at <= locked.now - UNDELETED_FOR:
+                        return not_found(job_id)
+                    await bring_back(locked)
+                    await locked.adopt(key_id)
         except SlotTaken:
             return Err(
                 "key_taken",
                 f"Job {job_id} can't come back: another job has been made with its idempotency key since.",
                 "Delete that one first, or leave this one deleted.",
             )
-        await self.allowance.recount(owner)
+        if shown is not None:
+            await self.allowance.recount(owner)
         return await self.show(owner, job_id)
 
     async def run_now(self, owner: str, job_id: str | int) -> Result[str]:

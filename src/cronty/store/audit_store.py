@@ -110,7 +110,6 @@ class AuditStore:
 
     def __init__(self, database: Database, signer: Signer | None = None) -> None:
         self._all = database.for_the_operator().looking()
-        self._sealer = database.for_the_engine()
         self._database = database
         self.signer = signer
         self.archiving = Archiving(database, signer)
@@ -118,7 +117,9 @@ class AuditStore:
     async def seal_some(self, *, patient: bool = False, owner: str | None = None) -> int:
         """Seal a step's worth of entries; how many. Unless `patient`, none if another session is at it."""
         moment = self._database.moment()
-        return cast("int", await self._sealer.value("seal_audit", MOST_SEALED, patient, moment, owner))
+        return cast(
+            "int", await self._database.for_the_engine(owner).value("seal_audit", MOST_SEALED, patient, moment, owner)
+        )
 
     async def seal(self, owner: str | None = None) -> int:
         """Seal all there are, of one owner or of everybody; how many."""

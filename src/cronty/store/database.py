@@ -81,7 +81,8 @@ def query(name: str) -> str:
 @cache
 def writes(name: str) -> bool:
     """Whether the statement changes anything of an owner."""
-    return re.search(r"\b(insert into|update|delete from) cronty\.", query(name)) is not None
+    calls = r"\b(insert into|update|delete from) cronty\.|\bcronty\.(seal_audit|take_numbers|erase_audit)\("
+    return re.search(calls, query(name)) is not None
 
 
 @cache
@@ -136,7 +137,7 @@ class Bound:
         pool = self._database.pool
         try:
             with self._database.faults():
-                async with pool.lend(self._owner) as connection, _within(connection, self._begin()):
+                async with pool.lend(self._share()) as connection, _within(connection, self._begin()):
                     yield connection
         except asyncpg.UniqueViolationError as error:
             raise SlotTaken(str(error)) from error
@@ -185,11 +186,15 @@ class Bound:
         if self._database.replica is not None and self._owner is not None:
             self._database.replica.wrote(self._owner)
 
+    def _share(self) -> str | None:
+        """Whose places of the pool it uses: at the door, what names no owner has one share of its own."""
+        return self._owner if self._owner is not None or self._database.hot else ""
+
     async def _try[T](self, statement: Callable[[Connection], Awaitable[T]]) -> T:
         async def once() -> T:
             pool = self._database.pool
             with self._database.faults():
-                async with pool.lend(self._owner) as connection:
+                async with pool.lend(self._share()) as connection:
                     return await statement(connection)
 
         answer = await repeated(once)
@@ -216,7 +221,7 @@ class Database(Bound):
         self.outage = outage or Outage()
         self._clock = clock
         self._size = size
-        self._hot = hot
+        self.hot = hot
         self._limit = HOT_LIMIT if hot else DOOR_LIMIT
         self._settings = {
             "application_name": "cronty engine" if hot else "cronty door",
@@ -250,7 +255,7 @@ class Database(Bound):
 
     async def _connect(self) -> Connection:
         connection = await self.hosts.connect(command_timeout=self._limit + GRACE, server_settings=self._settings)
-        if self._hot and connection.get_server_version().major >= 17:
+        if self.hot and connection.get_server_version().major >= 17:
             try:  # Frozen between preparing a statement and executing it isn't idle; newer servers bound that too.
                 await connection.execute("set transaction_timeout = '20s'")
             except BaseException:
@@ -275,9 +280,9 @@ class Database(Bound):
         """Statements on behalf of one owner; behind the wall they meet nobody else's rows."""
         return Bound(self, self._role, owner)
 
-    def for_the_engine(self) -> Bound:
-        """Statements on behalf of a run, whosever it is."""
-        return Bound(self, ENGINE)
+    def for_the_engine(self, owner: str | None = None) -> Bound:
+        """Statements on behalf of a run, whosever it is; `owner` if it is done for one."""
+        return Bound(self, ENGINE, owner)
 
     def for_the_operator(self) -> Bound:
         """Statements on behalf of whoever runs the installation, over all owners."""

@@ -7,9 +7,25 @@ from typing import Final
 
 import asyncpg
 
-from cronty.store.faults import StoreUnavailable
+from cronty.store.faults import StoreBusy, StoreUnavailable
 
 PATIENCE: Final = 5.0
+
+LONGEST_WAIT: Final = 30.0
+"""Seconds that a caller waits for a place: as long as a statement may take."""
+
+
+@asynccontextmanager
+async def _acquired(places: asyncio.Semaphore) -> AsyncGenerator[None]:
+    try:
+        async with asyncio.timeout(LONGEST_WAIT):
+            await places.acquire()
+    except TimeoutError:
+        raise StoreBusy("Every connection to the database is in use.") from None
+    try:
+        yield
+    finally:
+        places.release()
 
 
 class _Share:
@@ -39,7 +55,7 @@ class Pool:
 
     @asynccontextmanager
     async def lend(self, owner: str | None = None) -> AsyncGenerator[asyncpg.Connection]:
-        async with self._turn(owner), self._places:
+        async with self._turn(owner), _acquired(self._places):
             if self._closed:
                 raise StoreUnavailable("The store was closed meanwhile.")
             generation = self._generation
@@ -70,7 +86,7 @@ class Pool:
         share = self._shares.setdefault(owner, _Share(self._places_of_one))
         share.users += 1
         try:
-            async with share.places:
+            async with _acquired(share.places):
                 yield
         finally:
             share.users -= 1

@@ -4,7 +4,7 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncGenerator, Generator
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from time import monotonic
 from typing import Annotated, Final
 
@@ -37,6 +37,10 @@ EXAMPLE: Final = (
 )
 
 room = Room("runs")
+
+
+FURTHEST_BACK: Final = timedelta(days=1)
+"""Events of longer ago are runs to be listed, and reading them would cost what history there is."""
 
 
 class Listeners:
@@ -87,10 +91,10 @@ async def events(
 
 
 async def _start(ask: Asking, said: str | None) -> datetime:
-    if said is not None:
-        return read_moment(said.strip(), "UTC").astimezone(UTC)
+    """Not in the future, which would make other listeners of the owner wait for it, and no further back than a day."""
+    given = None if said is None else read_moment(said.strip(), "UTC").astimezone(UTC)
     now, _ = await ask.doors.scheduler.clock(ask.owner)
-    return now
+    return now if given is None else min(now, max(now - FURTHEST_BACK, given))
 
 
 async def _told(ask: Asking, request: Request, listeners: Listeners, after: datetime) -> AsyncGenerator[str]:
