@@ -26,7 +26,7 @@ LOOKS = {
     "list_jobs by status": "('ann', 'pending', null, null, null, null, null, 26, null, null, null, null, 10000)",
     "list_jobs by words": f"('ann', null, 'jo', 'tag', 'note', {NOW}, null, 26, null, null, null, 'x', 10000)",
     "list_jobs next page": f"('ann', null, null, null, null, null, null, 26, false, {NOW}, 5, null, 10000)",
-    "show_job": f"('ann', 5, {NOW})",
+    "show_job": f"('ann', 5, {NOW}, false)",
     "list_runs": "('ann', 5, 20, null, null)",
     "list_attempts": f"('ann', 5, {NOW})",
     "days_of_job": f"('ann', 5, 'UTC', {NOW} - interval '371 days', 100000)",
@@ -35,12 +35,11 @@ LOOKS = {
     "absences": f"('ann', {NOW} - interval '1 day', 5)",
     "peek_inbox": f"({NOW}, 'ann', 20, null, null)",
     "read_inbox": f"({NOW}, 'ann', null, 20, 600)",
-    "standing": f"({NOW}, 'ann', null, null, true, null, 600)",
+    "standing": f"({NOW}, 'ann', null, null, true, null, 600, 'a key', '{{note}}')",
     "recount": f"('ann', {NOW})",
     "list_usage": f"('ann', {NOW}, {NOW})",
     "list_keys": "('ann')",
-    "lock_job": "('ann', 5)",
-    "job_origin": "('ann', 5)",
+    "lock_job": "('ann', 5, false)",
     "find_by_key": "('ann', 'a key')",
 }
 ANN = """
