@@ -14,8 +14,9 @@ from cronty.scheduler import Scheduler
 from cronty.store.archiving import Archived, Archiving
 from cronty.store.audit_store import AuditStore
 from cronty.store.chain import Link
-from cronty.store.database import Database
+from cronty.store.database import Database, query
 from cronty.store.month_file import MonthFile, read_months
+from cronty.store.owner_store import OwnerStore
 from cronty.store.signing import PublicKeys, Signer
 from tests.conftest import HandClock, Hands, add
 
@@ -514,6 +515,7 @@ async def test_an_owner_is_erased_in_bounded_steps(
         await trail.seal()
     await archive(trail, APRIL, tmp_path)
     await add(door)
+    await sql.execute("update cronty.owners set erasing_since = now() where id = 1024")
     erase = "select cronty.erase_audit(1024, 3)"
     assert [await sql.fetchval(erase) for _ in range(5)] == [3, 3, 3, 0, 0]
     for table in ("audit", "audit_unsealed", "audit_heads", "audit_checkpoints"):
@@ -524,3 +526,43 @@ async def test_an_owner_is_erased_in_bounded_steps(
         await sql.execute("delete from cronty.audit")
     [(_, march)] = read_months([tmp_path / "audit-2027-03.jsonl"], SIGNER.public_keys)
     assert march.broken + await trail.archiving.joined(march) == [], "a file outlives an owner"
+
+
+@pytest.mark.usefixtures("three_months")
+async def test_an_owner_erased_between_a_months_writing_and_its_drop_leaves_no_checkpoint(
+    trail: AuditStore, database: Database, sql: asyncpg.Connection, tmp_path: Path
+) -> None:
+    await archive(trail, MARCH, tmp_path)
+    archiving = trail.archiving
+    assert await archiving.close(MARCH)
+    made = await write(archiving, tmp_path)
+    await OwnerStore(database).erase("ann")
+    assert await archiving.drop(MARCH, made) is None
+    assert await sql.fetchval("select array_agg(owner_id) from cronty.audit_checkpoints") == [2048]
+    assert await said(trail) == []
+
+
+@pytest.mark.usefixtures("three_months")
+async def test_the_installations_own_trail_keeps_its_checkpoint(
+    trail: AuditStore, database: Database, sql: asyncpg.Connection, clock: HandClock, tmp_path: Path
+) -> None:
+    await OwnerStore(database).erase("cay")
+    await trail.seal()
+    clock.moment = datetime(2027, 6, 10, tzinfo=UTC)
+    await archive(trail, date(2027, 6, 1), tmp_path)
+    assert await sql.fetchval("select number from cronty.audit_checkpoints where owner_id = 0") == 1
+    assert await said(trail) == []
+
+
+@pytest.mark.usefixtures("three_months")
+async def test_an_owner_erased_while_checkpoints_are_stored_leaves_none(
+    trail: AuditStore, database: Database, sql: asyncpg.Connection
+) -> None:
+    point = (MARCH, [1024, 2048], [3, 3], [b"x", b"x"], [3, 3], [b"x", b"x"], "k")
+    async with sql.transaction():
+        await sql.execute(query("save_checkpoints"), *point)
+        erasing = asyncio.create_task(OwnerStore(database).erase("ann"))
+        while not (erasing.done() or await sql.fetchval("select exists (select from pg_locks where not granted)")):
+            await asyncio.sleep(0)
+    assert await erasing is not None
+    assert await sql.fetchval("select array_agg(owner_id) from cronty.audit_checkpoints") == [2048]
