@@ -115,3 +115,22 @@ async def test_what_is_wrong_is_said_in_a_line(url: str, tmp_path: Path) -> None
     assert (await cronty("audit", "verify", "no-such-file", database_url=url)).code == 2
     mistaken = await cronty("audit", "verify", __file__, "--public-key", "x", database_url=NOWHERE)
     assert mistaken.code == 2
+
+
+async def test_an_owner_whose_erasing_was_interrupted_is_named_and_not_checked(
+    url: str, database: Database, clock: HandClock, sql: asyncpg.Connection
+) -> None:
+    await some_months(url, database, clock)
+    await sql.execute("update cronty.owners set erasing_since = now() where name = 'ann'")
+    ann = await sql.fetchval("select id from cronty.owners where name = 'ann'")
+    assert await AuditStore(database).erase(ann, 1) == 1
+    said = await cronty("audit", "verify", database_url=url, secret_key=KEY)
+    assert said.code == 0
+    assert re.fullmatch(r"whole  bob  1:[0-9a-f]{64}\n", said.out)
+    assert said.err == "ann is being erased: not checked. `cronty owner erase` finishes it.\n"
+    kept = ("--owner", "ann", "--head", f"1:{'0' * 64}")
+    alone = await cronty("audit", "verify", *kept, database_url=url, secret_key=KEY)
+    assert alone.code == 1
+    assert alone.err == "cronty: ann is being erased. Finish it with `cronty owner erase`.\n"
+    shown = await cronty("audit", "verify", "--json", database_url=url, secret_key=KEY)
+    assert json.loads(shown.out)["being_erased"] == ["ann"]

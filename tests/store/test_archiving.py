@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable
 from datetime import UTC, date, datetime
 from pathlib import Path
+from typing import BinaryIO
 
 import asyncpg
 import pytest
@@ -14,8 +15,9 @@ from cronty.scheduler import Scheduler
 from cronty.store.archiving import Archived, Archiving
 from cronty.store.audit_store import AuditStore
 from cronty.store.chain import Link
-from cronty.store.database import Database
+from cronty.store.database import Connection, Database, StoreUnavailable, query
 from cronty.store.month_file import MonthFile, read_months
+from cronty.store.owner_store import OwnerStore
 from cronty.store.signing import PublicKeys, Signer
 from tests.conftest import HandClock, Hands, add
 
@@ -384,14 +386,13 @@ async def test_one_that_is_overtaken_while_it_writes_leaves_it_to_the_other(
     first, second = trail.archiving, Archiving(database, SIGNER)
     assert await first.close(MARCH)
     mine = await write(first, tmp_path)
-    slow = second._starts  # pyright: ignore[reportPrivateUsage]
+    slow = second._write  # pyright: ignore[reportPrivateUsage]
 
-    async def overtaken(made: MonthFile) -> dict[int, Link]:
-        starts = await slow(made)
+    async def overtaken(month: date, file: BinaryIO, signer: Signer) -> tuple[MonthFile, dict[int, Link]]:
         assert await first.drop(MARCH, mine) is None
-        return starts | await slow(made)
+        return await slow(month, file, signer)
 
-    second._starts = overtaken  # pyright: ignore[reportPrivateUsage]
+    second._write = overtaken  # pyright: ignore[reportPrivateUsage]
     assert await second.write(MARCH, tmp_path) == Ok(None)
     assert await said(trail) == []
 
@@ -514,6 +515,7 @@ async def test_an_owner_is_erased_in_bounded_steps(
         await trail.seal()
     await archive(trail, APRIL, tmp_path)
     await add(door)
+    await sql.execute("update cronty.owners set erasing_since = now() where id = 1024")
     erase = "select cronty.erase_audit(1024, 3)"
     assert [await sql.fetchval(erase) for _ in range(5)] == [3, 3, 3, 0, 0]
     for table in ("audit", "audit_unsealed", "audit_heads", "audit_checkpoints"):
@@ -524,3 +526,96 @@ async def test_an_owner_is_erased_in_bounded_steps(
         await sql.execute("delete from cronty.audit")
     [(_, march)] = read_months([tmp_path / "audit-2027-03.jsonl"], SIGNER.public_keys)
     assert march.broken + await trail.archiving.joined(march) == [], "a file outlives an owner"
+
+
+@pytest.mark.usefixtures("three_months")
+async def test_an_owner_erased_between_a_months_writing_and_its_drop_leaves_no_checkpoint(
+    trail: AuditStore, database: Database, sql: asyncpg.Connection, tmp_path: Path
+) -> None:
+    await archive(trail, MARCH, tmp_path)
+    archiving = trail.archiving
+    assert await archiving.close(MARCH)
+    made = await write(archiving, tmp_path)
+    await OwnerStore(database).erase("ann")
+    assert await archiving.drop(MARCH, made) is None
+    assert await sql.fetchval("select array_agg(owner_id) from cronty.audit_checkpoints") == [2048]
+    assert await said(trail) == []
+
+
+@pytest.mark.usefixtures("three_months")
+async def test_the_installations_own_trail_keeps_its_checkpoint(
+    trail: AuditStore, database: Database, sql: asyncpg.Connection, clock: HandClock, tmp_path: Path
+) -> None:
+    await OwnerStore(database).erase("cay")
+    await trail.seal()
+    clock.moment = datetime(2027, 6, 10, tzinfo=UTC)
+    await archive(trail, date(2027, 6, 1), tmp_path)
+    assert await sql.fetchval("select number from cronty.audit_checkpoints where owner_id = 0") == 1
+    assert await said(trail) == []
+
+
+@pytest.mark.usefixtures("three_months")
+async def test_an_owner_erased_while_checkpoints_are_stored_leaves_none(
+    trail: AuditStore, database: Database, sql: asyncpg.Connection
+) -> None:
+    point = (MARCH, [1024, 2048], [3, 3], [b"x", b"x"], [3, 3], [b"x", b"x"], "k")
+    async with sql.transaction():
+        await sql.execute(query("save_checkpoints"), *point)
+        erasing = asyncio.create_task(OwnerStore(database).erase("ann"))
+        while not (erasing.done() or await sql.fetchval("select exists (select from pg_locks where not granted)")):
+            await asyncio.sleep(0)
+    assert await erasing is not None
+    assert await sql.fetchval("select array_agg(owner_id) from cronty.audit_checkpoints") == [2048]
+
+
+@pytest.mark.usefixtures("three_months")
+async def test_a_half_erased_trail_is_no_tampering_and_holds_up_no_archive(
+    trail: AuditStore, database: Database, sql: asyncpg.Connection, tmp_path: Path
+) -> None:
+    assert await trail.being_erased() == []
+    await sql.execute("update cronty.owners set erasing_since = now() where name = 'ann'")
+    assert await trail.erase(1024, 2) == 2
+    assert (await said(trail), await trail.being_erased()) == ([], ["ann"])
+    assert (await trail.verify("ann"), await trail.being_erased("ann")) == ([], ["ann"])
+    assert await trail.being_erased("bob") == []
+    done = await archive(trail, MAY, tmp_path)
+    assert [(one.month, one.entries, one.owners) for one in done if one.entries] == [("2027-03", 3, 1)]
+    assert checked(*files(tmp_path)) == []
+    assert await said(trail) == []
+    assert [head.owner for head in await trail.heads()] == ["bob", "cay"]
+    assert await OwnerStore(database).erase("ann") is not None
+    assert (await said(trail), await trail.being_erased()) == ([], [])
+    assert await sql.fetchval("select array_agg(owner_id) from cronty.audit_checkpoints") == [2048]
+
+
+@pytest.mark.usefixtures("three_months")
+async def test_an_owner_erased_while_its_month_is_written_holds_up_no_archive(
+    trail: AuditStore, database: Database, tmp_path: Path
+) -> None:
+    await archive(trail, APRIL, tmp_path)
+    archiving = trail.archiving
+    slow = archiving._starts  # pyright: ignore[reportPrivateUsage]
+
+    async def erased(connection: Connection, made: MonthFile) -> dict[int, Link]:
+        assert await OwnerStore(database).erase("ann") is not None
+        return await slow(connection, made)
+
+    archiving._starts = erased  # pyright: ignore[reportPrivateUsage]
+    archived = await archiving.archive(APRIL, tmp_path)
+    assert isinstance(archived, Ok), archived
+    assert await said(trail) == []
+
+
+@pytest.mark.usefixtures("three_months")
+async def test_an_export_left_open_does_not_hold_its_snapshot_for_ever(
+    trail: AuditStore, sql: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cronty.store.archiving.LEFT_OPEN", "50ms")
+    lines = trail.export()
+    await anext(lines)
+    left_open = "select from pg_stat_activity where datname = current_database() and state = 'idle in transaction'"
+    while await sql.fetch(left_open):
+        await asyncio.sleep(0)
+    with pytest.raises(StoreUnavailable):
+        async for _ in lines:
+            pass

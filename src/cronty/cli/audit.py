@@ -134,10 +134,12 @@ def key(json: Json = False) -> None:
 
 
 def _verify_database(owner: str | None, head: str | None, keys: PublicKeys | None, *, json: bool) -> list[str]:
-    broken, heads, unsealed = _look(lambda trail: _verify(trail, owner, head, keys), json=json)
+    broken, heads, unsealed, erasing = _look(lambda trail: _verify(trail, owner, head, keys), json=json)
     if json:
         shown = [asdict(one) | {"head": f"{one.number}:{one.hash}"} for one in heads]
-        print_json({"whole": not broken, "broken": broken, "heads": shown, "unsealed": unsealed})
+        print_json(
+            {"whole": not broken, "broken": broken, "heads": shown, "unsealed": unsealed, "being_erased": erasing}
+        )
         return broken
     state = "head" if broken else "whole"
     for one in heads:
@@ -145,8 +147,10 @@ def _verify_database(owner: str | None, head: str | None, keys: PublicKeys | Non
         typer.echo(f"{state}  {one.owner}  {one.number}:{one.hash}{cut}")
     if unsealed:
         say(f"{unsealed} not sealed yet: too young to be checked. Look again in a few seconds.", err=True)
-    elif not heads:
+    elif not heads and not erasing:
         say("There are no entries.")
+    for one in erasing:
+        say(f"{one} is being erased: not checked. `cronty owner erase` finishes it.", err=True)
     for line in broken:
         say(f"broken  {line}", err=True)
     return broken
@@ -154,10 +158,13 @@ def _verify_database(owner: str | None, head: str | None, keys: PublicKeys | Non
 
 async def _verify(
     trail: AuditStore, owner: str | None, head: str | None, keys: PublicKeys | None
-) -> Result[tuple[list[str], list[Head], int]]:
-    """What is broken, where the chains end, and how many entries came in meanwhile."""
+) -> Result[tuple[list[str], list[Head], int, list[str]]]:
+    """What is broken, where the chains end, how many entries came in meanwhile, and who is being erased."""
     broken = [f"{one.owner}: {one.why}." for one in await trail.verify(owner, keys)]
     heads = await trail.heads(owner)
+    erasing = await trail.being_erased(owner)
+    if head is not None and erasing:
+        return Err("being_erased", f"{owner} is being erased", "Finish it with `cronty owner erase`.")
     if head is not None:
         number, _, kept = head.partition(":")
         if not number.isdecimal() or len(number) > 18 or not kept:
@@ -168,7 +175,7 @@ async def _verify(
             return Err("archived", f"Entry {number} was archived", "Look for its hash in the file of its month.")
         if found != kept.lower():
             broken.append(f"{owner}: entry {number} isn't the one you kept: the chain was made anew.")
-    return Ok((broken, heads, await trail.unsealed(owner)))
+    return Ok((broken, heads, await trail.unsealed(owner), erasing))
 
 
 def _verify_files(files: Sequence[Path], keys: PublicKeys | None, *, json: bool) -> list[str]:

@@ -7,8 +7,8 @@ can be done again: the same entries make the same file.
 
 import asyncio
 import os
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import date
 from hashlib import file_digest
@@ -20,7 +20,7 @@ from typing import BinaryIO, Final, cast
 
 from cronty.jobs.result import Err, Ok, Result
 from cronty.store.chain import BEGINNING, Entry, Link
-from cronty.store.database import Connection, Database, Row, StoreBusy, query
+from cronty.store.database import Bound, Connection, Database, Row, StoreBusy, query
 from cronty.store.month_file import MonthFile, Writer, file_name, month_name, read_month
 from cronty.store.sealing import HOW_TO_MAKE_A_KEY
 from cronty.store.signing import Signer
@@ -28,6 +28,9 @@ from cronty.store.signing import Signer
 PATIENCE: Final = 600.0
 PAUSE: Final = 1.0
 """Seconds for which dropping a month is tried while something reads the trail, and between two tries."""
+
+LEFT_OPEN: Final = "10min"
+"""How long a reader of the trail may be busy with something else, such as a slow disk: it holds up vacuum meanwhile."""
 
 _BATCH: Final = 10_000
 
@@ -80,12 +83,11 @@ class Archiving:
             return NO_KEY
         path = _prepare(folder) / file_name(month_name(month))
         with NamedTemporaryFile("wb", dir=folder, prefix=f".{path.name}.", delete_on_close=False) as fresh:
-            made = await self._write(month, cast("BinaryIO", fresh), self._signer)
+            made, starts = await self._write(month, cast("BinaryIO", fresh), self._signer)
             fresh.flush()
             os.fsync(fresh.fileno())
             fresh.close()
-            starts = await self._starts(made)
-            if await self._all.value("archived_month", month) is not None:  # so what was read may be half of before
+            if await self._all.value("archived_month", month) is not None:  # so there may have been nothing to read
                 return Ok(None)
             read = read_month(Path(fresh.name), self._signer.public_keys, lambda owner: starts.get(owner, BEGINNING))
             if read.broken or read.digest != made.digest:
@@ -118,7 +120,9 @@ class Archiving:
             return [f"the database doesn't say that {file.month} was archived"]
         found = [] if digest == file.digest else ["it isn't the file that was archived: its digest is another"]
         ends = {one.owner_id: one for one, _ in file.checkpoints}
-        for stored in await self._rows_of(list(ends)):
+        async with snapshot(self._all) as connection:
+            checkpoints = await _checkpoints_of(connection, list(ends))
+        for stored in checkpoints:
             mine = ends[stored["owner_id"]]
             if stored["month"] < month:
                 found.append(
@@ -128,13 +132,14 @@ class Archiving:
                 found.append(f"owner {mine.owner_id}: the database's checkpoint is of another entry")
         return found
 
-    async def _write(self, month: date, file: BinaryIO, signer: Signer) -> MonthFile:
+    async def _write(self, month: date, file: BinaryIO, signer: Signer) -> tuple[MonthFile, dict[int, Link]]:
+        """What was written, and where its chains begin, also if an owner is erased meanwhile."""
         writer = Writer(file, month_name(month), signer)
-        async with self._all.transaction() as connection:
-            await connection.execute("set local idle_in_transaction_session_timeout = 0")  # the disk may be slow
+        async with snapshot(self._all) as connection:
             async for row in connection.cursor(query("audit_month"), month, prefetch=500):
                 writer.add(entry_of(row))
-        return writer.end()
+            made = writer.end()
+            return made, await self._starts(connection, made)
 
     async def _drop(self, connection: Connection, month: date, made: MonthFile) -> Err | None:
         if not await connection.fetchval(query("lock_audit_month"), month):
@@ -151,12 +156,25 @@ class Archiving:
         await connection.execute(query("drop_audit_month"), month, self._moment(), made.entries, made.digest)
         return None
 
-    async def _starts(self, made: MonthFile) -> dict[int, Link]:
-        rows = await self._rows_of([one.owner_id for one, _ in made.checkpoints])
+    async def _starts(self, connection: Connection, made: MonthFile) -> dict[int, Link]:
+        rows = await _checkpoints_of(connection, [one.owner_id for one, _ in made.checkpoints])
         return {row["owner_id"]: Link(row["number"], row["hash"]) for row in rows}
 
-    async def _rows_of(self, owner_ids: Sequence[int]) -> list[Row]:
-        return [row for some in batched(owner_ids, _BATCH) for row in await self._all.fetch("checkpoints_of", some)]
+
+@asynccontextmanager
+async def snapshot(bound: Bound) -> AsyncGenerator[Connection]:
+    """One state of the trail, however long it takes to read; it holds no lock that others need."""
+    async with bound.transaction() as connection:
+        await connection.execute("set transaction isolation level repeatable read, read only")
+        await connection.execute(f"set local idle_in_transaction_session_timeout = '{LEFT_OPEN}'")
+        yield connection
+
+
+async def _checkpoints_of(connection: Connection, owner_ids: Sequence[int]) -> list[Row]:
+    found: list[Row] = []
+    for some in batched(owner_ids, _BATCH):
+        found += await connection.fetch(query("checkpoints_of"), some)
+    return found
 
 
 def entry_of(row: Row) -> Entry:

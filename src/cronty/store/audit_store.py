@@ -5,7 +5,6 @@ and linked to the entry before it, by the engine's duty or by its owner's next r
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, cast
@@ -14,7 +13,7 @@ import orjson
 
 from cronty.jobs.caller import who_acts
 from cronty.jobs.job import Job
-from cronty.store.archiving import Archiving, entry_of
+from cronty.store.archiving import Archiving, entry_of, snapshot
 from cronty.store.chain import BEGINNING, Chain, Link
 from cronty.store.database import Connection, Database, Row, query
 from cronty.store.month_file import Checkpoint, month_name
@@ -150,11 +149,12 @@ class AuditStore:
         """Every place at which a chain doesn't hold, in order; none if nothing was tampered with.
 
         Chains that were archived begin at their checkpoint, which is signed with a key of ours or one of `keys`.
+        Owners that are being erased are left out.
         """
         await self.seal(owner)
         trusted = (keys or PublicKeys([])) | (self.signer.public_keys if self.signer else PublicKeys([]))
         found: list[Broken] = []
-        async with self._snapshot() as connection:
+        async with snapshot(self._all) as connection:
             ends = aiter(connection.cursor(query("audit_ends"), owner, prefetch=500))
             entries = aiter(connection.cursor(query("audit_chains"), owner, prefetch=500))
             entry, end = await _next(entries), await _next(ends)
@@ -172,6 +172,10 @@ class AuditStore:
                 end = end if mine is None else await _next(ends)
         return found
 
+    async def being_erased(self, owner: str | None = None) -> list[str]:
+        """Owners whose erasing isn't done: what is left of their trail can't be checked."""
+        return [row["name"] for row in await self._all.fetch("owners_being_erased", owner)]
+
     async def hash_of(self, owner: str, number: int) -> str | None:
         """The hash of one entry, to be compared with one that was kept elsewhere."""
         return cast("str | None", await self._all.value("audit_entry", owner, number))
@@ -183,17 +187,9 @@ class AuditStore:
     async def export(self, owner: str | None = None, since: datetime | None = None) -> AsyncGenerator[bytes]:
         """Entries as lines of JSON, an owner after the other, in the order of their chains; however many there are."""
         await self.seal(owner)
-        async with self._snapshot() as connection:
+        async with snapshot(self._all) as connection:
             async for row in connection.cursor(query("export_audit"), owner, since, prefetch=500):
                 yield orjson.dumps(_line(row), option=orjson.OPT_APPEND_NEWLINE)
-
-    @asynccontextmanager
-    async def _snapshot(self) -> AsyncGenerator[Connection]:
-        """One state of the trail, however long it takes to read; it holds no lock that others need."""
-        async with self._all.transaction() as connection:
-            await connection.execute("set transaction isolation level repeatable read, read only")
-            await connection.execute("set local idle_in_transaction_session_timeout = 0")
-            yield connection
 
 
 async def _next(rows: AsyncIterator[Row]) -> Row | None:

@@ -1,4 +1,5 @@
 -- Where chains begin and end: their checkpoint and their head, as far as there are. $1 the owner, or null for all.
+-- Without owners that are being erased.
 with heads as (
   select * from cronty.audit_heads
   where owner_id between case when $1::text is null then 0 else (select id from cronty.owners where name = $1) end
@@ -13,4 +14,5 @@ select owner_id, coalesce(o.name, 'owner ' || owner_id) as owner, h.number as he
 from heads h
 full join checkpoints c using (owner_id)
 left join cronty.owners o on o.id = owner_id
+where o.erasing_since is null
 order by owner_id
