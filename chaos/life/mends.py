@@ -104,6 +104,10 @@ def _forget_the_epoch(attempt: Attempt) -> CurrentRun:
 async def _never_look(self: Lease) -> None: ...
 
 
+def _start_anyway(older: Attempt, attempt: Attempt) -> bool:
+    return False
+
+
 _look: Final = Retiming.look
 
 
@@ -172,7 +176,11 @@ MENDS: Final[Mapping[str, Mend]] = {
         "a task is told the epoch of its run", ("unlabelled-repeat",), [(working, "current_run_of", _forget_the_epoch)]
     ),
     "N6": Mend(
-        "a run whose settlement a restore lost is handed back", ("stuck",), [(Lease, "_look_for_unknown", _never_look)]
+        "a run whose settlement a restore lost is handed back", ("stuck",), [(Lease, "_look_at_runs", _never_look)]
+    ),
+    "N7": Mend(
+        "a run that is under way isn't started again after a restore", ("twice-at-once",),
+        [(working, "_in_each_others_way", _start_anyway)],
     ),
 }  # fmt: skip
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, Awaitable, Callable
 from datetime import datetime
 
 import asyncpg
@@ -412,62 +411,3 @@ async def test_a_worker_whose_runs_cannot_be_taken_back_stands_in_no_others_way(
             left = {row["id"] for row in await sql.fetch("select id from cronty.workers")}
     assert bad in left
     assert good not in left
-
-
-@pytest.fixture
-async def timeline(sql: Connection) -> AsyncGenerator[Callable[[], Awaitable[None]]]:
-    """Begins a new timeline, as a restore and a standby that takes over do."""
-    [before] = await sql.fetchrow("select pg_get_functiondef('cronty.epoch'::regproc)") or ("",)
-
-    async def begin() -> None:
-        epoch = await sql.fetchval("select cronty.epoch()")
-        await sql.execute(f"create or replace function cronty.epoch() returns int language sql as 'select {epoch + 1}'")
-
-    yield begin
-    await sql.execute(before)
-
-
-@pytest.mark.parametrize("kind", ["coroutine", "function"])
-@pytest.mark.parametrize("remembered", [True, False])
-async def test_what_was_claimed_on_an_older_timeline_and_has_not_begun_is_not_started(
-    door: Scheduler, url: str, clock: HandClock, sql: Connection, timeline: Callable[[], Awaitable[None]], kind: str,
-    remembered: bool,
-) -> None:  # fmt: skip
-    """The database may have gone back to before the claim: it would be performed and be nowhere."""
-    registry, started, opened = Registry(), list[str](), threading.Event()
-
-    async def wait(name: str) -> None:
-        started.append(name)
-        await asyncio.to_thread(opened.wait, PATIENCE)
-
-    def block(name: str) -> None:
-        started.append(name)
-        opened.wait(PATIENCE)
-
-    registry.add(wait if kind == "coroutine" else block, "wait")
-    async with hands_of(url, clock, registry, concurrency=1) as hands:
-        working = hands.engine.working
-        working.room = lambda: 2 - working.in_flight  # claims more than it performs at once
-        for name in ("first", "second"):
-            await add(
-                door, "once", {"run_at": START.replace(minute=1).isoformat()}, task="wait", args=(name,), name=name
-            )
-        clock.advance(minutes=1)
-        await hands.engine.lease.beat()
-        await hands.engine.firing.step(hands.engine.worker)
-        async with asyncio.timeout(PATIENCE):
-            while not started:
-                await asyncio.sleep(0.001)
-        await timeline()
-        if not remembered:
-            await sql.execute("delete from cronty.runs")
-        await hands.engine.lease.beat()
-        opened.set()
-        await hands.finish()
-        assert len(started) == 1
-        states = {row[0] for row in await sql.fetch("select state::text from cronty.runs")}
-        assert states == ({"done", "waiting"} if remembered else set())
-        if remembered:
-            await hands.claim()
-            assert await sql.fetch("select attempt from cronty.runs where state = 'done' order by 1") == [(1,), (2,)]
-    assert sorted(started) == (["first", "second"] if remembered else started)

@@ -191,7 +191,7 @@ async def test_a_run_that_is_cancelled_while_it_waits_for_its_turn_here_is_never
         await hands.engine.lease.beat()
         await hands.engine.settling.step()
         assert await sql.fetchval("select state::text from cronty.runs where job_id = $1", waiting.id) == "cancelled"
-        hands.engine.working.interrupt()
+        hands.engine.working.interrupt(hands.engine.working.known())
         assert waiting.name not in started
 
 

@@ -133,7 +133,7 @@ class Engine:
         unfinished = 0
         if not await self.working.wait_until_empty(self._options.drain):
             unfinished = self.working.in_flight
-            self.working.interrupt()
+            self.working.interrupt(self.working.known())
             await self.working.wait_until_empty(5)
         self._finished.set()
         self._wake_all()

@@ -3,8 +3,11 @@
 A lease is renewed by a heartbeat; others rescue the runs of a worker whose lease has passed. A name comes into doubt
 when a claim fails: PostgreSQL may have committed it and the answer got lost, so that the database thinks of runs as
 ours that we have never heard of. Then nothing more is claimed under that name, what the database knows of it and we
-do not is handed back, and the name is dropped when all we do know of has been settled. The same is true of a settlement
-that was lost with the latest history, in a failover or a restore; nothing fails then, so it is looked for now and then.
+do not is handed back, and the name is dropped when all we do know of has been settled.
+
+A failover or a restore may lose the latest history, and nothing fails then. So what the database has as ours is
+compared with what we have, at the first heartbeat after the loss if that shows it, and now and then in any case: runs
+whose settlement was lost are handed back, and those whose claim was lost are interrupted.
 
 An engine that was away itself can't tell who is dead: after a suspended machine wakes or a standby takes over, every
 lease has passed. So it strikes off others only when its own heartbeats have come steadily for a whole lease, under one
@@ -21,6 +24,7 @@ from time import monotonic
 from typing import Final
 
 from cronty import telemetry
+from cronty.engine.attempt import Attempt
 from cronty.engine.settling import Settling
 from cronty.engine.working import Working
 from cronty.store.engine_store import EngineStore
@@ -58,6 +62,8 @@ class Lease:
         self._ends = 0.0
         self.beat_at: datetime | None = None
         self._steady_since: datetime | None = None
+        self._epoch = 0
+        self._went_back = False
         self._looked_at: datetime | None = None
         self._unknown: set[_Run] = set()
         self._claims: Counter[int] = Counter()
@@ -92,9 +98,8 @@ class Lease:
                 self._in_doubt.add(self.worker)  # a claim under way may yet commit under this name
                 await self._register()
             for worker in self._in_doubt - {self.worker}:
-                if not self._claims[worker]:
-                    await self._clear_up(worker)
-            await self._look_for_unknown()
+                await (self._compare(worker) if self._claims[worker] else self._clear_up(worker))
+            await self._look_at_runs()
         return self._lasts / 3
 
     async def judge(self) -> datetime | None:
@@ -110,7 +115,7 @@ class Lease:
 
     async def _register(self) -> None:
         before, asked_at = self.worker, monotonic()
-        self.worker, now, epoch = await self._store.register_worker(
+        self.worker, now = await self._store.register_worker(
             f"{socket.gethostname()}:{os.getpid()}",
             self._version,
             tzdata_version(),
@@ -118,7 +123,6 @@ class Lease:
             self._lasts,
         )
         self._renewed(asked_at, now, None)
-        self._working.interrupt_older(epoch)
         self._looked_at, self._unknown = now, set()
         if before:
             telemetry.renamed(before, self.worker)
@@ -127,11 +131,13 @@ class Lease:
         asked_at = monotonic()
         beaten = await self._store.beat(worker, self._lasts)
         if beaten is None:  # struck off: others perform what was claimed under this name
-            self._working.interrupt(worker)
+            self._working.interrupt(self._mine(worker))
             return False
-        now, before, epoch = beaten
-        self._working.interrupt_older(epoch)
         if worker == self.worker:
+            now, before, epoch = beaten
+            forgot = self.beat_at is not None and before < self.beat_at
+            self._went_back = self._went_back or forgot or epoch != self._epoch
+            self._epoch = epoch
             self._renewed(asked_at, now, before)
         await self._stop_what_is_asked(worker)
         return True
@@ -160,30 +166,38 @@ class Lease:
         if met:
             await self._store.forget_stops(worker, met)
 
-    async def _look_for_unknown(self) -> None:
-        """Doubt the current name if the database has had runs of it for long that we don't know."""
+    async def _look_at_runs(self) -> None:
+        """Compare the runs of the current name; doubt it if the database has had some for long that we don't know."""
         now, every = self.beat_at, timedelta(seconds=self._lasts * LOOK_EVERY)
-        if now is None or (self._looked_at is not None and timedelta(0) <= now - self._looked_at < every):
+        if now is None:
             return
-        unknown = set(await self._unknown_of(self.worker))
+        due = self._looked_at is None or not timedelta(0) <= now - self._looked_at < every
+        if not due and not self._went_back:
+            return
+        unknown = set(await self._compare(self.worker))
+        self._went_back = False
+        if not due:
+            return
         if unknown & self._unknown:
             self._in_doubt.add(self.worker)
             self._hurry()
         self._looked_at, self._unknown = now, unknown
 
-    def _mine(self, worker: int) -> list[_Run]:
-        known = (*self._working.known(), *self._settling.held)
-        return [(one.job_id, one.slot, one.number) for one in known if one.worker == worker]
+    def _mine(self, worker: int) -> list[Attempt]:
+        return [one for one in (*self._working.known(), *self._settling.held) if one.worker == worker]
 
-    async def _unknown_of(self, worker: int) -> list[_Run]:
-        """What the database has under this name and we haven't."""
-        known = set(self._mine(worker))
-        return [run for run in await self._store.running_of(worker) if run not in known]
+    async def _compare(self, worker: int) -> list[_Run]:
+        """Interrupt what we have under this name and the database hasn't; answers what it has and we haven't."""
+        mine = {one: (one.job_id, one.slot, one.number) for one in self._mine(worker)}
+        running = await self._store.running_of(worker)
+        remembered, known = set(running), set(mine.values())
+        self._working.interrupt(one for one, run in mine.items() if run not in remembered)
+        return [run for run in running if run not in known]
 
     async def _clear_up(self, worker: int) -> None:
         """Nothing is claimed under this name any more: what the database has and we haven't can't be on its way."""
         mine = self._mine(worker)
-        if unknown := await self._unknown_of(worker):
+        if unknown := await self._compare(worker):
             telemetry.handed_back(worker, await self._store.hand_back(worker, unknown))
             await self._store.notify("queue")
         if not mine:

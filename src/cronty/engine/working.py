@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from time import monotonic
 from typing import Final
@@ -37,6 +37,7 @@ class Working:
         self._coroutines = 0
         self._threads = Threads(concurrency, _in_thread, self._returned)
         self._ended: list[Attempt] = []
+        self._unsettled: dict[tuple[int, datetime], Attempt] = {}  # by job and slot
         self._room = asyncio.Event()
         self._pace: deque[tuple[float, int]] = deque()
         self._paced = 0
@@ -97,6 +98,12 @@ class Working:
         for attempt in attempts:
             if attempt.crashes:
                 self.suspects[attempt.crashes] += 1
+            run = (attempt.job_id, attempt.slot)
+            older = self._unsettled.get(run)
+            if older is not None and _in_each_others_way(older, attempt):
+                self._put_back(older, attempt)
+                continue
+            self._unsettled[run] = attempt
             if not attempt.task.is_async:
                 self._performing[attempt] = None
                 calls.append(attempt)
@@ -107,6 +114,11 @@ class Working:
         if calls:
             self._threads.submit(calls, first=first or attempts[0].crashes > 0)
         self._start_coroutines()
+
+    def _put_back(self, older: Attempt, attempt: Attempt) -> None:
+        """What is under way here could be claimed again: the database has gone back to before the first claim."""
+        self._abandon(older, Interrupted("the database went back to before its claim"))
+        self._end(attempt, Interrupted("an attempt that the database has forgotten was under way"))
 
     def drop(self, attempts: Sequence[Attempt]) -> None:
         """Claimed, but their job was cancelled before anybody could know."""
@@ -177,6 +189,9 @@ class Working:
         for attempt in attempts:
             if attempt.crashes:
                 self.suspects[attempt.crashes] -= 1
+            run = (attempt.job_id, attempt.slot)
+            if self._unsettled.get(run) is attempt:
+                del self._unsettled[run]
         self.release(len(attempts))
 
     def stop(self, job_id: int, slot: datetime) -> bool:
@@ -194,17 +209,10 @@ class Working:
             if attempt.started and now - attempt.started > attempt.policy.timeout:
                 self._abandon(attempt, Failed(f"Timeout: it ran longer than {attempt.policy.timeout:g} s"))
 
-    def interrupt(self, worker: int | None = None) -> None:
-        """What isn't over goes to another worker: all of it, or what was claimed under a name that was struck off."""
-        for attempt in self.known():
-            if worker is None or attempt.worker == worker:
-                self._abandon(attempt, Interrupted())
-
-    def interrupt_older(self, epoch: int) -> None:
-        """What waits here since another epoch goes back: the database may have lost the claim, and know no such run."""
-        for attempt in self.known():
-            if not attempt.started and attempt.epoch != epoch:
-                self._abandon(attempt, Interrupted("the database has a new timeline"))
+    def interrupt(self, attempts: Iterable[Attempt]) -> None:
+        """What isn't over of these goes to another worker."""
+        for attempt in attempts:
+            self._abandon(attempt, Interrupted())
 
     def close(self) -> None:
         self._threads.close()
@@ -223,6 +231,12 @@ class Working:
         self._end(attempt, outcome)
         if attempt.handle is not None:
             attempt.handle.cancel()
+
+
+def _in_each_others_way(older: Attempt, attempt: Attempt) -> bool:
+    """Whether two attempts of a run would be performed at once, or one's outcome be taken for the other's."""
+    under_way = not older.over or (older.handle is not None and not older.handle.done())
+    return under_way or (older.number, older.worker) == (attempt.number, attempt.worker)
 
 
 def _in_thread(attempt: Attempt) -> None:

@@ -262,8 +262,8 @@ class EngineStore:
 
     async def register_worker(
         self, name: str, version: str, tzdata: str, concurrency: int, lease: float
-    ) -> tuple[int, datetime, int]:
-        """A new worker's id, the moment its lease began, and the epoch."""
+    ) -> tuple[int, datetime]:
+        """A new worker's id, and the moment its lease began."""
         row = await self._database.one(
             "register_worker",
             self._database.moment(),
@@ -275,7 +275,7 @@ class EngineStore:
             secrets.randbits(62),
         )
         assert row is not None
-        return row["id"], row["beat_at"], row["epoch"]
+        return row["id"], row["beat_at"]
 
     async def beat(self, worker: int, lease: float) -> tuple[datetime, datetime, int] | None:
         """Renew the lease: when, when the heartbeat before was, and the epoch; None if this worker was struck off, and
