@@ -297,6 +297,61 @@ async def test_what_waits_in_line_goes_on_when_the_first_expires(
     assert [(run.state, run.next_attempt_at is not None) for run in runs] == [("waiting", True), ("missed", False)]
 
 
+async def test_what_stands_in_line_expires_counting_from_its_slot(
+    door: Scheduler, hands: Hands, clock: HandClock, sql: asyncpg.Connection
+) -> None:
+    job = await prompt(door, "interval", {"days": 1}, overlap="queue", expires_after=3 * 86400)
+    for _ in range(20):
+        clock.advance(days=1)
+        await hands.store.make_partitions()
+        await hands.all()
+        await hands.engine._prune()  # pyright: ignore[reportPrivateUsage]
+    waiting = await sql.fetchval("select count(*) from cronty.queue")
+    assert waiting <= 4, "one that can be read, and three days of others behind it"
+    missed = [run for run in got(await door.list_runs("ann", job.number, limit=50)) if run.state == "missed"]
+    assert len(missed) == 20 - waiting
+    assert {run.reason for run in missed} == {"expired: nobody read it within 3 days"}
+
+
+async def test_a_run_that_stands_in_line_behind_one_that_no_worker_takes_expires_with_the_history(
+    door: Scheduler, hands: Hands, clock: HandClock, sql: asyncpg.Connection
+) -> None:
+    job = await add(door, "interval", {"days": KEEP - 10}, policy={"overlap": "queue"})
+    await sql.execute("update cronty.jobs set task = 'nobody has it'")
+    clock.advance(days=KEEP - 10)
+    await hands.store.make_partitions()
+    await hands.all()
+    assert isinstance(await door.run_now("ann", job.number), Ok)
+    assert isinstance(await door.pause("ann", job.number), Ok)
+    clock.advance(days=KEEP, minutes=1)
+    await hands.engine._prune()  # pyright: ignore[reportPrivateUsage]
+    assert await sql.fetchval("select count(*) from cronty.queue") == 0
+    runs = got(await door.list_runs("ann", job.number))
+    assert {run.reason for run in runs if run.state == "missed"} == {
+        "expired: it waited longer than the 90 days that history is kept"
+    }
+
+
+async def test_a_prompt_in_line_that_was_asked_for_again_has_its_turn(
+    door: Scheduler, hands: Hands, clock: HandClock, sql: asyncpg.Connection, database: Database
+) -> None:
+    job = await prompt(door, "interval", {"days": 2}, overlap="queue", expires_after=86400)
+    clock.advance(days=2)
+    await hands.all()
+    inbox = Inbox(InboxStore(database))
+    [item] = got(await inbox.read("ann"))
+    await sql.execute(
+        "with q as (delete from cronty.queue)"
+        " update cronty.runs set state = 'failed', finished_at = $1, error = 'no luck'", clock.moment
+    )  # fmt: skip
+    clock.advance(days=2)
+    await hands.all()
+    answer = await Runs(RunStore(database), door).redrive("ann", [item.run_id])
+    assert answer == Ok({item.run_id: True})
+    await hands.engine._prune()  # pyright: ignore[reportPrivateUsage]
+    assert [run.state for run in got(await door.list_runs("ann", job.number))] == ["waiting", "waiting"]
+
+
 async def test_history_of_long_ago_that_is_explained_today_stays_a_week(
     door: Scheduler, hands: Hands, clock: HandClock, sql: asyncpg.Connection
 ) -> None:
