@@ -5,6 +5,7 @@ import asyncio
 import asyncpg
 import pytest
 
+from cronty.engine import pruning
 from cronty.jobs.action import Action
 from cronty.jobs.result import Err, Ok
 from cronty.scheduler import JobRequest, Scheduler
@@ -155,6 +156,42 @@ async def test_a_closed_owner_gets_nothing_new_and_its_keys_are_no_good(
     clock.advance(days=1)
     await hands.all()
     assert await sql.fetchval("select count(*) from cronty.runs where owner_id = $1", ann) == runs
+
+
+@pytest.mark.parametrize("way", ["deleted", "cancelled"])
+async def test_an_erasing_that_was_interrupted_keeps_no_job_of_others(
+    way: str, door: Scheduler, hands: Hands, clock: HandClock, sql: asyncpg.Connection, database: Database,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setattr(pruning, "JOBS", 2)
+    act = door.delete if way == "deleted" else door.cancel
+    for owner in (NAME, NAME, NAME, "bob", "bob", "bob"):
+        job = await add(door, "interval", {"days": 400}, owner=owner)
+        assert isinstance(await act(owner, job.number), Ok)
+        clock.advance(seconds=1)
+    ann = await sql.fetchval("select id from cronty.owners where name = $1", NAME)
+    await sql.execute("update cronty.owners set erasing_since = now() where id = $1", ann)
+    await OwnerStore(database)._park(ann)  # pyright: ignore[reportPrivateUsage]
+    clock.advance(days=120)
+    await hands.engine.pruning.step()
+    assert await sql.fetch("select from cronty.jobs where owner_id <> $1", ann) == []
+    assert len(await sql.fetch("select from cronty.jobs where owner_id = $1", ann)) == 3
+    assert await OwnerStore(database).erase(NAME) is not None
+
+
+async def test_a_job_that_is_held_does_not_keep_those_behind_it(
+    door: Scheduler, hands: Hands, clock: HandClock, sql: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pruning, "JOBS", 2)
+    jobs = [await add(door, "interval", {"days": 400}) for _ in range(6)]
+    for number, job in enumerate(jobs):
+        assert isinstance(await (door.delete if number % 2 else door.cancel)("ann", job.number), Ok)
+        clock.advance(seconds=1)
+    clock.advance(days=120)
+    async with sql.transaction():
+        await sql.execute("select from cronty.due where job_id = any($1) for update", [jobs[0].id, jobs[1].id])
+        await hands.engine.pruning.step()
+    assert [row["id"] for row in await sql.fetch("select id from cronty.jobs order by id")] == [jobs[0].id, jobs[1].id]
 
 
 async def test_runs_that_are_under_way_are_asked_to_stop_and_settle_nothing(

@@ -42,11 +42,7 @@ class Pruning:
         # Their weeks are to be gone, so that only few are looked at in vain.
         for way in WAYS_TO_END:
             await _all(lambda place, way=way: self.store.remove_ended(way, _monday_of(horizon), place, JOBS))
-        more = True
-        while more:
-            began = monotonic()
-            _, more = await self.store.remove_deleted(now, JOBS, ROWS)
-            await _rest(began)
+        await _all(lambda place: self.store.remove_deleted(now, place, JOBS, ROWS))
         return rest
 
 
