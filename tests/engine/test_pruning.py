@@ -365,3 +365,32 @@ async def test_history_of_long_ago_that_is_explained_today_stays_a_week(
     clock.advance(days=2)
     await hands.engine._prune()  # pyright: ignore[reportPrivateUsage]
     assert await sql.fetchval("select count(*) from cronty.runs") == rows - 1
+
+
+async def test_an_engine_that_is_suspended_while_it_drops_a_week_locks_nobody_out(
+    hands: Hands, sql: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whenever it has an answer and hasn't said its next word yet, nothing is locked."""
+    await sql.execute("select cronty.make_run_partition('2001-01-01 00:00+00')")
+    locked = (
+        "select count(*) from pg_locks"
+        " where relation = 'cronty.runs'::regclass and mode = 'AccessExclusiveLock' and granted"
+    )
+    seen: list[int] = []
+
+    def watched(name: str) -> None:
+        real = getattr(asyncpg.Connection, name)
+
+        async def call(self: asyncpg.Connection, *args: object, **rest: object) -> object:
+            answer = await real(self, *args, **rest)
+            if self is not sql:
+                seen.append(await sql.fetchval(locked))
+            return answer
+
+        monkeypatch.setattr(asyncpg.Connection, name, call)
+
+    for name in ("execute", "fetch", "fetchrow", "fetchval"):
+        watched(name)
+    assert await hands.engine.pruning.store.drop_partition(KEEP * 86400.0)
+    assert seen
+    assert set(seen) == {0}

@@ -43,10 +43,8 @@ class HistoryStore:
     async def drop_partition(self, keep: float) -> bool:
         """Drop one week of history older than `keep` seconds; gives way at once to anything that reads or writes."""
         young = min(keep, YOUNG.total_seconds())
-        async with self._database.transaction() as connection:
-            await connection.execute(f"set local lock_timeout = '{LOCK_TIMEOUT}'")
-            moment = self._database.moment()
-            return cast("bool", await connection.fetchval(query("drop_partition"), moment, keep, young))
+        moment = self._database.moment()
+        return cast("bool", await self._database.value("drop_partition", moment, keep, young, LOCK_TIMEOUT))
 
     async def prune_attempts(self, before: datetime, most: int) -> int:
         return await self._database.change("prune_attempts", before, most)
@@ -88,7 +86,7 @@ class HistoryStore:
         return await self._database.together(work)
 
     async def remove_deleted(self, now: datetime, after: Place, jobs: int, most: int) -> tuple[Place | None, int]:
-        """Remove some of what is left of jobs that can't be brought back any more: where to go on, and how many rows."""
+        """Remove some of what is left of jobs that can't be brought back: where to go on, and how many rows."""
 
         async def work(connection: Connection) -> tuple[Place | None, int]:
             before = now - UNDELETED_FOR
