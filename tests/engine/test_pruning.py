@@ -8,6 +8,7 @@ from datetime import timedelta
 import asyncpg
 import pytest
 
+from cronty.engine.pruning import PRUNE_AGAIN, PRUNE_EVERY
 from cronty.jobs.action import Action
 from cronty.jobs.job import Job
 from cronty.jobs.result import Err, Ok, Result
@@ -394,3 +395,37 @@ async def test_an_engine_that_is_suspended_while_it_drops_a_week_locks_nobody_ou
     assert await hands.engine.pruning.store.drop_partition(KEEP * 86400.0)
     assert seen
     assert set(seen) == {0}
+
+
+@asynccontextmanager
+async def weeks_that_fail(sql: asyncpg.Connection, body: str) -> AsyncGenerator[None]:
+    """Dropping weeks ends as `body` says."""
+    name = "cronty.drop_run_partition(timestamptz, timestamptz)"
+    as_it_was = await sql.fetchval("select pg_get_functiondef($1::text::regprocedure)", name)
+    await sql.execute(
+        "create or replace function cronty.drop_run_partition(horizon timestamptz, young timestamptz default null)"
+        f" returns boolean language plpgsql as $$ begin {body} end $$"
+    )
+    yield
+    await sql.execute(as_it_was)
+
+
+@pytest.mark.parametrize("code", ["55P03", "57014"])
+async def test_a_week_that_can_not_be_dropped_is_told_and_stops_nothing_else(
+    code: str, door: Scheduler, hands: Hands, clock: HandClock, sql: asyncpg.Connection,
+    caplog: pytest.LogCaptureFixture,
+) -> None:  # fmt: skip
+    """A lock that isn't given, and a statement that takes too long."""
+    cancelled, removed = [await add(door, "interval", {"days": 400}) for _ in range(2)]
+    assert isinstance(await door.cancel("ann", cancelled.number), Ok)
+    assert isinstance(await door.delete("ann", removed.number), Ok)
+    clock.advance(days=KEEP + 30)
+    step = hands.engine.pruning.step
+    async with weeks_that_fail(sql, f"raise exception 'no luck' using errcode = '{code}';"):
+        assert await step() == PRUNE_AGAIN
+        assert await names(sql) == []
+        for _ in range(3):
+            await step()
+        told = [line for line in caplog.messages if line.startswith("dropping weeks failed")]
+        assert [line.split(" time")[0][-1] for line in told] == ["1", "2", "4"], "ever more rarely"
+    assert await step() == PRUNE_EVERY
