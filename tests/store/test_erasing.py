@@ -5,6 +5,7 @@ import asyncio
 import asyncpg
 import pytest
 
+from cronty.actions.tasks import Registry
 from cronty.engine import pruning
 from cronty.jobs.action import Action
 from cronty.jobs.result import Err, Ok
@@ -14,7 +15,7 @@ from cronty.store.audit_store import AuditStore
 from cronty.store.database import Database, StoreUnavailable
 from cronty.store.key_store import KeyStore
 from cronty.store.owner_store import OwnerStore
-from tests.conftest import HandClock, Hands, add
+from tests.conftest import HandClock, Hands, add, hands_of
 
 NAME = "ann"
 
@@ -192,6 +193,61 @@ async def test_a_job_that_is_held_does_not_keep_those_behind_it(
         await sql.execute("select from cronty.due where job_id = any($1) for update", [jobs[0].id, jobs[1].id])
         await hands.engine.pruning.step()
     assert [row["id"] for row in await sql.fetch("select id from cronty.jobs order by id")] == [jobs[0].id, jobs[1].id]
+
+
+async def parked(sql: asyncpg.Connection, database: Database) -> int:
+    """Her erasing was interrupted as soon as her jobs were out of time."""
+    ann = await sql.fetchval("update cronty.owners set erasing_since = now() where name = $1 returning id", NAME)
+    await OwnerStore(database)._park(ann)  # pyright: ignore[reportPrivateUsage]
+    return ann
+
+
+async def test_a_run_whose_worker_died_is_not_performed_again_for_a_closed_owner(
+    door: Scheduler, hands: Hands, clock: HandClock, sql: asyncpg.Connection, database: Database, url: str,
+    registry: Registry, calls: list[tuple[object, ...]],
+) -> None:  # fmt: skip
+    await add(door, "once", {"run_at": "in 1 minute"}, owner=NAME)
+    clock.advance(minutes=1)
+    async with hands_of(url, clock, registry) as dying:
+        await dying.engine.firing.step(dying.engine.worker)
+    assert await sql.fetchval("select state::text from cronty.runs") == "running"
+    await parked(sql, database)
+    calls.clear()
+    await hands.outlive(clock)
+    await hands.claim()
+    assert calls == []
+    [run] = await sql.fetch("select state::text, reason from cronty.runs")
+    assert tuple(run) == ("cancelled", "the owner is being erased")
+
+
+async def test_a_run_that_failed_is_not_tried_again_for_a_closed_owner(
+    door: Scheduler, hands: Hands, clock: HandClock, sql: asyncpg.Connection, database: Database
+) -> None:
+    await add(door, "once", {"run_at": "in 1 minute"}, owner=NAME, task="fail", policy={"attempts": 3})
+    clock.advance(minutes=1)
+    await hands.engine.firing.step(hands.engine.worker)
+    await parked(sql, database)
+    await hands.finish()
+    assert await sql.fetchval("select count(*) from cronty.queue") == 1
+    clock.advance(days=1)
+    await hands.engine.lease.beat()
+    await hands.claim()
+    assert await sql.fetchval("select state::text from cronty.runs") == "cancelled"
+    assert await sql.fetchval("select failures from cronty.runs") == 1
+    assert await sql.fetchval("select count(*) from cronty.queue") == 0
+
+
+async def test_no_alert_becomes_a_job_of_a_closed_owner(
+    ann: int, hands: Hands, sql: asyncpg.Connection, database: Database
+) -> None:
+    await sql.execute("update cronty.owners set erasing_since = now() where id = $1", ann)
+    jobs = await sql.fetchval("select count(*) from cronty.jobs where owner_id = $1", ann)
+    bobs = await sql.fetchval("select count(*) from cronty.jobs where owner_id <> $1", ann)
+    await hands.engine.alerting.step()
+    assert await sql.fetchval("select count(*) from cronty.jobs where owner_id = $1", ann) == jobs
+    assert await sql.fetchval("select count(*) from cronty.jobs where owner_id <> $1", ann) == bobs + 1
+    await OwnerStore(database).erase(NAME)
+    assert {table: rows for table, rows in (await owned(sql, ann)).items() if rows} == {}
 
 
 async def test_runs_that_are_under_way_are_asked_to_stop_and_settle_nothing(
