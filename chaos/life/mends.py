@@ -61,7 +61,7 @@ async def _overwrite_outcome(self: Settling, attempt: Attempt) -> None:
 
 
 async def _drop_without_a_limit(self: HistoryStore, keep: float) -> bool:
-    return bool(await self._database.value("drop_partition", self._database.moment(), keep, keep))
+    return bool(await self._database.value("drop_partition", self._database.moment(), keep, keep, "2s"))
 
 
 def _refuse_unknown_fields(stored: str) -> Policy:

@@ -8,6 +8,7 @@ from datetime import timedelta
 import asyncpg
 import pytest
 
+from cronty.engine.pruning import PRUNE_AGAIN, PRUNE_EVERY
 from cronty.jobs.action import Action
 from cronty.jobs.job import Job
 from cronty.jobs.result import Err, Ok, Result
@@ -297,6 +298,61 @@ async def test_what_waits_in_line_goes_on_when_the_first_expires(
     assert [(run.state, run.next_attempt_at is not None) for run in runs] == [("waiting", True), ("missed", False)]
 
 
+async def test_what_stands_in_line_expires_counting_from_its_slot(
+    door: Scheduler, hands: Hands, clock: HandClock, sql: asyncpg.Connection
+) -> None:
+    job = await prompt(door, "interval", {"days": 1}, overlap="queue", expires_after=3 * 86400)
+    for _ in range(20):
+        clock.advance(days=1)
+        await hands.store.make_partitions()
+        await hands.all()
+        await hands.engine._prune()  # pyright: ignore[reportPrivateUsage]
+    waiting = await sql.fetchval("select count(*) from cronty.queue")
+    assert waiting <= 4, "one that can be read, and three days of others behind it"
+    missed = [run for run in got(await door.list_runs("ann", job.number, limit=50)) if run.state == "missed"]
+    assert len(missed) == 20 - waiting
+    assert {run.reason for run in missed} == {"expired: nobody read it within 3 days"}
+
+
+async def test_a_run_that_stands_in_line_behind_one_that_no_worker_takes_expires_with_the_history(
+    door: Scheduler, hands: Hands, clock: HandClock, sql: asyncpg.Connection
+) -> None:
+    job = await add(door, "interval", {"days": KEEP - 10}, policy={"overlap": "queue"})
+    await sql.execute("update cronty.jobs set task = 'nobody has it'")
+    clock.advance(days=KEEP - 10)
+    await hands.store.make_partitions()
+    await hands.all()
+    assert isinstance(await door.run_now("ann", job.number), Ok)
+    assert isinstance(await door.pause("ann", job.number), Ok)
+    clock.advance(days=KEEP, minutes=1)
+    await hands.engine._prune()  # pyright: ignore[reportPrivateUsage]
+    assert await sql.fetchval("select count(*) from cronty.queue") == 0
+    runs = got(await door.list_runs("ann", job.number))
+    assert {run.reason for run in runs if run.state == "missed"} == {
+        "expired: it waited longer than the 90 days that history is kept"
+    }
+
+
+async def test_a_prompt_in_line_that_was_asked_for_again_has_its_turn(
+    door: Scheduler, hands: Hands, clock: HandClock, sql: asyncpg.Connection, database: Database
+) -> None:
+    job = await prompt(door, "interval", {"days": 2}, overlap="queue", expires_after=86400)
+    clock.advance(days=2)
+    await hands.all()
+    inbox = Inbox(InboxStore(database))
+    [item] = got(await inbox.read("ann"))
+    await sql.execute(
+        "with q as (delete from cronty.queue)"
+        " update cronty.runs set state = 'failed', finished_at = $1, error = 'no luck'", clock.moment
+    )  # fmt: skip
+    clock.advance(days=2)
+    await hands.all()
+    answer = await Runs(RunStore(database), door).redrive("ann", [item.run_id])
+    assert answer == Ok({item.run_id: True})
+    await hands.engine._prune()  # pyright: ignore[reportPrivateUsage]
+    assert [run.state for run in got(await door.list_runs("ann", job.number))] == ["waiting", "waiting"]
+
+
 async def test_history_of_long_ago_that_is_explained_today_stays_a_week(
     door: Scheduler, hands: Hands, clock: HandClock, sql: asyncpg.Connection
 ) -> None:
@@ -310,3 +366,66 @@ async def test_history_of_long_ago_that_is_explained_today_stays_a_week(
     clock.advance(days=2)
     await hands.engine._prune()  # pyright: ignore[reportPrivateUsage]
     assert await sql.fetchval("select count(*) from cronty.runs") == rows - 1
+
+
+async def test_an_engine_that_is_suspended_while_it_drops_a_week_locks_nobody_out(
+    hands: Hands, sql: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whenever it has an answer and hasn't said its next word yet, nothing is locked."""
+    await sql.execute("select cronty.make_run_partition('2001-01-01 00:00+00')")
+    locked = (
+        "select count(*) from pg_locks"
+        " where relation = 'cronty.runs'::regclass and mode = 'AccessExclusiveLock' and granted"
+    )
+    seen: list[int] = []
+
+    def watched(name: str) -> None:
+        real = getattr(asyncpg.Connection, name)
+
+        async def call(self: asyncpg.Connection, *args: object, **rest: object) -> object:
+            answer = await real(self, *args, **rest)
+            if self is not sql:
+                seen.append(await sql.fetchval(locked))
+            return answer
+
+        monkeypatch.setattr(asyncpg.Connection, name, call)
+
+    for name in ("execute", "fetch", "fetchrow", "fetchval"):
+        watched(name)
+    assert await hands.engine.pruning.store.drop_partition(KEEP * 86400.0)
+    assert seen
+    assert set(seen) == {0}
+
+
+@asynccontextmanager
+async def weeks_that_fail(sql: asyncpg.Connection, body: str) -> AsyncGenerator[None]:
+    """Dropping weeks ends as `body` says."""
+    name = "cronty.drop_run_partition(timestamptz, timestamptz)"
+    as_it_was = await sql.fetchval("select pg_get_functiondef($1::text::regprocedure)", name)
+    await sql.execute(
+        "create or replace function cronty.drop_run_partition(horizon timestamptz, young timestamptz default null)"
+        f" returns boolean language plpgsql as $$ begin {body} end $$"
+    )
+    yield
+    await sql.execute(as_it_was)
+
+
+@pytest.mark.parametrize("code", ["55P03", "57014"])
+async def test_a_week_that_can_not_be_dropped_is_told_and_stops_nothing_else(
+    code: str, door: Scheduler, hands: Hands, clock: HandClock, sql: asyncpg.Connection,
+    caplog: pytest.LogCaptureFixture,
+) -> None:  # fmt: skip
+    """A lock that isn't given, and a statement that takes too long."""
+    cancelled, removed = [await add(door, "interval", {"days": 400}) for _ in range(2)]
+    assert isinstance(await door.cancel("ann", cancelled.number), Ok)
+    assert isinstance(await door.delete("ann", removed.number), Ok)
+    clock.advance(days=KEEP + 30)
+    step = hands.engine.pruning.step
+    async with weeks_that_fail(sql, f"raise exception 'no luck' using errcode = '{code}';"):
+        assert await step() == PRUNE_AGAIN
+        assert await names(sql) == []
+        for _ in range(3):
+            await step()
+        told = [line for line in caplog.messages if line.startswith("dropping weeks failed")]
+        assert [line.split(" time")[0][-1] for line in told] == ["1", "2", "4"], "ever more rarely"
+    assert await step() == PRUNE_EVERY

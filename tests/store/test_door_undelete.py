@@ -13,6 +13,7 @@ from cronty.scheduler import Scheduler
 from cronty.scheduler.requests import JobChanges
 from cronty.store.audit_store import AuditStore
 from cronty.store.database import Database
+from cronty.store.history_store import START as FIRST
 from tests.conftest import START, HandClock, Hands, add, look
 from tests.patience import PATIENCE
 
@@ -170,8 +171,8 @@ async def test_a_long_history_goes_in_small_steps(
     )
     await deleted(door, job)
     now = clock.advance(days=30)
-    steps = [await hands.engine.pruning.store.remove_deleted(now, 5, 10) for _ in range(5)]
-    assert steps == [(10, True), (10, True), (5, True), (1, True), (0, False)]
+    steps = [await hands.engine.pruning.store.remove_deleted(now, FIRST, 5, 10) for _ in range(5)]
+    assert steps == [(FIRST, 10), (FIRST, 10), (FIRST, 5), (FIRST, 1), (None, 0)]
 
 
 async def test_what_was_undeleted_in_time_stays(door: Scheduler, hands: Hands, clock: HandClock) -> None:

@@ -5,6 +5,8 @@ import asyncio
 import asyncpg
 import pytest
 
+from cronty.actions.tasks import Registry
+from cronty.engine import pruning
 from cronty.jobs.action import Action
 from cronty.jobs.result import Err, Ok
 from cronty.scheduler import JobRequest, Scheduler
@@ -13,7 +15,7 @@ from cronty.store.audit_store import AuditStore
 from cronty.store.database import Database, StoreUnavailable
 from cronty.store.key_store import KeyStore
 from cronty.store.owner_store import OwnerStore
-from tests.conftest import HandClock, Hands, add
+from tests.conftest import HandClock, Hands, add, hands_of
 
 NAME = "ann"
 
@@ -155,6 +157,97 @@ async def test_a_closed_owner_gets_nothing_new_and_its_keys_are_no_good(
     clock.advance(days=1)
     await hands.all()
     assert await sql.fetchval("select count(*) from cronty.runs where owner_id = $1", ann) == runs
+
+
+@pytest.mark.parametrize("way", ["deleted", "cancelled"])
+async def test_an_erasing_that_was_interrupted_keeps_no_job_of_others(
+    way: str, door: Scheduler, hands: Hands, clock: HandClock, sql: asyncpg.Connection, database: Database,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setattr(pruning, "JOBS", 2)
+    act = door.delete if way == "deleted" else door.cancel
+    for owner in (NAME, NAME, NAME, "bob", "bob", "bob"):
+        job = await add(door, "interval", {"days": 400}, owner=owner)
+        assert isinstance(await act(owner, job.number), Ok)
+        clock.advance(seconds=1)
+    ann = await sql.fetchval("select id from cronty.owners where name = $1", NAME)
+    await sql.execute("update cronty.owners set erasing_since = now() where id = $1", ann)
+    await OwnerStore(database)._park(ann)  # pyright: ignore[reportPrivateUsage]
+    clock.advance(days=120)
+    await hands.engine.pruning.step()
+    assert await sql.fetch("select from cronty.jobs where owner_id <> $1", ann) == []
+    assert len(await sql.fetch("select from cronty.jobs where owner_id = $1", ann)) == 3
+    assert await OwnerStore(database).erase(NAME) is not None
+
+
+async def test_a_job_that_is_held_does_not_keep_those_behind_it(
+    door: Scheduler, hands: Hands, clock: HandClock, sql: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pruning, "JOBS", 2)
+    jobs = [await add(door, "interval", {"days": 400}) for _ in range(6)]
+    for number, job in enumerate(jobs):
+        assert isinstance(await (door.delete if number % 2 else door.cancel)("ann", job.number), Ok)
+        clock.advance(seconds=1)
+    clock.advance(days=120)
+    async with sql.transaction():
+        await sql.execute("select from cronty.due where job_id = any($1) for update", [jobs[0].id, jobs[1].id])
+        await hands.engine.pruning.step()
+    assert [row["id"] for row in await sql.fetch("select id from cronty.jobs order by id")] == [jobs[0].id, jobs[1].id]
+
+
+async def parked(sql: asyncpg.Connection, database: Database) -> int:
+    """Her erasing was interrupted as soon as her jobs were out of time."""
+    ann = await sql.fetchval("update cronty.owners set erasing_since = now() where name = $1 returning id", NAME)
+    await OwnerStore(database)._park(ann)  # pyright: ignore[reportPrivateUsage]
+    return ann
+
+
+async def test_a_run_whose_worker_died_is_not_performed_again_for_a_closed_owner(
+    door: Scheduler, hands: Hands, clock: HandClock, sql: asyncpg.Connection, database: Database, url: str,
+    registry: Registry, calls: list[tuple[object, ...]],
+) -> None:  # fmt: skip
+    await add(door, "once", {"run_at": "in 1 minute"}, owner=NAME)
+    clock.advance(minutes=1)
+    async with hands_of(url, clock, registry) as dying:
+        await dying.engine.firing.step(dying.engine.worker)
+    assert await sql.fetchval("select state::text from cronty.runs") == "running"
+    await parked(sql, database)
+    calls.clear()
+    await hands.outlive(clock)
+    await hands.claim()
+    assert calls == []
+    [run] = await sql.fetch("select state::text, reason from cronty.runs")
+    assert tuple(run) == ("cancelled", "the owner is being erased")
+
+
+async def test_a_run_that_failed_is_not_tried_again_for_a_closed_owner(
+    door: Scheduler, hands: Hands, clock: HandClock, sql: asyncpg.Connection, database: Database
+) -> None:
+    await add(door, "once", {"run_at": "in 1 minute"}, owner=NAME, task="fail", policy={"attempts": 3})
+    clock.advance(minutes=1)
+    await hands.engine.firing.step(hands.engine.worker)
+    await parked(sql, database)
+    await hands.finish()
+    assert await sql.fetchval("select count(*) from cronty.queue") == 1
+    clock.advance(days=1)
+    await hands.engine.lease.beat()
+    await hands.claim()
+    assert await sql.fetchval("select state::text from cronty.runs") == "cancelled"
+    assert await sql.fetchval("select failures from cronty.runs") == 1
+    assert await sql.fetchval("select count(*) from cronty.queue") == 0
+
+
+async def test_no_alert_becomes_a_job_of_a_closed_owner(
+    ann: int, hands: Hands, sql: asyncpg.Connection, database: Database
+) -> None:
+    await sql.execute("update cronty.owners set erasing_since = now() where id = $1", ann)
+    jobs = await sql.fetchval("select count(*) from cronty.jobs where owner_id = $1", ann)
+    bobs = await sql.fetchval("select count(*) from cronty.jobs where owner_id <> $1", ann)
+    await hands.engine.alerting.step()
+    assert await sql.fetchval("select count(*) from cronty.jobs where owner_id = $1", ann) == jobs
+    assert await sql.fetchval("select count(*) from cronty.jobs where owner_id <> $1", ann) == bobs + 1
+    await OwnerStore(database).erase(NAME)
+    assert {table: rows for table, rows in (await owned(sql, ann)).items() if rows} == {}
 
 
 async def test_runs_that_are_under_way_are_asked_to_stop_and_settle_nothing(

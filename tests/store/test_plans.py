@@ -35,7 +35,7 @@ HOT = {
     "pick_cancelled": f"('{NOW}', '{LONG_AGO}', 0, 300)",
     "still_ended": f"('{{1,2}}', '{NOW}')",
     "expire_runs": f"('{NOW}', 7776000, 3600, '{LONG_AGO}', 0, 300)",
-    "pick_deleted": f"('{NOW}', 300)",
+    "pick_deleted": f"('{NOW}', '{LONG_AGO}', 0, 300)",
     "still_deleted": f"('{{1,2}}', '{NOW}')",
     "delete_queued": "('{1,2}', 1000)",
     "delete_runs": "('{1,2}', 10)",

@@ -1,12 +1,14 @@
 """Lets the past go, in small steps: weeks of runs, what waits for ever, and jobs that are over."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 from time import monotonic
 from typing import Final
 
-from cronty.store.database import StoreBusy
+from cronty import telemetry
+from cronty.store.database import StoreUnavailable
 from cronty.store.history_store import START, WAYS_TO_END, HistoryStore, Place
 
 PRUNE_EVERY: Final = 3600.0
@@ -24,30 +26,43 @@ class Pruning:
     def __init__(self, store: HistoryStore, keep: timedelta) -> None:
         self.store = store
         self._keep = keep
+        self._failures: Counter[str] = Counter()
 
     async def step(self) -> float:
         """Let go of everything that is old enough; seconds until the next look."""
         now = await self.store.now()
         horizon, keep = now - self._keep, self._keep.total_seconds()
-        await _all(lambda place: self.store.expire_runs(keep, place, JOBS))
-        rest = PRUNE_EVERY
+        parts: dict[str, Callable[[], Awaitable[None]]] = {
+            "expiring runs": lambda: _all(lambda place: self.store.expire_runs(keep, place, JOBS)),
+            "dropping weeks": lambda: self._drop_weeks(keep),
+            "pruning attempts": lambda: _while_full(lambda: self.store.prune_attempts(horizon, ROWS)),
+            "pruning usage": lambda: _while_full(lambda: self.store.prune_usage(horizon, ROWS)),
+            "pruning tasks": lambda: self.store.prune_tasks(horizon),
+            # After the weeks, so that only few are looked at in vain.
+            "removing ended jobs": lambda: self._remove_ended(_monday_of(horizon)),
+            "removing deleted jobs": lambda: _all(lambda place: self.store.remove_deleted(now, place, JOBS, ROWS)),
+        }
+        done = [await self._try(name, part) for name, part in parts.items()]
+        return PRUNE_EVERY if all(done) else PRUNE_AGAIN
+
+    async def _try(self, name: str, part: Callable[[], Awaitable[None]]) -> bool:
+        """Whether it could be done. If not, the other parts go on: a week that a backup reads keeps no job."""
         try:
-            while await self.store.drop_partition(keep):
-                pass
-        except StoreBusy:  # a reader, such as a backup, uses the history: it isn't in a hurry to go
-            rest = PRUNE_AGAIN
-        await _while_full(lambda: self.store.prune_attempts(horizon, ROWS))
-        await _while_full(lambda: self.store.prune_usage(horizon, ROWS))
-        await self.store.prune_tasks(horizon)
-        # Their weeks are to be gone, so that only few are looked at in vain.
+            await part()
+        except StoreUnavailable as error:
+            self._failures[name] += 1
+            telemetry.step_busy(name, error, self._failures[name])
+            return False
+        del self._failures[name]
+        return True
+
+    async def _drop_weeks(self, keep: float) -> None:
+        while await self.store.drop_partition(keep):
+            pass
+
+    async def _remove_ended(self, before: datetime) -> None:
         for way in WAYS_TO_END:
-            await _all(lambda place, way=way: self.store.remove_ended(way, _monday_of(horizon), place, JOBS))
-        more = True
-        while more:
-            began = monotonic()
-            _, more = await self.store.remove_deleted(now, JOBS, ROWS)
-            await _rest(began)
-        return rest
+            await _all(lambda place, way=way: self.store.remove_ended(way, before, place, JOBS))
 
 
 def _monday_of(moment: datetime) -> datetime:

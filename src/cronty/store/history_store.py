@@ -7,7 +7,7 @@ from typing import Final, NamedTuple, cast
 from cronty.jobs.job import UNDELETED_FOR
 from cronty.jobs.policy import SHORTEST_EXPIRY
 from cronty.store.alerts import change_jobs
-from cronty.store.database import Connection, Database, query, rows_changed
+from cronty.store.database import Connection, Database, Row, query, rows_changed
 from cronty.store.lines import release_lines
 
 YOUNG: Final = timedelta(days=7)
@@ -43,10 +43,8 @@ class HistoryStore:
     async def drop_partition(self, keep: float) -> bool:
         """Drop one week of history older than `keep` seconds; gives way at once to anything that reads or writes."""
         young = min(keep, YOUNG.total_seconds())
-        async with self._database.transaction() as connection:
-            await connection.execute(f"set local lock_timeout = '{LOCK_TIMEOUT}'")
-            moment = self._database.moment()
-            return cast("bool", await connection.fetchval(query("drop_partition"), moment, keep, young))
+        moment = self._database.moment()
+        return cast("bool", await self._database.value("drop_partition", moment, keep, young, LOCK_TIMEOUT))
 
     async def prune_attempts(self, before: datetime, most: int) -> int:
         return await self._database.change("prune_attempts", before, most)
@@ -80,24 +78,22 @@ class HistoryStore:
         async def work(connection: Connection) -> tuple[Place | None, int]:
             rows = await connection.fetch(query(picking), before, *after, most)
             # A second statement, because only its snapshot shows what was committed while the first one looked.
-            gone = await _ids(connection, "still_ended", [row["job_id"] for row in rows], before)
+            gone = await _ids(connection, "still_ended", rows, before)
             if gone:
                 await connection.execute(query("delete_jobs"), gone)
-            last = Place(rows[-1]["ended_at"], rows[-1]["job_id"]) if len(rows) == most else None
-            return last, len(gone)
+            return _last(rows, most), len(gone)
 
         return await self._database.together(work)
 
-    async def remove_deleted(self, now: datetime, jobs: int, most: int) -> tuple[int, bool]:
-        """Remove some of what is left of jobs that can't be brought back any more: how many rows, and whether there may
-        be more."""
+    async def remove_deleted(self, now: datetime, after: Place, jobs: int, most: int) -> tuple[Place | None, int]:
+        """Remove some of what is left of jobs that can't be brought back: where to go on, and how many rows."""
 
-        async def work(connection: Connection) -> tuple[int, bool]:
+        async def work(connection: Connection) -> tuple[Place | None, int]:
             before = now - UNDELETED_FOR
-            rows = await connection.fetch(query("pick_deleted"), before, jobs)
-            gone = await _ids(connection, "still_deleted", [row["job_id"] for row in rows], before)
+            rows = await connection.fetch(query("pick_deleted"), before, *after, jobs)
+            gone = await _ids(connection, "still_deleted", rows, before)
             removed = await delete_some(connection, gone, most)
-            return removed, bool(gone)
+            return after if gone else _last(rows, jobs), removed  # they may have more
 
         return await self._database.together(work)
 
@@ -115,5 +111,11 @@ async def delete_some(connection: Connection, job_ids: Sequence[int], most: int)
     return removed or rows_changed(await connection.execute(query("delete_jobs"), job_ids))
 
 
-async def _ids(connection: Connection, name: str, job_ids: Sequence[int], before: datetime) -> list[int]:
-    return [row["id"] for row in await connection.fetch(query(name), job_ids, before)] if job_ids else []
+async def _ids(connection: Connection, name: str, picked: Sequence[Row], before: datetime) -> list[int]:
+    locked = [row["job_id"] for row in picked if row["locked"]]
+    return [row["id"] for row in await connection.fetch(query(name), locked, before)] if locked else []
+
+
+def _last(picked: Sequence[Row], most: int) -> Place | None:
+    """Where to go on after these; None if there were no more."""
+    return Place(picked[-1]["ended_at"], picked[-1]["job_id"]) if len(picked) == most else None

@@ -40,4 +40,5 @@ from allowed p
 join cronty.jobs j on j.id = p.job_id
 where r.job_id = p.job_id and r.scheduled_for = p.scheduled_for
 returning r.job_id, r.owner_id, r.scheduled_for, r.attempt, r.failures, r.crashes, p.task, j.arguments::text, j.policy::text,
-  j.last_error is not null as failing, j.state = 'cancelled' as cancelled, (select cronty.epoch()) as epoch, j.number as job_number
+  j.last_error is not null as failing,
+  j.state = 'cancelled' or (select erasing_since is not null from cronty.owners where id = p.owner_id limit 1) as cancelled, (select cronty.epoch()) as epoch, j.number as job_number

@@ -2,7 +2,8 @@
 -- whatever waits longer than history is kept. $1 now, $2 seconds of history that are kept, $3 nothing expires sooner,
 -- $4 and $5 the slot and the job after which to go on, $6 how many to look at. A row for each that was looked at.
 -- The queue before the runs, as a claim and a reader lock them: what could be taken out of it is waiting, and ours. A run
--- that has been tried and is to be tried again later waits since then.
+-- that has been tried and is to be tried again later waits since then; one that stands in line waits since its slot, or,
+-- if it was asked for again, since it was tried.
 with clock as (
   select coalesce($1::timestamptz, statement_timestamp()) as now
 ), looked as (
@@ -25,18 +26,18 @@ with clock as (
     select started_at, attempt from cronty.runs where job_id = l.job_id and scheduled_for = l.scheduled_for limit 1
   ) r
   cross join lateral (
-    select case when l.task = 'prompt' then least(cronty.expires_after(policy), $2) end as seconds
+    select case when l.task = 'prompt' and (l.due_at is not null or r.attempt = 0) then least(cronty.expires_after(policy), $2) end as seconds
     from cronty.jobs where id = l.job_id
     limit 1
   ) p
-  where l.due_at <= l.now - coalesce(p.seconds, $2) * interval '1 second'
+  where coalesce(l.due_at, r.started_at, l.scheduled_for) <= l.now - coalesce(p.seconds, $2) * interval '1 second'
     or (l.due_at > l.now and coalesce(r.started_at, l.scheduled_for) <= l.now - $2 * interval '1 second')
 ), taken as (
   select l.job_id, l.scheduled_for, l.reason, q.place
   from late l
   cross join lateral (
     select ctid as place from cronty.queue
-    where job_id = l.job_id and scheduled_for = l.scheduled_for and due_at = l.due_at
+    where job_id = l.job_id and scheduled_for = l.scheduled_for and due_at is not distinct from l.due_at
     limit 1
     for update skip locked
   ) q

@@ -1,4 +1,12 @@
--- Lock jobs that were deleted before $1, the longest ago first, at most $2. A job that is held is left to the next look.
-select d.job_id
-from (select id from cronty.jobs where deleted_at <= $1 order by deleted_at, id limit $2) j
-cross join lateral (select job_id from cronty.due where job_id = j.id limit 1 for update skip locked) d
+-- Look at jobs that were deleted before $1, the longest ago first, and lock them. $2 and $3 when and the job after which to
+-- go on, $4 how many. A job that is held, or out of time because its owner is being erased, isn't `locked`: the look goes on
+-- after it.
+select j.id as job_id, j.deleted_at as ended_at, d.job_id is not null as locked
+from (
+  select id, deleted_at from cronty.jobs
+  where deleted_at <= $1 and (deleted_at, id) > ($2::timestamptz, $3::bigint)
+  order by deleted_at, id
+  limit $4
+) j
+left join lateral (select job_id from cronty.due where job_id = j.id limit 1 for update skip locked) d on true
+order by j.deleted_at, j.id

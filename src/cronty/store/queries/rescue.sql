@@ -5,12 +5,18 @@ with clock as (
 ), lost as (
   update cronty.runs r
   set worker = null, crashes = r.crashes + 1,
-    state = case when j.state = 'cancelled' then 'cancelled' when r.crashes + 1 >= $2 then 'quarantined'
+    state = case when e.why is not null then 'cancelled' when r.crashes + 1 >= $2 then 'quarantined'
       else 'waiting' end::cronty.run_state,
-    finished_at = case when j.state = 'cancelled' or r.crashes + 1 >= $2 then c.now end,
-    reason = case when j.state = 'cancelled' then 'the job was cancelled'
+    finished_at = case when e.why is not null or r.crashes + 1 >= $2 then c.now end,
+    reason = case when e.why is not null then e.why
       when r.crashes + 1 >= $2 then 'its worker died ' || $2 || ' times while performing it' end
   from clock c, cronty.jobs j
+  cross join lateral (
+    select case when erasing_since is not null then 'the owner is being erased'
+      when j.state = 'cancelled' then 'the job was cancelled' end as why
+    from cronty.owners where id = j.owner_id
+    limit 1
+  ) e
   where r.state = 'running' and j.id = r.job_id and r.worker = any($3::bigint[])
   returning r.job_id, r.scheduled_for, r.attempt, r.owner_id, r.state, r.crashes, r.started_at, r.reason, c.now
 ), waiting as (

@@ -4,6 +4,7 @@ with picked as (
   delete from cronty.alerts
   where id in ( -- an owner whose row is held, for a number or a limit, is left to the next look: the others don't wait
     select a.id from cronty.alerts a join cronty.owners o on o.id = a.owner_id
+    where o.erasing_since is null -- else they go with the owner
     order by a.id limit $1 for no key update skip locked)
   returning *
 ), job as (
