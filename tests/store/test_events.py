@@ -1,7 +1,8 @@
 """One look for everybody who listens: each hears everything of its owner's once, and nothing of anybody else's."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import suppress
 from datetime import datetime, timedelta
 
 import asyncpg
@@ -87,6 +88,71 @@ async def test_a_listener_looks_back_over_an_outage(
             await hands.store.settle_done(hands.engine.worker, [Success(job.id, slot, 1, None, ago, 0.1)])
             wait(11)
             assert await heard(board, listener) == [(job.name, "done")]
+
+
+async def test_what_came_late_is_found_again_when_the_look_was_broken_off(
+    database: Database, door: Scheduler, hands: Hands, clock: HandClock
+) -> None:
+    late, soon = [await add(door, name=name) for name in ("late", "soon")]
+    store = OverviewStore(database)
+    board = EventBoard(store, every=PATIENCE, late_every=0)
+    async with board.listen("ann", START, looking=False) as listener:
+        clock.advance(minutes=1)
+        await hands.engine.firing.step(hands.engine.worker)
+        settle, slot = hands.store.settle_done, clock.moment
+        clock.advance(seconds=20)
+        await settle(hands.engine.worker, [Success(soon.id, slot, 1, None, 0, 0.1)])
+        clock.advance(seconds=1)
+        assert len(await heard(board, listener)) == 2
+        clock.advance(seconds=10)
+        await settle(hands.engine.worker, [Success(late.id, slot, 1, None, 25, 0.1)])
+        clock.advance(seconds=1)
+        for answers in range(3):
+            with pytest.MonkeyPatch.context() as patch, suppress(StoreUnavailable):
+                fail_after(patch, answers)
+                await board.step()
+        assert await heard(board, listener) == [("late", "done")]
+        assert await heard(board, listener) == []
+
+
+def fail_after(patch: pytest.MonkeyPatch, answers: int) -> None:
+    """The database is away after so many answers."""
+    left = answers
+    for name in ("mark", "stirred"):
+        real: Callable[..., Awaitable[object]] = getattr(OverviewStore, name)
+
+        async def asked(*given: object, _real: Callable[..., Awaitable[object]] = real, **named: object) -> object:
+            nonlocal left
+            if not left:
+                raise StoreUnavailable("lost")
+            left -= 1
+            return await _real(*given, **named)
+
+        patch.setattr(OverviewStore, name, asked)
+
+
+async def test_a_clock_that_is_set_back_makes_nobody_deaf(
+    board: EventBoard, door: Scheduler, clock: HandClock, sql: asyncpg.Connection, hands: Hands
+) -> None:
+    assert hands.engine.worker
+    job = await add(door, name="back")
+    clock.advance(hours=1)
+    async with board.listen("ann", START, looking=False) as listener:
+        for _ in range(3):
+            await happen(sql, job, clock.advance(seconds=1))
+            clock.advance(seconds=1)
+            assert await heard(board, listener) == [("back", "done")]
+        clock.advance(minutes=-30)
+        for _ in range(3):
+            await happen(sql, job, clock.advance(seconds=1))
+            clock.advance(seconds=1)
+            assert await heard(board, listener) == [("back", "done")]
+            assert await heard(board, listener) == []
+        clock.advance(minutes=31)
+        assert await heard(board, listener) == [], "all of it was heard"
+        await happen(sql, job, clock.advance(seconds=1))
+        clock.advance(seconds=1)
+        assert await heard(board, listener) == [("back", "done")]
 
 
 @pytest.fixture

@@ -42,12 +42,13 @@ type Key = tuple[str, str, int, datetime]
 @dataclass(frozen=True, slots=True)
 class Look:
     """`quiet`: nothing happened up to then but what was seen. `mark`: what was written since that transaction, and
-    happened up to `back` before, came late; `number` counts such looks."""
+    happened after `late_after` or up to `back` before, came late; `number` counts such looks."""
 
     quiet: datetime | None
     mark: int | None = None
     back: timedelta = LOOK_BACK
     number: int = 0
+    late_after: datetime | None = None
 
     def after(self, earlier: "Look | None") -> "Look":
         """Both in one: the earlier one was asked for and not made."""
@@ -55,7 +56,8 @@ class Look:
             return self
         mark, number = (self.mark, self.number) if earlier.mark is None else (earlier.mark, earlier.number)
         quiet = min(self.quiet, earlier.quiet) if self.quiet and earlier.quiet else None
-        return Look(quiet, mark, max(self.back, earlier.back), number)
+        late_after = min((at for at in (self.late_after, earlier.late_after) if at is not None), default=None)
+        return Look(quiet, mark, max(self.back, earlier.back), number, late_after)
 
 
 class EventStream:
@@ -75,7 +77,8 @@ class EventStream:
     async def look(self, look: Look) -> tuple[list[RunEvent], list[RunEvent]]:
         """What came late, and what is new."""
         since = self.cursor if look.quiet is None else max(self.cursor, look.quiet)
-        late = [] if look.mark is None else await self._late(since, look)
+        back = look.back if look.late_after is None else max(look.back, since - look.late_after)
+        late = [] if look.mark is None else await self._late(since - back, look.mark)
         slots_after = EVER if look.quiet is None else _weeks_before(since)
         new: list[RunEvent] = []
         while page := await self._store.events(self._owner, since, MOST, slots_after=slots_after):
@@ -86,15 +89,14 @@ class EventStream:
         late, new = self._not_shown(late), self._not_shown(new)
         self.cursor = max([since, *(event.at for event in late)])
         if look.mark is not None:
-            self._back = look.back
+            self._back = back
         oldest = self.cursor - self._back - LOOK_BACK  # longer than any look goes back
         self._shown = {key: None for key in self._shown if key[3] > oldest}
         return late, new
 
-    async def _late(self, since: datetime, look: Look) -> list[RunEvent]:
-        after = since - look.back
+    async def _late(self, after: datetime, mark: int) -> list[RunEvent]:
         late: list[RunEvent] = []
-        while page := await self._store.events(self._owner, after, MOST, written_since=look.mark):
+        while page := await self._store.events(self._owner, after, MOST, written_since=mark):
             late += page
             after = page[-1].at
             if len(page) < MOST:
@@ -268,36 +270,40 @@ class EventBoard:
     async def step(self) -> None:
         """Look once for everybody; a slow answer for one owner isn't waited for."""
         owners = list(self._feeds)
-        late = await self._late(owners) if monotonic() - self._looked_late >= self._late_every else None
         before = self._through
         since = before or await self._store.now()
-        self._through, stirred = await self._store.stirred(owners, since, slots_after=_weeks_before(since))
+        through, stirred = await self._store.stirred(owners, since, slots_after=_weeks_before(since))
+        # Last, for it moves the mark: nothing may fail after it.
+        late = await self._late(owners, through) if monotonic() - self._looked_late >= self._late_every else None
+        self._through = through
         looks: list[asyncio.Task[None]] = []
         for owner, feed in self._feeds.items():
             quiet = None if feed.fresh else before
             if late is not None and owner in late.owners:
-                looks.append(feed.look(Look(quiet, late.mark, late.back, late.number)))
+                looks.append(feed.look(Look(quiet, late.mark, late.back, late.number, late.after)))
             elif feed.waits or owner in stirred:
                 looks.append(feed.look(Look(quiet)))
         if looks:
             await asyncio.wait(looks, timeout=self._every)
 
-    async def _late(self, owners: Sequence[str]) -> "_Late":
+    async def _late(self, owners: Sequence[str], through: datetime) -> "_Late":
         """Whose events were written down late, or are of old slots, since the last such look.
 
         While the database was away nothing was written, so for a while after that, looks go back as far as it lasted.
+        They also go back as far as its clock was set back: until it has caught up, all that happens came late.
         """
         now, mark, written_since = monotonic(), await self._store.mark(), self._mark
         found = set[str]()
-        if written_since is not None and self._through is not None:
+        after = through - LOOK_BACK - self._away
+        if written_since is not None:
             unseen = timedelta(seconds=now - self._looked_late)
             if unseen > LOOK_BACK or now > self._away_until:
                 self._away, self._away_until = unseen, now + LOOK_BACK.total_seconds()
-            after = self._through - LOOK_BACK - self._away
+            after = through - LOOK_BACK - self._away
             found = (await self._store.stirred(owners, after, written_since))[1]
         self._mark, self._looked_late = mark, now
         self._late_looks += 1
-        return _Late(found, written_since, LOOK_BACK + self._away, self._late_looks)
+        return _Late(found, written_since, LOOK_BACK + self._away, self._late_looks, after)
 
     async def _keep_looking(self) -> None:
         failures = 0
@@ -320,6 +326,7 @@ class _Late:
     mark: int | None
     back: timedelta
     number: int
+    after: datetime
 
 
 def _weeks_before(moment: datetime) -> datetime:
