@@ -222,6 +222,46 @@ async def test_a_slow_listener_holds_nobody_up_and_hears_everything_once_in_the_
         assert await everything(slow) == at[-1:]
 
 
+@pytest.mark.usefixtures("hands")
+@pytest.mark.parametrize("most", [3, 500])
+async def test_a_slow_listener_hears_also_all_that_came_late_once(
+    board: EventBoard,
+    door: Scheduler,
+    clock: HandClock,
+    sql: asyncpg.Connection,
+    monkeypatch: pytest.MonkeyPatch,
+    most: int,
+) -> None:
+    monkeypatch.setattr(event_stream, "MOST", most)
+    monkeypatch.setattr(event_stream, "MOST_HELD", 5)
+    job = await add(door)
+    clock.advance(minutes=5)
+    async with board.listen("ann", clock.moment, looking=False) as slow:
+        told = [clock.advance(seconds=1) for _ in range(4)]
+        for at in told:
+            await happen(sql, job, at)
+        clock.advance(seconds=1)
+        await board.step()
+        assert await everything(slow) == told
+        await board.step()
+        for round_ in range(2):
+            late = [at + timedelta(milliseconds=100 * n + round_) for at in told[1:] for n in (1, 2, 3)]
+            new = [clock.advance(seconds=1) for _ in range(2)]
+            for at in (*new, *late):
+                await happen(sql, job, at)
+            clock.advance(seconds=1)
+            await board.step()
+            assert len(slow._late) <= 5  # pyright: ignore[reportPrivateUsage]
+            clock.advance(seconds=1)
+            await happen(sql, job, told[0] + timedelta(milliseconds=round_ + 1))
+            await board.step()
+            expected = [*late, *new, told[0] + timedelta(milliseconds=round_ + 1)]
+            found: list[datetime] = []
+            for _ in range(30):
+                found += await everything(slow)
+            assert sorted(found) == sorted(expected)
+
+
 async def everything(listener: Listener) -> list[datetime]:
     found: list[datetime] = []
     while page := [event.at for event in await listener.wait(0)]:

@@ -71,7 +71,7 @@ class EventStream:
         self.cursor = after
         self._store = store
         self._owner = owner
-        self._back = LOOK_BACK
+        self.back = LOOK_BACK
         self._shown: dict[Key, None] = {}
 
     async def look(self, look: Look) -> tuple[list[RunEvent], list[RunEvent]]:
@@ -89,8 +89,8 @@ class EventStream:
         late, new = self._not_shown(late), self._not_shown(new)
         self.cursor = max([since, *(event.at for event in late)])
         if look.mark is not None:
-            self._back = back
-        oldest = self.cursor - self._back - LOOK_BACK  # longer than any look goes back
+            self.back = back
+        oldest = self.cursor - self.back - LOOK_BACK  # longer than any look goes back
         self._shown = {key: None for key in self._shown if key[3] > oldest}
         return late, new
 
@@ -119,7 +119,7 @@ class Listener:
         self._late_from = late_from
         self._behind = after < feed.stream.cursor
         self._held: deque[RunEvent] = deque()
-        self._late: deque[RunEvent] = deque(maxlen=MOST_HELD)
+        self._late: deque[RunEvent] = deque()
         self._read: set[Key] = set()
         self._told = asyncio.Event()
         self._fault: StoreUnavailable | None = None
@@ -143,20 +143,22 @@ class Listener:
                 self._told.set()
             raise fault
         found = await self._catch_up() if self._behind else []
-        found += [event for event in (*self._late, *self._held) if _key(event) not in self._read]
-        self._late.clear()
-        self._held.clear()
-        if found:
-            self._cursor = max(self._cursor, max(event.at for event in found))
+        if not self._behind:
+            found += self._not_read([*self._late, *self._held])
+            self._late.clear()
+            self._held.clear()
+            self._cursor = max([self._cursor, *(event.at for event in found)])
+        oldest = self._cursor - self._feed.stream.back - LOOK_BACK
+        self._read = {key for key in self._read if key[3] > oldest}
         return found
 
     async def _catch_up(self) -> list[RunEvent]:
         """Read a page of what others have been told already."""
         self._behind = False  # from here on what is told is held, and comes after that
-        through = self._feed.stream.cursor
+        after, through = self._cursor, self._feed.stream.cursor
         more = True
         try:
-            page = await self._store.events(self._feed.owner, self._cursor, MOST)
+            page = await self._store.events(self._feed.owner, after, MOST)
             found = [event for event in page if event.at <= through]
             more = len(found) == len(page) >= MOST
         finally:
@@ -164,16 +166,27 @@ class Listener:
                 self._behind = True
                 self._held.clear()
                 self._told.set()
-        read = {key for key in self._read if key[3] > through - 2 * LOOK_BACK}
-        self._read = read | {_key(event) for event in found if event.at > through - 2 * LOOK_BACK}
-        return found
+        if self._cursor == after:  # else what came late meanwhile is read too, from before this page
+            self._cursor = found[-1].at if more else max(after, through)
+        read = {_key(event) for event in found}
+        self._late = deque(event for event in self._late if _key(event) not in read)
+        return self._not_read(found)
+
+    def _not_read(self, events: list[RunEvent]) -> list[RunEvent]:
+        fresh = [event for event in events if _key(event) not in self._read]
+        self._read.update(map(_key, fresh))
+        return fresh
 
     def tell(self, late: Sequence[RunEvent], new: Sequence[RunEvent], number: int) -> None:
         """What came late may have been written before the listener came: then only what happened after its start."""
         self._late += [event for event in late if event.at > self._start or number >= self._late_from]
         if not self._behind:
             self._held += [event for event in new if event.at > self._start]
-        if len(self._held) > MOST_HELD:
+        if len(self._late) > MOST_HELD:
+            self._cursor = min(self._cursor, min(event.at for event in self._late) - timedelta(microseconds=1))
+            self._late.clear()
+            self._behind = True
+        if self._behind or len(self._held) > MOST_HELD:
             self._held.clear()
             self._behind = True
         if self._held or self._late or self._behind:
