@@ -151,9 +151,9 @@ def test_who_was_left_out_comes_back_only_when_a_look_may_begin_anew(passing: Ca
 
 def test_a_look_begins_where_the_last_one_ended_that_left_out_none_but_the_same() -> None:
     low = LowWater()
-    low.found(START)
+    low.found(START, 0)
     later = START + timedelta(seconds=5)
-    low.found_without(frozenset({1}), later)
+    low.found_without(frozenset({1}), later, 0)
     assert low.bound_without(frozenset({1, 2})) == later
     assert low.bound_without(frozenset({2})) == START, "what is the first one's may be due before that"
     low.lower(START + timedelta(seconds=1))

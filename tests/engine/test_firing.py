@@ -293,6 +293,31 @@ async def test_a_batch_that_failed_is_looked_for_again_without_walking_over_ever
     assert None not in looked
 
 
+@pytest.mark.parametrize("under_way", ["due_jobs", "next_due"])
+async def test_what_was_said_unheard_is_looked_for_also_when_a_step_is_under_way(
+    door: Scheduler, hands: Hands, clock: HandClock, calls: list[tuple[object, ...]], sql: Connection, under_way: str
+) -> None:
+    """As when the line on which engines hear was lost and comes back while a batch is fired."""
+    await add(door, args=("usual",))
+    unheard = await add(door, "once", {"run_at": (clock() + timedelta(days=1)).isoformat()}, args=("unheard",))
+    clock.advance(hours=1)
+    await hands.all()
+    calls.clear()
+    await sql.execute("update cronty.due set next_at = $2 where job_id = $1", unheard.id, START + timedelta(minutes=1))
+    clock.advance(minutes=1)
+    real: Callable[..., object] = getattr(EngineStore, under_way)
+
+    def forgetting(*given: object) -> object:
+        hands.engine.firing.low.forget()
+        return real(*given)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(EngineStore, under_way, forgetting)
+        await hands.engine.firing.step(hands.engine.worker)
+    await hands.all()
+    assert sorted(calls) == [("unheard",), ("usual",)]
+
+
 async def test_a_look_everywhere_that_takes_too_long_keeps_nothing_from_firing(
     door: Scheduler, hands: Hands, clock: HandClock, calls: list[tuple[object, ...]]
 ) -> None:

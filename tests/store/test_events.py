@@ -1,7 +1,8 @@
 """One look for everybody who listens: each hears everything of its owner's once, and nothing of anybody else's."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import suppress
 from datetime import datetime, timedelta
 
 import asyncpg
@@ -89,6 +90,71 @@ async def test_a_listener_looks_back_over_an_outage(
             assert await heard(board, listener) == [(job.name, "done")]
 
 
+async def test_what_came_late_is_found_again_when_the_look_was_broken_off(
+    database: Database, door: Scheduler, hands: Hands, clock: HandClock
+) -> None:
+    late, soon = [await add(door, name=name) for name in ("late", "soon")]
+    store = OverviewStore(database)
+    board = EventBoard(store, every=PATIENCE, late_every=0)
+    async with board.listen("ann", START, looking=False) as listener:
+        clock.advance(minutes=1)
+        await hands.engine.firing.step(hands.engine.worker)
+        settle, slot = hands.store.settle_done, clock.moment
+        clock.advance(seconds=20)
+        await settle(hands.engine.worker, [Success(soon.id, slot, 1, None, 0, 0.1)])
+        clock.advance(seconds=1)
+        assert len(await heard(board, listener)) == 2
+        clock.advance(seconds=10)
+        await settle(hands.engine.worker, [Success(late.id, slot, 1, None, 25, 0.1)])
+        clock.advance(seconds=1)
+        for answers in range(3):
+            with pytest.MonkeyPatch.context() as patch, suppress(StoreUnavailable):
+                fail_after(patch, answers)
+                await board.step()
+        assert await heard(board, listener) == [("late", "done")]
+        assert await heard(board, listener) == []
+
+
+def fail_after(patch: pytest.MonkeyPatch, answers: int) -> None:
+    """The database is away after so many answers."""
+    left = answers
+    for name in ("mark", "stirred"):
+        real: Callable[..., Awaitable[object]] = getattr(OverviewStore, name)
+
+        async def asked(*given: object, _real: Callable[..., Awaitable[object]] = real, **named: object) -> object:
+            nonlocal left
+            if not left:
+                raise StoreUnavailable("lost")
+            left -= 1
+            return await _real(*given, **named)
+
+        patch.setattr(OverviewStore, name, asked)
+
+
+async def test_a_clock_that_is_set_back_makes_nobody_deaf(
+    board: EventBoard, door: Scheduler, clock: HandClock, sql: asyncpg.Connection, hands: Hands
+) -> None:
+    assert hands.engine.worker
+    job = await add(door, name="back")
+    clock.advance(hours=1)
+    async with board.listen("ann", START, looking=False) as listener:
+        for _ in range(3):
+            await happen(sql, job, clock.advance(seconds=1))
+            clock.advance(seconds=1)
+            assert await heard(board, listener) == [("back", "done")]
+        clock.advance(minutes=-30)
+        for _ in range(3):
+            await happen(sql, job, clock.advance(seconds=1))
+            clock.advance(seconds=1)
+            assert await heard(board, listener) == [("back", "done")]
+            assert await heard(board, listener) == []
+        clock.advance(minutes=31)
+        assert await heard(board, listener) == [], "all of it was heard"
+        await happen(sql, job, clock.advance(seconds=1))
+        clock.advance(seconds=1)
+        assert await heard(board, listener) == [("back", "done")]
+
+
 @pytest.fixture
 async def counted(url: str, clock: HandClock) -> AsyncGenerator[tuple[Middleman, EventBoard]]:
     line = Middleman(url)
@@ -154,6 +220,46 @@ async def test_a_slow_listener_holds_nobody_up_and_hears_everything_once_in_the_
         clock.advance(seconds=1)
         await board.step()
         assert await everything(slow) == at[-1:]
+
+
+@pytest.mark.usefixtures("hands")
+@pytest.mark.parametrize("most", [3, 500])
+async def test_a_slow_listener_hears_also_all_that_came_late_once(
+    board: EventBoard,
+    door: Scheduler,
+    clock: HandClock,
+    sql: asyncpg.Connection,
+    monkeypatch: pytest.MonkeyPatch,
+    most: int,
+) -> None:
+    monkeypatch.setattr(event_stream, "MOST", most)
+    monkeypatch.setattr(event_stream, "MOST_HELD", 5)
+    job = await add(door)
+    clock.advance(minutes=5)
+    async with board.listen("ann", clock.moment, looking=False) as slow:
+        told = [clock.advance(seconds=1) for _ in range(4)]
+        for at in told:
+            await happen(sql, job, at)
+        clock.advance(seconds=1)
+        await board.step()
+        assert await everything(slow) == told
+        await board.step()
+        for round_ in range(2):
+            late = [at + timedelta(milliseconds=100 * n + round_) for at in told[1:] for n in (1, 2, 3)]
+            new = [clock.advance(seconds=1) for _ in range(2)]
+            for at in (*new, *late):
+                await happen(sql, job, at)
+            clock.advance(seconds=1)
+            await board.step()
+            assert len(slow._late) <= 5  # pyright: ignore[reportPrivateUsage]
+            clock.advance(seconds=1)
+            await happen(sql, job, told[0] + timedelta(milliseconds=round_ + 1))
+            await board.step()
+            expected = [*late, *new, told[0] + timedelta(milliseconds=round_ + 1)]
+            found: list[datetime] = []
+            for _ in range(30):
+                found += await everything(slow)
+            assert sorted(found) == sorted(expected)
 
 
 async def everything(listener: Listener) -> list[datetime]:

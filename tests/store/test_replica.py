@@ -3,10 +3,8 @@
 import asyncio
 import logging
 import os
-import shutil
-import tempfile
 from collections.abc import AsyncGenerator, Generator
-from pathlib import Path
+from typing import override
 
 import asyncpg
 import pytest
@@ -28,13 +26,12 @@ class Standby(Postgres):
     """A streaming replica of a running cluster."""
 
     def __init__(self, primary: Postgres) -> None:
-        self._folder = Path(tempfile.mkdtemp(prefix="cronty-pg-"))
-        self._data = self._folder / "data"
-        self._user = primary._user  # pyright: ignore[reportPrivateUsage]
-        if self._user is not None:
-            shutil.chown(self._folder, self._user)
-        self._settings = {"max_connections": "200"}
-        self._run("pg_basebackup", "-R", "-c", "fast", "-D", str(self._data), "-d", primary.url)
+        self._primary = primary
+        super().__init__()
+
+    @override
+    def _make(self) -> None:
+        self._run("pg_basebackup", "-R", "-c", "fast", "-D", str(self._data), "-d", self._primary.url)
 
 
 @pytest.fixture(scope="module")
@@ -151,6 +148,20 @@ async def test_while_the_replica_is_away_the_primary_answers_and_that_is_said_on
     assert [line.getMessage()[:33] for line in caplog.records] == ["The replica can't be looked at: P"]
     standby.start()
     await until_at_replica(database, "ann", watch)
+
+
+async def test_nothing_is_remembered_for_long_while_the_replica_is_away(primary: Postgres, watch: Watch) -> None:
+    database = await Database(primary.url).open()
+    copy = Database(f"postgresql://postgres@/postgres?host=/nowhere{os.getpid()}", outage=ReplicaOutage())
+    replica = Replica(copy, database, watch)
+    for number in range(30):
+        replica.wrote(f"owner {number}")
+        replica.wrote("ann")
+        assert not await replica.will_do("ann")
+        watch.seconds += LEFT_ALONE
+    assert len(replica._marks) == 1  # pyright: ignore[reportPrivateUsage]
+    assert len(replica._wrote) == 2  # pyright: ignore[reportPrivateUsage]
+    await database.close()
 
 
 async def test_a_replica_that_was_promoted_is_no_replica(primary: Postgres, watch: Watch) -> None:

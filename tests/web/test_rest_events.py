@@ -12,12 +12,20 @@ import pytest
 
 from cronty import Cronty
 from cronty.cli.serve import http_app
-from cronty.jobs.result import Ok
+from cronty.jobs.caller import Caller
+from cronty.jobs.overview import RunEvent
+from cronty.jobs.result import Ok, Result
 from cronty.mcp.server import GROUPS
+from cronty.scheduler.event_stream import Listener
+from cronty.scheduler.identity import Identity
+from cronty.store.database import StoreUnavailable
+from cronty.web.dashboard import live
+from cronty.web.dashboard.guarding import SESSION
 from cronty.web.rest import events
 from cronty.web.rest.events import MOST_LISTENERS
 from tests.actions.servers import serving
 from tests.clients.serving import Served
+from tests.conftest import HandClock, Hands
 from tests.patience import PATIENCE
 from tests.web.conftest import PLACE, Api, key_of
 
@@ -149,3 +157,57 @@ async def test_the_line_is_kept_alive_and_ends_with_its_key(
             assert await anext(seen) == {"": "nothing new"}
             assert (await ann.ask("DELETE", f"/keys/{lost.value.number}")).status_code == 204
             assert {str(frame) for frame in [frame async for frame in seen]} <= {str({"": "nothing new"})}
+
+
+@pytest.mark.parametrize("path", [f"{PLACE}/events", "/live"])
+async def test_what_was_found_before_the_database_was_away_is_told_after_it(
+    cronty: Cronty, ann: Api, worker: Hands, clock: HandClock, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    """It goes away between the look for events and the look at the key."""
+    monkeypatch.setattr(events, "QUIET_FOR", 0.15)
+    monkeypatch.setattr(live, "ASK_WHO_EVERY", 0.15)
+    found = False
+    failed = asyncio.Event()
+    wait, identify = Listener.wait, Identity.identify
+
+    async def note_found(listener: Listener, seconds: float) -> list[RunEvent]:
+        nonlocal found
+        heard = await wait(listener, seconds)
+        found = bool(heard)
+        return heard
+
+    async def fail_once(identity: Identity, token: str) -> Result[Caller]:
+        if found and not failed.is_set():
+            failed.set()
+            raise StoreUnavailable("away")
+        return await identify(identity, token)
+
+    def passing() -> float:
+        nonlocal seconds
+        seconds += 1
+        return seconds
+
+    seconds = 0.0
+    monkeypatch.setattr(events, "monotonic", passing)  # so that the key is looked at with each look for events
+    monkeypatch.setattr(live, "monotonic", passing)
+    await ann.make()
+    async with (
+        serving(http_app(cronty, GROUPS, ["127.0.0.1:*"], auth=True)) as port,
+        httpx2.AsyncClient(
+            headers={"authorization": f"Bearer {ann.key}"}, cookies={SESSION: ann.key}, timeout=PATIENCE
+        ) as http,
+        http.stream("GET", f"http://127.0.0.1:{port}{path}") as answer,
+    ):
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        monkeypatch.setattr(Listener, "wait", note_found)
+        monkeypatch.setattr(Identity, "identify", fail_once)
+        seen = frames(answer)
+        async with asyncio.timeout(PATIENCE):
+            await anext(seen)
+            clock.advance(hours=1)
+            await worker.fire()
+            clock.advance(seconds=1)
+            while "event" not in (told := await anext(seen)):
+                pass
+        assert failed.is_set()
+        assert "run_1_" in told["data"]

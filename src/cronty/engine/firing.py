@@ -45,6 +45,8 @@ class LowWater:
         self._looked_back = monotonic()
         self.lowered = 0
         """How often it was lowered: who looks and then raises it must not pass over what was said meanwhile."""
+        self.forgotten = 0
+        """How often it was forgotten: a look that began before that knows nothing."""
 
     @property
     def known(self) -> bool:
@@ -62,13 +64,15 @@ class LowWater:
         """Where a look for all but these owners' jobs starts: where the last one ended that left out none but them."""
         return self._others[1] if self._others is not None and self._others[0] <= left_out else self._mark
 
-    def found(self, latest: datetime) -> None:
-        """Everything due before `latest` has been fired, or is locked."""
-        self._mark = latest
+    def found(self, latest: datetime, forgotten: int) -> None:
+        """Everything due before `latest` has been fired, or is locked; `forgotten` as it was when the look began."""
+        if self.forgotten == forgotten:
+            self._mark = latest
 
-    def found_without(self, left_out: frozenset[int], through: datetime) -> None:
+    def found_without(self, left_out: frozenset[int], through: datetime, forgotten: int) -> None:
         """Everything due before `through` has been fired, or is locked, or is theirs."""
-        self._others = (left_out, through)
+        if self.forgotten == forgotten:
+            self._others = (left_out, through)
 
     def lower(self, moment: datetime) -> None:
         """A job is due at `moment`."""
@@ -79,6 +83,7 @@ class LowWater:
             self._others = (self._others[0], moment)
 
     def forget(self) -> None:
+        self.forgotten += 1
         self._mark = self._others = None
 
 
@@ -108,7 +113,7 @@ class Firing:
             return await self._fire_others(worker, left_out)
         places = self._working.reserve(BATCH)
         limit = places or BATCH
-        low = self.low.bound()
+        forgotten, low = self.low.forgotten, self.low.bound()
         count = await self._fire(worker, places, low, limit)
         if count is None or count == limit:
             return 0
@@ -118,13 +123,14 @@ class Firing:
             self.low.lower(next_at)  # locked by another process, which may yet let go of it
             return LOCKED_REST
         if self.low.lowered == lowered:
-            self.low.found(now)
+            self.low.found(now, forgotten)
         rest = float("inf") if next_at is None else (next_at - now).total_seconds()
         return min(rest, LOOK_BACK_EVERY)
 
     async def _begin(self) -> None:
         """Find out where to start: at what is due now, or at anything older if that can be found in time."""
-        self.low.found(await self._store.now() - LOOK_BACK)
+        now = await self._store.now()
+        self.low.found(now - LOOK_BACK, self.low.forgotten)
         if await self.look_everywhere() == LOOK_AGAIN:
             self.look_soon()
 
@@ -146,10 +152,10 @@ class Firing:
         now = await self._store.now()
         places = self._working.reserve(BATCH, beyond=True)
         limit = places or BATCH
-        lowered = self.low.lowered
+        lowered, forgotten = self.low.lowered, self.low.forgotten
         count = await self._fire(worker, places, self.low.bound_without(left_out), limit, left_out, now)
         if count is not None and count < limit and self.low.lowered == lowered:
-            self.low.found_without(left_out, now)
+            self.low.found_without(left_out, now, forgotten)
         self.crowd.looked(began)
         return 0
 
@@ -165,6 +171,7 @@ class Firing:
         """How many due jobs there were; None if they have to be looked at again, with more care."""
         batch = Batch()
         earliest: datetime | None = None
+        forgotten = self.low.forgotten
         try:
             async with self._store.due_jobs(low, limit, left_out, self.left_zones, now) as due:
                 count = len(due.rows)
@@ -174,9 +181,9 @@ class Firing:
                     moment, room = due.moment, await self._limiting.room_for(due)
                     latest = self._plan_all(due.rows, batch, places, room, worker, moment)
                     if latest is not None and left_out:
-                        self.low.found_without(left_out, latest)
+                        self.low.found_without(left_out, latest, forgotten)
                     elif latest is not None:
-                        self.low.found(latest)
+                        self.low.found(latest, forgotten)
                     if self._careful:
                         batch.leave_out(await due.taken_slots(batch.slots()))
                     await self._limiting.hold(due, batch, moment)

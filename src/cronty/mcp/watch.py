@@ -14,6 +14,7 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.mcpserver.exceptions import ResourceError
 from mcp.server.subscriptions import ResourceUpdated, ServerEvent
 
+from cronty import telemetry
 from cronty.jobs.caller import local_caller
 from cronty.mcp.desk import Desk
 from cronty.mcp.resources import read_job, read_topic
@@ -30,7 +31,7 @@ class Watch:
         self._desk = desk
         self._listeners: dict[object, tuple[str, Listener]] = {}
         self._watched: Counter[tuple[str, str]] = Counter()
-        self._seen: dict[tuple[str, str], str] = {}
+        self._seen: dict[tuple[str, str], int] = {}
         self._looking: asyncio.Task[None] | None = None
 
     async def publish(self, event: ServerEvent) -> None:
@@ -52,17 +53,18 @@ class Watch:
         await self._desk.ready()
         owner = self._desk.owner
         uris = {(owner, uri) for uri in _uris(ctx.params or {})}
-        for key in uris:
-            if key not in self._watched:
-                self._seen[key] = await self._look(*key)
         self._watched.update(uris)
-        if self._looking is None or self._looking.done():
-            self._looking = asyncio.create_task(self._keep_looking())
         try:
+            for key in uris - self._seen.keys():
+                self._seen.setdefault(key, hash(await self._look(*key)))
+            if self._looking is None or self._looking.done():
+                self._looking = asyncio.create_task(self._keep_looking())
             return await call_next(ctx)
         finally:
             self._watched.subtract(uris)
             self._watched += Counter()  # drops what nobody watches any more
+            for key in uris - self._watched.keys():
+                self._seen.pop(key, None)
 
     def _tell(self, owner: str, event: ServerEvent) -> None:
         for listening, listener in list(self._listeners.values()):
@@ -70,15 +72,24 @@ class Watch:
                 listener(event)
 
     async def _keep_looking(self) -> None:
+        failures = 0
         while self._watched:
             await asyncio.sleep(LOOK_EVERY)
+            failed: Exception | None = None
             for key in list(self._watched):
-                owner, uri = key
-                now = await self._look(owner, uri)
-                if now and now != self._seen.get(key):
-                    self._seen[key] = now
-                    self._tell(owner, ResourceUpdated(uri=uri))
-        self._seen.clear()
+                try:
+                    await self._compare(*key)
+                except Exception as error:  # of one resource; the others are looked at all the same
+                    failed = error
+            failures = failures + 1 if failed else 0
+            if failed:
+                telemetry.step_failed("look at what is watched", failed, failures)
+
+    async def _compare(self, owner: str, uri: str) -> None:
+        now, key = await self._look(owner, uri), (owner, uri)
+        if now and key in self._watched and hash(now) != self._seen.setdefault(key, hash(now)):
+            self._seen[key] = hash(now)
+            self._tell(owner, ResourceUpdated(uri=uri))
 
     async def _look(self, owner: str, uri: str) -> str:
         """The resource as its owner would read it; empty while it can't be read."""

@@ -42,12 +42,13 @@ type Key = tuple[str, str, int, datetime]
 @dataclass(frozen=True, slots=True)
 class Look:
     """`quiet`: nothing happened up to then but what was seen. `mark`: what was written since that transaction, and
-    happened up to `back` before, came late; `number` counts such looks."""
+    happened after `late_after` or up to `back` before, came late; `number` counts such looks."""
 
     quiet: datetime | None
     mark: int | None = None
     back: timedelta = LOOK_BACK
     number: int = 0
+    late_after: datetime | None = None
 
     def after(self, earlier: "Look | None") -> "Look":
         """Both in one: the earlier one was asked for and not made."""
@@ -55,7 +56,8 @@ class Look:
             return self
         mark, number = (self.mark, self.number) if earlier.mark is None else (earlier.mark, earlier.number)
         quiet = min(self.quiet, earlier.quiet) if self.quiet and earlier.quiet else None
-        return Look(quiet, mark, max(self.back, earlier.back), number)
+        late_after = min((at for at in (self.late_after, earlier.late_after) if at is not None), default=None)
+        return Look(quiet, mark, max(self.back, earlier.back), number, late_after)
 
 
 class EventStream:
@@ -69,13 +71,14 @@ class EventStream:
         self.cursor = after
         self._store = store
         self._owner = owner
-        self._back = LOOK_BACK
+        self.back = LOOK_BACK
         self._shown: dict[Key, None] = {}
 
     async def look(self, look: Look) -> tuple[list[RunEvent], list[RunEvent]]:
         """What came late, and what is new."""
         since = self.cursor if look.quiet is None else max(self.cursor, look.quiet)
-        late = [] if look.mark is None else await self._late(since, look)
+        back = look.back if look.late_after is None else max(look.back, since - look.late_after)
+        late = [] if look.mark is None else await self._late(since - back, look.mark)
         slots_after = EVER if look.quiet is None else _weeks_before(since)
         new: list[RunEvent] = []
         while page := await self._store.events(self._owner, since, MOST, slots_after=slots_after):
@@ -86,15 +89,14 @@ class EventStream:
         late, new = self._not_shown(late), self._not_shown(new)
         self.cursor = max([since, *(event.at for event in late)])
         if look.mark is not None:
-            self._back = look.back
-        oldest = self.cursor - self._back - LOOK_BACK  # longer than any look goes back
+            self.back = back
+        oldest = self.cursor - self.back - LOOK_BACK  # longer than any look goes back
         self._shown = {key: None for key in self._shown if key[3] > oldest}
         return late, new
 
-    async def _late(self, since: datetime, look: Look) -> list[RunEvent]:
-        after = since - look.back
+    async def _late(self, after: datetime, mark: int) -> list[RunEvent]:
         late: list[RunEvent] = []
-        while page := await self._store.events(self._owner, after, MOST, written_since=look.mark):
+        while page := await self._store.events(self._owner, after, MOST, written_since=mark):
             late += page
             after = page[-1].at
             if len(page) < MOST:
@@ -117,7 +119,7 @@ class Listener:
         self._late_from = late_from
         self._behind = after < feed.stream.cursor
         self._held: deque[RunEvent] = deque()
-        self._late: deque[RunEvent] = deque(maxlen=MOST_HELD)
+        self._late: deque[RunEvent] = deque()
         self._read: set[Key] = set()
         self._told = asyncio.Event()
         self._fault: StoreUnavailable | None = None
@@ -141,20 +143,22 @@ class Listener:
                 self._told.set()
             raise fault
         found = await self._catch_up() if self._behind else []
-        found += [event for event in (*self._late, *self._held) if _key(event) not in self._read]
-        self._late.clear()
-        self._held.clear()
-        if found:
-            self._cursor = max(self._cursor, max(event.at for event in found))
+        if not self._behind:
+            found += self._not_read([*self._late, *self._held])
+            self._late.clear()
+            self._held.clear()
+            self._cursor = max([self._cursor, *(event.at for event in found)])
+        oldest = self._cursor - self._feed.stream.back - LOOK_BACK
+        self._read = {key for key in self._read if key[3] > oldest}
         return found
 
     async def _catch_up(self) -> list[RunEvent]:
         """Read a page of what others have been told already."""
         self._behind = False  # from here on what is told is held, and comes after that
-        through = self._feed.stream.cursor
+        after, through = self._cursor, self._feed.stream.cursor
         more = True
         try:
-            page = await self._store.events(self._feed.owner, self._cursor, MOST)
+            page = await self._store.events(self._feed.owner, after, MOST)
             found = [event for event in page if event.at <= through]
             more = len(found) == len(page) >= MOST
         finally:
@@ -162,16 +166,27 @@ class Listener:
                 self._behind = True
                 self._held.clear()
                 self._told.set()
-        read = {key for key in self._read if key[3] > through - 2 * LOOK_BACK}
-        self._read = read | {_key(event) for event in found if event.at > through - 2 * LOOK_BACK}
-        return found
+        if self._cursor == after:  # else what came late meanwhile is read too, from before this page
+            self._cursor = found[-1].at if more else max(after, through)
+        read = {_key(event) for event in found}
+        self._late = deque(event for event in self._late if _key(event) not in read)
+        return self._not_read(found)
+
+    def _not_read(self, events: list[RunEvent]) -> list[RunEvent]:
+        fresh = [event for event in events if _key(event) not in self._read]
+        self._read.update(map(_key, fresh))
+        return fresh
 
     def tell(self, late: Sequence[RunEvent], new: Sequence[RunEvent], number: int) -> None:
         """What came late may have been written before the listener came: then only what happened after its start."""
         self._late += [event for event in late if event.at > self._start or number >= self._late_from]
         if not self._behind:
             self._held += [event for event in new if event.at > self._start]
-        if len(self._held) > MOST_HELD:
+        if len(self._late) > MOST_HELD:
+            self._cursor = min(self._cursor, min(event.at for event in self._late) - timedelta(microseconds=1))
+            self._late.clear()
+            self._behind = True
+        if self._behind or len(self._held) > MOST_HELD:
             self._held.clear()
             self._behind = True
         if self._held or self._late or self._behind:
@@ -268,36 +283,40 @@ class EventBoard:
     async def step(self) -> None:
         """Look once for everybody; a slow answer for one owner isn't waited for."""
         owners = list(self._feeds)
-        late = await self._late(owners) if monotonic() - self._looked_late >= self._late_every else None
         before = self._through
         since = before or await self._store.now()
-        self._through, stirred = await self._store.stirred(owners, since, slots_after=_weeks_before(since))
+        through, stirred = await self._store.stirred(owners, since, slots_after=_weeks_before(since))
+        # Last, for it moves the mark: nothing may fail after it.
+        late = await self._late(owners, through) if monotonic() - self._looked_late >= self._late_every else None
+        self._through = through
         looks: list[asyncio.Task[None]] = []
         for owner, feed in self._feeds.items():
             quiet = None if feed.fresh else before
             if late is not None and owner in late.owners:
-                looks.append(feed.look(Look(quiet, late.mark, late.back, late.number)))
+                looks.append(feed.look(Look(quiet, late.mark, late.back, late.number, late.after)))
             elif feed.waits or owner in stirred:
                 looks.append(feed.look(Look(quiet)))
         if looks:
             await asyncio.wait(looks, timeout=self._every)
 
-    async def _late(self, owners: Sequence[str]) -> "_Late":
+    async def _late(self, owners: Sequence[str], through: datetime) -> "_Late":
         """Whose events were written down late, or are of old slots, since the last such look.
 
         While the database was away nothing was written, so for a while after that, looks go back as far as it lasted.
+        They also go back as far as its clock was set back: until it has caught up, all that happens came late.
         """
         now, mark, written_since = monotonic(), await self._store.mark(), self._mark
         found = set[str]()
-        if written_since is not None and self._through is not None:
+        after = through - LOOK_BACK - self._away
+        if written_since is not None:
             unseen = timedelta(seconds=now - self._looked_late)
             if unseen > LOOK_BACK or now > self._away_until:
                 self._away, self._away_until = unseen, now + LOOK_BACK.total_seconds()
-            after = self._through - LOOK_BACK - self._away
+            after = through - LOOK_BACK - self._away
             found = (await self._store.stirred(owners, after, written_since))[1]
         self._mark, self._looked_late = mark, now
         self._late_looks += 1
-        return _Late(found, written_since, LOOK_BACK + self._away, self._late_looks)
+        return _Late(found, written_since, LOOK_BACK + self._away, self._late_looks, after)
 
     async def _keep_looking(self) -> None:
         failures = 0
@@ -320,6 +339,7 @@ class _Late:
     mark: int | None
     back: timedelta
     number: int
+    after: datetime
 
 
 def _weeks_before(moment: datetime) -> datetime:

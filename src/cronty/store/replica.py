@@ -54,7 +54,11 @@ class Replica:
 
     def wrote(self, owner: str) -> None:
         """What an owner has just written must be there before the owner looks."""
-        self._wrote[owner] = self._clock()
+        now = self._clock()
+        self._wrote.pop(owner, None)  # the latest stands last
+        self._wrote[owner] = now
+        while self._wrote[first := next(iter(self._wrote))] < now - FURTHEST_BEHIND:
+            del self._wrote[first]  # a replica that may be looked at has that
 
     def leave_alone(self, error: BaseException) -> None:
         """It failed: look at the primary for a while."""
@@ -72,6 +76,7 @@ class Replica:
     async def _look(self) -> None:
         self._next_look = self._clock() + ASK_AGAIN
         moment = self._clock()
+        self._marks = [mark for mark in self._marks if mark[0] > moment - FURTHEST_BEHIND]
         self._marks.append((moment, await self._primary.for_the_operator().value("written_through")))
         try:
             async with asyncio.timeout(WITHIN):
@@ -92,9 +97,6 @@ class Replica:
             if reached and self._has_until == self._marks[-1][0]:
                 break
             await asyncio.sleep(_CATCH_UP)
-        oldest = max(self._has_until, self._clock() - FURTHEST_BEHIND)
-        self._marks = [mark for mark in self._marks if mark[0] > oldest]
-        self._wrote = {owner: at for owner, at in self._wrote.items() if at >= self._has_until}
 
 
 def replica_url(url: str) -> str:

@@ -31,11 +31,12 @@ def live(who: WhoCalls) -> Handler:
 async def _events(visit: Visit, who: WhoCalls, after: datetime) -> AsyncGenerator[bytes]:
     """Nothing is asked of the database unless somebody listens, and nobody listens with a key that was revoked."""
     started = asked = monotonic()
+    events: list[RunEvent] = []  # kept when the key can't be looked at
     yield b"retry: 2000\n\n"
     async with visit.doors.overview.listen(visit.owner, after) as listener:
         while monotonic() - started < LONGEST:
             try:
-                events = await listener.wait(ASK_WHO_EVERY)
+                events = events or await listener.wait(ASK_WHO_EVERY)
                 if visit.auth and monotonic() - asked >= ASK_WHO_EVERY and isinstance(await who(visit.session), Err):
                     return
             except StoreUnavailable:
@@ -46,6 +47,7 @@ async def _events(visit: Visit, who: WhoCalls, after: datetime) -> AsyncGenerato
                 yield b": here\n\n"
             if events:
                 yield _said(events)
+                events = []
 
 
 async def _start(visit: Visit) -> datetime:

@@ -103,13 +103,14 @@ async def _told(ask: Asking, request: Request, listeners: Listeners, after: date
         yield f"id: {after.isoformat()}\nretry: 2000\n: listening\n\n"
         async with ask.doors.overview.listen(ask.owner, after) as listener:
             asked = monotonic()
+            found: list[RunEvent] = []  # kept when the token can't be looked at
             while True:
                 try:
-                    found = await listener.wait(QUIET_FOR)
+                    found = found or await listener.wait(QUIET_FOR)
                     if monotonic() - asked >= QUIET_FOR:
-                        asked = monotonic()
                         if isinstance(await request.app.state.who(bearer(request)), Err):
                             return
+                        asked = monotonic()
                 except StoreUnavailable:
                     yield ": the database can't be reached right now\n\n"
                     await asyncio.sleep(AWAY_FOR)
@@ -119,6 +120,7 @@ async def _told(ask: Asking, request: Request, listeners: Listeners, after: date
                     yield frame(event, after)
                 if not found:
                     yield ": nothing new\n\n"
+                found = []
 
 
 def frame(event: RunEvent, cursor: datetime) -> str:
