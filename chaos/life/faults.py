@@ -25,8 +25,6 @@ class FaultyConnection:
         self._sessions, self._session = sessions, session
         self._real = session.real
         self._open = True
-        self._locks_out_all = False
-        """Its transaction has locked a table against everyone, also those who look: it goes on to its end at once."""
 
     @classmethod
     async def open(cls, sessions: Sessions, settings: Mapping[str, str]) -> "FaultyConnection":
@@ -73,9 +71,8 @@ class FaultyConnection:
         stage = actor.stage
         luck = stage.choices
         pause = PAUSE not in luck.cuts.kinds and not luck.chance(stage.season.onward, f"gate {actor.name}")
-        pause = pause and not sql.startswith("begin") and not self._locks_out_all
+        pause = pause and not sql.startswith("begin")
         pause = pause and luck.event(f"{PAUSE} {actor.name}")
-        self._locks_out_all = statement_name(sql) == "drop_partition"
         await actor.reach(self, sql, pause)
         fault = None if actor.dead else stage.fault_for(actor.name)
         stage.statements += 1
