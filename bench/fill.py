@@ -286,7 +286,7 @@ order by c.relname
 """
 _OWNERS: Final = """
 insert into cronty.owners (id, name, live_jobs, live_bytes, counted_at, next_number, limits, created_at)
-select id, name, jobs, jobs * 250::bigint, $5 + interval '1 minute', jobs + 1, limits::jsonb, $5
+select id, name, jobs, jobs * 250::bigint, $5::timestamptz + interval '1 minute', jobs + 1, limits::jsonb, $5
 from unnest($1::bigint[], $2::text[], $3::int[], $4::text[]) u(id, name, jobs, limits)
 """
 _ZONES: Final = """

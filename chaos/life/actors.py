@@ -204,15 +204,21 @@ class TurnSemaphore:
     def locked(self) -> bool:
         return self._free == 0
 
-    async def __aenter__(self) -> None:
+    async def acquire(self) -> None:
         actor = ACTOR.get()
         while self._free == 0:
             assert actor is not None
             await actor.stand(lambda: self._free > 0)
         self._free -= 1
 
-    async def __aexit__(self, *_error: object) -> None:
+    def release(self) -> None:
         self._free += 1
+
+    async def __aenter__(self) -> None:
+        await self.acquire()
+
+    async def __aexit__(self, *_error: object) -> None:
+        self.release()
 
 
 class TurnLock(TurnSemaphore):

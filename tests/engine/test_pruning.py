@@ -429,3 +429,23 @@ async def test_a_week_that_can_not_be_dropped_is_told_and_stops_nothing_else(
         told = [line for line in caplog.messages if line.startswith("dropping weeks failed")]
         assert [line.split(" time")[0][-1] for line in told] == ["1", "2", "4"], "ever more rarely"
     assert await step() == PRUNE_EVERY
+
+
+async def test_a_slot_that_went_with_its_week_is_no_hole(
+    door: Scheduler, hands: Hands, clock: HandClock, sql: asyncpg.Connection
+) -> None:
+    """A run that still waits keeps its own week, and the week after it may go before."""
+    job = await add(door, "interval", {"days": 7})
+    for _ in range(3):
+        clock.advance(days=7)
+        await hands.store.make_partitions()
+        await hands.all()
+    holes = "select count(*) from cronty.slots_unaccounted where why like 'its predecessor%'"
+    second = await sql.fetchval("select scheduled_for from cronty.runs where job_id = $1 order by 1 offset 1", job.id)
+    week = await sql.fetchval(
+        "select tableoid::regclass::text from cronty.runs where job_id = $1 and scheduled_for = $2", job.id, second
+    )
+    await sql.execute("delete from cronty.runs where job_id = $1 and scheduled_for = $2", job.id, second)
+    assert await sql.fetchval(holes) == 1, "its week is there, and it isn't"
+    await sql.execute(f"drop table {week}")
+    assert await sql.fetchval(holes) == 0

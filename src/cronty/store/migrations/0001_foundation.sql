@@ -289,8 +289,8 @@ begin
   return false;
 end $$;
 
--- Empty when every slot that has passed is accounted for: each row's successor exists or is what comes next,
--- and nothing that is due has been left lying for a minute.
+-- Empty when every slot that has passed is accounted for: each row's successor exists, is what comes next or went with its
+-- week, and nothing that is due has been left lying for a minute.
 create view cronty.slots_unaccounted as
   select r.job_id, r.followed_by as scheduled_for, 'its predecessor names it, but it has no run' as why
   from cronty.runs r
@@ -299,6 +299,9 @@ create view cronty.slots_unaccounted as
     and r.followed_by is distinct from coalesce(d.next_at - make_interval(secs => d.delay), d.held_slot)
     and not exists (
       select from cronty.runs n where n.job_id = r.job_id and n.scheduled_for = r.followed_by)
+    and exists ( -- a week is dropped while an older one stays, if a run of that one still waits
+      select from pg_class w where w.relnamespace = 'cronty'::regnamespace
+        and w.relname = 'runs_' || to_char(date_trunc('week', r.followed_by, 'UTC') at time zone 'UTC', 'YYYYMMDD'))
   union all
   select d.job_id, d.next_at - make_interval(secs => d.delay), 'due for more than a minute and not fired'
   from cronty.due d
