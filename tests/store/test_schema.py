@@ -68,15 +68,18 @@ async def test_weeks_are_made_once_and_dropped_when_they_are_old(sql: asyncpg.Co
 
 async def test_a_reader_of_everything_keeps_no_week_from_being_made(url: str, sql: asyncpg.Connection) -> None:
     """pg_dump holds every table for as long as it takes; writers must not queue behind a week that waits for it."""
+    await sql.execute("drop table if exists cronty.runs_20320105")
     reader = await asyncpg.connect(url)
-    await reader.execute("begin; select count(*) from cronty.runs")
-    await sql.execute("set lock_timeout = '100ms'")
-    assert await sql.fetchval("select cronty.make_run_partition('2032-01-05 00:00+00')")
-    await sql.execute(
-        "insert into cronty.runs (job_id, scheduled_for, owner_id, state, finished_at)"
-        " values (1, '2032-01-06 00:00+00', 1, 'missed', now())"
-    )
-    await reader.close()
+    try:
+        await reader.execute("begin; select count(*) from cronty.runs")
+        await sql.execute("set lock_timeout = '100ms'")
+        assert await sql.fetchval("select cronty.make_run_partition('2032-01-05 00:00+00')")
+        await sql.execute(
+            "insert into cronty.runs (job_id, scheduled_for, owner_id, state, finished_at)"
+            " values (1, '2032-01-06 00:00+00', 1, 'missed', now())"
+        )
+    finally:
+        await reader.close()
     await sql.execute("drop table cronty.runs_20320105")
 
 
