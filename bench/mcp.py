@@ -21,6 +21,7 @@ from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
 from bench.lag import percentiles
+from cronty.jobs.overview import MOST_COUNTED
 from cronty.store.database import query
 from cronty.store.migrate import migrate
 from cronty.timing import tzdata_version
@@ -115,7 +116,7 @@ class Bare:
         return number
 
     async def list_jobs(self) -> None:
-        await self._sql.fetch(query("list_jobs"), OWNER, *[None] * 6, 20, *[None] * 4)
+        await self._sql.fetch(query("list_jobs"), OWNER, *[None] * 6, 20, *[None] * 4, MOST_COUNTED)
 
     async def job_status(self, number: int) -> None:
         await self._sql.fetchrow(query("show_job"), OWNER, number, None, False)
