@@ -224,7 +224,8 @@ class Opening:
             return LONGEST_REST
         state = await state_of(self._database)
         if problem := state.problem():
-            await self._give_up(problem)
+            if self._outgrown is None:  # else another look is giving up just now
+                await self._give_up(problem)
         elif state.newer != self._newer:
             self._newer = state.newer
             telemetry.schema_newer(state.newer)
