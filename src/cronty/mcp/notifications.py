@@ -174,9 +174,10 @@ class NotificationTools:
             Field(description="The schedule ID to delete. This ID is returned when creating a schedule."),
         ],
     ) -> Annotated[CallToolResult, Acted]:
-        """Delete a schedule (reminder, prompt or job) for good by its ID: it stops firing and can't be recovered;
-        the history of its runs is kept. To stop it for a while use pause_schedule. Only ask the user for the ID
-        if neither the conversation nor list_scheduled_notifications has it. Example: {"schedule_id": "scd_abc123"}"""
+        """Delete a schedule (reminder, prompt or job) by its ID: it stops firing. The user can bring it back for
+        30 days (cronty undelete), then it goes with the history of its runs. To stop it for a while use
+        pause_schedule. Only ask the user for the ID if neither the conversation nor list_scheduled_notifications
+        has it. Example: {"schedule_id": "scd_abc123"}"""
         result = await self._desk.ask(self._desk.door.delete(self._desk.owner, schedule_id))
         if isinstance(result, Err):
             return _failed(schedule_id, result)
