@@ -30,6 +30,7 @@ photograph:
 
 # Rewrite the reference pages of tools, commands and REST from the things themselves.
 reference:
+    python -m tests.house.operations_page
     python -m tests.house.tools_page
     python -m tests.cli.reference_page
     python -m tests.web.test_rest_page

@@ -8,10 +8,11 @@ from datetime import UTC, datetime, timedelta
 import asyncpg
 
 from cronty.actions.tasks import Registry, current_run
+from cronty.contract.caller import local_caller
+from cronty.contract.requests import ScheduleJob
+from cronty.contract.result import Ok
 from cronty.engine.engine import Engine, EngineOptions
-from cronty.jobs.action import Action
-from cronty.jobs.result import Ok
-from cronty.scheduler import JobRequest, Scheduler
+from cronty.scheduler import Scheduler
 from cronty.store.database import Database
 from cronty.store.job_store import JobStore
 from cronty.store.migrate import migrate
@@ -78,8 +79,8 @@ async def idle(url: str, runs: int) -> dict[str, object]:
     door = Scheduler(JobStore(database))
     for number in range(runs):
         at = datetime.now(UTC) + timedelta(seconds=0.15 + random.random() / 10)
-        request = JobRequest("idle", Action("stamp"), "once", {"run_at": at})
-        assert isinstance(await door.schedule("idle", request), Ok)
+        request = ScheduleJob("idle", "stamp", "once", {"run_at": at})
+        assert isinstance(await door.schedule(local_caller("idle"), request), Ok)
         async with asyncio.timeout(10):
             while len(lags) <= number:
                 await asyncio.sleep(0.005)

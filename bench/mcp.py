@@ -22,7 +22,7 @@ from mcp.client.stdio import stdio_client
 
 from bench.lag import percentiles
 from cronty.jobs.overview import MOST_COUNTED
-from cronty.store.database import query
+from cronty.store.database import parameters, query
 from cronty.store.migrate import migrate
 from cronty.timing import tzdata_version
 
@@ -70,8 +70,8 @@ def environment(**settings: str) -> dict[str, str]:
 @asynccontextmanager
 async def connected(url: str, folder: str) -> AsyncGenerator[Client]:
     given = environment(database_url=url, log_level="WARNING") | {"PYTHONPYCACHEPREFIX": f"{folder}/pyc"}
-    parameters = StdioServerParameters(command=sys.executable, args=["-m", "cronty.cli.main", "mcp"], env=given)
-    async with Client(stdio_client(parameters), cache=None) as client:
+    server = StdioServerParameters(command=sys.executable, args=["-m", "cronty.cli.main", "mcp"], env=given)
+    async with Client(stdio_client(server), cache=None) as client:
         yield client
 
 
@@ -98,25 +98,25 @@ class Bare:
 
     async def schedule_job(self) -> int:
         standing = await self._sql.fetchrow(
-            query("standing"), None, OWNER, None, None, False, None, 600.0, None, ["prompt"]
+            *_named("standing", owner=OWNER, leased=False, lease=600.0, tasks=["prompt"])
         )
         assert standing is not None
         now = standing["now"]
         trigger = json.dumps({"kind": "interval", "seconds": 86400, "anchor": now.isoformat()})
         arguments = json.dumps({"args": [], "kwargs": JOB["kwargs"]})
-        statement = await self._sql.prepare(query("add_job"))
-        given: list[object] = [
-            OWNER, "measured", "prompt", arguments, trigger, "{}", [], None, None, None, now,
-            now + timedelta(days=1), 0, True, 86_400_000_000, None, None, None, None, "UTC", None,
-            None, None, None, None,
-        ]  # fmt: skip
         number = await self._sql.fetchval(query("take_numbers"), OWNER, 1)
-        row = await statement.fetchrow(*given, number, now, tzdata_version(), False)
+        row = await self._sql.fetchrow(
+            *_named(
+                "add_job", owner=OWNER, name="measured", task="prompt", arguments=arguments, trigger=trigger,
+                policy="{}", tags=[], now=now, first_slot=now + timedelta(days=1), delay=0, serial=True,
+                period=86_400_000_000, zone="UTC", number=number, slots_after=now, tzdata=tzdata_version(), say=False,
+            )
+        )  # fmt: skip
         assert row is not None
         return number
 
     async def list_jobs(self) -> None:
-        await self._sql.fetch(query("list_jobs"), OWNER, *[None] * 6, 20, *[None] * 4, MOST_COUNTED)
+        await self._sql.fetch(*_named("list_jobs", owner=OWNER, rows=20, most_counted=MOST_COUNTED))
 
     async def job_status(self, number: int) -> None:
         await self._sql.fetchrow(query("show_job"), OWNER, number, None, False)
@@ -130,11 +130,19 @@ class Bare:
             assert row is not None
             await self._sql.fetch(query("in_flight_runs"), [job_id])
             await self._sql.execute(
-                query("save_job"), job_id, row["name"], row["task"], row["arguments_json"], row["trigger_json"],
-                row["policy_json"], [], None, None, "cancelled", None, 0, None, now, None, 0, None, None, None,
-                True, 86_400_000_000, None, None, None, None, "UTC", None, tzdata_version(), now,
+                *_named(
+                    "save_job", id=job_id, name=row["name"], task=row["task"], arguments=row["arguments_json"],
+                    trigger=row["trigger_json"], policy=row["policy_json"], tags=[], state="cancelled",
+                    more_failures=0, now=now, delay=0, serial=True, period=86_400_000_000, zone="UTC",
+                    tzdata=tzdata_version(), slots_after=now,
+                )
             )  # fmt: skip
         await self._sql.fetchrow(query("show_job"), OWNER, number, None, False)
+
+
+def _named(name: str, /, **given: object) -> list[Any]:
+    """A statement and its parameters; those that aren't given are null."""
+    return [query(name), *(given.get(one) for one in parameters(name))]
 
 
 async def latency(url: str, jobs: int, calls: int) -> list[Finding]:

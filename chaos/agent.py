@@ -13,9 +13,10 @@ from typing import Final
 import orjson
 
 from chaos.worker import die_with_parent
+from cronty.contract.caller import local_caller
+from cronty.contract.result import Err
 from cronty.jobs.envelope import Envelope
 from cronty.jobs.outcome import Done
-from cronty.jobs.result import Err
 from cronty.scheduler.inbox import Inbox
 from cronty.store.database import Database
 from cronty.store.inbox_store import InboxStore
@@ -41,7 +42,9 @@ class Agent:
         self._accepted = (folder / f"{os.getpid()}.accepted").open("a", buffering=1)
 
     async def turn(self) -> None:
-        read = await self._inbox.read(OWNER, self._name, limit=self._chance.randint(1, 25), wait=timedelta(seconds=1))
+        read = await self._inbox.read(
+            local_caller(OWNER), self._name, limit=self._chance.randint(1, 25), wait=timedelta(seconds=1)
+        )
         assert not isinstance(read, Err), read
         fate = self._chance.random() if read.value else 1.0
         last = self._chance.randrange(len(read.value)) if fate < self._dies / 2 else None
@@ -62,7 +65,7 @@ class Agent:
     async def _acknowledge(self, item: Envelope) -> None:
         said = item.as_json()
         result = orjson.dumps([item.attempt, os.getpid()]).decode()
-        settled = await self._inbox.settle(OWNER, [str(said["receipt"])], Done(result))
+        settled = await self._inbox.settle(local_caller(OWNER), [str(said["receipt"])], Done(result))
         assert not isinstance(settled, Err), settled
         for accepted in settled.value.values():
             self._accepted.write(f"{said['run_id']} {int(accepted)}\n")

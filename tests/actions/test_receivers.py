@@ -13,11 +13,12 @@ from cronty import Cronty
 from cronty.actions.outbound import Outbound
 from cronty.actions.tasks import Registry
 from cronty.actions.webhook import Webhook
-from cronty.jobs.action import Action
+from cronty.contract.caller import local_caller
+from cronty.contract.requests import ScheduleJob
+from cronty.contract.result import Ok
 from cronty.jobs.job import Job
-from cronty.jobs.result import Ok
 from cronty.jobs.run import Run
-from cronty.scheduler import JobRequest, Scheduler
+from cronty.scheduler import Scheduler
 from tests.actions.servers import Handler, Plain, answer, listening, plain
 from tests.conftest import HandClock, Hands, hands_of, look
 from tests.mcp.caller import until
@@ -59,14 +60,14 @@ class Harbour:
 
 
 async def schedule(door: Scheduler, url: str, **policy: object) -> Job:
-    request = JobRequest("Ferry", Action("webhook", (), {"url": url}), "interval", {"minutes": 1}, policy=policy)
-    made = await door.schedule("ann", request)
+    request = ScheduleJob("Ferry", "webhook", "interval", {"minutes": 1}, kwargs={"url": url}, policy=policy)
+    made = await door.schedule(local_caller("ann"), request)
     assert isinstance(made, Ok), made
     return made.value
 
 
 async def runs_of(door: Scheduler, job: Job) -> Sequence[Run]:
-    found = await door.list_runs("ann", job.number)
+    found = await door.list_runs(local_caller("ann"), job.number)
     assert isinstance(found, Ok), found
     return found.value
 
@@ -82,7 +83,7 @@ async def harbour_of(
             Cronty(url, run_jobs=False, clock=clock) as cronty,
             hands_of(url, clock, cronty.registry) as hands,
         ):
-            yield Harbour(cronty.scheduler, hands, clock, receiver, ntfy)
+            yield Harbour(cronty.service.scheduler, hands, clock, receiver, ntfy)
 
 
 async def test_a_receiver_that_is_gone_pauses_the_job_and_its_owner_is_told_once(
@@ -95,7 +96,7 @@ async def test_a_receiver_that_is_gone_pauses_the_job_and_its_owner_is_told_once
         assert (held.state, held.reason) == ("paused", "what it calls is gone")
         assert len(harbour.calls) == 1, "a receiver that asked not to be called again isn't"
         assert harbour.alerts == [("ann-phone", "Ferry failed 1 time"), ("ann-phone", "Ferry was paused")]
-        await harbour.door.resume("ann", job.number)
+        await harbour.door.resume(local_caller("ann"), job.number)
         await harbour.minutes(1)
         assert (await look(harbour.door, job)).state == "active"
         assert harbour.alerts[2:] == [("ann-phone", "Ferry works again")]
@@ -245,10 +246,10 @@ async def test_a_whole_installation_pauses_what_is_gone_and_tells_its_owner(
                 "Ferry", "webhook", "interval", {"days": 300}, kwargs={"url": receiver.url},
                 policy={"alert": "ann-phone"},
             )  # fmt: skip
-            job_id = str(made["job_id"])
+            job_id = made.job_id
             await cronty.run_job_now(job_id)
-            status = await until(lambda: cronty.job_status(job_id), lambda status: bool(status["paused"]))
-            assert status["paused_because"] == "what it calls is gone"
+            status = await until(lambda: cronty.job_status(job_id), lambda status: bool(status.paused))
+            assert status.paused_because == "what it calls is gone"
 
             async def told() -> int:
                 return len(ntfy.received)

@@ -14,10 +14,9 @@ from cronty import Cronty
 from cronty.actions.shell import BadCommands, Declared, declare, read_commands
 from cronty.cli.crontab_lines import Planned, Refusal, read_crontab
 from cronty.cli.main import app
-from cronty.jobs.action import Action
-from cronty.jobs.caller import acting, local_caller
-from cronty.jobs.result import Err
-from cronty.scheduler import JobChanges, JobRequest
+from cronty.contract.caller import local_caller
+from cronty.contract.requests import EditJob, ScheduleJob
+from cronty.contract.result import Err
 from tests.patience import PATIENCE
 
 type Say = Callable[..., Result]
@@ -268,8 +267,8 @@ async def test_a_command_runs_as_cron_would_run_it(url: str, commands: Path, tmp
         results: list[object] = []
         for command in (read_line.command, bad):
             job = await cronty.schedule_job("x", "command", "once", {"run_at": "2098-01-31"}, [command.name])
-            run = await cronty.run_job_now(str(job["job_id"]))
-            results.append(await _settled(cronty, str(run["run_id"])))
+            run = await cronty.run_job_now(job.job_id)
+            results.append(await _settled(cronty, run.run_id))
     assert results == [
         ("done", f"first\nsecond\nhello %\n{tmp_path}\n/usr/bin:/bin\n"),
         ("failed", "CommandFailed: 'echo no luck >&2; exit 3': status 3; it said: 'no luck'."),
@@ -279,7 +278,7 @@ async def test_a_command_runs_as_cron_would_run_it(url: str, commands: Path, tmp
 async def _settled(cronty: Cronty, run_id: str) -> object:
     async with asyncio.timeout(PATIENCE):
         while True:
-            shown = await cronty.runs.show(cronty.owner, run_id)
+            shown = await cronty.service.runs.show(local_caller(cronty.owner), run_id)
             assert not isinstance(shown, Err)
             run = shown.value.run
             if run.state not in ("waiting", "running"):
@@ -289,13 +288,13 @@ async def _settled(cronty: Cronty, run_id: str) -> object:
 
 async def test_only_whoever_sits_at_the_machine_schedules_a_command(url: str, commands: Path) -> None:
     declare(commands, [Declared("true")])
-    request = JobRequest("x", Action("command", (Declared("true").name,)), "interval", {"hours": 1})
+    request = ScheduleJob("x", "command", "interval", {"hours": 1}, args=(Declared("true").name,))
     async with Cronty(url, run_jobs=False) as cronty:
-        made = await cronty.scheduler.schedule("local", request)
+        scheduler, far = cronty.service.scheduler, local_caller("local", "mcp")
+        made = await scheduler.schedule(cronty.caller, request)
         assert not isinstance(made, Err)
-        with acting(local_caller("local"), {"surface": "mcp"}):
-            refused = await cronty.scheduler.schedule("local", request)
-            changed = await cronty.scheduler.edit("local", made.value.number, JobChanges(action=request.action))
+        refused = await scheduler.schedule(far, request)
+        changed = await scheduler.edit(far, EditJob(str(made.value.number), task="command", args=("other",)))
     for answer in (refused, changed):
         assert isinstance(answer, Err)
         assert answer.code == "not_allowed"

@@ -13,7 +13,7 @@ from tests.cli.reference_page import MARK, PAGE, commands, rendered
 
 NOWHERE = "postgresql://localhost:1/nowhere"
 SILENT = {"cronty mcp", "cronty serve", "cronty work"}  # they run until told to stop
-JSON_ANYWAY = {"cronty audit export", "cronty export"}
+JSON_ANYWAY = {"cronty audit export", "cronty call", "cronty export"}
 
 CODES = [
     (0, ("list",)),

@@ -14,7 +14,8 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from cronty import Cronty
-from cronty.jobs.result import Ok
+from cronty.contract.caller import local_caller
+from cronty.contract.result import Ok
 from cronty.scheduler.identity import NewKey
 from tests.clients.serving import Served, serving
 from tests.clients.test_http import JSON, LIST
@@ -34,7 +35,7 @@ def guarded(own_url: str, app_folder: Path, tmp_path_factory: pytest.TempPathFac
 
 async def new_key(own_url: str, owner: str, *scopes: str, **given: Any) -> NewKey:
     async with Cronty(own_url, run_jobs=False) as cronty:
-        made = await cronty.identity.add_key(owner, f"{owner}'s key", scopes or _ALL, **given)
+        made = await cronty.service.identity.add_key(local_caller(owner), f"{owner}'s key", scopes or _ALL, **given)
     assert isinstance(made, Ok)
     return made.value
 
@@ -117,7 +118,7 @@ async def test_a_revoked_key_is_refused_and_its_jobs_pause(era: str, guarded: Se
         orphan = await caller.ask("schedule_job", name="orphan", **HOURLY)
         other = await good.ask("schedule_job", name="other", **HOURLY)
         async with Cronty(own_url, run_jobs=False) as cronty:
-            assert await cronty.identity.revoke(owner, lost.number) == Ok(None)
+            assert await cronty.service.identity.revoke(local_caller(owner), lost.number) == Ok(None)
         assert post(guarded, authorization=f"Bearer {lost.text}").status_code == 401
         seen = await good.ask("job_status", job_id=orphan["job_id"])
         assert seen["paused"] is True

@@ -7,8 +7,8 @@ import pytest
 from mcp import Client
 
 from cronty import Cronty
-from cronty.jobs.caller import local_caller
-from cronty.mcp.desk import Desk
+from cronty.contract.caller import local_caller
+from cronty.mcp.context import ToolContext
 from cronty.mcp.server import GROUPS, CrontyServer
 from cronty.mcp.tool import Group
 from tests.clients.npm import Npm
@@ -21,7 +21,9 @@ CHARACTERS_PER_TOKEN: Final = 3.8
 async def tools_list(*groups: Group) -> str:
     """The result of tools/list as it goes over the wire."""
     cronty = Cronty("postgresql://localhost:1/nowhere")
-    async with Client(CrontyServer(Desk(cronty, lambda: local_caller("ann")), groups or GROUPS), cache=None) as client:
+    async with Client(
+        CrontyServer(ToolContext(cronty, lambda: local_caller("ann")), groups or GROUPS), cache=None
+    ) as client:
         listed = await client.list_tools()
     return listed.model_dump_json(by_alias=True, exclude_none=True)
 

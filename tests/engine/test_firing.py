@@ -7,10 +7,11 @@ import pytest
 from asyncpg import Connection
 
 from cronty.actions.tasks import Registry
+from cronty.contract.caller import local_caller
+from cronty.contract.requests import EditJob
+from cronty.contract.result import Ok
 from cronty.engine.firing import LOOK_EVERYWHERE_EVERY
-from cronty.jobs.result import Ok
 from cronty.scheduler import Scheduler
-from cronty.scheduler.requests import JobChanges
 from cronty.store.database import StoreUnavailable
 from cronty.store.engine_store import DueJobs, EngineStore
 from tests.conftest import START, HandClock, Hands, add, hands_of, look
@@ -223,7 +224,7 @@ async def test_a_policy_of_a_newer_version_stops_nobody(
     await hands.all()
     assert len(calls) == 2
     assert (await look(door, job)).status == "pending"
-    good = await door.edit("ann", job.number, JobChanges(name="renamed"))
+    good = await door.edit(local_caller("ann"), EditJob(str(job.number), name="renamed"))
     assert isinstance(good, Ok)
     assert await sql.fetchval("select policy -> 'quiet_hours' from cronty.jobs where name = 'renamed'") == "[22, 7]"
 
@@ -236,7 +237,7 @@ async def test_a_rule_with_a_part_of_a_newer_version_is_read_and_kept(
     clock.advance(minutes=1)
     await hands.all()
     assert len(calls) == 1
-    assert isinstance(await door.edit("ann", job.number, JobChanges(name="renamed")), Ok)
+    assert isinstance(await door.edit(local_caller("ann"), EditJob(str(job.number), name="renamed")), Ok)
     assert await sql.fetchval("select trigger ->> 'moon' from cronty.jobs") == "full"
 
 
@@ -357,10 +358,10 @@ async def test_runs_are_claimed_in_the_order_they_were_due_whatever_their_task(
     async with hands_of(url, clock, registry, concurrency=10) as hands:
         late = await add(door, task="late", name="late")
         crowd = [await add(door, task="a_crowd", name=f"crowd {n}") for n in range(30)]
-        await door.run_now("ann", late.number)
+        await door.run_now(local_caller("ann"), late.number)
         clock.advance(seconds=30)
         for job in crowd:
-            await door.run_now("ann", job.number)
+            await door.run_now(local_caller("ann"), job.number)
         await hands.engine.claiming.step(hands.engine.worker)
         await hands.finish()
     assert "b" in ran

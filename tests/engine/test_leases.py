@@ -9,6 +9,7 @@ import pytest
 from asyncpg import Connection
 
 from cronty.actions.tasks import Registry
+from cronty.contract.caller import local_caller
 from cronty.engine.engine import Engine, EngineOptions
 from cronty.scheduler import Scheduler
 from cronty.store.database import Database, StoreUnavailable
@@ -315,7 +316,7 @@ async def test_a_worker_that_stops_finishes_what_it_can_and_hands_over_the_rest(
     await engine.start()
     door = Scheduler(JobStore(doors))
     job = await add(door, task="endless")
-    await door.run_now("ann", job.number)
+    await door.run_now(local_caller("ann"), job.number)
     async with asyncio.timeout(PATIENCE):
         await started.wait()
         await engine.stop()

@@ -8,13 +8,14 @@ import asyncpg
 import pytest
 
 from cronty.actions.tasks import Registry
+from cronty.contract.caller import local_caller
+from cronty.contract.requests import ScheduleJob, TriggerType
+from cronty.contract.result import Ok
 from cronty.engine.claiming import LATEST_COMMIT, Passed
 from cronty.engine.limiting import Room, RunCounts
-from cronty.jobs.action import Action
 from cronty.jobs.job import Job
 from cronty.jobs.limits import Limits, wakes_of
-from cronty.jobs.result import Ok
-from cronty.scheduler import JobRequest, Scheduler
+from cronty.scheduler import Scheduler
 from cronty.store.database import Database, query
 from cronty.store.engine_store import DueJobs
 from cronty.store.limit_store import LimitStore
@@ -29,9 +30,9 @@ async def states(sql: asyncpg.Connection) -> dict[tuple[str, str | None], int]:
     return {(row[0], row[1]): row[2] for row in rows}
 
 
-async def prompt(door: Scheduler, agent: str, trigger: str = "interval", **config: object) -> Job:
-    action = Action("prompt", (), {"prompt": "Look", "agent": agent})
-    result = await door.schedule("ann", JobRequest("look", action, trigger, config))
+async def prompt(door: Scheduler, agent: str, trigger: TriggerType = "interval", **config: object) -> Job:
+    request = ScheduleJob("look", "prompt", trigger, config, kwargs={"prompt": "Look", "agent": agent})
+    result = await door.schedule(local_caller("ann"), request)
     assert isinstance(result, Ok), result
     return result.value
 
@@ -53,7 +54,7 @@ async def test_wakes_beyond_the_limit_are_skipped_until_the_next_hour(
     if woken == "by a worker":
         registry.add(wake, "prompt:claude")
         await hands.engine.enlist()
-    await door.allowance.set("ann", {"wakes_per_hour": 3})
+    await door.allowance.set(local_caller("ann"), {"wakes_per_hour": 3})
     job = await prompt(door, "claude", minutes=1)
     assert job.action.task == ("prompt" if woken == "by its inbox" else "prompt:claude")
     other = await prompt(door, "codex", minutes=30)
@@ -79,7 +80,7 @@ async def test_wakes_beyond_the_limit_are_skipped_until_the_next_hour(
 async def test_a_one_off_that_is_held_says_why(
     door: Scheduler, hands: Hands, clock: HandClock, sql: asyncpg.Connection
 ) -> None:
-    await door.allowance.set("ann", {"wakes_per_hour": 3, "alert": "ann-phone"})
+    await door.allowance.set(local_caller("ann"), {"wakes_per_hour": 3, "alert": "ann-phone"})
     jobs = [await prompt(door, "claude", "once", run_at=START + timedelta(seconds=n)) for n in range(1, 6)]
     clock.advance(minutes=1)
     await hands.fire()
@@ -95,7 +96,7 @@ async def test_a_door_that_stalls_in_its_transaction_keeps_nobody_from_firing(
     door: Scheduler, database: Database, hands: Hands, clock: HandClock, sql: asyncpg.Connection
 ) -> None:
     """It has written to the trail, counted a use and changed the limits of ann, and then nothing more comes of it."""
-    await door.allowance.set("ann", {"wakes_per_hour": 3, "alert": "ann-phone"})
+    await door.allowance.set(local_caller("ann"), {"wakes_per_hour": 3, "alert": "ann-phone"})
     jobs = [await prompt(door, "claude", "once", run_at=START + timedelta(seconds=n)) for n in range(1, 6)]
     other = await add(door, owner="bob")
     await LimitStore(database).count_use("ann", wakes_of("claude"), START)
@@ -125,7 +126,7 @@ async def test_a_transaction_that_nothing_more_comes_of_is_ended_by_the_database
 async def test_runs_are_counted_for_an_owner_that_has_such_a_limit(
     door: Scheduler, hands: Hands, clock: HandClock, sql: asyncpg.Connection, calls: list[tuple[object, ...]]
 ) -> None:
-    await door.allowance.set("ann", {"runs_per_hour": 10})
+    await door.allowance.set(local_caller("ann"), {"runs_per_hour": 10})
     for number in range(4):
         await add(door, name=f"job {number}")
         await add(door, owner="bob", name=f"job {number}")
@@ -142,7 +143,7 @@ async def test_runs_are_counted_for_an_owner_that_has_such_a_limit(
 async def test_far_from_the_limit_runs_are_counted_in_memory_and_written_later(
     door: Scheduler, hands: Hands, clock: HandClock, sql: asyncpg.Connection
 ) -> None:
-    await door.allowance.set("ann", {"runs_per_hour": 10})
+    await door.allowance.set(local_caller("ann"), {"runs_per_hour": 10})
     await add(door)
     await minutes(4, hands, clock)
     assert await sql.fetchval("select count(*) from cronty.usage") == 0
@@ -203,7 +204,7 @@ async def test_only_owners_of_a_batch_that_have_a_limit_are_counted(
         return await count(self, owner_ids)
 
     monkeypatch.setattr(DueJobs, "running_by_owner", counted)
-    await door.allowance.set("ann", {"concurrent_runs": 3})
+    await door.allowance.set(local_caller("ann"), {"concurrent_runs": 3})
     await add(door, owner="bob")
     await minutes(1, hands, clock)
     assert asked == [], "nobody else's limit costs him anything"
@@ -227,7 +228,7 @@ async def test_no_more_runs_at_once_than_the_owner_may(
     registry.add(slow)
     usual = Limits(concurrent_runs=3 if whose == "the installation's" else 0)
     if whose == "the owner's own":
-        await door.allowance.set("ann", {"concurrent_runs": 3})
+        await door.allowance.set(local_caller("ann"), {"concurrent_runs": 3})
     async with hands_of(url, clock, registry, limits=usual) as hands:  # pyright: ignore[reportArgumentType]
         jobs = [await add(door, task="slow", args=(number,), name=f"job {number}") for number in range(8)]
         others = [await add(door, task="slow", args=(100,), owner="bob", name=f"job {n}") for n in range(2)]

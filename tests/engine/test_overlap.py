@@ -8,9 +8,10 @@ import pytest
 from asyncpg import Connection
 
 from cronty.actions.tasks import Registry
-from cronty.jobs.result import Ok
+from cronty.contract.caller import local_caller
+from cronty.contract.requests import EditJob
+from cronty.contract.result import Ok
 from cronty.scheduler import Scheduler
-from cronty.scheduler.requests import JobChanges
 from cronty.scheduler.runs import Runs
 from cronty.store.database import Database
 from cronty.store.engine_store import EngineStore
@@ -148,7 +149,7 @@ async def test_replacing_a_run_that_was_asked_for_does_not_forget_the_one_under_
     clock.advance(minutes=1)
     await hands.engine.firing.step(hands.engine.worker)
     clock.advance(seconds=1)
-    await door.run_now("ann", job.number)
+    await door.run_now(local_caller("ann"), job.number)
     clock.advance(minutes=1)
     await hands.engine.firing.step(hands.engine.worker)
     assert await states(sql) == ["running", "cancelled", "waiting"]
@@ -187,9 +188,9 @@ async def test_a_run_that_is_tried_again_keeps_the_next_slot_from_running_beside
     clock.advance(minutes=1)
     await hands.fire()
     runs = Runs(RunStore(database), door)
-    failed = await runs.failed("ann")
+    failed = await runs.failed(local_caller("ann"))
     assert isinstance(failed, Ok)
-    await runs.redrive("ann", [failed.value[0].run.run_id])
+    await runs.redrive(local_caller("ann"), [failed.value[0].run.run_id])
     await hands.engine.claiming.step(hands.engine.worker)
     clock.advance(minutes=1)
     await hands.engine.firing.step(hands.engine.worker)
@@ -204,7 +205,7 @@ async def test_a_job_that_allows_overlap_from_now_on_has_no_line(
 ) -> None:
     await two_slots(door, hands, clock, "queue")
     number = await sql.fetchval("select number from cronty.jobs")
-    await door.edit("ann", number, JobChanges(policy={"overlap": "allow"}))
+    await door.edit(local_caller("ann"), EditJob(str(number), policy={"overlap": "allow"}))
     await hands.engine.claiming.step(hands.engine.worker)
     assert await states(sql) == ["running", "running"]
 

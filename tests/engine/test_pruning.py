@@ -8,13 +8,13 @@ from datetime import timedelta
 import asyncpg
 import pytest
 
+from cronty.contract.caller import local_caller
+from cronty.contract.requests import EditJob, ScheduleJob, TriggerType
+from cronty.contract.result import Err, Ok, Result
 from cronty.engine.pruning import PRUNE_AGAIN, PRUNE_EVERY
-from cronty.jobs.action import Action
 from cronty.jobs.job import Job
-from cronty.jobs.result import Err, Ok, Result
-from cronty.scheduler import JobRequest, Scheduler
+from cronty.scheduler import Scheduler
 from cronty.scheduler.inbox import Inbox
-from cronty.scheduler.requests import JobChanges
 from cronty.scheduler.runs import Runs
 from cronty.store.audit_store import AuditStore
 from cronty.store.database import Database, query
@@ -32,11 +32,13 @@ def got[T](result: Result[T]) -> T:
 
 
 async def prompt(
-    door: Scheduler, trigger: str = "once", config: dict[str, object] | None = None, **policy: object
+    door: Scheduler, trigger: TriggerType = "once", config: dict[str, object] | None = None, **policy: object
 ) -> Job:
-    action = Action("prompt", (), {"prompt": "Look at the logs."})
     given = config or {"run_at": "in 1 minute"}
-    made = await door.schedule("ann", JobRequest("look", action, trigger, given, policy=policy))
+    made = await door.schedule(
+        local_caller("ann"),
+        ScheduleJob("look", "prompt", trigger, given, kwargs={"prompt": "Look at the logs."}, policy=policy),
+    )
     assert isinstance(made, Ok), made
     return made.value
 
@@ -71,7 +73,7 @@ async def test_a_job_that_has_ended_goes_when_its_last_run_has_gone(
     await hands.engine._prune()  # pyright: ignore[reportPrivateUsage]
     assert await names(sql) == ["goes on"]
     assert await sql.fetchval("select count(*) from cronty.due") == 1
-    assert isinstance(await door.show("ann", gone.number), Err)
+    assert isinstance(await door.show(local_caller("ann"), gone.number), Err)
     entries = (await AuditStore(database).read("ann", 10)).entries
     assert [entry["job_id"] for entry in entries if entry["what"] == "created"] == [2, 1], (
         "the trail still has its number"
@@ -82,8 +84,8 @@ async def test_what_may_go_on_stays(door: Scheduler, hands: Hands, clock: HandCl
     paused, aside, cancelled = [
         await add(door, "interval", {"days": 400}, name=n) for n in ("paused", "aside", "ended")
     ]
-    assert isinstance(await door.pause("ann", paused.number), Ok)
-    assert isinstance(await door.cancel("ann", cancelled.number), Ok)
+    assert isinstance(await door.pause(local_caller("ann"), paused.number), Ok)
+    assert isinstance(await door.cancel(local_caller("ann"), cancelled.number), Ok)
     async with hands.store.due_jobs(None, 1, now=clock.moment + timedelta(days=500)) as due:
         await due.set_aside([(aside.id, "it can't be computed")], clock.moment, lambda _: "")
     await later(hands, clock, KEEP + 7)
@@ -95,7 +97,7 @@ async def test_a_job_that_was_run_by_hand_since_stays_with_that_run(
 ) -> None:
     job = await once(door)
     await later(hands, clock, KEEP - 10)
-    assert isinstance(await door.run_now("ann", job.number), Ok)
+    assert isinstance(await door.run_now(local_caller("ann"), job.number), Ok)
     await hands.all()
     await later(hands, clock, 20)
     assert await names(sql) == ["once"]
@@ -128,7 +130,7 @@ async def test_a_job_that_is_run_at_the_same_moment_survives(
 ) -> None:
     async with ended(door, hands, clock) as job:
         store = door._store  # pyright: ignore[reportPrivateUsage]
-        async with store.locked_job("ann", job.number) as locked:
+        async with store.locked_job(local_caller("ann"), job.number) as locked:
             assert locked is not None
             await locked.run_now()
             assert await remove(hands) == 0, "nobody waits for a job that is held"
@@ -146,10 +148,10 @@ async def test_a_call_that_comes_too_late_says_that_the_job_is_gone(
         await remover.fetch(query("pick_ended"), clock.moment - timedelta(days=KEEP), *START, 100)
         await remover.execute(query("delete_jobs"), [job.id])
         acts = {
-            "run": door.run_now("ann", job.number),
-            "edit": door.edit("ann", job.number, JobChanges(name="other")),
-            "resume": door.resume("ann", job.number),
-            "redrive": Runs(RunStore(database), door).redrive("ann", [f"run_{job.number}_0"]),
+            "run": door.run_now(local_caller("ann"), job.number),
+            "edit": door.edit(local_caller("ann"), EditJob(str(job.number), name="other")),
+            "resume": door.resume(local_caller("ann"), job.number),
+            "redrive": Runs(RunStore(database), door).redrive(local_caller("ann"), [f"run_{job.number}_0"]),
         }
         chosen = asyncio.create_task(acts.pop(act))
         for other in acts.values():
@@ -175,7 +177,7 @@ async def test_either_a_job_is_removed_or_it_is_run_never_both(
     async with ended(door, hands, clock):
         pass
     answers = await asyncio.gather(
-        *(door.run_now("ann", job.number) for job in jobs), *(remove(hands) for _ in range(4))
+        *(door.run_now(local_caller("ann"), job.number) for job in jobs), *(remove(hands) for _ in range(4))
     )
     ran = [job.name for job, answer in zip(jobs, answers, strict=False) if isinstance(answer, Ok)]
     while await remove(hands):
@@ -202,15 +204,15 @@ async def test_a_prompt_that_nobody_reads_expires_as_its_policy_says(
     await later(hands, clock, 0.08)
     assert len(await sql.fetch("select from cronty.queue")) == 2, "it has a few minutes left"
     await later(hands, clock, 0.01)
-    [run] = got(await door.list_runs("ann", brief.number))
+    [run] = got(await door.list_runs(local_caller("ann"), brief.number))
     assert (run.state, run.reason) == ("missed", "expired: nobody read it within 2 hours")
     gone = await look(door, brief)
     assert (gone.status, gone.success_count, gone.last_error) == (
         "failed", 0, "missed: expired: nobody read it within 2 hours",
     )  # fmt: skip
     await later(hands, clock, 30)
-    assert (await inbox.read("ann")) == Ok([])
-    [run] = got(await door.list_runs("ann", usual.number))
+    assert (await inbox.read(local_caller("ann"))) == Ok([])
+    [run] = got(await door.list_runs(local_caller("ann"), usual.number))
     assert (run.state, run.reason) == ("missed", "expired: nobody read it within 30 days")
     assert await sql.fetchval("select count(*) from cronty.queue") == 0
 
@@ -222,7 +224,7 @@ async def test_a_prompt_that_has_expired_is_not_handed_out_any_more(
     clock.advance(minutes=1)
     await hands.all()
     clock.advance(hours=1)
-    assert await Inbox(InboxStore(database)).read("ann") == Ok([])
+    assert await Inbox(InboxStore(database)).read(local_caller("ann")) == Ok([])
 
 
 async def test_a_prompt_that_was_read_expires_counting_from_its_lease(
@@ -233,12 +235,12 @@ async def test_a_prompt_that_was_read_expires_counting_from_its_lease(
     clock.advance(minutes=1)
     await hands.all()
     clock.advance(minutes=59)
-    assert isinstance(await inbox.read("ann"), Ok)
+    assert isinstance(await inbox.read(local_caller("ann")), Ok)
     await later(hands, clock, 0.04)
-    [run] = got(await door.list_runs("ann", job.number))
+    [run] = got(await door.list_runs(local_caller("ann"), job.number))
     assert run.state == "waiting"
     await later(hands, clock, 0.01)
-    [run] = got(await door.list_runs("ann", job.number))
+    [run] = got(await door.list_runs(local_caller("ann"), job.number))
     assert (run.state, run.reason) == ("missed", "expired: nobody settled it within 1 hour")
 
 
@@ -255,7 +257,7 @@ async def test_a_prompt_is_read_or_expires_never_both(
     inbox = Inbox(InboxStore(database))
     try:
         expiring = asyncio.create_task(HistoryStore(pruner).expire_runs(KEEP * 86400.0, START, 100))
-        read = await asyncio.gather(*(inbox.read("ann", limit=5) for _ in range(8)))
+        read = await asyncio.gather(*(inbox.read(local_caller("ann"), limit=5) for _ in range(8)))
         await expiring
     finally:
         await pruner.close()
@@ -276,10 +278,10 @@ async def test_a_run_that_no_worker_takes_expires_with_the_history(
     job = await once(door)
     await sql.execute("update cronty.jobs set task = 'nobody has it'")
     await later(hands, clock, KEEP - 1)
-    [run] = got(await door.list_runs("ann", job.number))
+    [run] = got(await door.list_runs(local_caller("ann"), job.number))
     assert run.state == "waiting"
     await later(hands, clock, 1)
-    [run] = got(await door.list_runs("ann", job.number))
+    [run] = got(await door.list_runs(local_caller("ann"), job.number))
     assert (run.state, run.reason) == ("missed", "expired: it waited longer than the 90 days that history is kept")
     await later(hands, clock, 14)
     assert await sql.fetchval("select count(*) from cronty.jobs") == 0, "nothing holds its week and the job any more"
@@ -294,7 +296,7 @@ async def test_what_waits_in_line_goes_on_when_the_first_expires(
     clock.advance(minutes=60)
     await hands.all()
     await hands.engine._prune()  # pyright: ignore[reportPrivateUsage]
-    runs = got(await door.list_runs("ann", job.number))
+    runs = got(await door.list_runs(local_caller("ann"), job.number))
     assert [(run.state, run.next_attempt_at is not None) for run in runs] == [("waiting", True), ("missed", False)]
 
 
@@ -309,7 +311,9 @@ async def test_what_stands_in_line_expires_counting_from_its_slot(
         await hands.engine._prune()  # pyright: ignore[reportPrivateUsage]
     waiting = await sql.fetchval("select count(*) from cronty.queue")
     assert waiting <= 4, "one that can be read, and three days of others behind it"
-    missed = [run for run in got(await door.list_runs("ann", job.number, limit=50)) if run.state == "missed"]
+    missed = [
+        run for run in got(await door.list_runs(local_caller("ann"), job.number, limit=50)) if run.state == "missed"
+    ]
     assert len(missed) == 20 - waiting
     assert {run.reason for run in missed} == {"expired: nobody read it within 3 days"}
 
@@ -322,12 +326,12 @@ async def test_a_run_that_stands_in_line_behind_one_that_no_worker_takes_expires
     clock.advance(days=KEEP - 10)
     await hands.store.make_partitions()
     await hands.all()
-    assert isinstance(await door.run_now("ann", job.number), Ok)
-    assert isinstance(await door.pause("ann", job.number), Ok)
+    assert isinstance(await door.run_now(local_caller("ann"), job.number), Ok)
+    assert isinstance(await door.pause(local_caller("ann"), job.number), Ok)
     clock.advance(days=KEEP, minutes=1)
     await hands.engine._prune()  # pyright: ignore[reportPrivateUsage]
     assert await sql.fetchval("select count(*) from cronty.queue") == 0
-    runs = got(await door.list_runs("ann", job.number))
+    runs = got(await door.list_runs(local_caller("ann"), job.number))
     assert {run.reason for run in runs if run.state == "missed"} == {
         "expired: it waited longer than the 90 days that history is kept"
     }
@@ -340,17 +344,17 @@ async def test_a_prompt_in_line_that_was_asked_for_again_has_its_turn(
     clock.advance(days=2)
     await hands.all()
     inbox = Inbox(InboxStore(database))
-    [item] = got(await inbox.read("ann"))
+    [item] = got(await inbox.read(local_caller("ann")))
     await sql.execute(
         "with q as (delete from cronty.queue)"
         " update cronty.runs set state = 'failed', finished_at = $1, error = 'no luck'", clock.moment
     )  # fmt: skip
     clock.advance(days=2)
     await hands.all()
-    answer = await Runs(RunStore(database), door).redrive("ann", [item.run_id])
+    answer = await Runs(RunStore(database), door).redrive(local_caller("ann"), [item.run_id])
     assert answer == Ok({item.run_id: True})
     await hands.engine._prune()  # pyright: ignore[reportPrivateUsage]
-    assert [run.state for run in got(await door.list_runs("ann", job.number))] == ["waiting", "waiting"]
+    assert [run.state for run in got(await door.list_runs(local_caller("ann"), job.number))] == ["waiting", "waiting"]
 
 
 async def test_history_of_long_ago_that_is_explained_today_stays_a_week(
@@ -417,8 +421,8 @@ async def test_a_week_that_can_not_be_dropped_is_told_and_stops_nothing_else(
 ) -> None:  # fmt: skip
     """A lock that isn't given, and a statement that takes too long."""
     cancelled, removed = [await add(door, "interval", {"days": 400}) for _ in range(2)]
-    assert isinstance(await door.cancel("ann", cancelled.number), Ok)
-    assert isinstance(await door.delete("ann", removed.number), Ok)
+    assert isinstance(await door.cancel(local_caller("ann"), cancelled.number), Ok)
+    assert isinstance(await door.delete(local_caller("ann"), removed.number), Ok)
     clock.advance(days=KEEP + 30)
     step = hands.engine.pruning.step
     async with weeks_that_fail(sql, f"raise exception 'no luck' using errcode = '{code}';"):

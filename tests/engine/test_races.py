@@ -3,14 +3,17 @@
 import asyncio
 import random
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 from asyncpg import Connection
 
 from cronty.actions.tasks import Registry
-from cronty.jobs.result import Err
-from cronty.scheduler import JobChanges, Scheduler
+from cronty.contract.caller import local_caller
+from cronty.contract.requests import EditJob
+from cronty.contract.result import Err
+from cronty.scheduler import Scheduler
 from tests.conftest import START, HandClock, Hands, add, hands_of
 
 JOBS = 5000
@@ -60,12 +63,12 @@ async def meddle(door: Scheduler, job_id: int, chance: random.Random) -> None:
     act = chance.choice(["pause", "resume", "cancel", "delete", "run_now", "edit", "show"])
     match act:
         case "edit":
-            changes = JobChanges(trigger_type="interval", trigger_config={"seconds": chance.randint(20, 90)})
-            result = await door.edit("ann", job_id, changes)
+            changes = EditJob("", trigger_type="interval", trigger_config={"seconds": chance.randint(20, 90)})
+            result = await door.edit(local_caller("ann"), replace(changes, job_id=str(job_id)))
         case "show":
-            result = await door.show("ann", job_id)
+            result = await door.show(local_caller("ann"), job_id)
         case _:
-            result = await getattr(door, act)("ann", job_id)
+            result = await getattr(door, act)(local_caller("ann"), job_id)
     if isinstance(result, Err):
         assert result.code in ("not_found", "not_editable", "already_running", "bad_trigger"), result
 

@@ -8,6 +8,7 @@ import pytest
 from asyncpg import Connection
 
 from cronty.actions.tasks import PermanentError, Registry, Snooze, current_run
+from cronty.contract.caller import local_caller
 from cronty.engine.attempt import Attempt
 from cronty.jobs.outcome import Done
 from cronty.scheduler import Scheduler
@@ -160,7 +161,7 @@ async def test_cancelling_a_job_stops_its_running_run(
     job = await add(door, task="adrift")
     clock.advance(minutes=1)
     await hands.engine.firing.step(hands.engine.worker)
-    await door.cancel("ann", job.number)
+    await door.cancel(local_caller("ann"), job.number)
     await hands.engine.lease.beat()
     await hands.finish()
     assert (await row(sql))[0] == "cancelled"
@@ -187,7 +188,7 @@ async def test_a_run_that_is_cancelled_while_it_waits_for_its_turn_here_is_never
         await hands.engine.firing.step(hands.engine.worker)
         assert len(started) == 1
         [waiting] = [job for job in jobs if job.name not in started]
-        await door.cancel("ann", waiting.number)
+        await door.cancel(local_caller("ann"), waiting.number)
         await hands.engine.lease.beat()
         await hands.engine.settling.step()
         assert await sql.fetchval("select state::text from cronty.runs where job_id = $1", waiting.id) == "cancelled"
@@ -208,7 +209,7 @@ async def test_a_stop_that_comes_before_the_claims_answer_is_heard_later(
     await hands.engine.lease.beat()
     known = hands.engine.working.known
     await hands.engine.firing.step(hands.engine.worker)
-    await door.cancel("ann", job.number)
+    await door.cancel(local_caller("ann"), job.number)
     hands.engine.working.known = list  # the claim is committed, and its answer is on its way
     await hands.engine.lease.beat()
     hands.engine.working.known = known

@@ -1,18 +1,21 @@
 """When runs fail: the owner is told once, the job is held, and what failed can be tried again."""
 
 import json
+from dataclasses import replace
 from datetime import timedelta
 
 import asyncpg
 import pytest
 
 from cronty.actions.tasks import Registry, TargetGone
+from cronty.contract.caller import local_caller
+from cronty.contract.requests import ScheduleJob
+from cronty.contract.result import Err, Ok
 from cronty.jobs.action import Action
 from cronty.jobs.job import Job
 from cronty.jobs.outcome import Done, Failed
-from cronty.jobs.result import Err, Ok
 from cronty.jobs.run import run_id
-from cronty.scheduler import JobRequest, Scheduler
+from cronty.scheduler import Scheduler
 from cronty.scheduler.inbox import Inbox
 from cronty.scheduler.runs import Runs
 from cronty.store.database import Database
@@ -90,7 +93,7 @@ async def test_a_job_that_keeps_failing_is_paused_and_says_why(
     assert (held.state, held.reason, held.failure_count) == ("paused", "it failed 10 times in a row", 10)
     assert held.held_slot == START + 11 * MINUTE
     weather.error = None
-    await door.resume("ann", job.number)
+    await door.resume(local_caller("ann"), job.number)
     resumed = await look(door, job)
     assert (resumed.state, resumed.reason, resumed.failures_in_row) == ("active", None, 0)
     await minutes(1, hands, clock)
@@ -102,7 +105,7 @@ async def test_one_failure_after_resuming_does_not_pause_it_again(
 ) -> None:
     job = await sailing(door, pause_after=2)
     await minutes(2, hands, clock)
-    await door.resume("ann", job.number)
+    await door.resume(local_caller("ann"), job.number)
     await minutes(1, hands, clock)
     assert (await look(door, job)).state == "active"
 
@@ -131,7 +134,7 @@ async def test_alerts_come_once_each_for_the_first_failure_the_nth_the_pause_and
     job = await sailing(door, alert="ann-phone", alert_after=3, pause_after=4)
     await minutes(5, hands, clock)
     weather.error = None
-    await door.resume("ann", job.number)
+    await door.resume(local_caller("ann"), job.number)
     await minutes(1, hands, clock)
     weather.error = ValueError("fog")
     await minutes(1, hands, clock)
@@ -163,7 +166,7 @@ async def test_an_alert_is_a_job_like_any_other_and_says_that_cronty_made_it(
     entry = await sql.fetchrow("select *, client::text as via from cronty.audit_unsealed where job_id = $1", row["id"])
     assert entry is not None
     assert (entry["what"], entry["actor"], json.loads(entry["via"])) == ("created", None, origin)
-    shown = await door.show("ann", row["number"])
+    shown = await door.show(local_caller("ann"), row["number"])
     assert isinstance(shown, Ok)
     assert (shown.value.policy.attempts, shown.value.next_slot or shown.value.last_slot) == (10, clock.moment)
 
@@ -203,14 +206,16 @@ async def test_what_an_agent_says_of_its_prompt_is_told_too(
 ) -> None:
     action, inbox = Action("prompt", (), {"prompt": "Look"}), Inbox(InboxStore(database))
     policy = {"alert": "ann-phone", "pause_after": 2}
-    request = JobRequest("Look", action, "interval", {"minutes": 1}, policy=policy)
-    assert isinstance(await door.schedule("ann", request), Ok)
+    request = ScheduleJob(
+        "Look", action.task, "interval", {"minutes": 1}, args=action.args, kwargs=action.kwargs, policy=policy
+    )
+    assert isinstance(await door.schedule(local_caller("ann"), request), Ok)
     for outcome in (Failed("fog"), Done(None), Failed("rain"), Failed("snow")):
         clock.advance(minutes=1)
         await hands.fire()
-        read = await inbox.read("ann", None)
+        read = await inbox.read(local_caller("ann"), None)
         assert isinstance(read, Ok)
-        await inbox.settle("ann", [read.value[0].receipt], outcome)
+        await inbox.settle(local_caller("ann"), [read.value[0].receipt], outcome)
     assert await alerts(sql) == [
         ("Look failed 1 time", "fog"),
         ("Look works again", "It had failed 1 time."),
@@ -224,7 +229,7 @@ async def test_a_job_that_is_set_aside_tells_its_owner(
     door: Scheduler, hands: Hands, clock: HandClock, sql: asyncpg.Connection, told_at: str
 ) -> None:
     if told_at == "the owner's topic":
-        await door.allowance.set("ann", {"alert": "ann-ops"})
+        await door.allowance.set(local_caller("ann"), {"alert": "ann-ops"})
     policy = {"alert": "ann-phone"} if told_at == "the job's topic" else {}
     job = await add(door, "cron", {"expression": "*/5 * * * *"}, timezone="Europe/Berlin", name="Ferry", policy=policy)
     well = await add(door, "interval", {"minutes": 5})
@@ -268,15 +273,17 @@ async def test_a_failed_run_can_be_found_and_tried_again_under_its_own_id(
     await minutes(1, hands, clock)
     clock.advance(seconds=2)
     await hands.all()
-    found = await runs.failed("ann")
+    found = await runs.failed(local_caller("ann"))
     assert isinstance(found, Ok)
     [dead] = found.value
     assert (dead.name, dead.run.error, dead.run.attempt) == ("Ferry", "ValueError: rain", 2)
     weather.error = None
-    assert await runs.redrive("ann", [dead.run.run_id]) == Ok({dead.run.run_id: True})
-    assert await runs.redrive("ann", [dead.run.run_id]) == Ok({dead.run.run_id: False}), "it is on its way"
+    assert await runs.redrive(local_caller("ann"), [dead.run.run_id]) == Ok({dead.run.run_id: True})
+    assert await runs.redrive(local_caller("ann"), [dead.run.run_id]) == Ok({dead.run.run_id: False}), (
+        "it is on its way"
+    )
     await hands.all()
-    detail = await runs.show("ann", dead.run.run_id)
+    detail = await runs.show(local_caller("ann"), dead.run.run_id)
     assert isinstance(detail, Ok)
     assert (detail.value.run.state, detail.value.run.attempt) == ("done", 3)
     assert [(one.attempt, one.outcome, one.error) for one in detail.value.attempts] == [
@@ -284,7 +291,7 @@ async def test_a_failed_run_can_be_found_and_tried_again_under_its_own_id(
         (2, "failed", "ValueError: rain"),
     ]
     assert (await look(door, job)).failure_count == 0
-    assert await runs.failed("ann") == Ok([])
+    assert await runs.failed(local_caller("ann")) == Ok([])
     assert await sql.fetch("select * from cronty.slots_unaccounted") == []
 
 
@@ -295,7 +302,7 @@ async def test_many_can_be_tried_again_and_those_of_a_serial_job_go_one_by_one(
     await minutes(4, hands, clock)
     weather.error = None
     ids = [run_id(job.number, START + minute * MINUTE) for minute in range(1, 5)]
-    assert await runs.redrive("ann", ids) == Ok(dict.fromkeys(ids, True))
+    assert await runs.redrive(local_caller("ann"), ids) == Ok(dict.fromkeys(ids, True))
     assert await sql.fetchval("select count(*) from cronty.queue where due_at is null") == 3
     await hands.all()
     states = await sql.fetch("select state::text, attempt from cronty.runs order by scheduled_for")
@@ -308,9 +315,9 @@ async def test_nobody_elses_runs_are_seen_or_tried_again(
     job = await sailing(door)
     await minutes(1, hands, clock)
     theirs = run_id(job.number, START + MINUTE)
-    assert await runs.failed("eve") == Ok([])
-    assert await runs.redrive("eve", [theirs]) == Ok({theirs: False})
-    missing = await runs.show("eve", theirs)
+    assert await runs.failed(local_caller("eve")) == Ok([])
+    assert await runs.redrive(local_caller("eve"), [theirs]) == Ok({theirs: False})
+    missing = await runs.show(local_caller("eve"), theirs)
     assert missing == Err("not_found", f"Run not found: {theirs}", "list_runs shows the runs of a job.")
 
 
@@ -319,14 +326,14 @@ async def test_a_run_of_a_cancelled_job_is_not_tried_again(
 ) -> None:
     job = await sailing(door)
     await minutes(1, hands, clock)
-    await door.cancel("ann", job.number)
+    await door.cancel(local_caller("ann"), job.number)
     dead = run_id(job.number, START + MINUTE)
-    assert await runs.redrive("ann", [dead]) == Ok({dead: False})
+    assert await runs.redrive(local_caller("ann"), [dead]) == Ok({dead: False})
 
 
 @pytest.mark.parametrize("odd", ["", "run_1", "run_1_1", "job_1_1", "nonsense"])
 async def test_a_run_that_does_not_exist_is_not_found(runs: Runs, odd: str) -> None:
-    assert isinstance(await runs.show("ann", odd), Err)
+    assert isinstance(await runs.show(local_caller("ann"), odd), Err)
 
 
 async def test_a_waiting_run_says_when_it_is_tried_again(
@@ -334,7 +341,7 @@ async def test_a_waiting_run_says_when_it_is_tried_again(
 ) -> None:
     job = await sailing(door, attempts=2, backoff=60, jitter=0)
     await minutes(1, hands, clock)
-    found = await door.list_runs("ann", job.number)
+    found = await door.list_runs(local_caller("ann"), job.number)
     assert isinstance(found, Ok)
     assert (found.value[0].state, found.value[0].next_attempt_at) == ("waiting", START + 2 * MINUTE)
 
@@ -360,7 +367,7 @@ async def test_an_alert_waits_for_no_other_owner(
 async def test_a_key_that_ended_while_everything_slept_holds_its_jobs(
     door: Scheduler, hands: Hands, clock: HandClock, sql: asyncpg.Connection
 ) -> None:
-    await add(door, key_id=7)
+    await add(door, caller=replace(local_caller("ann"), key_id=7))
     await sql.execute(
         "insert into cronty.api_keys (id, number, owner_id, name, hash, scopes, created_at, expires_at)"
         " select 7, 1, id, 'laptop', '', '{}', $1, $2 from cronty.owners",

@@ -12,6 +12,7 @@ from packaging.requirements import Requirement
 
 import cronty
 from cronty import Cronty
+from cronty.contract.operations import ALL
 from cronty.jobs.job import JOB_MOVES, STATUSES
 from cronty.jobs.limits import Limits
 from cronty.jobs.policy import Policy
@@ -119,6 +120,6 @@ def test_every_state_is_documented() -> None:
 
 def test_every_public_name_is_documented() -> None:
     page = read("docs/reference/python.md")
-    calls = [name for name in dir(Cronty) if not name.startswith("_") and name not in ("open_database",)]
-    for name in (*cronty.__all__, *calls):
+    members = [name for name in dir(Cronty) if not name.startswith("_") and name not in ("open_database", *ALL)]
+    for name in (*cronty.__all__, *members):
         assert name in page, name

@@ -3,12 +3,12 @@
 from pathlib import Path
 from typing import Any, cast
 
-from mcp.server.mcpserver.tools import Tool
+from mcp.types import Tool
 
-from cronty.jobs.caller import local_caller
-from cronty.mcp.desk import Desk
-from cronty.mcp.server import all_specs
-from cronty.mcp.tool import Group, make_tool
+from cronty.contract.caller import local_caller
+from cronty.mcp.context import ToolContext
+from cronty.mcp.server import grouped_tools
+from cronty.mcp.tool import Group
 
 PAGE = Path(__file__).parents[2] / "docs/reference/tools.md"
 HEAD = """\
@@ -32,14 +32,14 @@ TITLES: dict[Group, str] = {
 
 
 def page() -> str:
-    nowhere = Desk(cast("Any", None), lambda: local_caller("nobody"))
+    nowhere = ToolContext(cast("Any", None), lambda: local_caller("nobody"))
     parts = [HEAD]
     group: Group | None = None
-    for spec in all_specs(nowhere):
-        if spec.group != group:
-            group = spec.group
+    for of, tool in grouped_tools(nowhere):
+        if of != group:
+            group = of
             parts.append(f"## {TITLES[group]}\n")
-        parts.append(_section(make_tool(spec)))
+        parts.append(_section(tool))
     return "\n".join(parts)
 
 
@@ -54,8 +54,8 @@ def _section(tool: Tool) -> str:
     }
     kinds = ", ".join(name for name, holds in named.items() if holds) or "makes something new each time"
     lines = [f"### `{tool.name}`\n", f"*{tool.title}* ({kinds}). {tool.description}\n"]
-    required = tool.parameters.get("required", [])
-    if properties := tool.parameters["properties"]:
+    required = tool.input_schema.get("required", [])
+    if properties := tool.input_schema["properties"]:
         lines += ["| parameter | type | meaning |", "| --- | --- | --- |"]
         lines += [_row(name, schema, name in required) for name, schema in properties.items()]
         lines.append("")

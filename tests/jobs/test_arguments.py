@@ -8,9 +8,9 @@ import pytest
 from asyncpg import Connection
 
 from cronty.actions.tasks import Registry, describe_parameters
+from cronty.contract.result import Err
 from cronty.jobs.action import Action
 from cronty.jobs.arguments import check_arguments, signature_of
-from cronty.jobs.result import Err
 
 
 class Point(TypedDict):

@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from cronty.contract.result import Err
 from cronty.jobs.action import Action
 from cronty.jobs.limits import (
     DEFAULTS,
@@ -20,7 +21,6 @@ from cronty.jobs.limits import (
     too_many,
     too_often,
 )
-from cronty.jobs.result import Err
 from cronty.timing import Cron, Interval
 
 NOW = datetime(2027, 3, 1, 8, 17, 30, tzinfo=UTC)

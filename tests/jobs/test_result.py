@@ -4,7 +4,7 @@ from dataclasses import FrozenInstanceError
 
 import pytest
 
-from cronty.jobs.result import Err, Ok, Result
+from cronty.contract.result import Err, Ok, Result
 
 
 def test_ok_holds_what_was_asked_for() -> None:

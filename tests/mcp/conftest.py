@@ -1,18 +1,16 @@
 """The server in this process, with its clock in the hand, and clients of both eras."""
 
 from collections.abc import AsyncGenerator
-from typing import Any
 
 import pytest
 from mcp import Client
 
 from cronty import Cronty
-from cronty.jobs.caller import local_caller
-from cronty.mcp.desk import Desk
+from cronty.contract.caller import local_caller
+from cronty.mcp.context import ToolContext
 from cronty.mcp.server import CrontyServer
 from cronty.scheduler import Scheduler
-from cronty.scheduler.inbox import Inbox
-from cronty.scheduler.runs import Runs
+from cronty.scheduler.service import Service
 from tests.conftest import HandClock, Hands, hands_of
 from tests.mcp.caller import ERAS, Caller, held
 
@@ -44,18 +42,11 @@ class Behind:
 
     @property
     def scheduler(self) -> Scheduler:
-        return self.cronty.scheduler
+        return self.cronty.service.scheduler
 
     @property
-    def inbox(self) -> Inbox:
-        return self.cronty.inbox
-
-    @property
-    def runs(self) -> Runs:
-        return self.cronty.runs
-
-    async def push(self, owner: str, /, **fields: Any) -> dict[str, object]:
-        return await self.cronty.push(owner, **fields)
+    def service(self) -> Service:
+        return self.cronty.service
 
 
 @pytest.fixture(scope="session")
@@ -66,7 +57,7 @@ def behind() -> Behind:
 @pytest.fixture(scope="session")
 def server(behind: Behind) -> CrontyServer:
     """Made once: making the schemas of all tools takes longer than most tests do."""
-    return CrontyServer(Desk(behind, lambda: local_caller(behind.cronty.owner)))
+    return CrontyServer(ToolContext(behind, lambda: local_caller(behind.cronty.owner)))
 
 
 @pytest.fixture(params=ERAS)

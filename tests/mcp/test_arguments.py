@@ -5,22 +5,22 @@ from typing import Any, cast
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mcp.server.mcpserver.tools import Tool
+from jsonschema import Draft202012Validator
+from mcp.types import Tool
 
-from cronty.jobs.caller import local_caller
+from cronty.contract.caller import local_caller
 from cronty.mcp.arguments import BadArguments, fit
-from cronty.mcp.desk import Desk
-from cronty.mcp.server import all_specs
-from cronty.mcp.tool import make_tool
+from cronty.mcp.context import ToolContext
+from cronty.mcp.server import grouped_tools
 from cronty.mcp.when import tidy
 
 TOOLS: dict[str, Tool] = {
-    spec.name: make_tool(spec) for spec in all_specs(Desk(cast("Any", None), lambda: local_caller("nobody")))
+    tool.name: tool for _, tool in grouped_tools(ToolContext(cast("Any", None), lambda: local_caller("nobody")))
 }
 
 
 def fitted(tool: str, arguments: dict[str, object]) -> dict[str, object]:
-    return fit(TOOLS[tool].parameters, arguments)
+    return fit(TOOLS[tool].input_schema, arguments)
 
 
 @pytest.mark.parametrize(
@@ -112,12 +112,13 @@ def test_every_kind_of_parameter_may_come_as_text(name: str, sent: object, under
         (
             "list_jobs",
             {"maxResults": 5},
-            "Unknown parameter: maxResults. Known are: status, limit, cursor, name, tag, from, to.",
+            "Unknown parameter: maxResults. Known are: status, limit, cursor, name, tag, task, topic, from, to.",
         ),
         (
             "list_jobs",
             {"from_": "2027-01-31"},
-            "Unknown parameter: from_. Did you mean from? Known are: status, limit, cursor, name, tag, from, to.",
+            "Unknown parameter: from_. Did you mean from? Known are: status, limit, cursor, name, tag, task, topic, "
+            "from, to.",
         ),
         ("list_tasks", {"x": 1}, "Unknown parameter: x. Known are: none."),
         (
@@ -214,7 +215,7 @@ WORDS = st.sampled_from(
 def calls(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
     """A tool, and anything at all for the parameters it has and for some it doesn't have."""
     name = draw(st.sampled_from(sorted(TOOLS)))
-    known = st.sampled_from([*TOOLS[name].parameters["properties"], "hours", "every", "trigger_config", "run_at"])
+    known = st.sampled_from([*TOOLS[name].input_schema["properties"], "hours", "every", "trigger_config", "run_at"])
     return name, draw(st.dictionaries(known | st.text(max_size=5), JSON | WORDS, max_size=8))
 
 
@@ -223,9 +224,9 @@ def test_whatever_is_sent_is_understood_or_refused_in_a_sentence(call: tuple[str
     name, arguments = call
     try:
         understood = fitted(
-            name, tidy(arguments) if "trigger_config" in TOOLS[name].parameters["properties"] else arguments
+            name, tidy(arguments) if "trigger_config" in TOOLS[name].input_schema["properties"] else arguments
         )
     except BadArguments:
         return
-    inside = {"from_" if key == "from" else key: value for key, value in understood.items()}
-    TOOLS[name].fn_metadata.arg_model.model_validate(inside)  # what we let through, the function can be called with
+    # What we let through, a schema that clients see allows.
+    cast("Any", Draft202012Validator)(TOOLS[name].input_schema).validate(understood)

@@ -100,7 +100,9 @@ MATRIX: Final[dict[str, Entry]] = {
     ),
 }
 TAKES_AN_ID: Final = re.compile(r"(^|_)ids?$|receipts?$|(^|_)(job|run|task|schedule|number)$")
-NO_IDS: Final = {("schedule_job", "task"), ("edit_job", "task"), ("preview_schedule", "schedule")}
+NO_IDS: Final = {
+    ("schedule_job", "task"), ("edit_job", "task"), ("list_jobs", "task"), ("preview_schedule", "schedule"),
+}  # fmt: skip
 """Names of registered tasks, and a rule."""
 
 
@@ -129,8 +131,8 @@ async def world(cronty: Cronty, worker: Hands, clock: HandClock, sql: asyncpg.Co
                 "will think", "prompt", "interval", {"hours": 1}, kwargs={"prompt": f"of {owner}"}
             ),
         ]
-        await cronty.pause_job(str(jobs[3]["job_id"]))
-        made.setdefault(owner, []).extend(int(str(job["job_id"]).split("_")[1]) for job in jobs)
+        await cronty.pause_job(jobs[3].job_id)
+        made.setdefault(owner, []).extend(int(job.job_id.split("_")[1]) for job in jobs)
     clock.advance(seconds=61)
     await worker.all()
     return made

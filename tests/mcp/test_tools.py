@@ -10,23 +10,16 @@ from jsonschema import Draft202012Validator
 from mcp import Client
 
 from cronty import Cronty
-from cronty.jobs.caller import local_caller
-from cronty.mcp.desk import Desk
+from cronty.contract.caller import local_caller
+from cronty.mcp.context import ToolContext
 from cronty.mcp.server import CrontyServer
 from cronty.mcp.tool import Group
 from tests.mcp.caller import Caller, held
 
 JOBS = [
-    "schedule_job",
-    "list_jobs",
-    "cancel_job",
-    "job_status",
-    "edit_job",
-    "run_job_now",
+    "schedule_job", "list_jobs", "job_status", "edit_job", "run_job_now", "redrive_runs", "list_tasks", "cancel_job",
     "list_runs",
-    "redrive_runs",
-    "list_tasks",
-]
+]  # fmt: skip
 NOTIFICATIONS = [
     *("schedule_notification", "schedule_cron_notification", "list_scheduled_notifications"),
     *("pause_schedule", "resume_schedule", "delete_schedule", "send_push_notification"),
@@ -131,7 +124,7 @@ async def test_the_whole_list_costs_few_tokens(caller: Caller) -> None:
     ],
 )
 async def test_groups_narrow_what_is_offered(cronty: Cronty, groups: list[Group], names: list[str]) -> None:
-    async with held(Client(CrontyServer(Desk(cronty, lambda: local_caller("ann")), groups))) as client:
+    async with held(Client(CrontyServer(ToolContext(cronty, lambda: local_caller("ann")), groups))) as client:
         assert [tool.name for tool in (await client.list_tools()).tools] == names
         refused = await Caller(client).refused("nonsense")
         assert refused == f"Unknown tool: nonsense. There are: {', '.join(names)}."

@@ -10,11 +10,11 @@ import pytest
 from mcp.server.subscriptions import ResourceUpdated, ServerEvent
 
 from cronty import Cronty
-from cronty.jobs.caller import local_caller
+from cronty.contract.caller import local_caller
+from cronty.contract.requests import EditJob
 from cronty.mcp import watch
-from cronty.mcp.desk import Desk
+from cronty.mcp.context import ToolContext
 from cronty.mcp.watch import Watch
-from cronty.scheduler.requests import JobChanges
 from tests.conftest import Hands, add
 from tests.patience import PATIENCE
 
@@ -23,7 +23,7 @@ from tests.patience import PATIENCE
 def watching(cronty: Cronty, worker: Hands, monkeypatch: pytest.MonkeyPatch) -> Watch:
     assert worker.engine.worker
     monkeypatch.setattr(watch, "LOOK_EVERY", 0.01)
-    return Watch(Desk(cronty, lambda: local_caller("ann")))
+    return Watch(ToolContext(cronty, lambda: local_caller("ann")))
 
 
 @asynccontextmanager
@@ -47,13 +47,13 @@ async def watched(watching: Watch, *uris: str) -> AsyncGenerator[None]:
 async def test_a_look_that_fails_ends_no_others(
     cronty: Cronty, watching: Watch, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    jobs = [await add(cronty.scheduler, task="run_backup", name=name) for name in ("broken", "fine")]
+    jobs = [await add(cronty.service.scheduler, task="run_backup", name=name) for name in ("broken", "fine")]
     broken, fine = (f"job://{job.number}" for job in jobs)
     told: asyncio.Queue[ServerEvent] = asyncio.Queue()
     watching.subscribe(told.put_nowait)
     read_job, failed = watch.read_job, asyncio.Event()
 
-    async def fail(desk: Desk, job_id: str) -> str:
+    async def fail(desk: ToolContext, job_id: str) -> str:
         if job_id == str(jobs[0].number):
             failed.set()
             raise RuntimeError("cached plan must not change result type")
@@ -63,15 +63,15 @@ async def test_a_look_that_fails_ends_no_others(
         with monkeypatch.context() as patch:
             patch.setattr(watch, "read_job", fail)
             await failed.wait()
-            await cronty.scheduler.edit("ann", jobs[1].number, JobChanges(name="renamed"))
+            await cronty.service.scheduler.edit(local_caller("ann"), EditJob(str(jobs[1].number), name="renamed"))
             assert await told.get() == ResourceUpdated(uri=fine)
-        await cronty.scheduler.edit("ann", jobs[0].number, JobChanges(name="renamed"))
+        await cronty.service.scheduler.edit(local_caller("ann"), EditJob(str(jobs[0].number), name="renamed"))
         assert await told.get() == ResourceUpdated(uri=broken)
     assert "cached plan" in caplog.text
 
 
 async def test_what_nobody_watches_any_more_is_forgotten(cronty: Cronty, watching: Watch) -> None:
-    job = await add(cronty.scheduler, task="run_backup")
+    job = await add(cronty.service.scheduler, task="run_backup")
     uri = f"job://{job.number}"
     seen = watching._seen  # pyright: ignore[reportPrivateUsage]
     async with watched(watching, uri):

@@ -6,6 +6,7 @@ import asyncpg
 import pytest
 
 from cronty.cli.service_away import in_words
+from cronty.contract.caller import local_caller
 from cronty.jobs.run import Absence
 from cronty.scheduler import Scheduler
 from cronty.scheduler.runs import Runs
@@ -27,16 +28,16 @@ async def test_it_is_told_by_what_became_of_its_slots(
     await add(door, "once", {"run_at": START + timedelta(minutes=30)})
     clock.advance(minutes=10)
     await hands.fire()
-    assert await runs.absences("ann", START) == []
+    assert await runs.absences(local_caller("ann"), START) == []
     clock.advance(minutes=145)
     await hands.all()
-    [away] = await runs.absences("ann", START)
+    [away] = await runs.absences(local_caller("ann"), START)
     assert away == Absence(START + timedelta(minutes=20), away.until, late=2, coalesced=13, missed=2)
     assert abs(away.until - clock.moment) < timedelta(seconds=1)
-    assert await runs.absences("bob", START) == []
-    assert await runs.absences("ann", clock.moment) == []
+    assert await runs.absences(local_caller("bob"), START) == []
+    assert await runs.absences(local_caller("ann"), clock.moment) == []
     assert in_words(away, "UTC") == "while it was away, Mon 01 Mar 08:20 to 10:35: 2 fired late, 13 coalesced, 2 missed"
-    assert await runs.tally("ann", START) == {"coalesced": 13, "done": 3, "missed": 2}
+    assert await runs.tally(local_caller("ann"), START) == {"coalesced": 13, "done": 3, "missed": 2}
 
 
 async def test_two_of_them_are_told_apart_the_latest_first(
@@ -46,7 +47,7 @@ async def test_two_of_them_are_told_apart_the_latest_first(
     for _ in range(2):
         clock.advance(hours=3, minutes=5)
         await hands.all()
-    found = await runs.absences("ann", START)
+    found = await runs.absences(local_caller("ann"), START)
     assert [(one.late, one.coalesced) for one in found] == [(1, 2), (1, 2)]
     assert found[0].until > found[1].until
 
@@ -61,4 +62,4 @@ async def test_a_run_that_waited_for_the_one_before_it_tells_of_none(
     await sql.execute("update cronty.runs set finished_at = $1 where job_id = $2", late, job.id)
     clock.advance(minutes=13)
     await hands.all()
-    assert await runs.absences("ann", START) == []
+    assert await runs.absences(local_caller("ann"), START) == []

@@ -10,7 +10,7 @@ from typing import BinaryIO
 import asyncpg
 import pytest
 
-from cronty.jobs.result import Err, Ok
+from cronty.contract.result import Err, Ok
 from cronty.scheduler import Scheduler
 from cronty.store.archiving import Archived, Archiving
 from cronty.store.audit_store import AuditStore

@@ -11,6 +11,7 @@ import asyncpg
 import pytest
 
 from cronty import Cronty
+from cronty.contract.caller import local_caller
 from cronty.settings import Settings
 from cronty.store import pool as pool_module
 from cronty.store.database import Database, StoreBusy
@@ -91,8 +92,8 @@ async def test_a_busy_process_opens_as_many_connections_as_its_settings_say(
 
     async def ask(owner: str) -> None:
         for number in range(20):
-            await add(cronty.scheduler, "once", {"run_at": "in 1 second"}, owner=owner, args=(number,))
-            await cronty.scheduler.list_jobs(owner)
+            await add(cronty.service.scheduler, "once", {"run_at": "in 1 second"}, owner=owner, args=(number,))
+            await cronty.service.scheduler.list_jobs(local_caller(owner))
 
     async def count(stop: asyncio.Event) -> None:
         while not stop.is_set():

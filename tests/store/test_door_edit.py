@@ -1,16 +1,19 @@
 """Changing a job through the door."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from asyncpg import Connection
 
 from cronty.actions.tasks import Registry
+from cronty.contract.caller import local_caller
+from cronty.contract.requests import EditJob
+from cronty.contract.result import Err, Ok, Result
 from cronty.jobs.action import Action
 from cronty.jobs.job import Job
-from cronty.jobs.result import Err, Ok, Result
 from cronty.jobs.run import Run
-from cronty.scheduler import JobChanges, Scheduler
+from cronty.scheduler import Scheduler
 from cronty.timing import Cron, Interval, Once
 from tests.conftest import START, HandClock, Hands, add
 
@@ -26,7 +29,7 @@ def good[T](result: Result[T]) -> T:
 
 async def runs_of(door: Scheduler, job: Job) -> list[Run]:
     """The runs of a job, oldest first."""
-    return good(await door.list_runs("ann", job.number))[::-1]
+    return good(await door.list_runs(local_caller("ann"), job.number))[::-1]
 
 
 async def unexplained(sql: Connection) -> list[dict[str, object]]:
@@ -45,32 +48,34 @@ async def fire_every_minute(hands: Hands, clock: HandClock, times: int) -> None:
 @pytest.mark.parametrize(
     ("changes", "field", "expected"),
     [
-        (JobChanges(name="new"), "name", "new"),
-        (JobChanges(action=Action("note", (1,), {})), "action", Action("note", (1,), {})),
-        (JobChanges(tags=["x", "y"]), "tags", ("x", "y")),
-        (JobChanges(tags=[]), "tags", ()),
-        (JobChanges(max_runs=9), "max_runs", 9),
-        (JobChanges(ends_at=START + timedelta(days=9)), "ends_at", START + timedelta(days=9)),
-        (JobChanges(trigger_type="interval", trigger_config={"hours": 2}), "next_slot", START + timedelta(hours=2)),
-        (JobChanges(trigger_type="once", trigger_config={"run_at": START + MINUTE}), "trigger", Once(START + MINUTE)),
-        (JobChanges(timezone="Europe/Berlin"), "trigger", Cron("0 9 * * *", "Europe/Berlin")),
+        (EditJob("", name="new"), "name", "new"),
+        (EditJob("", task="note", args=(1,), kwargs={}), "action", Action("note", (1,), {})),
+        (EditJob("", tags=["x", "y"]), "tags", ("x", "y")),
+        (EditJob("", tags=[]), "tags", ()),
+        (EditJob("", max_runs=9), "max_runs", 9),
+        (EditJob("", ends_at=START + timedelta(days=9)), "ends_at", START + timedelta(days=9)),
+        (EditJob("", trigger_type="interval", trigger_config={"hours": 2}), "next_slot", START + timedelta(hours=2)),
+        (EditJob("", trigger_type="once", trigger_config={"run_at": START + MINUTE}), "trigger", Once(START + MINUTE)),
+        (EditJob("", timezone="Europe/Berlin"), "trigger", Cron("0 9 * * *", "Europe/Berlin")),
     ],
 )
 async def test_one_field_is_changed_and_the_others_stay(
-    door: Scheduler, changes: JobChanges, field: str, expected: object
+    door: Scheduler, changes: EditJob, field: str, expected: object
 ) -> None:
     job = await add(door, "cron", {"expression": "0 9 * * *"}, tags=["old"], policy={"attempts": 2})
-    changed = good(await door.edit("ann", job.number, changes))
+    changed = good(await door.edit(local_caller("ann"), replace(changes, job_id=str(job.number))))
     assert getattr(changed, field) == expected
     assert (changed.version, changed.policy.attempts) == (2, 2)
     unchanged = {"name", "action", "tags", "max_runs", "ends_at", "created_at"} - {field}
     assert {name: getattr(changed, name) for name in unchanged} == {name: getattr(job, name) for name in unchanged}
-    assert await door.show("ann", job.number) == Ok(changed)
+    assert await door.show(local_caller("ann"), job.number) == Ok(changed)
 
 
 async def test_a_policy_is_changed_field_by_field(door: Scheduler) -> None:
     job = await add(door, policy={"attempts": 5, "timeout": 60})
-    changed = good(await door.edit("ann", job.number, JobChanges(policy={"timeout": 90, "overlap": "queue"})))
+    changed = good(
+        await door.edit(local_caller("ann"), EditJob(str(job.number), policy={"timeout": 90, "overlap": "queue"}))
+    )
     assert (changed.policy.attempts, changed.policy.timeout, changed.policy.overlap) == (5, 90, "queue")
 
 
@@ -79,7 +84,9 @@ async def test_a_change_that_leaves_the_rule_alone_leaves_the_next_slot_alone(
 ) -> None:
     job = await add(door, "interval", {"hours": 1})
     clock.advance(minutes=30)
-    changed = good(await door.edit("ann", job.number, JobChanges(name="new", policy={"attempts": 2}, max_runs=3)))
+    changed = good(
+        await door.edit(local_caller("ann"), EditJob(str(job.number), name="new", policy={"attempts": 2}, max_runs=3))
+    )
     assert changed.next_slot == job.next_slot
 
 
@@ -87,19 +94,19 @@ async def test_every_change_is_a_new_version(door: Scheduler, clock: HandClock) 
     job = await add(door)
     for version in (2, 3, 4):
         moment = clock.advance(seconds=1)
-        changed = good(await door.edit("ann", job.number, JobChanges(name=f"v{version}")))
+        changed = good(await door.edit(local_caller("ann"), EditJob(str(job.number), name=f"v{version}")))
         assert (changed.version, changed.updated_at, changed.created_at) == (version, moment, START)
 
 
 async def test_a_rule_without_its_type_is_not_ignored(door: Scheduler) -> None:
     job = await add(door)
-    result = await door.edit("ann", job.number, JobChanges(trigger_config={"hours": 5}))
+    result = await door.edit(local_caller("ann"), EditJob(str(job.number), trigger_config={"hours": 5}))
     assert isinstance(result, Err) or result.value.trigger == Interval(timedelta(hours=5), START)
 
 
 async def test_a_zone_is_not_ignored_because_the_job_is_an_interval(door: Scheduler) -> None:
     job = await add(door)
-    assert isinstance(await door.edit("ann", job.number, JobChanges(timezone="Mars/Olympus")), Err)
+    assert isinstance(await door.edit(local_caller("ann"), EditJob(str(job.number), timezone="Mars/Olympus")), Err)
 
 
 # -- refusals ------------------------------------------------------------------------------------------------------
@@ -107,40 +114,40 @@ async def test_a_zone_is_not_ignored_because_the_job_is_an_interval(door: Schedu
 
 async def test_an_edit_of_an_older_version_is_refused_and_changes_nothing(door: Scheduler) -> None:
     job = await add(door)
-    changed = good(await door.edit("ann", job.number, JobChanges(name="first"), expected_version=1))
-    refused = await door.edit("ann", job.number, JobChanges(name="second"), expected_version=1)
+    changed = good(await door.edit(local_caller("ann"), EditJob(str(job.number), name="first", expected_version=1)))
+    refused = await door.edit(local_caller("ann"), EditJob(str(job.number), name="second", expected_version=1))
     assert isinstance(refused, Err)
     assert (refused.code, refused.message) == ("version_conflict", f"Job {job.number} is at version 2, not 1.")
-    assert await door.show("ann", job.number) == Ok(changed)
+    assert await door.show(local_caller("ann"), job.number) == Ok(changed)
 
 
 @pytest.mark.parametrize(
     ("changes", "code"),
     [
-        (JobChanges(name=""), "bad_name"),
-        (JobChanges(tags=[""]), "bad_tags"),
-        (JobChanges(max_runs=0), "bad_max_runs"),
-        (JobChanges(action=Action("nowhere")), "unknown_task"),
-        (JobChanges(action=Action("fail", (1,))), "bad_arguments"),
-        (JobChanges(policy={"attempts": 0}), "bad_policy"),
-        (JobChanges(trigger_type="cron", trigger_config={"expression": "x"}), "bad_trigger"),
-        (JobChanges(trigger_type="once", trigger_config={"run_at": START - MINUTE}), "bad_trigger"),
-        (JobChanges(trigger_type="interval"), "bad_trigger"),
-        (JobChanges(ends_at=START), "bad_trigger"),
+        (EditJob("", name=""), "bad_name"),
+        (EditJob("", tags=[""]), "bad_tags"),
+        (EditJob("", max_runs=0), "bad_max_runs"),
+        (EditJob("", task="nowhere", args=(), kwargs={}), "unknown_task"),
+        (EditJob("", task="fail", args=(1,), kwargs={}), "bad_arguments"),
+        (EditJob("", policy={"attempts": 0}), "bad_policy"),
+        (EditJob("", trigger_type="cron", trigger_config={"expression": "x"}), "bad_trigger"),
+        (EditJob("", trigger_type="once", trigger_config={"run_at": START - MINUTE}), "bad_trigger"),
+        (EditJob("", trigger_type="interval"), "bad_trigger"),
+        (EditJob("", ends_at=START), "bad_trigger"),
     ],
 )
-async def test_a_bad_change_is_refused_and_changes_nothing(door: Scheduler, changes: JobChanges, code: str) -> None:
+async def test_a_bad_change_is_refused_and_changes_nothing(door: Scheduler, changes: EditJob, code: str) -> None:
     job = await add(door)
-    refused = await door.edit("ann", job.number, changes)
+    refused = await door.edit(local_caller("ann"), replace(changes, job_id=str(job.number)))
     assert isinstance(refused, Err)
     assert refused.code == code
-    assert await door.show("ann", job.number) == Ok(job)
+    assert await door.show(local_caller("ann"), job.number) == Ok(job)
 
 
 async def test_a_job_that_has_completed_cannot_be_edited(door: Scheduler, hands: Hands, clock: HandClock) -> None:
     job = await add(door, max_runs=1)
     await fire_every_minute(hands, clock, 1)
-    refused = await door.edit("ann", job.number, JobChanges(name="new"))
+    refused = await door.edit(local_caller("ann"), EditJob(str(job.number), name="new"))
     assert isinstance(refused, Err)
     assert (refused.code, refused.hint) == ("not_editable", "Schedule a new one.")
     assert "is completed" in refused.message
@@ -148,8 +155,8 @@ async def test_a_job_that_has_completed_cannot_be_edited(door: Scheduler, hands:
 
 async def test_a_job_that_was_cancelled_cannot_be_edited(door: Scheduler) -> None:
     job = await add(door)
-    await door.cancel("ann", job.number)
-    refused = await door.edit("ann", job.number, JobChanges(name="new"))
+    await door.cancel(local_caller("ann"), job.number)
+    refused = await door.edit(local_caller("ann"), EditJob(str(job.number), name="new"))
     assert isinstance(refused, Err)
     assert refused.code == "not_editable"
 
@@ -159,7 +166,7 @@ async def test_a_one_off_that_is_running_can_still_get_another_name(
 ) -> None:
     job = await add(door, "once", {"run_at": START + MINUTE}, task="prompt")  # it waits for an agent
     await fire_every_minute(hands, clock, 1)
-    changed = good(await door.edit("ann", job.number, JobChanges(name="new")))
+    changed = good(await door.edit(local_caller("ann"), EditJob(str(job.number), name="new")))
     assert (changed.name, changed.status) == ("new", "running")
 
 
@@ -172,8 +179,11 @@ async def test_a_new_rule_holds_from_the_next_slot_on(
     job = await add(door)
     await fire_every_minute(hands, clock, 2)
     clock.advance(seconds=30)
-    rule = JobChanges(trigger_type="cron", trigger_config={"expression": "*/5 * * * *"})
-    assert good(await door.edit("ann", job.number, rule)).next_slot == START + 5 * MINUTE
+    rule = EditJob("", trigger_type="cron", trigger_config={"expression": "*/5 * * * *"})
+    assert (
+        good(await door.edit(local_caller("ann"), replace(rule, job_id=str(job.number)))).next_slot
+        == START + 5 * MINUTE
+    )
     assert await unexplained(sql) == []
     clock.moment = START + 5 * MINUTE
     await hands.fire()
@@ -188,7 +198,7 @@ async def test_new_arguments_hold_from_the_next_slot_on(
 ) -> None:
     job = await add(door, args=("old",))
     await fire_every_minute(hands, clock, 1)
-    good(await door.edit("ann", job.number, JobChanges(action=Action("note", ("new",)))))
+    good(await door.edit(local_caller("ann"), EditJob(str(job.number), task="note", args=("new",), kwargs={})))
     await fire_every_minute(hands, clock, 1)
     assert calls == [("old",), ("new",)]
 
@@ -199,7 +209,11 @@ async def test_slots_that_came_before_the_new_rule_and_were_not_fired_are_skippe
     job = await add(door)
     await fire_every_minute(hands, clock, 1)
     clock.advance(minutes=3, seconds=30)
-    good(await door.edit("ann", job.number, JobChanges(trigger_type="interval", trigger_config={"hours": 1})))
+    good(
+        await door.edit(
+            local_caller("ann"), EditJob(str(job.number), trigger_type="interval", trigger_config={"hours": 1})
+        )
+    )
     _, skipped = await runs_of(door, job)
     assert (skipped.state, skipped.reason, skipped.slots) == ("skipped", "the rule was changed", 3)
     assert (skipped.scheduled_for, skipped.through) == (START + 2 * MINUTE, START + 4 * MINUTE)
@@ -215,7 +229,7 @@ async def test_a_late_slot_still_runs_if_only_the_name_changes(
 ) -> None:
     job = await add(door)
     clock.advance(minutes=1, seconds=30)
-    good(await door.edit("ann", job.number, JobChanges(name="new")))
+    good(await door.edit(local_caller("ann"), EditJob(str(job.number), name="new")))
     await hands.fire()
     assert [run.state for run in await runs_of(door, job)] == ["done"]
     assert await unexplained(sql) == []
@@ -228,8 +242,11 @@ async def test_a_rule_can_be_changed_again_and_again(
     for minutes in (7, 3, 1, 2):
         await fire_every_minute(hands, clock, 1)
         clock.advance(minutes=4, seconds=10)
-        rule = JobChanges(trigger_type="interval", trigger_config={"minutes": minutes})
-        assert good(await door.edit("ann", job.number, rule)).next_slot == clock.moment + minutes * MINUTE
+        rule = EditJob("", trigger_type="interval", trigger_config={"minutes": minutes})
+        assert (
+            good(await door.edit(local_caller("ann"), replace(rule, job_id=str(job.number)))).next_slot
+            == clock.moment + minutes * MINUTE
+        )
         assert await unexplained(sql) == []
     clock.advance(minutes=9)
     await hands.fire()
@@ -241,8 +258,8 @@ async def test_raising_max_runs_during_the_last_run_lets_the_job_go_on(
 ) -> None:
     job = await add(door, max_runs=1, task="prompt")
     await fire_every_minute(hands, clock, 1)
-    assert good(await door.show("ann", job.number)).next_slot is None
-    changed = good(await door.edit("ann", job.number, JobChanges(max_runs=2)))
+    assert good(await door.show(local_caller("ann"), job.number)).next_slot is None
+    changed = good(await door.edit(local_caller("ann"), EditJob(str(job.number), max_runs=2)))
     assert (changed.next_slot, changed.remaining) == (START + 2 * MINUTE, 1)
     assert await unexplained(sql) == []
 
@@ -252,10 +269,10 @@ async def test_lowering_max_runs_to_what_has_run_ends_the_job(
 ) -> None:
     job = await add(door)
     await fire_every_minute(hands, clock, 2)
-    changed = good(await door.edit("ann", job.number, JobChanges(max_runs=2)))
+    changed = good(await door.edit(local_caller("ann"), EditJob(str(job.number), max_runs=2)))
     assert (changed.next_slot, changed.status) == (None, "completed")
     await fire_every_minute(hands, clock, 2)
-    assert good(await door.show("ann", job.number)).run_count == 2
+    assert good(await door.show(local_caller("ann"), job.number)).run_count == 2
     assert await unexplained(sql) == []
 
 
@@ -264,11 +281,11 @@ async def test_lowering_max_runs_of_a_paused_job_ends_it_too(
 ) -> None:
     job = await add(door)
     await fire_every_minute(hands, clock, 2)
-    await door.pause("ann", job.number)
-    good(await door.edit("ann", job.number, JobChanges(max_runs=2)))
-    await door.resume("ann", job.number)
+    await door.pause(local_caller("ann"), job.number)
+    good(await door.edit(local_caller("ann"), EditJob(str(job.number), max_runs=2)))
+    await door.resume(local_caller("ann"), job.number)
     await fire_every_minute(hands, clock, 2)
-    shown = good(await door.show("ann", job.number))
+    shown = good(await door.show(local_caller("ann"), job.number))
     assert (shown.run_count, shown.next_slot) == (2, None)
     assert await unexplained(sql) == []
 
@@ -278,20 +295,20 @@ async def test_a_paused_job_stays_paused_when_its_rule_changes(
 ) -> None:
     job = await add(door)
     await fire_every_minute(hands, clock, 1)
-    await door.pause("ann", job.number)
+    await door.pause(local_caller("ann"), job.number)
     clock.advance(minutes=5)
-    rule = JobChanges(trigger_type="interval", trigger_config={"minutes": 10})
-    changed = good(await door.edit("ann", job.number, rule))
+    rule = EditJob("", trigger_type="interval", trigger_config={"minutes": 10})
+    changed = good(await door.edit(local_caller("ann"), replace(rule, job_id=str(job.number))))
     assert (changed.state, changed.next_slot) == ("paused", None)
     assert await unexplained(sql) == []
-    resumed = good(await door.resume("ann", job.number))
+    resumed = good(await door.resume(local_caller("ann"), job.number))
     assert resumed.next_slot == clock.moment + 10 * MINUTE
     assert await unexplained(sql) == []
 
 
 async def test_a_spread_moves_the_start_and_not_the_slot(door: Scheduler, sql: Connection) -> None:
     job = await add(door, "interval", {"hours": 1})
-    changed = good(await door.edit("ann", job.number, JobChanges(policy={"spread": 600})))
+    changed = good(await door.edit(local_caller("ann"), EditJob(str(job.number), policy={"spread": 600})))
     assert changed.next_slot == job.next_slot
     delay, next_at = (await sql.fetch("select delay, next_at from cronty.due"))[0]
     assert 0 < delay < 600
@@ -309,7 +326,7 @@ async def test_a_run_that_waits_survives_a_change_to_a_task_this_worker_lacks(
     await hands.store.publish_tasks(elsewhere.published())
     job = await add(door, task="fail", policy={"attempts": 2, "jitter": 0})
     await fire_every_minute(hands, clock, 1)
-    good(await door.edit("ann", job.number, JobChanges(action=Action("elsewhere"))))
+    good(await door.edit(local_caller("ann"), EditJob(str(job.number), task="elsewhere", args=(), kwargs={})))
     clock.advance(seconds=10)
     await hands.claim()
     assert await sql.fetchval("select count(*) from cronty.runs where state = 'running'") == 0
@@ -334,7 +351,7 @@ async def test_a_job_that_was_set_aside_is_shown_with_the_reason(
     door: Scheduler, hands: Hands, clock: HandClock, sql: Connection
 ) -> None:
     job = await set_aside(door, hands, clock, sql, ATLANTIS)
-    shown = good(await door.show("ann", job.number))
+    shown = good(await door.show(local_caller("ann"), job.number))
     assert (shown.state, shown.status) == ("set_aside", "failed")
     assert "Europe/Atlantis" in (shown.reason or "")
 
@@ -344,7 +361,7 @@ async def test_a_job_that_was_set_aside_does_not_hide_the_others(
 ) -> None:
     await set_aside(door, hands, clock, sql, ATLANTIS)
     await add(door, name="healthy")
-    page = good(await door.list_jobs("ann"))
+    page = good(await door.list_jobs(local_caller("ann")))
     assert {job.name for job in page.jobs} == {"a job", "healthy"}
 
 
@@ -352,8 +369,8 @@ async def test_a_job_that_was_set_aside_goes_on_with_a_new_rule(
     door: Scheduler, hands: Hands, clock: HandClock, sql: Connection
 ) -> None:
     job = await set_aside(door, hands, clock, sql, "select 1")
-    rule = JobChanges(trigger_type="interval", trigger_config={"minutes": 1})
-    changed = good(await door.edit("ann", job.number, rule))
+    rule = EditJob("", trigger_type="interval", trigger_config={"minutes": 1})
+    changed = good(await door.edit(local_caller("ann"), replace(rule, job_id=str(job.number))))
     assert (changed.state, changed.reason, changed.next_slot) == ("active", None, clock.moment + MINUTE)
     await fire_every_minute(hands, clock, 1)
     assert [run.state for run in await runs_of(door, job)] == ["skipped", "done"]
@@ -364,7 +381,7 @@ async def test_a_new_name_does_not_make_a_job_fire_that_was_set_aside(
     door: Scheduler, hands: Hands, clock: HandClock, sql: Connection
 ) -> None:
     job = await set_aside(door, hands, clock, sql, "select 1")
-    await door.edit("ann", job.number, JobChanges(name="new"))
+    await door.edit(local_caller("ann"), EditJob(str(job.number), name="new"))
     healthy = await add(door, name="healthy")
     await fire_every_minute(hands, clock, 1)
     assert [run.state for run in await runs_of(door, healthy)] == ["done"]
@@ -377,7 +394,7 @@ async def test_an_edit_after_the_clock_went_back_does_not_fire_a_slot_twice(
     job = await add(door, "cron", {"expression": "* * * * *"})
     await fire_every_minute(hands, clock, 5)
     clock.advance(minutes=-3)
-    good(await door.edit("ann", job.number, JobChanges(timezone="Europe/Berlin")))
+    good(await door.edit(local_caller("ann"), EditJob(str(job.number), timezone="Europe/Berlin")))
     hands.engine.firing.low.forget()  # as the notice of the edit would make it
     await fire_every_minute(hands, clock, 4)
     assert [run.scheduled_for - START for run in await runs_of(door, job)] == [n * MINUTE for n in range(1, 7)]
@@ -386,5 +403,5 @@ async def test_an_edit_after_the_clock_went_back_does_not_fire_a_slot_twice(
 
 async def test_a_slot_of_a_cron_in_summer_time_is_found_when_the_zone_changes(door: Scheduler) -> None:
     job = await add(door, "cron", {"expression": "0 9 1 7 *"}, timezone="UTC")
-    changed = good(await door.edit("ann", job.number, JobChanges(timezone="Europe/Berlin")))
+    changed = good(await door.edit(local_caller("ann"), EditJob(str(job.number), timezone="Europe/Berlin")))
     assert changed.next_slot == datetime(2027, 7, 1, 7, 0, tzinfo=UTC)

@@ -9,11 +9,12 @@ from asyncpg import Connection
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cronty.jobs.job import STATUSES
-from cronty.jobs.result import Err, Ok, Result
-from cronty.scheduler import JobChanges, JobPage, Scheduler
+from cronty.contract.caller import local_caller
+from cronty.contract.requests import EditJob
+from cronty.contract.result import Err, Ok, Result
+from cronty.jobs.job import STATUSES, Filter
+from cronty.scheduler import JobPage, Scheduler
 from cronty.store import job_store
-from cronty.store.job_store import Filter
 from tests.conftest import START, HandClock, Hands, add
 
 pytestmark = pytest.mark.usefixtures("hands")
@@ -27,7 +28,7 @@ def page_of(result: Result[JobPage]) -> JobPage:
 
 
 async def names(door: Scheduler, wanted: Filter | None = None) -> list[str]:
-    page = page_of(await door.list_jobs("ann", wanted))
+    page = page_of(await door.list_jobs(local_caller("ann"), wanted))
     assert page.total == len(page.jobs)
     return [job.name for job in page.jobs]
 
@@ -40,16 +41,16 @@ async def one_of_each_status(door: Scheduler, hands: Hands, clock: HandClock) ->
     clock.advance(minutes=1)
     await hands.fire()
     running = await add(door, "once", {"run_at": clock.moment + timedelta(hours=1)}, name="running")
-    assert (await door.run_now("ann", running.number)).is_ok
+    assert (await door.run_now(local_caller("ann"), running.number)).is_ok
     await add(door, name="pending")
     await add(door, name="paused")
     cancelled = await add(door, name="cancelled")
-    await door.cancel("ann", cancelled.number)
-    await door.pause("ann", cancelled.number - 1)
+    await door.cancel(local_caller("ann"), cancelled.number)
+    await door.pause(local_caller("ann"), cancelled.number - 1)
 
 
 async def test_nothing_is_a_page_too(door: Scheduler) -> None:
-    assert await door.list_jobs("ann") == Ok(JobPage([], 0, None))
+    assert await door.list_jobs(local_caller("ann")) == Ok(JobPage([], 0, None))
 
 
 async def test_jobs_can_be_listed_by_every_status(door: Scheduler, hands: Hands, clock: HandClock) -> None:
@@ -67,13 +68,13 @@ async def test_jobs_can_be_listed_by_every_status(door: Scheduler, hands: Hands,
 async def test_a_job_has_the_status_it_is_listed_by(door: Scheduler, hands: Hands, clock: HandClock) -> None:
     await one_of_each_status(door, hands, clock)
     for status in STATUSES:
-        for job in page_of(await door.list_jobs("ann", Filter(status))).jobs:
+        for job in page_of(await door.list_jobs(local_caller("ann"), Filter(status))).jobs:
             assert job.status == status
-            assert await door.show("ann", job.number) == Ok(job)
+            assert await door.show(local_caller("ann"), job.number) == Ok(job)
 
 
 async def test_an_unknown_status_has_the_words_of_the_seed(door: Scheduler) -> None:
-    refused = await door.list_jobs("ann", Filter("finished"))
+    refused = await door.list_jobs(local_caller("ann"), Filter("finished"))
     assert refused == Err(
         "unknown_status", "Unknown status: finished", "Use one of: pending, running, completed, failed, cancelled."
     )
@@ -115,14 +116,14 @@ async def test_filters_combine(door: Scheduler) -> None:
     await add(door, name="a one", tags=["x"])
     await add(door, name="a two", tags=["y"])
     late = await add(door, "interval", {"hours": 5}, name="a three", tags=["x"])
-    await door.cancel("ann", (await add(door, name="a four", tags=["x"])).number)
+    await door.cancel(local_caller("ann"), (await add(door, name="a four", tags=["x"])).number)
     wanted = Filter("pending", name="a ", tag="x", until=START + timedelta(hours=1))
     assert await names(door, wanted) == ["a one"]
     assert late.next_slot == START + timedelta(hours=5)
 
 
 async def test_those_that_fire_next_come_first_and_those_that_never_will_last(door: Scheduler) -> None:
-    await door.cancel("ann", (await add(door, "interval", {"minutes": 1}, name="ended")).number)
+    await door.cancel(local_caller("ann"), (await add(door, "interval", {"minutes": 1}, name="ended")).number)
     await add(door, "interval", {"hours": 2}, name="second")
     await add(door, "interval", {"hours": 1}, name="first")
     await add(door, "interval", {"hours": 2}, name="third")
@@ -134,11 +135,11 @@ async def test_paging_visits_each_job_once(door: Scheduler, hands: Hands, clock:
     await one_of_each_status(door, hands, clock)
     for number in range(6):
         await add(door, "interval", {"hours": 1 + number // 3}, name=f"job {number}")
-    everything = page_of(await door.list_jobs("ann")).jobs
+    everything = page_of(await door.list_jobs(local_caller("ann"))).jobs
     seen: list[int] = []
     cursor = None
     for _ in range(20):
-        page = page_of(await door.list_jobs("ann", None, size, cursor))
+        page = page_of(await door.list_jobs(local_caller("ann"), None, size, cursor))
         assert page.total == len(everything)
         seen += [job.number for job in page.jobs]
         cursor = page.cursor
@@ -150,19 +151,19 @@ async def test_paging_visits_each_job_once(door: Scheduler, hands: Hands, clock:
 
 async def test_a_cursor_holds_its_place_while_jobs_come_and_go(door: Scheduler) -> None:
     jobs = [await add(door, "interval", {"hours": hours}) for hours in range(1, 7)]
-    first = page_of(await door.list_jobs("ann", None, 3))
-    await door.delete("ann", jobs[0].number)
-    await door.delete("ann", jobs[2].number)
+    first = page_of(await door.list_jobs(local_caller("ann"), None, 3))
+    await door.delete(local_caller("ann"), jobs[0].number)
+    await door.delete(local_caller("ann"), jobs[2].number)
     await add(door, "interval", {"minutes": 1})
-    rest = page_of(await door.list_jobs("ann", None, 3, first.cursor))
+    rest = page_of(await door.list_jobs(local_caller("ann"), None, 3, first.cursor))
     assert [job.number for job in rest.jobs] == [job.number for job in jobs[3:]]
 
 
 @pytest.mark.parametrize("limit", [0, -1, 1001])
 async def test_a_limit_is_1_to_1000(door: Scheduler, limit: int) -> None:
     refused = Err("bad_limit", f"Invalid limit: {limit}", "Use a number from 1 to 1000.")
-    assert await door.list_jobs("ann", None, limit) == refused
-    assert await door.list_runs("ann", 1, limit) == refused
+    assert await door.list_jobs(local_caller("ann"), None, limit) == refused
+    assert await door.list_runs(local_caller("ann"), 1, limit) == refused
 
 
 def cursor_of(place: object) -> str:
@@ -178,7 +179,7 @@ def cursor_of(place: object) -> str:
     ],
 )
 async def test_a_cursor_of_ones_own_making_is_refused(door: Scheduler, cursor: str) -> None:
-    refused = await door.list_jobs("ann", None, 10, cursor)
+    refused = await door.list_jobs(local_caller("ann"), None, 10, cursor)
     assert isinstance(refused, Err)
     assert refused.code == "bad_cursor"
     assert len(refused.message) < 200
@@ -186,13 +187,13 @@ async def test_a_cursor_of_ones_own_making_is_refused(door: Scheduler, cursor: s
 
 @pytest.mark.parametrize("place", [[False, None, 2**64 - 1, 1], [False, "9999-12-31T23:59:59-05:00", 1, 1]])
 async def test_a_cursor_out_of_range_is_refused(door: Scheduler, place: object) -> None:
-    assert isinstance(await door.list_jobs("ann", None, 10, cursor_of(place)), Err)
+    assert isinstance(await door.list_jobs(local_caller("ann"), None, 10, cursor_of(place)), Err)
 
 
 @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(cursor=st.text(max_size=40))
 async def test_any_text_as_a_cursor_is_an_answer(door: Scheduler, cursor: str) -> None:
-    assert isinstance(await door.list_jobs("ann", None, 10, cursor), Ok | Err)
+    assert isinstance(await door.list_jobs(local_caller("ann"), None, 10, cursor), Ok | Err)
 
 
 # -- owners --------------------------------------------------------------------------------------------------------
@@ -207,14 +208,14 @@ async def test_an_owner_sees_only_their_own_jobs(door: Scheduler) -> None:
 async def every_answer(door: Scheduler, job_id: str | int) -> list[object]:
     """What each call answers about an id, said of the same number."""
     calls = [
-        door.show("ann", job_id),
-        door.edit("ann", job_id, JobChanges(name="stolen")),
-        door.pause("ann", job_id),
-        door.resume("ann", job_id),
-        door.cancel("ann", job_id),
-        door.run_now("ann", job_id),
-        door.list_runs("ann", job_id),
-        door.delete("ann", job_id),
+        door.show(local_caller("ann"), job_id),
+        door.edit(local_caller("ann"), EditJob(str(job_id), name="stolen")),
+        door.pause(local_caller("ann"), job_id),
+        door.resume(local_caller("ann"), job_id),
+        door.cancel(local_caller("ann"), job_id),
+        door.run_now(local_caller("ann"), job_id),
+        door.list_runs(local_caller("ann"), job_id),
+        door.delete(local_caller("ann"), job_id),
     ]
     return [await call for call in calls]
 
@@ -235,7 +236,7 @@ async def test_somebody_elses_id_answers_exactly_like_a_missing_one(door: Schedu
 async def test_trying_somebody_elses_id_changes_nothing(door: Scheduler) -> None:
     theirs = await add(door, owner=FOREIGN)
     await every_answer(door, theirs.number)
-    assert await door.show(FOREIGN, theirs.number) == Ok(theirs)
+    assert await door.show(local_caller(FOREIGN), theirs.number) == Ok(theirs)
 
 
 @pytest.mark.parametrize("odd", ["", "nonsense", "scd_nonexistent", 0, -1, 2**63, "9" * 30, "job_1_1; --", "\0"])
@@ -254,7 +255,7 @@ async def test_any_form_of_an_id_finds_the_job(door: Scheduler) -> None:
         f"job_{job.number}_{int(START.timestamp())}",
         f"scd_{job.number}",
     ):
-        assert await door.show("ann", form) == Ok(job)
+        assert await door.show(local_caller("ann"), form) == Ok(job)
 
 
 # -- runs ----------------------------------------------------------------------------------------------------------
@@ -273,25 +274,25 @@ async def three_runs(door: Scheduler, hands: Hands, clock: HandClock) -> tuple[i
 
 async def test_runs_come_newest_first_and_in_pages(door: Scheduler, hands: Hands, clock: HandClock) -> None:
     job_id, slots = await three_runs(door, hands, clock)
-    runs = await door.list_runs("ann", job_id)
+    runs = await door.list_runs(local_caller("ann"), job_id)
     assert isinstance(runs, Ok)
     assert [run.scheduled_for for run in runs.value] == slots
     assert {run.state for run in runs.value} == {"done"}
-    page = await door.list_runs("ann", job_id, limit=2, before=slots[0])
+    page = await door.list_runs(local_caller("ann"), job_id, limit=2, before=slots[0])
     assert isinstance(page, Ok)
     assert page.value == runs.value[1:]
 
 
 async def test_runs_can_be_listed_by_state(door: Scheduler, hands: Hands, clock: HandClock) -> None:
     job_id, slots = await three_runs(door, hands, clock)
-    done = await door.list_runs("ann", job_id, state="done")
+    done = await door.list_runs(local_caller("ann"), job_id, state="done")
     assert isinstance(done, Ok)
     assert len(done.value) == len(slots)
-    assert await door.list_runs("ann", job_id, state="failed") == Ok([])
+    assert await door.list_runs(local_caller("ann"), job_id, state="failed") == Ok([])
 
 
 async def test_an_unknown_run_state_is_refused_with_the_known_ones(door: Scheduler) -> None:
-    refused = await door.list_runs("ann", 1, state="finished")
+    refused = await door.list_runs(local_caller("ann"), 1, state="finished")
     assert isinstance(refused, Err)
     assert refused.message == "Unknown run state: finished"
     assert "done, failed" in refused.hint
@@ -303,8 +304,8 @@ async def test_a_list_counts_on_its_first_page_and_not_for_ever(
     for number in range(4):
         await add(door, name=f"job {number}")
     monkeypatch.setattr(job_store, "MOST_COUNTED", 3)
-    first = page_of(await door.list_jobs("ann", limit=2))
+    first = page_of(await door.list_jobs(local_caller("ann"), limit=2))
     await add(door, name="one more")
-    rest = page_of(await door.list_jobs("ann", limit=2, cursor=first.cursor))
+    rest = page_of(await door.list_jobs(local_caller("ann"), limit=2, cursor=first.cursor))
     assert (first.total, rest.total) == (3, 3), "at least; the cursor carries it"
-    assert page_of(await door.list_jobs("ann", Filter(name="1"))).total == 1
+    assert page_of(await door.list_jobs(local_caller("ann"), Filter(name="1"))).total == 1

@@ -6,10 +6,11 @@ import asyncpg
 import pytest
 
 from cronty.actions.tasks import Registry
+from cronty.contract.caller import local_caller
+from cronty.contract.requests import ScheduleJob
+from cronty.contract.result import Err, Ok
 from cronty.engine import pruning
-from cronty.jobs.action import Action
-from cronty.jobs.result import Err, Ok
-from cronty.scheduler import JobRequest, Scheduler
+from cronty.scheduler import Scheduler
 from cronty.store import owner_store
 from cronty.store.audit_store import AuditStore
 from cronty.store.database import Database, StoreUnavailable
@@ -22,17 +23,19 @@ NAME = "ann"
 
 async def live(owner: str, door: Scheduler, hands: Hands, clock: HandClock, database: Database) -> None:
     """Jobs, runs of two weeks, retries, a waiting prompt, limits, a key."""
-    await door.allowance.set(owner, {"runs_per_hour": 1000, "alert": "phone"})
+    await door.allowance.set(local_caller(owner), {"runs_per_hour": 1000, "alert": "phone"})
     await add(door, "interval", {"days": 1}, owner=owner, name="daily")
     await add(door, "interval", {"days": 1}, owner=owner, name="fails", task="fail", policy={"attempts": 3})
     gone = await add(door, "interval", {"days": 1}, owner=owner, name="gone")
-    await door.schedule(owner, JobRequest("look", Action("prompt", (), {"prompt": "x"}), "interval", {"days": 1}))
-    await KeyStore(database).add(owner, "laptop", b"x" * 32, ["read"], None, None)
+    await door.schedule(
+        local_caller(owner), ScheduleJob("look", "prompt", "interval", {"days": 1}, kwargs={"prompt": "x"})
+    )
+    await KeyStore(database).add(local_caller(owner), "laptop", b"x" * 32, ["read"], None, None)
     for _ in range(9):
         clock.advance(days=1)
         await hands.store.make_partitions()
         await hands.all()
-    await door.delete(owner, gone.number)
+    await door.delete(local_caller(owner), gone.number)
 
 
 FEW = (
@@ -111,7 +114,7 @@ async def test_an_erased_owner_leaves_no_row_in_any_table(
 async def test_the_name_can_begin_anew(ann: int, door: Scheduler, database: Database) -> None:
     await OwnerStore(database).erase(NAME)
     job = await add(door, owner=NAME)
-    listed = await door.list_jobs(NAME)
+    listed = await door.list_jobs(local_caller(NAME))
     assert isinstance(listed, Ok)
     assert [one.number for one in listed.value.jobs] == [job.number]
 
@@ -140,15 +143,15 @@ async def test_a_closed_owner_gets_nothing_new_and_its_keys_are_no_good(
     ann: int, door: Scheduler, hands: Hands, clock: HandClock, sql: asyncpg.Connection, database: Database
 ) -> None:
     keys = KeyStore(database)
-    key_id, _ = await keys.add(NAME, "phone", b"y" * 32, ["read"], None, None)
+    key_id, _ = await keys.add(local_caller(NAME), "phone", b"y" * 32, ["read"], None, None)
     await sql.execute("update cronty.owners set erasing_since = now() where id = $1", ann)
     assert await keys.find(key_id) is None
-    refused = await door.schedule(NAME, JobRequest("x", Action("note"), "interval", {"days": 1}))
+    refused = await door.schedule(local_caller(NAME), ScheduleJob("x", "note", "interval", {"days": 1}))
     assert isinstance(refused, Err)
     assert refused.code == "owner_erased"
-    deleted = await door.list_deleted(NAME)
+    deleted = await door.list_deleted(local_caller(NAME))
     assert isinstance(deleted, Ok)
-    refused = await door.undelete(NAME, deleted.value[0].number)
+    refused = await door.undelete(local_caller(NAME), deleted.value[0].number)
     assert isinstance(refused, Err)
     assert refused.code == "owner_erased"
     store = OwnerStore(database)
@@ -168,7 +171,7 @@ async def test_an_erasing_that_was_interrupted_keeps_no_job_of_others(
     act = door.delete if way == "deleted" else door.cancel
     for owner in (NAME, NAME, NAME, "bob", "bob", "bob"):
         job = await add(door, "interval", {"days": 400}, owner=owner)
-        assert isinstance(await act(owner, job.number), Ok)
+        assert isinstance(await act(local_caller(owner), job.number), Ok)
         clock.advance(seconds=1)
     ann = await sql.fetchval("select id from cronty.owners where name = $1", NAME)
     await sql.execute("update cronty.owners set erasing_since = now() where id = $1", ann)
@@ -186,7 +189,7 @@ async def test_a_job_that_is_held_does_not_keep_those_behind_it(
     monkeypatch.setattr(pruning, "JOBS", 2)
     jobs = [await add(door, "interval", {"days": 400}) for _ in range(6)]
     for number, job in enumerate(jobs):
-        assert isinstance(await (door.delete if number % 2 else door.cancel)("ann", job.number), Ok)
+        assert isinstance(await (door.delete if number % 2 else door.cancel)(local_caller("ann"), job.number), Ok)
         clock.advance(seconds=1)
     clock.advance(days=120)
     async with sql.transaction():

@@ -11,8 +11,9 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from jwt.algorithms import ECAlgorithm, RSAAlgorithm
 
-from cronty.jobs.caller import SCOPES, Caller, read_key
-from cronty.jobs.result import Err, Ok
+from cronty.contract.caller import SCOPES, Caller, local_caller
+from cronty.contract.result import Err, Ok
+from cronty.jobs.api_key import read_key
 from cronty.scheduler import identity as identity_module
 from cronty.scheduler.identity import Identity, NewKey, Provider
 from cronty.store.database import Database
@@ -71,7 +72,7 @@ def identity(database: Database, provider: IdentityProvider) -> Identity:
 
 
 async def new_key(identity: Identity, **given: Any) -> NewKey:
-    made = await identity.add_key("ann", "laptop", **given)
+    made = await identity.add_key(local_caller("ann"), "laptop", **given)
     assert isinstance(made, Ok), made
     return made.value
 
@@ -93,11 +94,13 @@ async def test_a_key_that_ran_out_or_was_revoked_stands_for_nobody(identity: Ide
     clock.advance(minutes=6)
     assert isinstance(await identity.identify(short.text), Err)
     assert isinstance(await identity.identify(long.text), Ok)
-    assert isinstance(await identity.revoke("eve", long.number), Err), "somebody else's key isn't hers to revoke"
-    assert await identity.revoke("ann", long.number) == Ok(None)
+    assert isinstance(await identity.revoke(local_caller("eve"), long.number), Err), (
+        "somebody else's key isn't hers to revoke"
+    )
+    assert await identity.revoke(local_caller("ann"), long.number) == Ok(None)
     assert isinstance(await identity.identify(long.text), Err)
-    assert isinstance(await identity.revoke("ann", long.number), Err)
-    assert [key.revoked_at is not None for key in await identity.keys("ann")] == [False, True]
+    assert isinstance(await identity.revoke(local_caller("ann"), long.number), Err)
+    assert [key.revoked_at is not None for key in await identity.keys(local_caller("ann"))] == [False, True]
 
 
 async def test_a_key_with_a_wrong_secret_or_id_stands_for_nobody(identity: Identity) -> None:
@@ -166,7 +169,7 @@ async def test_a_bad_token_stands_for_nobody_and_is_told_nothing(
 
 @pytest.mark.parametrize("scopes", [[], ["everything"], ["read", "root"]])
 async def test_a_scope_that_does_not_exist_is_refused(identity: Identity, scopes: list[str]) -> None:
-    made = await identity.add_key("ann", "laptop", scopes)
+    made = await identity.add_key(local_caller("ann"), "laptop", scopes)
     assert isinstance(made, Err)
     assert ", ".join(SCOPES) in made.hint
 

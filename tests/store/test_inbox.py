@@ -7,13 +7,14 @@ from datetime import timedelta
 import asyncpg
 import pytest
 
-from cronty.jobs.action import Action
+from cronty.contract.caller import local_caller
+from cronty.contract.requests import ScheduleJob
+from cronty.contract.result import Err, Ok, Result
 from cronty.jobs.envelope import Envelope
 from cronty.jobs.job import Job
 from cronty.jobs.outcome import Done, Failed, Snoozed
-from cronty.jobs.result import Err, Ok, Result
 from cronty.jobs.run import read_receipt, receipt
-from cronty.scheduler import JobRequest, Scheduler
+from cronty.scheduler import Scheduler
 from cronty.scheduler.inbox import Inbox, result_json
 from cronty.store.database import Database
 from cronty.store.inbox_store import InboxStore
@@ -33,15 +34,15 @@ async def remind(
 ) -> Job:
     kwargs = {"prompt": prompt, "data": {"room": 3}} | ({"agent": agent} if agent else {})
     result = await door.schedule(
-        owner,
-        JobRequest(prompt, Action("prompt", (), kwargs), "interval", {"minutes": 1}, **rest),  # pyright: ignore[reportArgumentType]
+        local_caller(owner),
+        ScheduleJob(prompt, "prompt", "interval", {"minutes": 1}, kwargs=kwargs, **rest),  # pyright: ignore[reportArgumentType]
     )
     assert isinstance(result, Ok), result
     return result.value
 
 
 async def read(inbox: Inbox, owner: str = "ann", agent: str | None = None) -> list[Envelope]:
-    result = await inbox.read(owner, agent)
+    result = await inbox.read(local_caller(owner), agent)
     assert isinstance(result, Ok), result
     return result.value
 
@@ -57,11 +58,15 @@ async def test_a_fired_prompt_waits_and_is_done_when_its_agent_says_so(
     [item] = await read(inbox)
     assert (item.prompt, item.data, item.agent) == ("Stand up", {"room": 3}, None)
     assert (item.scheduled_for, item.late, item.attempt) == (START + MINUTE, timedelta(seconds=5), 1)
-    assert await inbox.settle("ann", [item.receipt], Done(result_json("stood"))) == Ok({item.receipt: True})
+    assert await inbox.settle(local_caller("ann"), [item.receipt], Done(result_json("stood"))) == Ok(
+        {item.receipt: True}
+    )
     done = await look(door, job)
     assert (done.status, done.success_count) == ("completed", 1)
     assert await sql.fetchval("select result ->> 'report' from cronty.runs") == "stood"
-    assert await inbox.settle("ann", [item.receipt], Done()) == Ok({item.receipt: False}), "once is enough"
+    assert await inbox.settle(local_caller("ann"), [item.receipt], Done()) == Ok({item.receipt: False}), (
+        "once is enough"
+    )
     assert await sql.fetch("select * from cronty.slots_unaccounted") == []
 
 
@@ -76,8 +81,8 @@ async def test_what_an_agent_read_and_forgot_is_shown_again_and_its_receipt_no_l
     clock.advance(minutes=10)
     [second] = await read(inbox)
     assert second.attempt == 2
-    assert await inbox.settle("ann", [first.receipt], Done()) == Ok({first.receipt: False})
-    assert await inbox.settle("ann", [second.receipt], Done()) == Ok({second.receipt: True})
+    assert await inbox.settle(local_caller("ann"), [first.receipt], Done()) == Ok({first.receipt: False})
+    assert await inbox.settle(local_caller("ann"), [second.receipt], Done()) == Ok({second.receipt: True})
 
 
 async def test_a_failure_counts_against_the_job_and_a_success_clears_it(
@@ -86,12 +91,12 @@ async def test_a_failure_counts_against_the_job_and_a_success_clears_it(
     job = await remind(door)
     clock.advance(minutes=1)
     await hands.all()
-    await inbox.settle("ann", [(await read(inbox))[0].receipt], Failed("no such room"))
+    await inbox.settle(local_caller("ann"), [(await read(inbox))[0].receipt], Failed("no such room"))
     failed = await look(door, job)
     assert (failed.failures_in_row, failed.failure_count, failed.last_error) == (1, 1, "no such room")
     clock.advance(minutes=1)
     await hands.all()
-    await inbox.settle("ann", [(await read(inbox))[0].receipt], Done())
+    await inbox.settle(local_caller("ann"), [(await read(inbox))[0].receipt], Done())
     assert (await look(door, job)).failures_in_row == 0
 
 
@@ -102,7 +107,7 @@ async def test_a_snoozed_prompt_comes_back_when_it_said(
     clock.advance(minutes=1)
     await hands.all()
     [item] = await read(inbox)
-    await inbox.settle("ann", [item.receipt], Snoozed(timedelta(hours=1)))
+    await inbox.settle(local_caller("ann"), [item.receipt], Snoozed(timedelta(hours=1)))
     clock.advance(minutes=59)
     assert await read(inbox) == []
     clock.advance(minutes=1)
@@ -118,7 +123,7 @@ async def test_an_unread_prompt_holds_the_next_one_up_and_that_slot_says_why(
         clock.advance(minutes=1)
         await hands.all()
     assert len(await read(inbox)) == 1
-    runs = await door.list_runs("ann", job.number)
+    runs = await door.list_runs(local_caller("ann"), job.number)
     assert isinstance(runs, Ok)
     assert [run.state for run in runs.value] == ["skipped", "skipped", "waiting"]
 
@@ -131,7 +136,7 @@ async def test_prompts_that_queue_come_one_after_the_other(
         clock.advance(minutes=1)
         await hands.all()
     [first] = await read(inbox)
-    await inbox.settle("ann", [first.receipt], Done())
+    await inbox.settle(local_caller("ann"), [first.receipt], Done())
     [second] = await read(inbox)
     assert second.scheduled_for == first.scheduled_for + MINUTE
 
@@ -156,7 +161,7 @@ async def test_nobody_reads_or_settles_what_is_somebody_elses(
     await hands.all()
     assert await read(inbox, owner="eve") == []
     [item] = await read(inbox, owner="bob")
-    assert await inbox.settle("ann", [item.receipt], Done()) == Ok({item.receipt: False})
+    assert await inbox.settle(local_caller("ann"), [item.receipt], Done()) == Ok({item.receipt: False})
 
 
 async def test_a_cancelled_job_takes_its_prompt_out_of_the_inbox(
@@ -165,7 +170,7 @@ async def test_a_cancelled_job_takes_its_prompt_out_of_the_inbox(
     job = await remind(door)
     clock.advance(minutes=1)
     await hands.all()
-    await door.cancel("ann", job.number)
+    await door.cancel(local_caller("ann"), job.number)
     assert await read(inbox) == []
 
 
@@ -176,7 +181,7 @@ async def test_two_agents_that_read_at_once_never_get_the_same_prompt(
         await remind(door, f"number {number}")
     clock.advance(minutes=1)
     await hands.all()
-    results = await asyncio.gather(*(inbox.read("ann", None, 5) for _ in range(8)))
+    results = await asyncio.gather(*(inbox.read(local_caller("ann"), None, 5) for _ in range(8)))
     seen = [item.receipt for result in results if isinstance(result, Ok) for item in result.value]
     assert len(seen) == len(set(seen)) == 20
 
@@ -185,7 +190,7 @@ async def test_waiting_for_a_prompt_ends_when_one_comes(
     door: Scheduler, inbox: Inbox, hands: Hands, clock: HandClock
 ) -> None:
     await remind(door)
-    waiting = asyncio.create_task(inbox.read("ann", wait=timedelta(seconds=20)))
+    waiting = asyncio.create_task(inbox.read(local_caller("ann"), wait=timedelta(seconds=20)))
     await asyncio.sleep(0)
     clock.advance(minutes=1)
     await hands.all()
@@ -196,7 +201,7 @@ async def test_waiting_for_a_prompt_ends_when_one_comes(
 
 @pytest.mark.parametrize(("limit", "wait"), [(0, 0), (101, 0), (1, 21), (1, -1)])
 async def test_what_cannot_be_asked_is_refused(inbox: Inbox, limit: int, wait: int) -> None:
-    assert isinstance(await inbox.read("ann", None, limit, timedelta(seconds=wait)), Err)
+    assert isinstance(await inbox.read(local_caller("ann"), None, limit, timedelta(seconds=wait)), Err)
 
 
 def test_a_receipt_says_which_run_and_which_reading() -> None:
@@ -215,24 +220,24 @@ async def test_looking_into_the_inbox_takes_nothing(
     clock.advance(minutes=1, seconds=5)
     await hands.all()
     for _ in range(2):
-        seen = await inbox.peek("ann")
+        seen = await inbox.peek(local_caller("ann"))
         assert isinstance(seen, Ok)
         assert [(item.prompt, item.attempt) for item in seen.value] == [("Stand up", 0), ("Sit down", 0)]
         assert all(item.deadline <= clock() for item in seen.value)
-    page = await inbox.peek("ann", limit=1)
+    page = await inbox.peek(local_caller("ann"), limit=1)
     assert isinstance(page, Ok)
-    rest = await inbox.peek("ann", after=page.value[0].run_id)
+    rest = await inbox.peek(local_caller("ann"), after=page.value[0].run_id)
     assert isinstance(rest, Ok)
     assert [page.value[0].facts.job_number, *(item.facts.job_number for item in rest.value)] == [
         first.number,
         second.number,
     ]
     held = await read(inbox)
-    seen = await inbox.peek("ann")
+    seen = await inbox.peek(local_caller("ann"))
     assert isinstance(seen, Ok)
     assert [(item.receipt, item.deadline) for item in seen.value] == [(item.receipt, item.deadline) for item in held]
-    assert isinstance(await inbox.peek("ann", limit=0), Err)
-    assert isinstance(await inbox.peek("ann", after="nonsense"), Err)
+    assert isinstance(await inbox.peek(local_caller("ann"), limit=0), Err)
+    assert isinstance(await inbox.peek(local_caller("ann"), after="nonsense"), Err)
 
 
 async def test_however_many_wait_the_inbox_is_looked_at_once_for_all_of_them(
@@ -249,7 +254,8 @@ async def test_however_many_wait_the_inbox_is_looked_at_once_for_all_of_them(
     hers = await remind(door, max_runs=1)
     longest = timedelta(seconds=20)
     waiting = {
-        owner: [asyncio.create_task(inbox.read(owner, wait=longest)) for _ in range(5)] for owner in ("ann", "bob")
+        owner: [asyncio.create_task(inbox.read(local_caller(owner), wait=longest)) for _ in range(5)]
+        for owner in ("ann", "bob")
     }
     async with asyncio.timeout(PATIENCE):
         while len(asked) < 2:

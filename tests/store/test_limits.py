@@ -1,17 +1,20 @@
 """How much an owner may have, asked at the door; and which run made a job."""
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 from hashlib import sha256
 
 import asyncpg
 import pytest
 
+from cronty.contract.caller import Caller, local_caller
+from cronty.contract.requests import EditJob, ScheduleJob
+from cronty.contract.result import Err, Ok, Result
 from cronty.jobs.action import Action
 from cronty.jobs.job import Job
 from cronty.jobs.limits import Limits
-from cronty.jobs.result import Err, Ok, Result
 from cronty.jobs.run import message_id, run_id
-from cronty.scheduler import JobChanges, JobRequest, Scheduler
+from cronty.scheduler import Scheduler
 from cronty.scheduler.inbox import Inbox
 from cronty.store.database import Database
 from cronty.store.inbox_store import InboxStore
@@ -20,13 +23,20 @@ from tests.conftest import START, HandClock, Hands, add
 
 pytestmark = pytest.mark.usefixtures("hands")  # whose tasks are known
 
-MCP = {"surface": "mcp"}
+MCP = local_caller("ann", "mcp")
 
 
-async def ask(door: Scheduler, task: str = "note", seconds: float = 60, **rest: object) -> Result[Job]:
+def asking(run: str) -> Caller:
+    """Ann's program, in this run."""
+    return replace(local_caller("ann"), run=run)
+
+
+async def ask(
+    door: Scheduler, task: str = "note", seconds: float = 60, caller: Caller | None = None, **rest: object
+) -> Result[Job]:
     kwargs = {"prompt": "Look"} if task == "prompt" else {}
-    request = JobRequest("a job", Action(task, (), kwargs), "interval", {"seconds": seconds}, **rest)  # pyright: ignore[reportArgumentType]
-    return await door.schedule("ann", request)
+    request = ScheduleJob("a job", task, "interval", {"seconds": seconds}, kwargs=kwargs, **rest)  # pyright: ignore[reportArgumentType]
+    return await door.schedule(caller or local_caller("ann"), request)
 
 
 def code(result: Result[object]) -> str:
@@ -43,10 +53,12 @@ async def test_so_many_jobs_and_no_more_until_one_is_over(database: Database, cl
     refused = await ask(door)
     assert isinstance(refused, Err)
     assert (refused.code, "3 jobs" in refused.message, "list_jobs" in refused.hint) == ("over_limit", True, True)
-    await door.cancel("ann", jobs[0].number)
+    await door.cancel(local_caller("ann"), jobs[0].number)
     assert code(await ask(door)) == "ok"
     assert code(await ask(door)) == "over_limit"
-    assert isinstance(await door.schedule("bob", JobRequest("his", Action("note"), "interval", {"hours": 1})), Ok)
+    assert isinstance(
+        await door.schedule(local_caller("bob"), ScheduleJob("his", "note", "interval", {"hours": 1})), Ok
+    )
 
 
 async def test_what_has_fired_and_is_over_does_not_count(database: Database, hands: Hands, clock: HandClock) -> None:
@@ -118,8 +130,8 @@ async def test_a_job_that_had_ended_counts_again_when_it_gets_another_slot(
     await hands.engine.firing.step(hands.engine.worker)  # it runs, and can be edited as long as it does
     await door.allowance.show("ann")
     assert await sql.fetchval("select ended from cronty.jobs")
-    later = JobChanges(trigger_type="once", trigger_config={"run_at": START + timedelta(hours=1)})
-    assert code(await door.edit("ann", job.number, later)) == "ok"
+    later = EditJob("", trigger_type="once", trigger_config={"run_at": START + timedelta(hours=1)})
+    assert code(await door.edit(local_caller("ann"), replace(later, job_id=str(job.number)))) == "ok"
     shown = await door.allowance.show("ann")
     assert isinstance(shown["used"], dict)
     assert shown["used"]["jobs"] == 1
@@ -129,41 +141,62 @@ async def test_a_job_that_had_ended_counts_again_when_it_gets_another_slot(
 async def test_arguments_take_up_room(database: Database) -> None:
     door = limited(database, stored_bytes=3000)
     big = Action("note", tuple(sha256(bytes([number])).hexdigest() for number in range(30)))  # nothing to compress
-    assert isinstance(await door.schedule("ann", JobRequest("big", big, "interval", {"hours": 1})), Ok)
+    assert isinstance(
+        await door.schedule(
+            local_caller("ann"),
+            ScheduleJob("big", big.task, "interval", {"hours": 1}, args=big.args, kwargs=big.kwargs),
+        ),
+        Ok,
+    )
     small = await add(door)
-    assert code(await door.edit("ann", small.number, JobChanges(action=big))) == "over_limit"
-    assert code(await door.schedule("ann", JobRequest("big", big, "interval", {"hours": 1}))) == "over_limit"
+    assert (
+        code(
+            await door.edit(
+                local_caller("ann"), EditJob(str(small.number), task=big.task, args=big.args, kwargs=big.kwargs)
+            )
+        )
+        == "over_limit"
+    )
+    assert (
+        code(
+            await door.schedule(
+                local_caller("ann"),
+                ScheduleJob("big", big.task, "interval", {"hours": 1}, args=big.args, kwargs=big.kwargs),
+            )
+        )
+        == "over_limit"
+    )
 
 
 async def test_what_an_agent_makes_repeats_once_a_minute_at_most(door: Scheduler) -> None:
-    assert code(await ask(door, "prompt", 59, origin=MCP)) == "over_limit"
-    assert code(await ask(door, "prompt", 59, origin={"surface": "python"})) == "ok"
-    assert code(await ask(door, "note", 1, origin=MCP)) == "ok"
-    made = await ask(door, "prompt", 60, origin=MCP)
+    assert code(await ask(door, "prompt", 59, caller=MCP)) == "over_limit"
+    assert code(await ask(door, "prompt", 59, caller=local_caller("ann"))) == "ok"
+    assert code(await ask(door, "note", 1, caller=MCP)) == "ok"
+    made = await ask(door, "prompt", 60, caller=MCP)
     assert isinstance(made, Ok)
-    faster = JobChanges(trigger_type="interval", trigger_config={"seconds": 1})
-    assert code(await door.edit("ann", made.value.number, faster)) == "over_limit"
-    slower = JobChanges(trigger_type="interval", trigger_config={"seconds": 61})
-    assert code(await door.edit("ann", made.value.number, slower)) == "ok"
+    faster = EditJob("", trigger_type="interval", trigger_config={"seconds": 1})
+    assert code(await door.edit(local_caller("ann"), replace(faster, job_id=str(made.value.number)))) == "over_limit"
+    slower = EditJob("", trigger_type="interval", trigger_config={"seconds": 61})
+    assert code(await door.edit(local_caller("ann"), replace(slower, job_id=str(made.value.number)))) == "ok"
 
 
 async def test_an_owner_may_have_limits_of_its_own(door: Scheduler) -> None:
-    assert await door.allowance.set("ann", {"jobs": 1}) == Ok(Limits(jobs=1))
-    assert isinstance(await door.allowance.set("ann", {"job": 1}), Err)
+    assert await door.allowance.set(local_caller("ann"), {"jobs": 1}) == Ok(Limits(jobs=1))
+    assert isinstance(await door.allowance.set(local_caller("ann"), {"job": 1}), Err)
     await add(door)
     assert code(await ask(door)) == "over_limit"
     shown = await door.allowance.show("ann")
     assert isinstance(shown["limits"], dict)
     assert shown["limits"]["jobs"] == 1
     assert shown["used"] == {"jobs": 1, "stored_bytes": 41}
-    await door.allowance.set("ann", {})
+    await door.allowance.set(local_caller("ann"), {})
     assert code(await ask(door)) == "ok"
 
 
 async def test_the_owner_is_told_once_an_hour_that_something_was_refused(
     door: Scheduler, sql: asyncpg.Connection, clock: HandClock
 ) -> None:
-    await door.allowance.set("ann", {"jobs": 1, "alert": "ann-phone"})
+    await door.allowance.set(local_caller("ann"), {"jobs": 1, "alert": "ann-phone"})
     await add(door)
     for _ in range(5):
         await ask(door)
@@ -178,7 +211,7 @@ async def test_the_owner_is_told_once_an_hour_that_something_was_refused(
 
 
 async def test_a_refusal_is_counted_and_told_together_or_not_at_all(door: Scheduler, sql: asyncpg.Connection) -> None:
-    await door.allowance.set("ann", {"jobs": 1, "alert": "ann-phone"})
+    await door.allowance.set(local_caller("ann"), {"jobs": 1, "alert": "ann-phone"})
     await add(door)
     await sql.execute("alter table cronty.alerts add constraint no_alerts check (id < 0)")
     try:
@@ -192,10 +225,10 @@ async def test_a_refusal_is_counted_and_told_together_or_not_at_all(door: Schedu
 
 async def test_notifications_sent_at_once_are_counted_by_the_day(database: Database, clock: HandClock) -> None:
     door = limited(database, pushes_per_day=2)
-    answers = [await door.allowance.for_push("ann") for _ in range(3)]
+    answers = [await door.allowance.for_push(local_caller("ann")) for _ in range(3)]
     assert [answer is None for answer in answers] == [True, True, False]
     clock.advance(days=1)
-    assert await door.allowance.for_push("ann") is None
+    assert await door.allowance.for_push(local_caller("ann")) is None
 
 
 # -- lineage -------------------------------------------------------------------------------------------------------
@@ -211,9 +244,9 @@ async def test_a_job_knows_the_run_that_made_it_and_chains_end(door: Scheduler, 
     job = await add(door)
     for depth in range(1, 11):
         parent = job
-        job = await add(door, origin={"surface": "python", "asked_in": message_id(parent.id, START)})
+        job = await add(door, caller=asking(message_id(parent.id, START)))
         assert await origin_of(sql, job) == (run_id(parent.number, START), str(depth))
-    refused = await ask(door, origin={"asked_in": message_id(job.id, START)})
+    refused = await ask(door, caller=asking(message_id(job.id, START)))
     assert isinstance(refused, Err)
     assert (refused.code, "11 deep" in refused.message) == ("over_limit", True)
 
@@ -221,13 +254,13 @@ async def test_a_job_knows_the_run_that_made_it_and_chains_end(door: Scheduler, 
 async def test_a_run_of_somebody_else_is_nobodys_parent(door: Scheduler, sql: asyncpg.Connection) -> None:
     await add(door)
     his = await add(door, owner="bob")  # his job 1, as hers above
-    job = await add(door, origin={"surface": "python", "asked_in": message_id(his.id, START)})
+    job = await add(door, caller=asking(message_id(his.id, START)))
     assert await origin_of(sql, job) == (None, None)
 
 
 async def test_a_process_that_a_run_has_started_makes_its_children(database: Database, sql: asyncpg.Connection) -> None:
     parent = await add(Scheduler(JobStore(database)))
-    job = await add(Scheduler(JobStore(database), made_by=message_id(parent.id, START)), origin=MCP)
+    job = await add(Scheduler(JobStore(database), made_by=message_id(parent.id, START)), caller=MCP)
     assert await origin_of(sql, job) == (run_id(parent.number, START), "1")
 
 
@@ -237,14 +270,14 @@ async def test_what_is_made_while_a_prompt_is_held_is_made_by_it(
     inbox = Inbox(InboxStore(database))
     made = await ask(door, "prompt", 60)
     assert isinstance(made, Ok)
-    assert await origin_of(sql, await add(door, origin=MCP)) == (None, None), "nothing has been read yet"
+    assert await origin_of(sql, await add(door, caller=MCP)) == (None, None), "nothing has been read yet"
     clock.advance(minutes=1)
     await hands.fire()
-    read = await inbox.read("ann")
+    read = await inbox.read(local_caller("ann"))
     assert isinstance(read, Ok)
     clock.advance(minutes=1)
     parent = run_id(made.value.number, START + timedelta(minutes=1))
-    assert await origin_of(sql, await add(door, origin=MCP)) == (parent, "1")
-    assert await origin_of(sql, await add(door, origin={"surface": "python"})) == (None, None)
+    assert await origin_of(sql, await add(door, caller=MCP)) == (parent, "1")
+    assert await origin_of(sql, await add(door, caller=local_caller("ann"))) == (None, None)
     clock.advance(minutes=9)
-    assert await origin_of(sql, await add(door, origin=MCP)) == (None, None), "it isn't held any more"
+    assert await origin_of(sql, await add(door, caller=MCP)) == (None, None), "it isn't held any more"

@@ -39,7 +39,7 @@ async def test_it_goes_on_beside_migrations_that_say_so_and_says_it_once(
     async with Cronty(url) as cronty:
         await cronty.check_schema()
         await cronty.check_schema()
-        assert (await cronty.list_jobs())["total"] == 0
+        assert (await cronty.list_jobs()).total == 0
         assert caplog.text.count("migrations of a newer version (9001_column)") == 1
         await newer("9002_index", True)
         await cronty.check_schema()

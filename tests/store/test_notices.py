@@ -8,7 +8,8 @@ from datetime import timedelta
 import asyncpg
 import pytest
 
-from cronty.jobs.result import Ok
+from cronty.contract.caller import local_caller
+from cronty.contract.result import Ok
 from cronty.scheduler import Scheduler
 from cronty.store.faults import StoreUnavailable
 from cronty.store.notices import MARGIN, TOGETHER, Notices
@@ -134,7 +135,7 @@ async def test_fifty_jobs_at_once_are_a_handful_of_notices(door: Scheduler, sql:
 async def test_a_job_after_one_that_was_cancelled_is_told_of(door: Scheduler, sql: asyncpg.Connection) -> None:
     async with listening(sql) as heard, asyncio.timeout(PATIENCE):
         first = await add(door, "once", {"run_at": "in 5 seconds"})
-        assert isinstance(await door.cancel("ann", first.number), Ok)
+        assert isinstance(await door.cancel(local_caller("ann"), first.number), Ok)
         second = await add(door, "once", {"run_at": "in 6 seconds"})
         assert second.next_slot is not None
         while f"due {second.next_slot.timestamp():.6f}" not in heard:

@@ -7,8 +7,9 @@ from datetime import timedelta
 import asyncpg
 import pytest
 
-from cronty.jobs.caller import read_key
-from cronty.jobs.result import Ok
+from cronty.contract.caller import local_caller
+from cronty.contract.result import Ok
+from cronty.jobs.api_key import read_key
 from cronty.jobs.run import read_receipt, run_id
 from cronty.scheduler import Scheduler
 from cronty.scheduler.identity import Identity
@@ -38,10 +39,10 @@ async def test_each_owners_first_jobs_are_1_2_3(door: Scheduler, sql: asyncpg.Co
 async def test_a_number_names_a_job_of_ones_own_alone(door: Scheduler) -> None:
     hers, his = await add(door, name="hers"), await add(door, owner="bob", name="his")
     assert hers.number == his.number
-    assert await door.show("ann", hers.number) == Ok(hers)
-    assert await door.show("bob", hers.number) == Ok(his)
-    assert isinstance(await door.cancel("ann", hers.number), Ok)
-    assert await door.show("bob", his.number) == Ok(his)
+    assert await door.show(local_caller("ann"), hers.number) == Ok(hers)
+    assert await door.show(local_caller("bob"), hers.number) == Ok(his)
+    assert isinstance(await door.cancel(local_caller("ann"), hers.number), Ok)
+    assert await door.show(local_caller("bob"), his.number) == Ok(his)
 
 
 # -- blocks -------------------------------------------------------------------------------------------------------
@@ -151,7 +152,7 @@ async def test_a_run_asked_for_at_the_microsecond_of_a_slot_moves_on_by_one(
     asked: list[str] = []
     for fired in (False, True):
         for _ in range(2):
-            result = await door.run_now("ann", job.number)
+            result = await door.run_now(local_caller("ann"), job.number)
             assert isinstance(result, Ok), f"the slot is {'fired' if fired else 'due'}"
             asked.append(result.value)
         await hands.all()
@@ -174,7 +175,9 @@ def test_ids_carry_the_servers_number_which_the_first_owner_fixes(server_url: st
         connection = await asyncpg.connect(url)
         database = await Database(url).open()
         try:
-            made = await Identity(KeyStore(database), "https://cronty.example.com/mcp").add_key("ann", "laptop")
+            made = await Identity(KeyStore(database), "https://cronty.example.com/mcp").add_key(
+                local_caller("ann"), "laptop"
+            )
             assert isinstance(made, Ok)
             key = read_key(made.value.text)
             assert key is not None
@@ -204,16 +207,16 @@ def test_ids_carry_the_servers_number_which_the_first_owner_fixes(server_url: st
 async def test_keys_are_called_by_number_and_their_ids_say_nothing(database: Database, sql: asyncpg.Connection) -> None:
     identity = Identity(KeyStore(database), "https://cronty.example.com/mcp")
     for owner in ("ann", "bob"):
-        made = [await identity.add_key(owner, f"key {number}") for number in (1, 2, 3)]
+        made = [await identity.add_key(local_caller(owner), f"key {number}") for number in (1, 2, 3)]
         assert [one.value.number for one in made if isinstance(one, Ok)] == [1, 2, 3]
     ids = [row["id"] for row in await sql.fetch("select id from cronty.api_keys order by owner_id, number")]
     assert ids != sorted(ids) or ids[-1] - ids[0] > 2**40, "they are drawn at random"
-    assert isinstance(await identity.revoke("ann", 2), Ok)
-    assert [key.revoked_at is None for key in await identity.keys("ann")] == [True, False, True]
-    assert [key.revoked_at is None for key in await identity.keys("bob")] == [True, True, True]
+    assert isinstance(await identity.revoke(local_caller("ann"), 2), Ok)
+    assert [key.revoked_at is None for key in await identity.keys(local_caller("ann"))] == [True, False, True]
+    assert [key.revoked_at is None for key in await identity.keys(local_caller("bob"))] == [True, True, True]
 
 
 async def test_keys_added_at_the_same_moment_get_numbers_of_their_own(database: Database) -> None:
     identity = Identity(KeyStore(database), "https://cronty.example.com/mcp")
-    made = await asyncio.gather(*(identity.add_key("ann", "at once") for _ in range(8)))
+    made = await asyncio.gather(*(identity.add_key(local_caller("ann"), "at once") for _ in range(8)))
     assert sorted(one.value.number for one in made if isinstance(one, Ok)) == [1, 2, 3, 4, 5, 6, 7, 8]

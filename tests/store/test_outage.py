@@ -9,7 +9,8 @@ from contextlib import asynccontextmanager, suppress
 import asyncpg
 import pytest
 
-from cronty.jobs.result import Ok
+from cronty.contract.caller import Caller, local_caller
+from cronty.contract.result import Ok
 from cronty.scheduler import Scheduler
 from cronty.store import connecting
 from cronty.store import database as database_module
@@ -313,14 +314,14 @@ async def test_a_change_that_loses_a_deadlock_is_made_again(
     class Losing(JobStore):
         @asynccontextmanager
         async def locked_job(
-            self, owner: str, number: int, *, deleted: bool = False
+            self, caller: Caller, number: int, *, deleted: bool = False
         ) -> AsyncGenerator[LockedJob | None]:
-            async with saved.locked_job(owner, number, deleted=deleted) as locked:
+            async with saved.locked_job(caller, number, deleted=deleted) as locked:
                 assert locked is not None
                 yield locked
                 await lose(locked._connection)  # pyright: ignore[reportPrivateUsage]
 
-    paused = await Scheduler(Losing(database)).pause("ann", job.number)
+    paused = await Scheduler(Losing(database)).pause(local_caller("ann"), job.number)
     assert isinstance(paused, Ok)
     assert paused.value.state == "paused"
     entries = await sql.fetchval("select count(*) from cronty.audit_unsealed where what = 'paused'")

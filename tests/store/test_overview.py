@@ -6,8 +6,9 @@ from datetime import UTC, date, datetime, timedelta
 import asyncpg
 import pytest
 
+from cronty.contract.caller import local_caller
+from cronty.contract.result import Err, Ok
 from cronty.jobs.overview import MOST_DRAWN, Planned, Verdict, bins_of, planned_slots
-from cronty.jobs.result import Err, Ok
 from cronty.jobs.run import run_id
 from cronty.scheduler import Scheduler
 from cronty.scheduler import overview as overview_module
@@ -57,7 +58,7 @@ async def test_the_timeline_shows_what_was_and_what_comes(
     for _ in range(2):
         clock.advance(hours=6)
         await hands.all()
-    seen = await overview.timeline("ann")
+    seen = await overview.timeline(local_caller("ann"))
     assert (seen.now, seen.since, seen.until) == (clock(), clock() - DAY, clock() + DAY)
     assert seen.slots is not None
     assert [(slot.name, (slot.scheduled_for - clock()) / HOUR, slot.verdict) for slot in seen.slots] == [
@@ -81,7 +82,7 @@ async def test_of_too_many_slots_the_timeline_only_counts(
         await add(door, config={"minutes": 1}, name=f"job {number}", policy={"catch_up": "all"})
     clock.advance(minutes=100)
     await hands.all()
-    seen = await overview.timeline("ann")
+    seen = await overview.timeline(local_caller("ann"))
     assert seen.slots is None
     counted = sum(bin.verdicts.get("done", 0) + bin.verdicts.get("waiting", 0) for bin in seen.bins)
     assert counted == 500 > MOST_DRAWN
@@ -91,13 +92,13 @@ async def test_of_too_many_slots_the_timeline_only_counts(
 
 
 async def test_an_empty_agenda_has_an_empty_timeline(overview: Overview) -> None:
-    seen = await overview.timeline("nobody")
+    seen = await overview.timeline(local_caller("nobody"))
     assert seen.slots == []
     assert all(bin.verdicts == {} for bin in seen.bins)
-    assert (await overview.concerns("nobody")).total == 0
-    assert all(lag.p50 is None for lag in await overview.lag("nobody"))
-    assert await overview.tags("nobody") == {}
-    assert await overview.events("nobody") == []
+    assert (await overview.concerns(local_caller("nobody"))).total == 0
+    assert all(lag.p50 is None for lag in await overview.lag(local_caller("nobody")))
+    assert await overview.tags(local_caller("nobody")) == {}
+    assert await overview.events(local_caller("nobody")) == []
 
 
 # -- how late, how it went ---------------------------------------------------------------------------------------------
@@ -110,9 +111,9 @@ async def test_lag_is_from_the_slot_to_the_first_start(
     clock.advance(minutes=30, seconds=4)
     await hands.all()
     clock.advance(minutes=1)
-    found = [(lag.p50, lag.p99) for lag in await overview.lag("ann") if lag.p50 is not None]
+    found = [(lag.p50, lag.p99) for lag in await overview.lag(local_caller("ann")) if lag.p50 is not None]
     assert found == [pytest.approx((4.0, 4.0), abs=0.5)]
-    assert len(await overview.lag("ann")) == 48
+    assert len(await overview.lag(local_caller("ann"))) == 48
 
 
 async def test_a_year_is_told_in_days_of_the_jobs_zone(
@@ -122,13 +123,16 @@ async def test_a_year_is_told_in_days_of_the_jobs_zone(
     assert job.next_slot is not None
     clock.advance(seconds=(job.next_slot - clock()).total_seconds() + 1)
     await hands.all()
-    year = await overview.year("ann", job.number)
+    year = await overview.year(local_caller("ann"), job.number)
     assert isinstance(year, Ok)
     assert len(year.value) == 371
     there = job.next_slot.astimezone(UTC) - timedelta(hours=5)
     assert [day.date for day in year.value if day.verdicts] == [date(there.year, there.month, there.day)]
     assert year.value[-1].verdicts == {"done": 1}
-    foreign, missing = await overview.year("bob", job.number), await overview.year("bob", 999_999)
+    foreign, missing = (
+        await overview.year(local_caller("bob"), job.number),
+        await overview.year(local_caller("bob"), 999_999),
+    )
     assert isinstance(foreign, Err)
     assert isinstance(missing, Err)
     assert foreign.code == missing.code == "not_found"
@@ -142,7 +146,7 @@ async def test_of_a_job_with_very_many_runs_only_the_latest_days_are_told(
         clock.advance(hours=6)
         await hands.all()
     monkeypatch.setattr(overview_module, "MOST_OF_JOB", 9)
-    year = await overview.year("ann", job.number)
+    year = await overview.year(local_caller("ann"), job.number)
     assert isinstance(year, Ok)
     told = [(day.date, day.verdicts) for day in year.value]
     assert told == [(date(2027, 3, 4), {"done": 4}), (date(2027, 3, 5), {"done": 2})], "a day that is half told isn't"
@@ -158,8 +162,8 @@ async def test_what_fails_is_held_or_overdue_needs_attention(
     by_hand = await add(door, name="paused by hand", config={"days": 1})
     held = await add(door, name="held", config={"days": 1})
     aside = await add(door, name="aside", config={"days": 1})
-    await door.pause("ann", by_hand.number)
-    await door.pause("ann", held.number)
+    await door.pause(local_caller("ann"), by_hand.number)
+    await door.pause(local_caller("ann"), held.number)
     await sql.execute("update cronty.jobs set reason = 'failed 10 times in a row' where id = $1", held.id)
     await sql.execute("update cronty.jobs set state = 'set_aside', reason = 'no such zone' where id = $1", aside.id)
     await sql.execute("update cronty.due set next_at = null where job_id = $1", aside.id)
@@ -167,15 +171,15 @@ async def test_what_fails_is_held_or_overdue_needs_attention(
     await hands.all()
     late = await add(door, name="late", config={"minutes": 1})
     clock.advance(minutes=5)
-    seen = await overview.concerns("ann")
+    seen = await overview.concerns(local_caller("ann"))
     assert {(one.job_number, one.kind) for one in seen.items} == {
         (failing.number, "failing"), (held.number, "paused"), (aside.number, "set_aside"), (late.number, "overdue")
     }  # fmt: skip
     assert seen.total == 4
     assert {one.what for one in seen.items if one.kind == "paused"} == {"failed 10 times in a row"}
-    assert [one.kind for one in (await overview.concerns("ann", 1)).items] == ["overdue"]
-    assert (await overview.concerns("ann", 1)).total == 4
-    assert (await overview.concerns("bob")).total == 0
+    assert [one.kind for one in (await overview.concerns(local_caller("ann"), 1)).items] == ["overdue"]
+    assert (await overview.concerns(local_caller("ann"), 1)).total == 4
+    assert (await overview.concerns(local_caller("bob"))).total == 0
 
 
 async def test_tags_are_counted(overview: Overview, door: Scheduler, hands: Hands) -> None:
@@ -183,8 +187,8 @@ async def test_tags_are_counted(overview: Overview, door: Scheduler, hands: Hand
     await add(door, tags=["work", "daily"])
     gone = await add(door, tags=["work", "old"])
     await add(door, tags=["work"])
-    await door.delete("ann", gone.number)
-    assert await overview.tags("ann") == {"work": 2, "daily": 1}
+    await door.delete(local_caller("ann"), gone.number)
+    assert await overview.tags(local_caller("ann")) == {"work": 2, "daily": 1}
 
 
 # -- what just happened ------------------------------------------------------------------------------------------------
@@ -197,20 +201,20 @@ async def test_events_are_told_once_in_order_and_never_torn_apart(
     clock.advance(minutes=1)
     await hands.all()
     await sql.execute("update cronty.runs set started_at = $1, finished_at = $1", clock())
-    assert await overview.events("ann", START) == []  # the last half second may still be being written
+    assert await overview.events(local_caller("ann"), START) == []  # the last half second may still be being written
     clock.advance(seconds=1)
-    first = await overview.events("ann", START, limit=2)
+    first = await overview.events(local_caller("ann"), START, limit=2)
     assert {event.run_id for event in first} == {run_id(job.number, START + MINUTE) for job in jobs}
     assert {event.verdict for event in first} == {"done"}
     clock.advance(seconds=60)
     await hands.all()
     clock.advance(seconds=1)
-    after = await overview.events("ann", first[-1].at)
+    after = await overview.events(local_caller("ann"), first[-1].at)
     assert {event.scheduled_for for event in after} == {START + 2 * MINUTE}
     assert [event.at for event in after] == sorted(event.at for event in after)
-    assert await overview.events("ann", after[-1].at) == []
-    assert {event.run_id for event in await overview.events("ann")} == {event.run_id for event in after}
-    assert await overview.events("bob", START) == []
+    assert await overview.events(local_caller("ann"), after[-1].at) == []
+    assert {event.run_id for event in await overview.events(local_caller("ann"))} == {event.run_id for event in after}
+    assert await overview.events(local_caller("bob"), START) == []
 
 
 # -- the fleet ---------------------------------------------------------------------------------------------------------

@@ -8,13 +8,21 @@ from typing import Any
 import asyncpg
 import pytest
 
-from cronty.store.database import AT_THE_DOOR, query
+from cronty.store.database import AT_THE_DOOR, parameters, query
 from tests.conftest import START
 from tests.store.test_plans import nodes, pages
 
 NOW = f"timestamptz '{START.isoformat()}'"
 DAY = f"{NOW} - interval '1 day', {NOW} + interval '1 minute'"
 LARGE = ("jobs", "due", "runs", "queue", "attempts")
+_PAGE = {"owner": "'ann'", "rows": "26", "most_counted": "10000"}
+
+
+def _named(name: str, /, **given: str) -> str:
+    """The arguments of a statement that names its parameters; the others are null."""
+    return f"({', '.join(given.get(one, 'null') for one in parameters(name))})"
+
+
 LOOKS = {
     "count_slots": f"('ann', {DAY}, '30 minutes')",
     "slots_passed": f"('ann', {DAY}, 401)",
@@ -22,10 +30,10 @@ LOOKS = {
     "lag_of_owner": f"('ann', {DAY}, '30 minutes')",
     "list_concerns": f"('ann', {NOW}, 6)",
     "list_tags": "('ann')",
-    "list_jobs": "('ann', null, null, null, null, null, null, 26, null, null, null, null, 10000)",
-    "list_jobs by status": "('ann', 'pending', null, null, null, null, null, 26, null, null, null, null, 10000)",
-    "list_jobs by words": f"('ann', null, 'jo', 'tag', 'note', {NOW}, null, 26, null, null, null, 'x', 10000)",
-    "list_jobs next page": f"('ann', null, null, null, null, null, null, 26, false, {NOW}, 5, null, 10000)",
+    "list_jobs": _named("list_jobs", **_PAGE),
+    "list_jobs by status": _named("list_jobs", **_PAGE, status="'pending'"),
+    "list_jobs by words": _named("list_jobs", **_PAGE, name="'jo'", tag="'tag'", task="'note'", since=NOW, topic="'x'"),
+    "list_jobs next page": _named("list_jobs", **_PAGE, idle="false", fire_at=NOW, number="5"),
     "show_job": f"('ann', 5, {NOW}, false)",
     "list_runs": "('ann', 5, 20, null, null)",
     "list_attempts": f"('ann', 5, {NOW})",
@@ -35,7 +43,7 @@ LOOKS = {
     "absences": f"('ann', {NOW} - interval '1 day', 5)",
     "peek_inbox": f"({NOW}, 'ann', 20, null, null)",
     "read_inbox": f"({NOW}, 'ann', null, 20, 600)",
-    "standing": f"({NOW}, 'ann', null, null, true, null, 600, 'a key', '{{note}}')",
+    "standing": _named("standing", now=NOW, owner="'ann'", leased="true", lease="600", key="'a key'", tasks="'{note}'"),
     "recount": f"('ann', {NOW})",
     "list_usage": f"('ann', {NOW}, {NOW})",
     "list_keys": "('ann')",

@@ -11,9 +11,10 @@ import pytest
 
 from chaos.postgres import Postgres
 from cronty import Cronty
-from cronty.jobs.action import Action
-from cronty.jobs.result import Ok
-from cronty.scheduler import JobRequest, Scheduler
+from cronty.contract.caller import local_caller
+from cronty.contract.requests import ScheduleJob
+from cronty.contract.result import Ok
+from cronty.scheduler import Scheduler
 from cronty.store.database import Database
 from cronty.store.job_store import JobStore
 from cronty.store.migrate import migrate
@@ -94,13 +95,13 @@ async def until_at_replica(database: Database, owner: str, watch: Watch) -> None
 
 async def add(door: Scheduler, owner: str) -> None:
     made = await door.schedule(
-        owner, JobRequest("look", Action("prompt", (), {"prompt": "x"}), "interval", {"hours": 1})
+        local_caller(owner), ScheduleJob("look", "prompt", "interval", {"hours": 1}, kwargs={"prompt": "x"})
     )
     assert isinstance(made, Ok), made
 
 
 async def listed(door: Scheduler, owner: str) -> int:
-    page = await door.list_jobs(owner, looking=True)
+    page = await door.list_jobs(local_caller(owner), looking=True)
     assert isinstance(page, Ok)
     return page.value.total
 
@@ -187,5 +188,5 @@ async def test_a_replica_that_was_promoted_is_no_replica(primary: Postgres, watc
 async def test_a_program_starts_while_its_replica_is_away(primary: Postgres, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CRONTY_REPLICA_URL", f"postgresql://postgres@/postgres?host=/nowhere{os.getpid()}")
     async with Cronty(primary.url, run_jobs=False) as cronty:
-        assert (await cronty.doors.overview.concerns("ann")).total == 0
-        assert (await cronty.doors.overview.fleet()).running == 0
+        assert (await cronty.service.overview.concerns(local_caller("ann"))).total == 0
+        assert (await cronty.service.overview.fleet()).running == 0

@@ -8,11 +8,12 @@ from re import findall
 
 import pytest
 
-from cronty.jobs.action import Action
+from cronty.contract.caller import local_caller
+from cronty.contract.requests import EditJob, ScheduleJob
+from cronty.contract.result import Ok
 from cronty.jobs.outcome import Done
-from cronty.jobs.result import Ok
 from cronty.jobs.run import run_id
-from cronty.scheduler import JobChanges, JobRequest, Scheduler
+from cronty.scheduler import Scheduler
 from cronty.scheduler.agenda import Agenda
 from cronty.scheduler.identity import Identity
 from cronty.scheduler.inbox import Inbox
@@ -52,16 +53,16 @@ class House:
     fired: list[str]
     made: int = 0
 
-    def request(self) -> JobRequest:
+    def request(self) -> ScheduleJob:
         self.made += 1
         key = f"key {self.made}"
-        return JobRequest("n", Action("note"), "interval", {"hours": 1}, idempotency_key=key)
+        return ScheduleJob("n", "note", "interval", {"hours": 1}, idempotency_key=key)
 
 
 @pytest.fixture
 async def house(url: str, door: Scheduler, hands: Hands, clock: HandClock) -> AsyncGenerator[House]:
     failing = [await add(door, task="fail", policy={"attempts": 1}, tags=("t",)) for _ in range(2)]
-    prompts = [await Agenda(door).add("ann", "Look", ("interval", {"minutes": 1})) for _ in range(2)]
+    prompts = [await Agenda(door).add(local_caller("ann"), "Look", ("interval", {"minutes": 1})) for _ in range(2)]
     clock.advance(seconds=60)
     await hands.all()
     line = Middleman(url)
@@ -70,7 +71,7 @@ async def house(url: str, door: Scheduler, hands: Hands, clock: HandClock) -> As
     store = JobStore(database)
     counted = Scheduler(store)
     identity = Identity(KeyStore(database), "us")
-    token = await identity.add_key("ann", "k")
+    token = await identity.add_key(local_caller("ann"), "k")
     assert isinstance(token, Ok)
     await identity.identify(token.value.text)
     yield House(
@@ -94,120 +95,122 @@ async def schedule(house: House) -> object:
     block = house.store._numbers._blocks["ann"]  # pyright: ignore[reportPrivateUsage]
     block.next, block.end = 10**6 + house.made, 10**6 + house.made + 1
     house.line.trips = 0
-    return await house.door.schedule("ann", house.request())
+    return await house.door.schedule(local_caller("ann"), house.request())
 
 
 async def schedule_without_a_number(house: House) -> object:
     house.store._numbers.forget("ann")  # pyright: ignore[reportPrivateUsage]
-    return await house.door.schedule("ann", house.request())
+    return await house.door.schedule(local_caller("ann"), house.request())
 
 
 async def resume(house: House) -> object:
-    await house.door.pause("ann", house.number)
+    await house.door.pause(local_caller("ann"), house.number)
     house.line.trips = 0
-    return await house.door.resume("ann", house.number)
+    return await house.door.resume(local_caller("ann"), house.number)
 
 
 async def cancel(house: House) -> object:
-    made = await house.door.schedule("ann", house.request())
+    made = await house.door.schedule(local_caller("ann"), house.request())
     assert isinstance(made, Ok)
     house.line.trips = 0
-    return await house.door.cancel("ann", made.value.number)
+    return await house.door.cancel(local_caller("ann"), made.value.number)
 
 
 async def delete(house: House) -> object:
-    made = await house.door.schedule("ann", house.request())
+    made = await house.door.schedule(local_caller("ann"), house.request())
     assert isinstance(made, Ok)
     house.line.trips = 0
-    return await house.door.delete("ann", made.value.number)
+    return await house.door.delete(local_caller("ann"), made.value.number)
 
 
 async def pause(house: House) -> object:
-    await house.door.resume("ann", house.number)
+    await house.door.resume(local_caller("ann"), house.number)
     house.line.trips = 0
-    return await house.door.pause("ann", house.number)
+    return await house.door.pause(local_caller("ann"), house.number)
 
 
 async def tags_and_name(house: House) -> object:
     house.made += 1
-    return await house.door.edit("ann", house.number, JobChanges(name=f"n {house.made}"))
+    return await house.door.edit(local_caller("ann"), EditJob(str(house.number), name=f"n {house.made}"))
 
 
 async def new_arguments(house: House) -> object:
     house.made += 1
-    return await house.door.edit("ann", house.number, JobChanges(action=Action("note", (house.made,))))
+    return await house.door.edit(
+        local_caller("ann"), EditJob(str(house.number), task="note", args=(house.made,), kwargs={})
+    )
 
 
 async def run_now(house: House) -> object:
-    made = await house.door.schedule("ann", house.request())
+    made = await house.door.schedule(local_caller("ann"), house.request())
     assert isinstance(made, Ok)
     house.line.trips = 0
-    return await house.door.run_now("ann", made.value.number)
+    return await house.door.run_now(local_caller("ann"), made.value.number)
 
 
 async def edit_agenda(house: House) -> object:
-    made = await house.agenda.add("ann", "Look", ("interval", {"hours": 1}))
+    made = await house.agenda.add(local_caller("ann"), "Look", ("interval", {"hours": 1}))
     assert isinstance(made, Ok)
     house.line.trips = 0
-    return await house.agenda.edit("ann", made.value.number, "Look again", None)
+    return await house.agenda.edit(local_caller("ann"), made.value.number, "Look again", None)
 
 
 async def settle(house: House) -> object:
-    return await house.inbox.settle("ann", [house.fired.pop()], Done(None))
+    return await house.inbox.settle(local_caller("ann"), [house.fired.pop()], Done(None))
 
 
 async def redrive(house: House) -> object:
-    return await house.runs.redrive("ann", [house.failed.pop()])
+    return await house.runs.redrive(local_caller("ann"), [house.failed.pop()])
 
 
 async def revoke(house: House) -> object:
-    made = await house.identity.add_key("ann", "short")
+    made = await house.identity.add_key(local_caller("ann"), "short")
     assert isinstance(made, Ok)
     house.line.trips = 0
-    return await house.identity.revoke("ann", made.value.number)
+    return await house.identity.revoke(local_caller("ann"), made.value.number)
 
 
 OPERATIONS: dict[str, tuple[Call, int]] = {
     "schedule, with a number at hand": (schedule, 2),
     "schedule": (schedule_without_a_number, 3),
-    "edit a name": (tags_and_name, 9),
-    "edit arguments": (new_arguments, 9),
-    "show": (lambda h: h.door.show("ann", h.number), 1),
-    "list_jobs": (lambda h: h.door.list_jobs("ann"), 1),
-    "list_runs": (lambda h: h.door.list_runs("ann", h.number), 1),
+    "edit a name": (tags_and_name, 8),
+    "edit arguments": (new_arguments, 8),
+    "show": (lambda h: h.door.show(local_caller("ann"), h.number), 1),
+    "list_jobs": (lambda h: h.door.list_jobs(local_caller("ann")), 1),
+    "list_runs": (lambda h: h.door.list_runs(local_caller("ann"), h.number), 1),
     "list_tasks": (lambda h: h.door.list_tasks(), 1),
-    "clock": (lambda h: h.door.clock("ann"), 1),
-    "preview": (lambda h: h.door.preview("ann", "interval", {"hours": 1}), 1),
-    "pause": (pause, 7),
-    "resume": (resume, 8),
+    "clock": (lambda h: h.door.clock(local_caller("ann")), 1),
+    "preview": (lambda h: h.door.preview(local_caller("ann"), "interval", {"hours": 1}), 1),
+    "pause": (pause, 6),
+    "resume": (resume, 7),
     "cancel": (cancel, 8),
     "delete": (delete, 7),
-    "run_now": (run_now, 10),
+    "run_now": (run_now, 9),
     "limits": (lambda h: h.door.allowance.show("ann"), 3),
-    "agenda: add": (lambda h: h.agenda.add("ann", "Look", ("interval", {"hours": 1})), 3),
-    "agenda: list": (lambda h: h.agenda.list("ann"), 1),
-    "agenda: edit": (edit_agenda, 10),
-    "inbox: read": (lambda h: h.inbox.read("ann"), 1),
-    "inbox: peek": (lambda h: h.inbox.peek("ann"), 1),
+    "agenda: add": (lambda h: h.agenda.add(local_caller("ann"), "Look", ("interval", {"hours": 1})), 3),
+    "agenda: list": (lambda h: h.agenda.list(local_caller("ann")), 1),
+    "agenda: edit": (edit_agenda, 9),
+    "inbox: read": (lambda h: h.inbox.read(local_caller("ann")), 1),
+    "inbox: peek": (lambda h: h.inbox.peek(local_caller("ann")), 1),
     "inbox: settle": (settle, 6),
-    "runs: show": (lambda h: h.runs.show("ann", run_id(h.number, SLOT)), 3),
-    "runs: failed": (lambda h: h.runs.failed("ann"), 1),
+    "runs: show": (lambda h: h.runs.show(local_caller("ann"), run_id(h.number, SLOT)), 3),
+    "runs: failed": (lambda h: h.runs.failed(local_caller("ann")), 1),
     "runs: redrive": (redrive, 8),
     "channels: list": (lambda h: h.channels.list("ann"), 1),
-    "channels: add": (lambda h: h.channels.save("ann", "phone", "ntfy://x", "ntfy", "x"), 2),
+    "channels: add": (lambda h: h.channels.save(local_caller("ann"), "phone", "ntfy://x", "ntfy", "x"), 2),
     "channels: find": (lambda h: h.channels.find("ann", "phone"), 1),
-    "channels: remove": (lambda h: h.channels.remove("ann", "phone"), 1),
+    "channels: remove": (lambda h: h.channels.remove(local_caller("ann"), "phone"), 1),
     "keys: who calls": (lambda h: h.identity.identify(h.token), 1),
-    "keys: list": (lambda h: h.identity.keys("ann"), 1),
-    "keys: add": (lambda h: h.identity.add_key("ann", "another"), 1),
+    "keys: list": (lambda h: h.identity.keys(local_caller("ann")), 1),
+    "keys: add": (lambda h: h.identity.add_key(local_caller("ann"), "another"), 1),
     "keys: revoke": (revoke, 4),
     "trail: read": (lambda h: h.trail.read("ann", 10), 2),
-    "overview: timeline": (lambda h: h.overview.timeline("ann"), 3),
-    "overview: concerns": (lambda h: h.overview.concerns("ann"), 1),
-    "overview: year": (lambda h: h.overview.year("ann", h.number), 3),
-    "overview: lag": (lambda h: h.overview.lag("ann"), 2),
-    "overview: tags": (lambda h: h.overview.tags("ann"), 1),
-    "overview: events": (lambda h: h.overview.events("ann"), 2),
+    "overview: timeline": (lambda h: h.overview.timeline(local_caller("ann")), 3),
+    "overview: concerns": (lambda h: h.overview.concerns(local_caller("ann")), 1),
+    "overview: year": (lambda h: h.overview.year(local_caller("ann"), h.number), 3),
+    "overview: lag": (lambda h: h.overview.lag(local_caller("ann")), 2),
+    "overview: tags": (lambda h: h.overview.tags(local_caller("ann")), 1),
+    "overview: events": (lambda h: h.overview.events(local_caller("ann")), 2),
     "overview: fleet": (lambda h: h.overview.fleet(), 3),
 }
 

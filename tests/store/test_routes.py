@@ -1,26 +1,29 @@
 """A prompt goes to its agent by the way the agent is woken, and keeps that way."""
 
 import json
+from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import asyncpg
 import pytest
 
 from cronty.actions.tasks import Registry
+from cronty.contract.caller import local_caller
+from cronty.contract.requests import EditJob, ScheduleJob
+from cronty.contract.result import Ok
 from cronty.jobs.action import Action
-from cronty.jobs.answers import status_answer
 from cronty.jobs.envelope import Envelope
-from cronty.jobs.job import Job
-from cronty.jobs.result import Ok
-from cronty.scheduler import JobChanges, JobRequest, Scheduler
+from cronty.jobs.job import Filter, Job
+from cronty.scheduler import Scheduler
 from cronty.scheduler.agenda import Agenda
+from cronty.scheduler.answers import job_detail
 from cronty.scheduler.inbox import Inbox
 from cronty.store.database import Database
 from cronty.store.inbox_store import InboxStore
-from cronty.store.job_store import Filter
 from tests.conftest import START, HandClock, Hands, hands_of
 
-ORIGIN = {"surface": "mcp", "client": {"name": "tester", "version": "1"}}
+ORIGIN: dict[str, Any] = {"surface": "mcp", "client": {"name": "tester", "version": "1"}}
 
 
 @pytest.fixture
@@ -42,8 +45,9 @@ def registry(woken: list[str]) -> Registry:
 
 async def ask(door: Scheduler, agent: str | None, task: str = "prompt", **rest: object) -> Job:
     kwargs = {"prompt": "Look"} | ({"agent": agent} if agent else {})
-    request = JobRequest("look", Action(task, (), kwargs), "interval", {"minutes": 1}, origin=ORIGIN, **rest)  # pyright: ignore[reportArgumentType]
-    result = await door.schedule("ann", request)
+    request = ScheduleJob("look", task, "interval", {"minutes": 1}, kwargs=kwargs, **rest)  # pyright: ignore[reportArgumentType]
+    caller = replace(local_caller("ann", "mcp"), client=ORIGIN["client"])
+    result = await door.schedule(caller, request)
     assert isinstance(result, Ok), result
     return result.value
 
@@ -60,21 +64,21 @@ async def test_a_prompt_for_an_agent_that_a_worker_wakes_is_performed_and_others
     clock.advance(minutes=1)
     await hands.all()
     assert woken == ["claude: Look", "claude: Look"]
-    read = await Inbox(InboxStore(database)).read("ann")
+    read = await Inbox(InboxStore(database)).read(local_caller("ann"))
     assert isinstance(read, Ok)
     assert [item.agent for item in read.value] == ["ops"]
 
 
 async def test_the_agenda_the_lists_and_the_answers_treat_both_routes_alike(door: Scheduler, hands: Hands) -> None:
     routed, waiting = await ask(door, "claude"), await ask(door, "ops")
-    listed = await door.list_jobs("ann", Filter(task="prompt"))
+    listed = await door.list_jobs(local_caller("ann"), Filter(task="prompt"))
     assert isinstance(listed, Ok)
     assert [job.number for job in listed.value.jobs] == [routed.number, waiting.number]
-    agenda = await Agenda(door).list("ann")
+    agenda = await Agenda(door).list(local_caller("ann"))
     assert isinstance(agenda, Ok)
     assert len(agenda.value) == 2
-    assert {status_answer(job, [])["task"] for job in agenda.value} == {"prompt"}
-    assert (await Agenda(door).cancel("ann", routed.number)).is_ok
+    assert {job_detail(job, []).task for job in agenda.value} == {"prompt"}
+    assert (await Agenda(door).cancel(local_caller("ann"), routed.number)).is_ok
 
 
 async def test_a_job_keeps_the_route_it_was_made_with_until_it_changes_its_agent(
@@ -83,15 +87,17 @@ async def test_a_job_keeps_the_route_it_was_made_with_until_it_changes_its_agent
     early = await ask(door, "claude")
     assert early.action.task == "prompt", "nobody could wake claude yet"
     async with hands_of(url, clock, registry):
-        edited = await Agenda(door).edit("ann", early.number, "Look again", None)
+        edited = await Agenda(door).edit(local_caller("ann"), early.number, "Look again", None)
         assert isinstance(edited, Ok)
         assert edited.value.action == Action("prompt", (), {"prompt": "Look again", "agent": "claude"})
         late = await ask(door, "claude")
-        again = await Agenda(door).edit("ann", late.number, "Look closer", None)
+        again = await Agenda(door).edit(local_caller("ann"), late.number, "Look closer", None)
         assert isinstance(again, Ok)
         assert again.value.action.task == "prompt:claude"
         other = Action("prompt:claude", (), {"prompt": "x", "agent": "ops"})
-        moved = await door.edit("ann", late.number, JobChanges(action=other))
+        moved = await door.edit(
+            local_caller("ann"), EditJob(str(late.number), task=other.task, args=other.args, kwargs=other.kwargs)
+        )
         assert isinstance(moved, Ok)
         assert (moved.value.action.task, moved.value.action.agent) == ("prompt", "ops")
 
@@ -106,7 +112,7 @@ async def test_what_is_known_of_a_run_says_who_made_it_and_what_came_before(
     for _ in range(2):
         clock.advance(minutes=1)
         await hands.all()
-        read = await inbox.read("ann")
+        read = await inbox.read(local_caller("ann"))
         assert isinstance(read, Ok)
         items = read.value
         await sql.execute("delete from cronty.queue")

@@ -11,10 +11,10 @@ import orjson
 import pytest
 
 from cronty.actions.tasks import Registry
-from cronty.jobs.action import Action
-from cronty.jobs.caller import Caller, acting
-from cronty.jobs.result import Ok
-from cronty.scheduler import JobChanges, Scheduler
+from cronty.contract.caller import Caller, local_caller
+from cronty.contract.requests import EditJob
+from cronty.contract.result import Ok
+from cronty.scheduler import Scheduler
 from cronty.scheduler.identity import Identity
 from cronty.scheduler.runs import Runs
 from cronty.store.audit_store import MOST_SEALED, AuditStore
@@ -47,20 +47,22 @@ async def test_every_act_on_a_job_leaves_one_entry_with_what_changed(
     door: Scheduler, database: Database, trail: AuditStore, hands: Hands, clock: HandClock
 ) -> None:
     job = await add(door, args=(CANARY,))
-    await door.edit("ann", job.number, JobChanges(name="another name", action=Action("note", ("x",))))
-    await door.pause("ann", job.number)
-    await door.pause("ann", job.number)  # changes nothing, leaves nothing
-    await door.resume("ann", job.number)
-    await door.run_now("ann", job.number)
-    await door.cancel("ann", job.number)
-    await door.delete("ann", job.number)
-    await door.delete("ann", job.number)  # isn't there any more
+    await door.edit(
+        local_caller("ann"), EditJob(str(job.number), name="another name", task="note", args=("x",), kwargs={})
+    )
+    await door.pause(local_caller("ann"), job.number)
+    await door.pause(local_caller("ann"), job.number)  # changes nothing, leaves nothing
+    await door.resume(local_caller("ann"), job.number)
+    await door.run_now(local_caller("ann"), job.number)
+    await door.cancel(local_caller("ann"), job.number)
+    await door.delete(local_caller("ann"), job.number)
+    await door.delete(local_caller("ann"), job.number)  # isn't there any more
     failing = await add(door, "once", {"run_at": START + timedelta(minutes=1)}, task="fail")
     clock.advance(minutes=1)
     await hands.all()
-    failed = await Runs(RunStore(database), door).failed("ann")
+    failed = await Runs(RunStore(database), door).failed(local_caller("ann"))
     assert isinstance(failed, Ok)
-    await Runs(RunStore(database), door).redrive("ann", [run.run.run_id for run in failed.value])
+    await Runs(RunStore(database), door).redrive(local_caller("ann"), [run.run.run_id for run in failed.value])
     found = await entries(trail)
     assert [(entry["what"], entry["job_id"]) for entry in found] == [
         ("created", job.id), ("edited", job.id), ("paused", job.id), ("resumed", job.id), ("run asked for", job.id),
@@ -77,11 +79,14 @@ async def test_every_act_on_a_job_leaves_one_entry_with_what_changed(
 
 
 async def test_an_entry_names_who_acted_and_through_what(door: Scheduler, trail: AuditStore) -> None:
-    await add(door)
-    via = {"surface": "mcp", "tool": "schedule_job", "client": {"name": "claude-code", "version": "2.1"}}
-    with acting(Caller("ann", frozenset({"schedule"}), "claude", 7168, 7), via):
-        await add(door)
-    await add(door)
+    client = {"name": "claude-code", "version": "2.1"}
+    via = {"surface": "mcp", "operation": "pause_job", "client": client}
+    caller = Caller(
+        "ann", frozenset({"schedule"}), "claude", None, 7, surface="mcp", client=client, operation="pause_job"
+    )
+    job = await add(door)
+    await door.pause(caller, job.number)
+    await door.resume(local_caller("ann"), job.number)
     found = await entries(trail)
     assert [entry["actor"] for entry in found] == [
         {"owner": "ann"}, {"owner": "ann", "agent": "claude", "key_id": 7}, {"owner": "ann"}
@@ -93,13 +98,15 @@ async def test_keys_and_channels_leave_entries_without_their_secrets(
     database: Database, trail: AuditStore, sql: asyncpg.Connection
 ) -> None:
     identity = Identity(KeyStore(database), "https://cronty.example.com/mcp")
-    made = await identity.add_key("ann", "laptop", ["read"], agent="claude")
+    made = await identity.add_key(local_caller("ann"), "laptop", ["read"], agent="claude")
     assert isinstance(made, Ok)
     channels = ChannelStore(database, Sealer.read(new_key()))
     for password in (CANARY, CANARY * 2):
-        assert await channels.save("ann", "mail", f"mailtos://ann:{password}@example.com", "mailtos", "mail to a…")
-    assert await channels.remove("ann", "mail")
-    assert isinstance(await identity.revoke("ann", made.value.number), Ok)
+        assert await channels.save(
+            local_caller("ann"), "mail", f"mailtos://ann:{password}@example.com", "mailtos", "mail to a…"
+        )
+    assert await channels.remove(local_caller("ann"), "mail")
+    assert isinstance(await identity.revoke(local_caller("ann"), made.value.number), Ok)
     found = await entries(trail)
     assert [entry["what"] for entry in found] == [
         "key added", "channel added", "channel replaced", "channel removed", "key revoked"
@@ -116,11 +123,11 @@ async def test_what_nobody_asked_for_is_noted_without_an_actor(
     door: Scheduler, database: Database, trail: AuditStore, sql: asyncpg.Connection
 ) -> None:
     identity = Identity(KeyStore(database), "https://cronty.example.com/mcp")
-    made = await identity.add_key("ann", "laptop")
+    made = await identity.add_key(local_caller("ann"), "laptop")
     assert isinstance(made, Ok)
     job = await add(door)
     await sql.execute("update cronty.jobs set key_id = (select id from cronty.api_keys)")
-    await identity.revoke("ann", made.value.number)
+    await identity.revoke(local_caller("ann"), made.value.number)
     last = (await entries(trail))[-1]
     assert (last["what"], last["job_id"], last["actor"]) == ("paused", job.id, None)
     assert last["after"]["reason"] == 'the key "laptop" it was made with is no longer good'

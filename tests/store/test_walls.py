@@ -11,10 +11,11 @@ import asyncpg
 import pytest
 
 from cronty.actions.tasks import Registry
-from cronty.jobs.action import Action
+from cronty.contract.caller import local_caller
+from cronty.contract.requests import ScheduleJob
+from cronty.contract.result import Ok
 from cronty.jobs.job import Job
-from cronty.jobs.result import Ok
-from cronty.scheduler import JobRequest, Scheduler
+from cronty.scheduler import Scheduler
 from cronty.store.audit_store import AuditStore
 from cronty.store.channel_store import ChannelStore
 from cronty.store.database import DOOR, ENGINE, Database, StoreUnavailable, behind_the_wall, query, rows_changed
@@ -52,17 +53,16 @@ async def live(owner: str, door: Scheduler, database: Database, hands: Hands, sq
         task="fail",
         name=f"{owner} fails",
         policy={"attempts": 2, "backoff": 1},
-        origin={"of": owner},
     )
     prompt = await door.schedule(
-        owner,
-        JobRequest(
-            f"{owner} thinks", Action("prompt", (), {"prompt": owner}), "interval", {"minutes": 1}, idempotency_key="k"
+        local_caller(owner),
+        ScheduleJob(
+            f"{owner} thinks", "prompt", "interval", {"minutes": 1}, kwargs={"prompt": owner}, idempotency_key="k"
         ),
     )
     assert isinstance(prompt, Ok)
-    await ChannelStore(database, Sealer([b"k" * 32])).save(owner, "phone", "ntfy://x", "ntfy", owner)
-    key = await KeyStore(database).add(owner, f"{owner}'s laptop", b"h" * 32, ["read"], None, None)
+    await ChannelStore(database, Sealer([b"k" * 32])).save(local_caller(owner), "phone", "ntfy://x", "ntfy", owner)
+    key = await KeyStore(database).add(local_caller(owner), f"{owner}'s laptop", b"h" * 32, ["read"], None, None)
     await sql.execute(
         "insert into cronty.audit_unsealed (at, owner_id, job_id, job_number, what)"
         " select now(), owner_id, id, number, 'seen' from cronty.jobs"
@@ -402,7 +402,7 @@ async def test_every_table_is_behind_the_wall_or_is_nobodys(sql: asyncpg.Connect
 async def test_an_owner_may_be_called_anything(owner: str, door: Scheduler, hands: Hands) -> None:
     job = await add(door, owner=owner)
     assert job.owner == owner
-    found = await door.list_jobs(owner)
+    found = await door.list_jobs(local_caller(owner))
     assert isinstance(found, Ok)
     assert [one.number for one in found.value.jobs] == [job.number]
 

@@ -22,7 +22,8 @@ from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
 from cronty import Cronty
-from cronty.jobs.result import Err
+from cronty.contract.caller import local_caller
+from cronty.contract.result import Err
 from cronty.store.migrate import migrate
 from tests.conftest import with_database
 from tests.mcp.caller import ERAS, Caller, held
@@ -49,10 +50,10 @@ class Town:
     async def clear(self) -> None:
         """Nothing is scheduled any more, and ntfy remembers nothing."""
         while True:
-            page = await self.clerk.scheduler.list_jobs(self.clerk.owner, limit=1000)
+            page = await self.clerk.service.scheduler.list_jobs(local_caller(self.clerk.owner), limit=1000)
             assert not isinstance(page, Err)
             for job in page.value.jobs:
-                await self.clerk.scheduler.delete(job.owner, job.number)
+                await self.clerk.service.scheduler.delete(local_caller(job.owner), job.number)
             if page.value.cursor is None:
                 break
         self.ntfy.published.clear()

@@ -1,10 +1,12 @@
 """What the questions of evaluation.xml are asked about; run as a module it fills a database for a trial by hand."""
 
 import asyncio
-from typing import cast
+from collections.abc import Mapping
 
 from cronty import Cronty
-from cronty.jobs.result import Ok
+from cronty.contract.caller import local_caller
+from cronty.contract.requests import TriggerType
+from cronty.contract.result import Ok
 from tests.patience import PATIENCE
 from tests.stories.backup_app import cronty as app
 
@@ -34,34 +36,39 @@ async def _jobs(clerk: Cronty) -> None:
     )
     await clerk.run_job_now(failing)
     async with asyncio.timeout(PATIENCE):
-        while (await clerk.job_status(failing))["error"] is None:
+        while (await clerk.job_status(failing)).error is None:
             await asyncio.sleep(0.05)
 
 
 async def _job(
-    clerk: Cronty, name: str, task: str, kind: str, config: dict[str, object] | dict[str, str], zone: str, tag: str
+    clerk: Cronty,
+    name: str,
+    task: str,
+    kind: TriggerType,
+    config: Mapping[str, object],
+    zone: str,
+    tag: str,
 ) -> str:
-    made = await clerk.schedule_job(name, task, kind, dict(config), timezone=zone, tags=[tag])
-    assert "job_id" in made, made
-    return cast("str", made["job_id"])
+    made = await clerk.schedule_job(name, task, kind, config, timezone=zone, tags=[tag])
+    return made.job_id
 
 
-async def _notification(clerk: Cronty, message: str, topic: str, kind: str, config: dict[str, str], zone: str) -> None:
+async def _notification(
+    clerk: Cronty, message: str, topic: str, kind: TriggerType, config: Mapping[str, object], zone: str
+) -> None:
     what = {"message": message, "topic": topic}
-    made = await clerk.schedule_job(message, "notify", kind, dict(config), kwargs=what, timezone=zone)
-    assert "job_id" in made, made
+    await clerk.schedule_job(message, "notify", kind, config, kwargs=what, timezone=zone)
 
 
 async def _prompt(clerk: Cronty, prompt: str, at: str, agent: str | None = None) -> str:
     what = {"prompt": prompt} if agent is None else {"prompt": prompt, "agent": agent}
     made = await clerk.schedule_job(prompt, "prompt", "once", {"run_at": at}, kwargs=what)
-    assert "job_id" in made, made
-    return cast("str", made["job_id"])
+    return made.job_id
 
 
 async def _by_hand() -> None:
     async with app:
-        assert isinstance(await app.scheduler.list_jobs(app.owner), Ok)
+        assert isinstance(await app.service.scheduler.list_jobs(local_caller(app.owner)), Ok)
         await fill(app)
 
 

@@ -17,16 +17,11 @@ import pytest
 from mcp import Client
 from mcp.types import Implementation
 
+from cronty import Cronty
 from cronty.actions.tasks import Registry
-from cronty.jobs.caller import local_caller
-from cronty.mcp.desk import Desk
+from cronty.contract.caller import local_caller
+from cronty.mcp.context import ToolContext
 from cronty.mcp.server import CrontyServer
-from cronty.scheduler import Scheduler
-from cronty.scheduler.inbox import Inbox
-from cronty.scheduler.runs import Runs
-from cronty.store.database import Database
-from cronty.store.inbox_store import InboxStore
-from cronty.store.job_store import JobStore
 from tests.conftest import HandClock, Hands, hands_of
 
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -46,19 +41,6 @@ MAIL = {
     f"mail {number}": FIRST + timedelta(minutes=13 + 97 * number)  # by day and by night
     for number in range(int((LAST - FIRST) / timedelta(minutes=97)) - 6)
 }
-
-
-@dataclass(frozen=True)
-class Backend:
-    scheduler: Scheduler
-    inbox: Inbox
-
-    @property
-    def runs(self) -> Runs:
-        raise AssertionError("nobody asked for single runs")
-
-    async def push(self, owner: str, /, **fields: Any) -> dict[str, object]:
-        raise AssertionError(f"nobody asked for a notification to {owner}: {fields}")
 
 
 @dataclass
@@ -160,8 +142,8 @@ TALKS = {local(day, hour) for day, hour in ((24, 9), (25, 18), (26, 9), (27, 11)
 
 
 @asynccontextmanager
-async def program[P: Program](kind: type[P], name: str, backend: Backend, clock: HandClock) -> AsyncGenerator[P]:
-    server = CrontyServer(Desk(backend, lambda: local_caller("ann")))
+async def program[P: Program](kind: type[P], name: str, backend: Cronty, clock: HandClock) -> AsyncGenerator[P]:
+    server = CrontyServer(ToolContext(backend, lambda: local_caller("ann")))
     async with Client(server, client_info=Implementation(name=name, version="1.0")) as client:
         yield kind(client, name, clock)
 
@@ -182,9 +164,9 @@ async def live(clock: HandClock, hands: Hands, heartbeat: Heartbeat, conversatio
             await conversation.talk()
 
 
-async def test_a_week_of_two_agents(url: str, clock: HandClock, database: Database, sql: asyncpg.Connection) -> None:
-    backend = Backend(Scheduler(JobStore(database)), Inbox(InboxStore(database)))
+async def test_a_week_of_two_agents(url: str, clock: HandClock, sql: asyncpg.Connection) -> None:
     async with (
+        Cronty(url, owner="ann", clock=clock, run_jobs=False) as backend,
         hands_of(url, clock, Registry()) as hands,
         program(Heartbeat, "heartbeat", backend, clock) as heartbeat,
         program(Conversation, "conversation", backend, clock) as conversation,

@@ -18,13 +18,12 @@ import pytest
 from mcp import Client, MCPError
 
 from cronty import Cronty
-from cronty.jobs.action import Action
-from cronty.jobs.caller import local_caller
-from cronty.jobs.result import Err, Ok
+from cronty.contract.caller import local_caller
+from cronty.contract.requests import ScheduleJob
+from cronty.contract.result import Err, Ok
 from cronty.jobs.run import Run
-from cronty.mcp.desk import Desk
+from cronty.mcp.context import ToolContext
 from cronty.mcp.server import CrontyServer
-from cronty.scheduler import JobRequest
 from tests.actions.servers import Plain, answer, listening, plain
 from tests.mcp.caller import Caller, held, until
 
@@ -71,19 +70,19 @@ class House:
 
     async def add(self, name: str, task: str, *args: object, **kwargs: object) -> int:
         """A job of Ann's for a distant day, run now."""
-        request = JobRequest(
-            f"{name} {GIVEN['name']}", Action(task, args, kwargs), "interval", {"days": 3000},
+        request = ScheduleJob(
+            f"{name} {GIVEN['name']}", task, "interval", {"days": 3000}, args=args, kwargs=kwargs,
             policy={"attempts": 1}, tags=[GIVEN["tag"]],
         )  # fmt: skip
-        made = await self.cronty.scheduler.schedule("ann", request)
+        made = await self.cronty.service.scheduler.schedule(local_caller("ann"), request)
         assert isinstance(made, Ok), made
         self.jobs[name] = made.value.number
-        assert isinstance(await self.cronty.scheduler.run_now("ann", made.value.number), Ok)
+        assert isinstance(await self.cronty.service.scheduler.run_now(local_caller("ann"), made.value.number), Ok)
         return made.value.number
 
     async def run_of(self, name: str) -> Run:
         async def look() -> list[Run]:
-            runs = await self.cronty.scheduler.list_runs("ann", self.jobs[name])
+            runs = await self.cronty.service.scheduler.list_runs(local_caller("ann"), self.jobs[name])
             assert isinstance(runs, Ok)
             return list(runs.value)
 
@@ -178,8 +177,8 @@ async def live(house: House) -> dict[str, Run]:
         await house.add(agent, "prompt", prompt=GIVEN["prompt"], data={"secret": GIVEN["data"]}, agent=agent)
     await house.add("inbox", "prompt", prompt=GIVEN["prompt"], data={"secret": GIVEN["data"]})
     for flawed in ({"url": [GIVEN["refused"]]}, {"url": "https://example.com", GIVEN["refused"]: 1}):
-        request = JobRequest("flawed", Action("webhook", (), flawed), "interval", {"days": 1})
-        assert isinstance(await house.cronty.scheduler.schedule("ann", request), Err)
+        request = ScheduleJob("flawed", "webhook", "interval", {"days": 1}, kwargs=flawed)
+        assert isinstance(await house.cronty.service.scheduler.schedule(local_caller("ann"), request), Err)
     return {name: await house.run_of(name) for name in house.jobs if name != "inbox"}
 
 
@@ -209,7 +208,10 @@ async def look_around(house: House, bob: Caller, runs: dict[str, Run]) -> list[s
             await bob.client.read_resource(f"job://{job_id}")
         said.append(repr(refused.value))
     said.append((await bob.client.read_resource("schedules://ann-phone")).model_dump_json())
-    for owned in (house.cronty.runs.failed("bob"), house.cronty.inbox.read("bob", limit=100)):
+    for owned in (
+        house.cronty.service.runs.failed(local_caller("bob")),
+        house.cronty.service.inbox.read(local_caller("bob"), limit=100),
+    ):
         said.append(repr(await owned))
     return said
 
@@ -228,11 +230,13 @@ async def test_secrets_are_found_by_nobody_else(
 ) -> None:
     async with house_of(url, monkeypatch, tmp_path) as house:
         runs = await live(house)
-        server = CrontyServer(Desk(house.cronty, lambda: local_caller("bob")))
+        server = CrontyServer(ToolContext(house.cronty, lambda: local_caller("bob")))
         async with held(Client(server)) as client:
             heard = await look_around(house, Caller(client), runs)
-        inbox = await house.cronty.inbox.read("ann", limit=100)
-        shown = [await house.cronty.scheduler.show("ann", job_id) for job_id in house.jobs.values()]
+        inbox = await house.cronty.service.inbox.read(local_caller("ann"), limit=100)
+        shown = [
+            await house.cronty.service.scheduler.show(local_caller("ann"), job_id) for job_id in house.jobs.values()
+        ]
 
     # It did happen, and all of it to Ann: a canary that is never sent anywhere proves nothing.
     states = {name: run.state for name, run in runs.items()}

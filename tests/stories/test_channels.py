@@ -10,12 +10,12 @@ import asyncpg
 import pytest
 
 from cronty import Cronty
+from cronty.contract.caller import local_caller
+from cronty.contract.requests import ScheduleJob
+from cronty.contract.result import Err, Ok
 from cronty.jobs.action import Action
-from cronty.jobs.caller import local_caller
-from cronty.jobs.result import Err, Ok
-from cronty.mcp.desk import Desk
+from cronty.mcp.context import ToolContext
 from cronty.mcp.notifications import NotificationTools
-from cronty.scheduler import JobRequest
 from cronty.store.sealing import new_key
 from tests.actions.mail import Mailbox, mailbox
 from tests.actions.servers import Plain, answer, plain
@@ -40,8 +40,16 @@ class Town:
 
     async def remind(self, owner: str, topic: str, message: str = "Call mum") -> str:
         action = Action("notify", (), {"message": message, "topic": topic})
-        request = JobRequest("reminder", action, "once", {"run_at": "in 1m"}, policy={"attempts": 1})
-        made = await self.cronty.scheduler.schedule(owner, request)
+        request = ScheduleJob(
+            "reminder",
+            action.task,
+            "once",
+            {"run_at": "in 1m"},
+            args=action.args,
+            kwargs=action.kwargs,
+            policy={"attempts": 1},
+        )
+        made = await self.cronty.service.scheduler.schedule(local_caller(owner), request)
         assert isinstance(made, Ok), made
         return str(made.value.number)
 
@@ -50,7 +58,7 @@ class Town:
         await self.hands.all()
 
     async def name(self, owner: str, name: str, url: str) -> None:
-        added = await self.cronty.channels.add(owner, name, url)
+        added = await self.cronty.service.channels.add(local_caller(owner), name, url)
         assert isinstance(added, Ok), added
 
 
@@ -82,7 +90,7 @@ async def test_a_reminder_goes_to_the_channel_and_otherwise_to_the_topic(town: T
     await town.minute()
     assert [json.loads(one.body)["topic"] for one in town.own.received] == ["hard-to-guess"]
     assert [json.loads(one.body)["topic"] for one in town.public.received] == ["some-topic"]
-    runs = await town.cronty.scheduler.list_runs("ann", job)
+    runs = await town.cronty.service.scheduler.list_runs(local_caller("ann"), job)
     assert isinstance(runs, Ok)
     assert runs.value[0].state == "done"
     assert json.loads(str(runs.value[0].result)) == {"id": "sPs71M8A2T", "channel": "phone", "time": 1803888000}
@@ -115,12 +123,12 @@ async def test_two_owners_with_the_same_name_never_cross(town: Town) -> None:
 async def test_a_reminder_for_a_channel_that_was_removed_fails_and_is_not_given_to_the_public(town: Town) -> None:
     await town.name("ann", "phone", f"ntfy://{town.own.allowed}/hard-to-guess")
     job = await town.remind("ann", "phone", "my diagnosis")
-    assert isinstance(await town.cronty.channels.remove("ann", "phone"), Ok)
+    assert isinstance(await town.cronty.service.channels.remove(local_caller("ann"), "phone"), Ok)
     late = await town.remind("ann", "phone", "my diagnosis again")
     await town.minute()
     assert town.own.received == town.public.received == []
     for one in (job, late):
-        runs = await town.cronty.scheduler.list_runs("ann", one)
+        runs = await town.cronty.service.scheduler.list_runs(local_caller("ann"), one)
         assert isinstance(runs, Ok)
         assert runs.value[0].state == "failed"
         assert runs.value[0].error == "PermanentError: Channel 'phone' was removed. Add it again, or send to another."
@@ -128,11 +136,15 @@ async def test_a_reminder_for_a_channel_that_was_removed_fails_and_is_not_given_
 
 async def test_a_push_goes_to_the_callers_channel(town: Town) -> None:
     await town.name("ann", "phone", f"ntfy://{town.own.allowed}/hard-to-guess")
-    await NotificationTools(Desk(town.cronty, lambda: local_caller("ann"))).send_push_notification("now", "phone")
+    await NotificationTools(ToolContext(town.cronty, lambda: local_caller("ann"))).send_push_notification(
+        "now", "phone"
+    )
     assert [json.loads(one.body)["topic"] for one in town.own.received] == ["hard-to-guess"]
-    await NotificationTools(Desk(town.cronty, lambda: local_caller("bob"))).send_push_notification("now", "phone")
+    await NotificationTools(ToolContext(town.cronty, lambda: local_caller("bob"))).send_push_notification(
+        "now", "phone"
+    )
     assert [json.loads(one.body)["topic"] for one in town.public.received] == ["phone"]
-    await town.cronty.push(message="hi", topic="local-topic")
+    await town.cronty.send_push_notification("hi", "local-topic")
     assert len(town.public.received) == 2
 
 
@@ -144,23 +156,28 @@ async def test_a_secret_is_found_nowhere(
         caplog.set_level(logging.DEBUG, logger)
     heard: list[object] = []
     async with town_of(url, clock, monkeypatch, LEAKY, refusing=True) as town:
-        channels = town.cronty.channels
+        channels = town.cronty.service.channels
         urls = {
             "phone": f"ntfy://tk_{CANARY}@{town.own.allowed}/{CANARY}",
             "mail": town.box.url(f"{CANARY}@example.com", f"&user={CANARY}&pass={CANARY}&name={CANARY}"),
             "push": f"gotify://{town.own.allowed}/{CANARY}",
         }
         for name, channel_url in urls.items():
-            heard.append(await channels.add("ann", name, channel_url))
+            heard.append(await channels.add(local_caller("ann"), name, channel_url))
             await town.remind("ann", name, f"never shown to others: {CANARY.upper()}")
         for flawed in (f"slack://{CANARY}", f"{CANARY.lower()}", f"mailtos://{CANARY}:{CANARY}@10.0.0.1"):
-            heard.append(await channels.add("ann", "flawed", flawed))
+            heard.append(await channels.add(local_caller("ann"), "flawed", flawed))
         await town.minute()
         assert len(town.own.received) == 2
-        heard += [await channels.test("ann", name) for name in urls]
-        heard += [await channels.list("ann"), await channels.list("bob"), await channels.test("bob", "phone")]
+        heard += [await channels.test(local_caller("ann"), name) for name in urls]
+        heard += [
+            await channels.list(local_caller("ann")),
+            await channels.list(local_caller("bob")),
+            await channels.test(local_caller("bob"), "phone"),
+        ]
         ann, bob = (
-            NotificationTools(Desk(town.cronty, lambda owner=owner: local_caller(owner))) for owner in ("ann", "bob")
+            NotificationTools(ToolContext(town.cronty, lambda owner=owner: local_caller(owner)))
+            for owner in ("ann", "bob")
         )
         for name in urls:
             with pytest.raises(Exception, match="Not sent") as refused:
@@ -168,7 +185,7 @@ async def test_a_secret_is_found_nowhere(
             heard += [str(refused.value), repr(refused.value), repr(refused.value.__cause__)]
         heard.append((await bob.list_scheduled_notifications()).model_dump_json())
         shown = (await ann.list_scheduled_notifications()).model_dump_json()
-        heard.append(await channels.remove("ann", "phone"))
+        heard.append(await channels.remove(local_caller("ann"), "phone"))
     answers = "\n".join(map(repr, heard))
     assert sum(isinstance(one, Err) for one in heard) >= 7
     assert CANARY.lower() not in answers.lower()

@@ -48,7 +48,7 @@ async def test_a_scheduled_prompt_fires_is_read_and_is_done(caller: Caller) -> N
     lease = datetime.fromisoformat(item["lease_until"]) - datetime.fromisoformat(item["scheduled_for"])
     assert timedelta(minutes=9) < lease < timedelta(minutes=11)
     answer = await caller.ask("acknowledge_inbox", receipts=[item["receipt"]], report="Two need you.")
-    assert answer == {"acknowledged": [item["receipt"]]}
+    assert answer == {"acknowledged": [item["receipt"]], "refused": []}
     run = await last_run(caller, item["job_id"])
     assert (run["verdict"], run["result"]) == ("done", {"report": "Two need you."})
     done = await caller.say("schedule_list", status="completed")
@@ -81,7 +81,7 @@ async def test_a_snoozed_prompt_comes_again(caller: Caller) -> None:
     snoozed = await caller.ask(
         "acknowledge_inbox", receipts=[item["receipt"]], outcome="snooze", snooze_for="in 1 second"
     )
-    assert snoozed == {"acknowledged": [item["receipt"]]}
+    assert snoozed == {"acknowledged": [item["receipt"]], "refused": []}
     [again] = await read(caller)
     assert (again["job_id"], again["attempt"], again["receipt"] != item["receipt"]) == (job_id, 2, True)
     assert again["why"].endswith("; handed out 2 times")

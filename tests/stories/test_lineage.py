@@ -10,9 +10,9 @@ from mcp import Client
 from mcp.types import TextResourceContents
 
 from cronty import Cronty
-from cronty.jobs.caller import local_caller
+from cronty.contract.caller import local_caller
 from cronty.jobs.run import message_id, run_id
-from cronty.mcp.desk import Desk
+from cronty.mcp.context import ToolContext
 from cronty.mcp.server import CrontyServer
 from tests.patience import PATIENCE
 
@@ -38,8 +38,8 @@ async def test_a_task_that_schedules_is_the_parent(url: str, sql: asyncpg.Connec
     cronty.registry.add(follow_up if kind == "a coroutine" else plain, "parent")
     async with cronty:
         made = await cronty.schedule_job("parent", "parent", "interval", {"hours": 1})
-        run = await cronty.run_job_now(str(made["job_id"]))
-        assert await child(sql, "child") == {"surface": "python", "run_id": run["run_id"], "depth": 1}
+        run = await cronty.run_job_now(made.job_id)
+        assert await child(sql, "child") == {"surface": "python", "run_id": run.run_id, "depth": 1}
 
 
 async def test_a_server_that_an_agents_program_has_started_makes_the_runs_children(
@@ -51,7 +51,7 @@ async def test_a_server_that_an_agents_program_has_started_makes_the_runs_childr
     slot = datetime(2027, 1, 1, tzinfo=UTC)
     monkeypatch.setenv("CRONTY_RUN", message_id(job_id, slot))
     async with Cronty(url, run_jobs=False) as cronty:
-        server = CrontyServer(Desk(cronty, lambda: local_caller(cronty.owner)))
+        server = CrontyServer(ToolContext(cronty, lambda: local_caller(cronty.owner)))
         async with Client(server) as client:
             await client.call_tool("schedule", {"at": "in 2 days", "prompt": "Again"})
     origin = await child(sql, "Again")
@@ -60,9 +60,9 @@ async def test_a_server_that_an_agents_program_has_started_makes_the_runs_childr
 
 async def test_an_agent_reads_its_limits_and_what_it_has_used(url: str) -> None:
     async with Cronty(url, run_jobs=False) as cronty:
-        await cronty.scheduler.allowance.set(cronty.owner, {"jobs": 7})
+        await cronty.service.scheduler.allowance.set(local_caller(cronty.owner), {"jobs": 7})
         await cronty.schedule_prompt(datetime.now(UTC) + timedelta(days=1), "Look")
-        async with Client(CrontyServer(Desk(cronty, lambda: local_caller(cronty.owner)))) as client:
+        async with Client(CrontyServer(ToolContext(cronty, lambda: local_caller(cronty.owner)))) as client:
             [content] = (await client.read_resource("limits://mine")).contents
         assert isinstance(content, TextResourceContents)
         found = json.loads(content.text)

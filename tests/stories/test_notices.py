@@ -51,9 +51,9 @@ async def test_what_belongs_to_others_is_watched_in_vain(empty_town: Town, here:
     clerk.owner = "mallory"
     try:
         theirs = await clerk.schedule_job("theirs", "run_backup", "interval", {"hours": 1})
-        uris = [f"job://{theirs['job_id']}", f"job://{mine['job_id']}"]
+        uris = [f"job://{theirs.job_id}", f"job://{mine['job_id']}"]
         async with watcher.client.listen(resource_subscriptions=uris) as notices:
-            await clerk.edit_job(str(theirs["job_id"]), name="renamed")
+            await clerk.edit_job(theirs.job_id, name="renamed")
             await watcher.ask("edit_job", job_id=mine["job_id"], name="renamed")
             async with asyncio.timeout(IN_TIME):
                 notice = await anext(notices)

@@ -6,9 +6,10 @@ from datetime import timedelta
 import asyncpg
 import pytest
 
+from cronty.contract.caller import local_caller
+from cronty.contract.result import Err, Ok
 from cronty.jobs.envelope import Envelope
 from cronty.jobs.outcome import Done
-from cronty.jobs.result import Err, Ok
 from cronty.scheduler import Scheduler
 from cronty.scheduler.agenda import Agenda
 from cronty.scheduler.inbox import Inbox
@@ -16,7 +17,7 @@ from cronty.store.database import Database
 from cronty.store.inbox_store import InboxStore
 from tests.conftest import HandClock, Hands
 
-MCP = {"surface": "mcp", "client": {"name": "an agent", "version": "1"}}
+MCP = local_caller("ann", "mcp")
 
 
 class Agent:
@@ -33,7 +34,7 @@ class Agent:
 
     async def plan(self, seconds: float = 1) -> None:
         at = self._clock() + timedelta(seconds=seconds)
-        result = await Agenda(self._door).add("ann", "Again!", ("once", {"run_at": at}), agent="me", origin=MCP)
+        result = await Agenda(self._door).add(MCP, "Again!", ("once", {"run_at": at}), agent="me")
         if isinstance(result, Err):
             self.refusals.append(result)
 
@@ -42,14 +43,14 @@ class Agent:
             self._clock.advance(seconds=1)
             self._hands.engine.firing.low.forget()
             await self._hands.fire()
-            read = await self._inbox.read("ann", "me", 100)
+            read = await self._inbox.read(local_caller("ann"), "me", 100)
             assert isinstance(read, Ok)
             for item in read.value:
                 self.wakes.append(item)
                 for _ in range(self._plans):
                     await self.plan()
             if read.value:
-                await self._inbox.settle("ann", [item.receipt for item in read.value], Done())
+                await self._inbox.settle(local_caller("ann"), [item.receipt for item in read.value], Done())
 
 
 @pytest.fixture
@@ -69,9 +70,9 @@ async def pending(sql: asyncpg.Connection) -> int:
 async def test_an_agent_that_wants_to_be_woken_every_second_is_refused(
     door: Scheduler, sql: asyncpg.Connection
 ) -> None:
-    await door.allowance.set("ann", {"alert": "ann-phone"})
+    await door.allowance.set(local_caller("ann"), {"alert": "ann-phone"})
     for _ in range(60):
-        result = await Agenda(door).add("ann", "Again!", ("interval", {"seconds": 1}), agent="me", origin=MCP)
+        result = await Agenda(door).add(MCP, "Again!", ("interval", {"seconds": 1}), agent="me")
         assert isinstance(result, Err)
         assert (result.code, "60 seconds" in result.hint) == ("over_limit", True)
     assert len(await told(sql)) == 1

@@ -184,7 +184,7 @@ async def test_an_agent_mends_its_call_by_the_error_alone(
     made = orjson.loads(answer)
     assert made.get("success") is True or made.get("status") == "pending", (error, second, answer)
     total = await empty_town.clerk.list_jobs()
-    assert total["total"] == 1  # the first call made nothing
+    assert total.total == 1  # the first call made nothing
 
 
 async def test_flat_trigger_config_needs_no_second_call(empty_town: Town) -> None:

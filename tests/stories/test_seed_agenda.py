@@ -7,6 +7,7 @@ import pytest
 
 from cronty import Cronty
 from cronty.actions.tasks import Registry
+from cronty.contract.result import CrontyError
 from cronty.jobs.job import Job
 from tests.conftest import START, HandClock, Hands
 
@@ -92,7 +93,7 @@ async def test_only_prompts_are_on_the_agenda(agenda: Cronty, hands: Hands) -> N
 
 
 async def test_an_unknown_status_is_named(agenda: Cronty) -> None:
-    with pytest.raises(ValueError, match="Unknown status: done"):
+    with pytest.raises(CrontyError, match="Unknown status: done"):
         await agenda.list_scheduled_tasks("done")
 
 
@@ -158,7 +159,7 @@ async def test_update_needs_at_least_one_field(agenda: Cronty) -> None:
 
 async def test_update_into_the_past_is_refused(agenda: Cronty) -> None:
     item = await agenda.schedule_prompt(START + HOUR, "call Ann")
-    with pytest.raises(ValueError, match="That time is past"):
+    with pytest.raises(CrontyError, match="That time is past"):
         await agenda.update_scheduled_task(item, fire_at=START - HOUR)
     assert await seen(agenda, item) == (START + HOUR, "call Ann")
 

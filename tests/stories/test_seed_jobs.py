@@ -2,12 +2,16 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
+from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
 import pytest
 
 from cronty import Cronty
+from cronty.contract.answers import JobDetail, ScheduledJob
+from cronty.contract.requests import TriggerType
+from cronty.contract.result import CrontyError
 from tests.patience import PATIENCE
 
 LISTED = ["job_id", "name", "status", "trigger_type", "next_run", "run_count", "last_run"]
@@ -15,8 +19,6 @@ SHOWN = [
     *("job_id", "name", "status", "trigger_type", "created_at"),
     *("last_run", "next_run", "run_count", "max_runs", "error"),
 ]
-
-type Answer = dict[str, Any]
 
 
 @pytest.fixture
@@ -43,14 +45,14 @@ async def until[T](look: Callable[[], Awaitable[T]], good: Callable[[T], bool]) 
     return seen
 
 
-async def ended(cronty: Cronty, job_id: str) -> Answer:
+async def ended(cronty: Cronty, job_id: str) -> JobDetail:
     """The job's status once nothing more is to come."""
     return await until(
-        lambda: cronty.job_status(job_id), lambda seen: seen["status"] in ("completed", "failed", "cancelled")
+        lambda: cronty.job_status(job_id), lambda seen: seen.status in ("completed", "failed", "cancelled")
     )
 
 
-async def hourly(cronty: Cronty, name: str = "hourly_cleanup", **rest: Any) -> Answer:
+async def hourly(cronty: Cronty, name: str = "hourly_cleanup", **rest: Any) -> ScheduledJob:
     return await cronty.schedule_job(name, "cleanup_temp_files", "interval", {"hours": 1}, **rest)
 
 
@@ -73,12 +75,13 @@ async def test_the_seeds_own_example(cronty: Cronty) -> None:
         trigger_config={"hours": 1},
         max_runs=24,
     )
-    assert list(answer)[:4] == ["job_id", "name", "next_run", "status"]
-    assert (answer["name"], answer["status"]) == ("hourly_cleanup", "pending")
-    word, number, created = cast("str", answer["job_id"]).split("_")
+    assert [one.name for one in fields(answer)][:4] == ["job_id", "name", "next_run", "status"]
+    assert (answer.name, answer.status) == ("hourly_cleanup", "pending")
+    word, number, created = answer.job_id.split("_")
     assert (word, number) == ("job", "1")
     assert abs(int(created) - datetime.now(UTC).timestamp()) < 60
-    wait = datetime.fromisoformat(cast("str", answer["next_run"])) - datetime.now(UTC)
+    assert answer.next_run is not None
+    wait = answer.next_run - datetime.now(UTC)
     assert timedelta(minutes=59) < wait <= timedelta(hours=1)
 
 
@@ -91,56 +94,61 @@ async def test_the_seeds_own_example(cronty: Cronty) -> None:
         ("once", {"run_at": in_an_hour().split("+")[0]}),
     ],
 )
-async def test_every_trigger_of_the_seed(cronty: Cronty, trigger_type: str, config: dict[str, object]) -> None:
+async def test_every_trigger_of_the_seed(cronty: Cronty, trigger_type: TriggerType, config: dict[str, object]) -> None:
     answer = await cronty.schedule_job("a job", "cleanup_temp_files", trigger_type, config)
-    assert answer["status"] == "pending"
-    assert datetime.fromisoformat(cast("str", answer["next_run"])).utcoffset() == timedelta(0)
-    assert (await cronty.job_status(cast("str", answer["job_id"])))["trigger_type"] == trigger_type
+    assert answer.status == "pending"
+    assert answer.next_run is not None
+    assert answer.next_run.utcoffset() == timedelta(0)
+    assert (await cronty.job_status(answer.job_id)).trigger_type == trigger_type
 
 
 async def test_a_local_time_is_answered_in_its_zone(cronty: Cronty) -> None:
     answer = await cronty.schedule_job(
         "new year", "cleanup_temp_files", "once", {"run_at": "2031-01-01T09:00:00"}, timezone="Europe/Berlin"
     )
-    assert (answer["next_run"], answer["timezone"]) == ("2031-01-01T09:00:00+01:00", "Europe/Berlin")
+    assert answer.next_run is not None
+    assert (answer.next_run.isoformat(), answer.timezone) == ("2031-01-01T09:00:00+01:00", "Europe/Berlin")
 
 
 async def test_an_unknown_task_is_the_error_of_the_seed(cronty: Cronty) -> None:
-    answer = await cronty.schedule_job("a job", "rm_rf", "interval", {"hours": 1})
-    assert answer == {
-        "error": "Unknown task: rm_rf",
-        "hint": "Registered tasks: cleanup_temp_files, notify, prompt, run_backup, webhook.",
-    }
+    with pytest.raises(CrontyError) as refused:
+        await cronty.schedule_job("a job", "rm_rf", "interval", {"hours": 1})
+    assert (refused.value.code, refused.value.message) == ("unknown_task", "Unknown task: rm_rf")
+    assert refused.value.hint == "Registered tasks: cleanup_temp_files, notify, prompt, run_backup, webhook."
 
 
 @pytest.mark.parametrize("expression", ["every day", "99 * * * *", "* * * *", "", "0 0 31 2 *"])
 async def test_a_malformed_cron_is_the_error_of_the_seed(cronty: Cronty, expression: str) -> None:
-    answer = await cronty.schedule_job("a job", "cleanup_temp_files", "cron", {"expression": expression})
-    assert answer["error"] == f"Invalid cron expression: {expression}"
-    assert set(answer) == {"error", "hint"}
+    with pytest.raises(CrontyError) as refused:
+        await cronty.schedule_job("a job", "cleanup_temp_files", "cron", {"expression": expression})
+    assert refused.value.message == f"Invalid cron expression: {expression}"
+    assert refused.value.hint
 
 
 @pytest.mark.parametrize(
     "config", [{"hours": -1}, {"hours": 0}, {"hours": 1, "minutes": -1}, {"seconds": "1"}, {"days": None}, {}]
 )
 async def test_numbers_must_be_positive(cronty: Cronty, config: dict[str, object]) -> None:
-    answer = await cronty.schedule_job("a job", "cleanup_temp_files", "interval", config)
-    assert set(answer) == {"error", "hint"}
-    assert (await cronty.list_jobs())["total"] == 0
+    with pytest.raises(CrontyError) as refused:
+        await cronty.schedule_job("a job", "cleanup_temp_files", "interval", config)
+    assert refused.value.hint
+    assert (await cronty.list_jobs()).total == 0
 
 
 @pytest.mark.parametrize("max_runs", [0, -3])
 async def test_max_runs_must_be_positive(cronty: Cronty, max_runs: int) -> None:
-    assert (await hourly(cronty, max_runs=max_runs))["error"] == f"Invalid max_runs: {max_runs}"
+    with pytest.raises(CrontyError, match=f"Invalid max_runs: {max_runs}"):
+        await hourly(cronty, max_runs=max_runs)
 
 
 async def test_an_unknown_trigger_type_is_told_the_known_ones(cronty: Cronty) -> None:
-    answer = await cronty.schedule_job("a job", "cleanup_temp_files", "daily", {"hours": 1})
-    assert answer == {"error": "Unknown trigger type: 'daily'", "hint": 'Use "once", "interval" or "cron".'}
+    with pytest.raises(CrontyError, match="'once', 'interval', 'cron' or 'words', not 'daily'") as refused:
+        await cronty.schedule_job("a job", "cleanup_temp_files", cast("Any", "daily"), {"hours": 1})
+    assert refused.value.field == "trigger_type"
 
 
 async def test_each_call_makes_a_new_job(cronty: Cronty) -> None:
-    assert (await hourly(cronty))["job_id"] != (await hourly(cronty))["job_id"]
+    assert (await hourly(cronty)).job_id != (await hourly(cronty)).job_id
 
 
 async def test_a_repeated_idempotency_key_does_not(cronty: Cronty) -> None:
@@ -151,16 +159,16 @@ async def test_arguments_reach_the_task(cronty: Cronty) -> None:
     job = await cronty.schedule_job(
         "a job", "cleanup_temp_files", "once", {"run_at": soon()}, args=["/data"], kwargs={"compress": True}
     )
-    shown = await ended(cronty, cast("str", job["job_id"]))
-    assert shown["status"] == "completed"
-    assert shown["runs"][0]["result"] == "/data True"
+    shown = await ended(cronty, job.job_id)
+    assert shown.status == "completed"
+    assert shown.runs[0].result == "/data True"
 
 
 async def test_max_runs_ends_the_job(cronty: Cronty) -> None:
     job = await cronty.schedule_job("twice", "cleanup_temp_files", "interval", {"seconds": 1}, max_runs=2)
-    shown = await ended(cronty, cast("str", job["job_id"]))
-    assert (shown["status"], shown["run_count"], shown["max_runs"]) == ("completed", 2, 2)
-    assert shown["next_run"] is None
+    shown = await ended(cronty, job.job_id)
+    assert (shown.status, shown.run_count, shown.max_runs) == ("completed", 2, 2)
+    assert shown.next_run is None
 
 
 # -- list_jobs -----------------------------------------------------------------------------------------------------
@@ -168,17 +176,17 @@ async def test_max_runs_ends_the_job(cronty: Cronty) -> None:
 
 async def test_listing_nothing(cronty: Cronty) -> None:
     answer = await cronty.list_jobs()
-    assert (answer["jobs"], answer["total"]) == ([], 0)
+    assert (answer.jobs, answer.total) == ([], 0)
 
 
 async def test_listing_has_the_fields_of_the_seed(cronty: Cronty) -> None:
     job = await hourly(cronty)
     answer = await cronty.list_jobs()
-    assert list(answer)[:2] == ["jobs", "total"]
-    [listed] = cast("list[Answer]", answer["jobs"])
-    assert list(listed)[: len(LISTED)] == LISTED
-    assert [listed[name] for name in LISTED] == [
-        *(job["job_id"], "hourly_cleanup", "pending", "interval", job["next_run"], 0, None)
+    assert [one.name for one in fields(answer)][:2] == ["jobs", "total"]
+    [listed] = answer.jobs
+    assert [one.name for one in fields(listed)][: len(LISTED)] == LISTED
+    assert [getattr(listed, name) for name in LISTED] == [
+        *(job.job_id, "hourly_cleanup", "pending", "interval", job.next_run, 0, None)
     ]
 
 
@@ -187,64 +195,67 @@ async def test_listing_by_every_status(cronty: Cronty) -> None:
     done = await cronty.schedule_job("completed", "cleanup_temp_files", "once", {"run_at": soon()})
     bad = await cronty.schedule_job("failed", "run_backup", "once", {"run_at": soon()})
     off = await hourly(cronty, "cancelled")
-    await cronty.cancel_job(cast("str", off["job_id"]))
+    await cronty.cancel_job(off.job_id)
     for job in (done, bad):
-        await ended(cronty, cast("str", job["job_id"]))
-    assert pending["status"] == "pending"
+        await ended(cronty, job.job_id)
+    assert pending.status == "pending"
     for status in ("pending", "completed", "failed", "cancelled"):
         answer = await cronty.list_jobs(status)
-        assert [job["name"] for job in cast("list[Answer]", answer["jobs"])] == [status]
-        assert answer["total"] == 1
-    assert (await cronty.list_jobs("running"))["total"] == 0
-    assert (await cronty.list_jobs())["total"] == 4
+        assert [job.name for job in answer.jobs] == [status]
+        assert answer.total == 1
+    assert (await cronty.list_jobs("running")).total == 0
+    assert (await cronty.list_jobs()).total == 4
 
 
 async def test_an_unknown_status_is_the_error_of_the_seed(cronty: Cronty) -> None:
-    assert await cronty.list_jobs("done") == {
-        "error": "Unknown status: done",
-        "hint": "Use one of: pending, running, completed, failed, cancelled.",
-    }
+    with pytest.raises(CrontyError) as refused:
+        await cronty.list_jobs("done")
+    assert refused.value.message == "Unknown status: done"
+    assert refused.value.hint == "Use one of: pending, running, completed, failed, cancelled."
 
 
 async def test_total_counts_all_matches_and_not_only_the_page(cronty: Cronty) -> None:
     for number in range(3):
         await hourly(cronty, f"job {number}")
     first = await cronty.list_jobs(limit=2)
-    assert (len(cast("list[Answer]", first["jobs"])), first["total"]) == (2, 3)
-    rest = await cronty.list_jobs(limit=2, cursor=cast("str", first["cursor"]))
-    assert (len(cast("list[Answer]", rest["jobs"])), rest["total"], rest["cursor"]) == (1, 3, None)
+    assert (len(first.jobs), first.total) == (2, 3)
+    rest = await cronty.list_jobs(limit=2, cursor=first.cursor)
+    assert (len(rest.jobs), rest.total, rest.cursor) == (1, 3, None)
 
 
 # -- cancel_job ----------------------------------------------------------------------------------------------------
 
 
 async def test_cancelling_a_job(cronty: Cronty) -> None:
-    job_id = cast("str", (await hourly(cronty))["job_id"])
-    assert await cronty.cancel_job(job_id) == {"cancelled": True, "job_id": job_id}
+    job_id = (await hourly(cronty)).job_id
+    assert (await cronty.cancel_job(job_id)).status == "cancelled"
     shown = await cronty.job_status(job_id)
-    assert (shown["status"], shown["next_run"]) == ("cancelled", None)
-    assert await cronty.cancel_job(job_id) == {"cancelled": True, "job_id": job_id}
+    assert (shown.status, shown.next_run) == ("cancelled", None)
+    assert (await cronty.cancel_job(job_id)).status == "cancelled"
 
 
 @pytest.mark.parametrize("job_id", ["job_99_1738764000", "scd_nonexistent", "", "no such thing"])
-async def test_cancelling_an_unknown_job_is_the_answer_of_the_seed(cronty: Cronty, job_id: str) -> None:
-    assert await cronty.cancel_job(job_id) == {"cancelled": False, "job_id": job_id}
+async def test_cancelling_an_unknown_job_is_refused(cronty: Cronty, job_id: str) -> None:
+    with pytest.raises(CrontyError) as refused:
+        await cronty.cancel_job(job_id)
+    assert (refused.value.code, refused.value.message) == ("not_found", f"Job not found: {job_id}")
 
 
 async def test_cancelling_a_finished_job_answers_true_and_does_not_rewrite_its_status(cronty: Cronty) -> None:
     job = await cronty.schedule_job("a job", "cleanup_temp_files", "once", {"run_at": soon()})
-    job_id = cast("str", job["job_id"])
+    job_id = job.job_id
     await ended(cronty, job_id)
-    assert (await cronty.cancel_job(job_id))["cancelled"] is True
-    assert (await cronty.job_status(job_id))["status"] == "completed"
+    assert (await cronty.cancel_job(job_id)).status == "completed"
+    assert (await cronty.job_status(job_id)).status == "completed"
 
 
 async def test_a_caller_cannot_cancel_somebody_elses_job(cronty: Cronty, url: str) -> None:
-    job_id = cast("str", (await hourly(cronty))["job_id"])
+    job_id = (await hourly(cronty)).job_id
     async with Cronty(url, owner="mallory", run_jobs=False) as mallory:
-        assert await mallory.cancel_job(job_id) == {"cancelled": False, "job_id": job_id}
-        assert (await mallory.job_status(job_id))["error"] == f"Job not found: {job_id}"
-    assert (await cronty.job_status(job_id))["status"] == "pending"
+        for call in (mallory.cancel_job, mallory.job_status):
+            with pytest.raises(CrontyError, match=f"Job not found: {job_id}"):
+                await call(job_id)
+    assert (await cronty.job_status(job_id)).status == "pending"
 
 
 # -- job_status ----------------------------------------------------------------------------------------------------
@@ -252,33 +263,34 @@ async def test_a_caller_cannot_cancel_somebody_elses_job(cronty: Cronty, url: st
 
 async def test_status_has_the_fields_of_the_seed(cronty: Cronty) -> None:
     job = await hourly(cronty, max_runs=24)
-    shown = await cronty.job_status(cast("str", job["job_id"]))
-    assert list(shown)[: len(SHOWN)] == SHOWN
-    assert [shown[name] for name in SHOWN if name != "created_at"] == [
-        *(job["job_id"], "hourly_cleanup", "pending", "interval", None, job["next_run"], 0, 24, None)
+    shown = await cronty.job_status(job.job_id)
+    assert [one.name for one in fields(shown)][: len(SHOWN)] == SHOWN
+    assert [getattr(shown, name) for name in SHOWN if name != "created_at"] == [
+        *(job.job_id, "hourly_cleanup", "pending", "interval", None, job.next_run, 0, 24, None)
     ]
-    assert datetime.fromisoformat(cast("str", shown["created_at"])).utcoffset() == timedelta(0)
+    assert shown.created_at.utcoffset() == timedelta(0)
 
 
 @pytest.mark.parametrize("job_id", ["job_99_1738764000", "nonsense"])
 async def test_the_status_of_an_unknown_job_is_the_error_of_the_seed(cronty: Cronty, job_id: str) -> None:
-    answer = await cronty.job_status(job_id)
-    assert answer["error"] == f"Job not found: {job_id}"
-    assert set(answer) == {"error", "hint"}
+    with pytest.raises(CrontyError) as refused:
+        await cronty.job_status(job_id)
+    assert refused.value.message == f"Job not found: {job_id}"
+    assert refused.value.hint
 
 
 async def test_an_error_is_one_line_and_never_a_trace(cronty: Cronty) -> None:
     job = await cronty.schedule_job("nightly_backup", "run_backup", "once", {"run_at": soon()})
-    shown = await ended(cronty, cast("str", job["job_id"]))
-    assert (shown["status"], shown["error"]) == ("failed", "RuntimeError: disk full")
-    assert shown["run_count"] == 1
-    assert shown["last_run"] is not None
+    shown = await ended(cronty, job.job_id)
+    assert (shown.status, shown.error) == ("failed", "RuntimeError: disk full")
+    assert shown.run_count == 1
+    assert shown.last_run is not None
     assert "second line" not in str(shown)
 
 
 async def test_a_recurring_job_is_pending_after_a_failure_with_its_error(cronty: Cronty) -> None:
     job = await cronty.schedule_job("nightly", "run_backup", "interval", {"hours": 1})
-    job_id = cast("str", job["job_id"])
+    job_id = job.job_id
     await cronty.run_job_now(job_id)
-    shown = await until(lambda: cronty.job_status(job_id), lambda seen: seen["error"] is not None)
-    assert (shown["status"], shown["error"]) == ("pending", "RuntimeError: disk full")
+    shown = await until(lambda: cronty.job_status(job_id), lambda seen: seen.error is not None)
+    assert (shown.status, shown.error) == ("pending", "RuntimeError: disk full")

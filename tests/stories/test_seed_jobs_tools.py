@@ -240,7 +240,7 @@ async def test_somebody_elses_job_is_as_unknown_as_none(caller: Caller, empty_to
     clerk.owner = "mallory"
     try:
         theirs = await clerk.schedule_job("theirs", "run_backup", "interval", {"hours": 1})
-        job_id = theirs["job_id"]
+        job_id = theirs.job_id
         assert (await caller.ask("job_status", job_id=job_id))["error"] == f"Job not found: {job_id}"
         assert await caller.ask("cancel_job", job_id=job_id) == {"cancelled": False, "job_id": job_id}
         assert (await caller.ask("delete_schedule", schedule_id=job_id))["success"] is False

@@ -397,7 +397,7 @@ async def test_a_failure_says_that_ntfy_is_down_or_busy(caller: Caller, empty_to
         down = await caller.refused("send_push_notification", message="m", notification_topic="t")
     finally:
         empty_town.ntfy.start()
-    hint = "Try again in a minute, or use schedule_notification, which goes on trying."
+    hint = "Try again in a minute, or schedule it: that goes on trying."
     assert busy == f"Not sent: '127.0.0.1' answered 503; the server said: 'busy'. {hint}"
     assert down == f"Not sent: Calling '127.0.0.1' failed: it refused the connection. {hint}"
 

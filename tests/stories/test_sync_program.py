@@ -28,7 +28,7 @@ def tick(word):
 
 cronty.start()
 job = cronty.wait(cronty.schedule_job("twice", "tick", "interval", {"seconds": 1}, ["tick"], max_runs=2))
-assert job["status"] == "pending", job
+assert job.status == "pending", job
 for _ in range(2):
     assert ticks.acquire(timeout=60)
 cronty.stop()
@@ -52,7 +52,7 @@ def test_it_can_be_started_again_after_it_was_stopped(url: str) -> None:
     cronty = Cronty(url, run_jobs=False)
     for _ in range(2):
         cronty.start()
-        assert cronty.wait(cronty.list_jobs())["total"] == 0
+        assert cronty.wait(cronty.list_jobs()).total == 0
         cronty.stop()
     cronty.stop()  # nothing to stop is no fault
 

@@ -198,7 +198,7 @@ async def test_a_client_finds_the_provider_gets_a_token_and_is_served(team: Team
     entry = await _entry(team)
     assert json.loads(entry["actor"]) == {"owner": f"{team.issuer.url}|ann"}, "its subject, as that provider knows it"
     via = json.loads(entry["client"])
-    assert (via["surface"], via["tool"]) == ("mcp", "schedule_job")
+    assert (via["surface"], via["operation"]) == ("mcp", "schedule_job")
     # Without sessions the older era says who it is in its first request only, and that one makes no jobs.
     assert via.get("client") == ({"name": "mcp", "version": "0.1.0"} if era == "2026-07-28" else None)
 

@@ -1,25 +1,27 @@
 """One process asks, another one works; they meet only in the database."""
 
 import asyncio
-import json
 import os
 import signal
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, cast
 
 import pytest
 from asyncpg import Connection
 
 from cronty import Cronty
+from cronty.contract.answers import ScheduledJob
+from cronty.contract.result import CrontyError
 from tests.patience import PATIENCE
 
 WORKER = '''
 import time
 from pathlib import Path
 from cronty import Cronty
+from cronty.contract.answers import ScheduledJob
+from cronty.contract.result import CrontyError
 
 cronty = Cronty()
 
@@ -66,7 +68,7 @@ async def worker(url: str, folder: Path, door: Cronty) -> AsyncGenerator[Process
         stderr=asyncio.subprocess.PIPE,
     )
     try:
-        await until(door.list_tasks, lambda seen: '"note"' in json.dumps(seen))
+        await until(door.list_tasks, lambda seen: "note" in [task.name for task in seen.tasks])
         yield process
     finally:
         if process.returncode is None:
@@ -88,13 +90,13 @@ async def test_a_job_made_here_is_fired_there_and_listed_here(
     words = tmp_path / "words"
     async with worker(url, tmp_path, door) as process:
         job = await door.schedule_job("twice", "note", "interval", {"seconds": 1}, [str(words), "hello"], max_runs=2)
-        job_id = cast("str", job["job_id"])
-        await until(lambda: door.job_status(job_id), lambda seen: seen["status"] == "completed")
+        job_id = job.job_id
+        await until(lambda: door.job_status(job_id), lambda seen: seen.status == "completed")
         process.send_signal(signal.SIGTERM)
         said = await parting_words(process)
     assert words.read_text() == "hello\nhello\n"
-    [listed] = cast("list[dict[str, Any]]", (await door.list_jobs("completed"))["jobs"])
-    assert (listed["job_id"], listed["run_count"]) == (job_id, 2)
+    [listed] = (await door.list_jobs("completed")).jobs
+    assert (listed.job_id, listed.run_count) == (job_id, 2)
     assert await sql.fetchval("select count(*) from cronty.slots_unaccounted") == 0
     assert "Traceback" not in said
 
@@ -105,10 +107,10 @@ async def test_a_worker_that_is_told_to_leave_finishes_what_it_does(
     started, go = tmp_path / "started", tmp_path / "go"
     async with worker(url, tmp_path, door) as process:
         job = await door.schedule_job("slow", "slow", "interval", {"hours": 1}, [str(started), str(go)])
-        await door.run_job_now(cast("str", job["job_id"]))
+        await door.run_job_now(job.job_id)
         await until(lambda: asyncio.to_thread(started.exists), bool)
         process.send_signal(signal.SIGTERM)
-        assert (await door.job_status(cast("str", job["job_id"])))["status"] == "running"
+        assert (await door.job_status(job.job_id)).status == "running"
         go.touch()
         said = await parting_words(process)
     run = await sql.fetchrow("select state, attempt, result from cronty.runs")
@@ -120,14 +122,15 @@ async def test_a_worker_that_is_told_to_leave_finishes_what_it_does(
 
 
 async def test_a_task_is_unknown_until_some_worker_has_it(url: str, door: Cronty, tmp_path: Path) -> None:
-    async def ask() -> dict[str, object]:
+    async def ask() -> ScheduledJob:
         return await door.schedule_job("a job", "note", "interval", {"hours": 1}, ["/dev/null", "word"])
 
-    assert await ask() == {"error": "Unknown task: note", "hint": "Registered tasks: notify, prompt, webhook."}
+    with pytest.raises(CrontyError, match="Unknown task: note Registered tasks: notify, prompt, webhook"):
+        await ask()
     async with worker(url, tmp_path, door) as process:
-        assert (await ask())["status"] == "pending"
-        tasks = cast("list[dict[str, Any]]", (await door.list_tasks())["tasks"])
-        assert (tasks[0]["name"], tasks[0]["doc"]) == ("note", "Write a word down.")
+        assert (await ask()).status == "pending"
+        tasks = (await door.list_tasks()).tasks
+        assert (tasks[0].name, tasks[0].doc) == ("note", "Write a word down.")
         process.send_signal(signal.SIGTERM)
         await parting_words(process)
-    assert (await ask())["status"] == "pending"  # what the fleet once had may be scheduled for its return
+    assert (await ask()).status == "pending"  # what the fleet once had may be scheduled for its return

@@ -14,8 +14,9 @@ from mcp import Client
 from mcp.types import Implementation
 
 from cronty import Cronty
-from cronty.jobs.caller import local_caller
-from cronty.mcp.desk import Desk
+from cronty.contract.answers import JobSummary, to_json
+from cronty.contract.caller import local_caller
+from cronty.mcp.context import ToolContext
 from cronty.mcp.server import CrontyServer
 from examples import heartbeat
 from tests.actions.servers import answer, plain
@@ -47,13 +48,13 @@ async def wake(cronty: Cronty, agent: str, **kwargs: object) -> str:
     """Schedule a prompt for a distant day and run it now; answers with the job's id."""
     given = {"prompt": "Look at my pull requests.", "agent": agent, **kwargs}
     job = await cronty.schedule_job("review", "prompt", "interval", {"days": 3000}, kwargs=given)
-    assert (await cronty.run_job_now(str(job["job_id"]))).get("run_id"), job
-    return str(job["job_id"])
+    assert (await cronty.run_job_now(job.job_id)).run_id
+    return job.job_id
 
 
 async def run_of(cronty: Cronty, job_id: str, *verdicts: str) -> dict[str, Any]:
     async def look() -> dict[str, Any]:
-        return (await cronty.list_runs(job_id))["runs"][0]  # pyright: ignore[reportIndexIssue, reportUnknownVariableType]
+        return to_json((await cronty.list_runs(job_id)).runs[0])
 
     return await until(look, lambda run: run["verdict"] in verdicts)
 
@@ -117,7 +118,7 @@ async def test_an_agent_behind_a_webhook_gets_the_envelope_signed(
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 async def test_a_client_leaves_its_name_with_the_prompt_and_an_agent_may_stay_quiet(url: str, mode: str) -> None:
     async with Cronty(url) as cronty:
-        server = CrontyServer(Desk(cronty, lambda: local_caller(cronty.owner)))
+        server = CrontyServer(ToolContext(cronty, lambda: local_caller(cronty.owner)))
         info = Implementation(name="claude\ncode" + "!" * 200, version="2.1")
         async with Client(server, client_info=info, mode=mode) as client:
             made = await client.call_tool("schedule", {"at": "in 5 days", "prompt": "Look", "agent": "me"})
@@ -133,7 +134,8 @@ async def test_a_client_leaves_its_name_with_the_prompt_and_an_agent_may_stay_qu
             assert {"receipt", "lease_until", "made_at", "previous_slot", "why"} <= item.keys()
             quiet = {"receipts": [item["receipt"]], "outcome": "quiet", "report": "ignored"}
             assert (await client.call_tool("acknowledge_inbox", quiet)).structured_content == {
-                "acknowledged": [item["receipt"]]
+                "acknowledged": [item["receipt"]],
+                "refused": [],
             }
         run = await run_of(cronty, job_id, "done")
         assert run["result"] == {"quiet": True}
@@ -141,15 +143,17 @@ async def test_a_client_leaves_its_name_with_the_prompt_and_an_agent_may_stay_qu
 
 async def test_the_heartbeat_agent_we_show_people_works(url: str) -> None:
     async with Cronty(url) as cronty:
-        beating = asyncio.create_task(heartbeat.main(CrontyServer(Desk(cronty, lambda: local_caller(cronty.owner)))))
+        beating = asyncio.create_task(
+            heartbeat.main(CrontyServer(ToolContext(cronty, lambda: local_caller(cronty.owner))))
+        )
         try:
 
-            async def jobs() -> list[dict[str, Any]]:
-                return (await cronty.list_jobs())["jobs"]  # pyright: ignore[reportReturnType]
+            async def jobs() -> list[JobSummary]:
+                return (await cronty.list_jobs()).jobs
 
             [job] = await until(jobs, lambda found: len(found) == 1)
-            await cronty.run_job_now(job["job_id"])
-            assert (await run_of(cronty, job["job_id"], "done"))["result"] == {"quiet": True}
+            await cronty.run_job_now(job.job_id)
+            assert (await run_of(cronty, job.job_id, "done"))["result"] == {"quiet": True}
             item = await wake(cronty, "heartbeat")
             assert (await run_of(cronty, item, "done"))["result"] == {"report": "did: Look at my pull requests."}
         finally:

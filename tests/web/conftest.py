@@ -13,8 +13,8 @@ from starlette.applications import Starlette
 
 from cronty import Cronty
 from cronty.cli.serve import http_app
-from cronty.jobs.caller import SCOPES
-from cronty.jobs.result import Ok
+from cronty.contract.caller import SCOPES, local_caller
+from cronty.contract.result import Ok
 from cronty.mcp.server import GROUPS
 from cronty.store.sealing import new_key
 from tests.actions.servers import Plain, answer, plain
@@ -108,7 +108,9 @@ async def keyed(cronty: Cronty, application: Starlette) -> AsyncGenerator[Keyed]
     async with AsyncExitStack() as stack:
 
         async def make(owner: str, *scopes: str, **given: Any) -> Api:
-            made = await cronty.identity.add_key(owner, f"{owner}'s key", scopes or SCOPES, **given)
+            made = await cronty.service.identity.add_key(
+                local_caller(owner), f"{owner}'s key", scopes or SCOPES, **given
+            )
             assert isinstance(made, Ok)
             http = httpx2.AsyncClient(
                 transport=httpx2.ASGITransport(application), base_url="http://here",
@@ -134,7 +136,7 @@ async def bob(keyed: Keyed) -> Api:
 
 async def key_of(own_url: str, owner: str, *scopes: str) -> str:
     async with Cronty(own_url, run_jobs=False) as cronty:
-        made = await cronty.identity.add_key(owner, "a key", scopes or SCOPES)
+        made = await cronty.service.identity.add_key(local_caller(owner), "a key", scopes or SCOPES)
     assert isinstance(made, Ok)
     return made.value.text
 

@@ -13,11 +13,11 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 
 from cronty import Cronty
-from cronty.jobs.action import Action
+from cronty.contract.caller import local_caller
+from cronty.contract.requests import ScheduleJob
+from cronty.contract.result import Ok
 from cronty.jobs.job import Job
-from cronty.jobs.result import Ok
-from cronty.scheduler import JobRequest
-from cronty.scheduler.doors import Doors
+from cronty.scheduler import Service
 from cronty.web.dashboard import dashboard_routes
 from cronty.web.hosts import Hosts
 from cronty.web.who import WhoCalls, anybody, by_token
@@ -120,9 +120,9 @@ class Browser:
         return Page(answer.text)
 
 
-def application(doors: Callable[[], Doors], who: WhoCalls) -> Starlette:
+def application(service: Callable[[], Service], who: WhoCalls) -> Starlette:
     """The dashboard alone, behind the same fence as the whole."""
-    return Starlette(routes=dashboard_routes(doors, who), middleware=[Middleware(Hosts, [HOST])])
+    return Starlette(routes=dashboard_routes(service, who), middleware=[Middleware(Hosts, [HOST])])
 
 
 @dataclass
@@ -133,7 +133,7 @@ class House:
 
     @asynccontextmanager
     async def visited(self, who: WhoCalls) -> AsyncGenerator[Browser]:
-        app = application(lambda: self.cronty.doors, who)
+        app = application(lambda: self.cronty.service, who)
         async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url=ORIGIN) as client:
             yield Browser(client)
 
@@ -141,18 +141,18 @@ class House:
         return anybody(owner)
 
     def by_key(self) -> WhoCalls:
-        return by_token(lambda: self.cronty.identity)
+        return by_token(lambda: self.cronty.service.identity)
 
     async def key(self, owner: str, *scopes: str) -> str:
-        made = await self.cronty.identity.add_key(owner, "a key", scopes)
+        made = await self.cronty.service.identity.add_key(local_caller(owner), "a key", scopes)
         assert isinstance(made, Ok), made
         return made.value.text
 
     async def job(self, name: str = "a job", owner: str = "ann", task: str = "note", **rest: object) -> Job:
         given = {"trigger_type": "interval", "trigger_config": {"minutes": 5}, **rest}
         kwargs = given.pop("kwargs", {})
-        request = JobRequest(name, Action(task, (), kwargs), **given)  # pyright: ignore[reportArgumentType]
-        made = await self.cronty.scheduler.schedule(owner, request)
+        request = ScheduleJob(name, task, kwargs=kwargs, **given)  # pyright: ignore[reportArgumentType]
+        made = await self.cronty.service.scheduler.schedule(local_caller(owner), request)
         assert isinstance(made, Ok), made
         return made.value
 

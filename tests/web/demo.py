@@ -9,10 +9,12 @@ from typing import Any
 import asyncpg
 import orjson
 
+from cronty.contract.caller import local_caller
+from cronty.contract.requests import ScheduleJob
+from cronty.contract.result import Ok
 from cronty.jobs.action import Action
 from cronty.jobs.job import Job
-from cronty.jobs.result import Ok
-from cronty.scheduler import JobRequest, Scheduler
+from cronty.scheduler import Scheduler
 from cronty.store.channel_store import ChannelStore
 from cronty.store.database import Database, query
 from cronty.store.job_store import JobStore
@@ -113,11 +115,11 @@ async def furnish(url: str, owner: str = "local") -> dict[str, int]:
 
 
 async def _schedule(door: Scheduler, owner: str, plan: Plan) -> Job:
-    request = JobRequest(
-        plan.name, plan.action, "words", {"text": plan.when}, timezone=plan.zone, tags=plan.tags,
-        policy={"attempts": 3} if plan.action.kind == "task" else {}, origin={"surface": "dashboard"},
+    request = ScheduleJob(
+        plan.name, plan.action.task, "words", {"text": plan.when}, plan.action.args, plan.action.kwargs,
+        timezone=plan.zone, tags=plan.tags, policy={"attempts": 3} if plan.action.kind == "task" else {},
     )  # fmt: skip
-    made = await door.schedule(owner, request)
+    made = await door.schedule(local_caller(owner, "dashboard"), request)
     assert isinstance(made, Ok), made
     return made.value
 
@@ -203,7 +205,7 @@ async def _trouble(sql: asyncpg.Connection, door: Scheduler, owner: str, jobs: d
     draft = await _schedule(
         door, owner, Plan("Newsletter draft", _prompt("Draft the newsletter."), "0 11 * * TUE", tags=("team",))
     )
-    assert isinstance(await door.pause(owner, draft.number), Ok)
+    assert isinstance(await door.pause(local_caller(owner), draft.number), Ok)
     await sql.execute(
         "update cronty.jobs set reason = $2, failures_in_row = 10, last_error = $3, updated_at = $4 where id = $1",
         draft.id, "it failed 10 times in a row", "the agent gave no answer", now - timedelta(hours=26),
@@ -211,11 +213,11 @@ async def _trouble(sql: asyncpg.Connection, door: Scheduler, owner: str, jobs: d
     old = await _schedule(
         door, owner, Plan("Old crawler", Action("rebuild_index"), "every 6 hours", tags=("housekeeping",))
     )
-    assert isinstance(await door.cancel(owner, old.number), Ok)
+    assert isinstance(await door.cancel(local_caller(owner), old.number), Ok)
     quiet = await _schedule(
         door, owner, Plan("Holiday notices", _notify("Offices are closed"), "0 9 24 12 *", tags=("team",))
     )
-    assert isinstance(await door.pause(owner, quiet.number), Ok)
+    assert isinstance(await door.pause(local_caller(owner), quiet.number), Ok)
     jobs |= {"Newsletter draft": draft, "Old crawler": old, "Holiday notices": quiet}
 
 
@@ -258,9 +260,9 @@ async def _workers(sql: asyncpg.Connection, busy: Job, now: datetime) -> None:
 async def _settings(database: Database, owner: str) -> None:
     sealer = Sealer.read(SECRET_KEY)
     channels = ChannelStore(database, sealer)
-    await channels.save(owner, "phone", "ntfy://ann-phone-7f3a", "ntfy", "ntfy.sh")
-    await channels.save(owner, "team-slack", "slack://a/b/c", "slack", "slack")
+    await channels.save(local_caller(owner), "phone", "ntfy://ann-phone-7f3a", "ntfy", "ntfy.sh")
+    await channels.save(local_caller(owner), "team-slack", "slack://a/b/c", "slack", "slack")
     keys = KeyStore(database)
     later = datetime.now(UTC) + timedelta(days=61)
-    await keys.add(owner, "ann-laptop", b"1" * 32, ["read", "schedule", "run", "prompts"], None, later)
-    await keys.add(owner, "claude on the build host", b"2" * 32, ["read", "prompts"], "claude", None)
+    await keys.add(local_caller(owner), "ann-laptop", b"1" * 32, ["read", "schedule", "run", "prompts"], None, later)
+    await keys.add(local_caller(owner), "claude on the build host", b"2" * 32, ["read", "prompts"], "claude", None)

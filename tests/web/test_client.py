@@ -7,18 +7,19 @@ from collections.abc import AsyncGenerator, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
-from typing import Any, ClassVar, get_type_hints, is_typeddict
+from typing import Any, ClassVar
 
+import orjson
 import pytest
 
 from cronty import client as exported
-from cronty.client import AsyncClient, Client, CrontyError, shapes
-from cronty.client.client import Operation, Operations
-from cronty.web.rest.app import described
+from cronty.client import AsyncClient, Client, CrontyError
+from cronty.contract.operation import Operation
+from cronty.contract.operations import Operations
+from cronty.web.rest.openapi import described
 from tests.clients.serving import Served, free_port
 from tests.patience import PATIENCE
 from tests.web.conftest import key_of
-from tests.web.test_rest_errors import bare
 
 HEAVY = ("asyncpg", "fastapi", "mcp", "starlette", "pydantic", "cronty.app", "cronty.store", "cronty.jobs", "typer")
 
@@ -30,7 +31,7 @@ def test_it_brings_httpx2_and_nothing_of_the_server() -> None:
 
 
 def test_it_has_every_operation_by_its_name() -> None:
-    paths = described(bare())["paths"]
+    paths = described()["paths"]
     named = {operation["operationId"] for methods in paths.values() for operation in methods.values()}
     own = {name for name, member in vars(Operations).items() if isinstance(member, Operation)}
     assert own | {"events"} == named
@@ -38,23 +39,10 @@ def test_it_has_every_operation_by_its_name() -> None:
     assert hasattr(AsyncClient, "events")
 
 
-def test_its_page_names_every_operation_and_every_export() -> None:
+def test_its_page_names_every_export() -> None:
     page = (Path(__file__).parents[2] / "docs/reference/client.md").read_text(encoding="utf-8")
-    own = [name for name, member in vars(Operations).items() if isinstance(member, Operation)]
-    missing = [name for name in (*own, *exported.__all__, "jobs", "runs", "trail", "events") if f"`{name}" not in page]
+    missing = [name for name in (*exported.__all__, "jobs", "runs", "trail", "events") if f"`{name}" not in page]
     assert missing == []
-
-
-def test_its_types_are_those_of_the_server() -> None:
-    schemas = described(bare())["components"]["schemas"]
-    checked = 0
-    for name, shape in vars(shapes).items():
-        if is_typeddict(shape) and name not in ("RunEvent", "TypedDict"):
-            schema = schemas[name]
-            assert get_type_hints(shape).keys() == schema["properties"].keys(), name
-            assert shape.__required_keys__ == set(schema.get("required", [])), name
-            checked += 1
-    assert checked > 25
 
 
 @pytest.fixture
@@ -65,45 +53,45 @@ def anns(served: Served, own_url: str) -> Iterator[Client]:
 
 def test_a_program_schedules_looks_changes_and_ends(anns: Client) -> None:
     made = anns.schedule_job("words", "say", "interval", {"days": 1}, ["hello"], tags=["t"])
-    assert made["schedule"] == "Every 24 hours"
-    assert anns.job_status(made["job_id"])["tags"] == ["t"]
-    assert anns.edit_job(made["job_id"], expected_version=1, name="other")["version"] == 2
+    assert made.schedule == "Every 24 hours"
+    assert anns.job_status(made.job_id).tags == ["t"]
+    assert anns.edit_job(made.job_id, expected_version=1, name="other").version == 2
     with pytest.raises(CrontyError) as stale:
-        anns.edit_job(made["job_id"], expected_version=1, name="third")
-    assert (stale.value.code, stale.value.status) == ("version_conflict", 412)
+        anns.edit_job(made.job_id, expected_version=1, name="third")
+    assert stale.value.code == "version_conflict"
     assert stale.value.hint
-    assert anns.pause_job(made["job_id"])["paused"] is True
-    assert anns.resume_job(made["job_id"])["paused"] is False
-    run = anns.run_job_now(made["job_id"])["run_id"]
-    assert anns.show_run(run)["name"] == "other"
-    assert anns.cancel_job(made["job_id"])["status"] == "cancelled"
-    anns.delete_job(made["job_id"])
+    assert anns.pause_job(made.job_id).paused is True
+    assert anns.resume_job(made.job_id).paused is False
+    run = anns.run_job_now(made.job_id).run_id
+    assert anns.show_run(run).name == "other"
+    assert anns.cancel_job(made.job_id).status == "cancelled"
+    anns.delete_job(made.job_id)
     with pytest.raises(CrontyError, match="Job not found") as gone:
-        anns.job_status(made["job_id"])
+        anns.job_status(made.job_id)
     assert gone.value.code == "not_found"
-    assert anns.who_am_i()["owner"] == "client"
-    assert next(anns.trail())["what"] == "deleted"
+    assert anns.who_am_i().owner == "client"
+    assert next(anns.trail()).what == "deleted"
 
 
 def test_pages_are_one_list(anns: Client) -> None:
     for number in range(5):
         anns.schedule_job(f"page {number}", "say", "interval", {"days": 1}, ["x"], tags=["pages"])
-    assert sorted(job["name"] for job in anns.jobs(tag="pages", limit=2)) == [f"page {number}" for number in range(5)]
+    assert sorted(job.name for job in anns.jobs(tag="pages", limit=2)) == [f"page {number}" for number in range(5)]
 
 
 def test_everything_else_answers(anns: Client) -> None:
-    assert anns.preview_schedule("cron", {"expression": "0 9 * * *"}, count=2)["slots"]
-    assert anns.get_current_time("Europe/Berlin")["timezone"] == "Europe/Berlin"
-    assert "say" in [task["name"] for task in anns.list_tasks()["tasks"]]
-    assert anns.read_inbox()["items"] == []
-    assert anns.acknowledge_inbox(["run_1_1#1"])["refused"] == ["run_1_1#1"]
-    assert anns.redrive_runs(["run_1_1"])["refused"] == ["run_1_1"]
-    assert anns.list_failed_runs()["runs"] == []
-    assert anns.list_channels()["channels"] == []
-    assert anns.show_limits()["limits"]
+    assert anns.preview_schedule("0 9 * * *", count=2).slots
+    assert anns.get_current_time("Europe/Berlin").timezone == "Europe/Berlin"
+    assert "say" in [task.name for task in anns.list_tasks().tasks]
+    assert anns.read_inbox().items == []
+    assert anns.acknowledge_inbox(["run_1_1#1"]).refused == ["run_1_1#1"]
+    assert anns.redrive_runs(["run_1_1"]).refused == ["run_1_1"]
+    assert anns.list_failed_runs().runs == []
+    assert anns.list_channels().channels == []
+    assert anns.show_limits().limits
     key = anns.add_key("other", ["read"])
-    assert key["id"] in [one["id"] for one in anns.list_keys()["keys"]]
-    anns.revoke_key(key["id"])
+    assert key.id in [one.id for one in anns.list_keys().keys]
+    anns.revoke_key(key.id)
     for refused in (
         lambda: anns.save_channel("phone", "gopher://x"),
         lambda: anns.remove_channel("phone"),
@@ -123,16 +111,16 @@ async def bobs(served: Served, own_url: str) -> AsyncGenerator[AsyncClient]:
 
 async def test_the_async_one_is_awaited_and_hears_what_happens(bobs: AsyncClient) -> None:
     job = await bobs.schedule_job("heard", "say", "interval", {"days": 1}, ["x"])
-    started = await bobs.run_job_now(job["job_id"])
+    started = await bobs.run_job_now(job.job_id)
     begin = "2026-01-01T00:00:00Z"
     async with asyncio.timeout(PATIENCE):
         async for event in bobs.events(begin):
-            assert event["run_id"] == started["run_id"]
-            if event["verdict"] == "done":
+            assert event.run_id == started.run_id
+            if event.verdict == "done":
                 break
-    assert [run["verdict"] async for run in bobs.runs(job["job_id"], limit=1)] == ["done"]
-    assert [one["name"] async for one in bobs.jobs(limit=1)] == ["heard"]
-    assert "created" in [entry["what"] async for entry in bobs.trail()]
+    assert [run.verdict async for run in bobs.runs(job.job_id, limit=1)] == ["done"]
+    assert [one.name async for one in bobs.jobs(limit=1)] == ["heard"]
+    assert "created" in [entry.what async for entry in bobs.trail()]
     with pytest.raises(CrontyError) as gone:
         await bobs.job_status("job_999999_9")
     assert gone.value.code == "not_found"
@@ -140,9 +128,9 @@ async def test_the_async_one_is_awaited_and_hears_what_happens(bobs: AsyncClient
 
 def test_a_plain_program_hears_what_happens(anns: Client) -> None:
     job = anns.schedule_job("heard", "say", "interval", {"days": 1}, ["x"])
-    started = anns.run_job_now(job["job_id"])["run_id"]
+    started = anns.run_job_now(job.job_id).run_id
     begin = "2026-01-01T00:00:00Z"
-    verdicts = (event["verdict"] for event in anns.events(begin) if event["run_id"] == started)
+    verdicts = (event.verdict for event in anns.events(begin) if event.run_id == started)
     assert "done" in verdicts
 
 
@@ -150,10 +138,10 @@ def test_a_key_that_is_not_good_is_said(served: Served) -> None:
     for key, code in ((None, "unauthorized"), ("cronty_1_nonsense", "unauthenticated")):
         with Client(served.url, key) as client, pytest.raises(CrontyError) as refused:
             client.list_jobs()
-        assert (refused.value.code, refused.value.status) == (code, 401)
+        assert refused.value.code == code
         with Client(served.url, key) as client, pytest.raises(CrontyError) as deaf:
             next(client.events())
-        assert deaf.value.status == 401
+        assert deaf.value.code == code
 
 
 def test_a_server_that_is_not_there_is_said() -> None:
@@ -161,7 +149,13 @@ def test_a_server_that_is_not_there_is_said() -> None:
         for call in (client.list_jobs, lambda: next(client.events())):
             with pytest.raises(CrontyError, match="can't be reached") as away:
                 call()
-            assert (away.value.code, away.value.status) == ("unreachable", None)
+            assert away.value.code == "unreachable"
+
+
+JOB: dict[str, Any] = {
+    "job_id": "1", "name": "x", "next_run": None, "status": "pending", "schedule": "", "timezone": "UTC",
+    "next_runs": [], "version": 1,
+}  # fmt: skip
 
 
 class Flaky(BaseHTTPRequestHandler):
@@ -173,7 +167,7 @@ class Flaky(BaseHTTPRequestHandler):
     def _answer(self) -> None:
         self.rfile.read(int(self.headers.get("content-length", "0")))
         self.asked.append((self.command, self.path, self.headers.get("Idempotency-Key")))
-        body = b'{"code": "unavailable", "detail": "away", "job_id": "1", "jobs": [], "cursor": null}'
+        body = orjson.dumps({"code": "unavailable", "detail": "away", "jobs": [], "total": 0, "cursor": None} | JOB)
         self.send_response(self.statuses.pop(0))
         self.send_header("content-length", str(len(body)))
         self.end_headers()
@@ -199,13 +193,17 @@ def flaky() -> Iterator[str]:
 def test_what_may_be_repeated_is_tried_again_and_nothing_else(flaky: str) -> None:
     with Client(flaky) as client:
         Flaky.statuses = [503, 503, 200]
-        assert client.list_jobs()["jobs"] == []
+        assert client.list_jobs().jobs == []
         Flaky.statuses = [503, 201]
         client.schedule_job("x", "say", "interval", {"days": 1})
         keys = {key for method, _, key in Flaky.asked if method == "POST"}
         assert len(keys) == 1, "the same key both times"
         assert None not in keys
-        for call in (lambda: client.run_job_now(1), lambda: client.delete_job(1), lambda: client.edit_job(1, name="x")):
+        for call in (
+            lambda: client.run_job_now("1"),
+            lambda: client.delete_job("1"),
+            lambda: client.edit_job("1", name="x"),
+        ):
             Flaky.asked.clear()
             Flaky.statuses = [503, 200]
             with pytest.raises(CrontyError) as away:

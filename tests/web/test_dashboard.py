@@ -6,8 +6,9 @@ import asyncpg
 import orjson
 import pytest
 
+from cronty.contract.caller import local_caller
+from cronty.contract.result import Ok
 from cronty.jobs.action import Action
-from cronty.jobs.result import Ok
 from cronty.web.dashboard.assets import assets
 from cronty.web.dashboard.guarding import CSP
 from tests.conftest import TRAIL, HandClock, Hands
@@ -23,7 +24,7 @@ async def fired(house: House, hands: Hands, clock: HandClock, **given: object) -
     job = await house.job(**given)  # pyright: ignore[reportArgumentType]
     clock.advance(minutes=5, seconds=1)
     await hands.all()
-    runs = await house.cronty.scheduler.list_runs("ann", job.number)
+    runs = await house.cronty.service.scheduler.list_runs(local_caller("ann"), job.number)
     assert isinstance(runs, Ok)
     return job.number, runs.value[0].run_id
 
@@ -82,7 +83,7 @@ async def test_a_job_is_made_from_a_form_and_says_its_rule_back(
     page = await ann.get("/jobs/1?said=made")
     for said in ("The job is scheduled", "At 08:30 on weekdays, Berlin time", "What needs me?", "team", "For claude"):
         assert said in page.text
-    job = await house.cronty.scheduler.show("ann", 1)
+    job = await house.cronty.service.scheduler.show(local_caller("ann"), 1)
     assert isinstance(job, Ok)
     assert job.value.action == Action("prompt", (), {"prompt": "What needs me?\nSay it.", "agent": "claude"})
     assert (job.value.tags, job.value.policy.attempts) == (("team", "reviews"), 2)
@@ -107,7 +108,7 @@ async def test_every_kind_of_job_can_be_made(
     house: House, ann: Browser, hands: Hands, fields: dict[str, str], kwargs: dict[str, object]
 ) -> None:
     await ann.post("/jobs", name="one", when="every hour", zone="UTC", **fields)
-    job = await house.cronty.scheduler.show("ann", 1)
+    job = await house.cronty.service.scheduler.show(local_caller("ann"), 1)
     assert isinstance(job, Ok)
     assert (job.value.action.kind, job.value.action.kwargs) == (fields["kind"], kwargs)
     assert "one" in (await ann.get("/jobs/1/edit")).all("input", name="name")[0].values()
@@ -117,7 +118,7 @@ async def test_every_kind_of_job_can_be_made(
     ("fields", "said"),
     [
         ({"when": "whenever you like"}, "whenever"),
-        ({"name": " "}, "name of 1 to 200 characters"),
+        ({"name": " "}, "Use 1 to 200 characters"),
         ({"kind": "task", "task": "note", "args": "[1"}, "isn't JSON"),
         ({"kind": "task", "task": "note", "args": "{}"}, "must be a list"),
         ({"kind": "sorcery"}, "Unknown kind"),
@@ -159,7 +160,7 @@ async def test_a_change_keeps_what_it_leaves_alone_and_is_refused_if_somebody_wa
     }
     fields |= {"kind": "prompt", "prompt_text": "More tea?", "attempts": "3", "timeout": "3600"}
     await ann.post(f"/jobs/{job.number}/edit", **(fields | {"name": "More tea"}))
-    changed = await house.cronty.scheduler.show("ann", job.number)
+    changed = await house.cronty.service.scheduler.show(local_caller("ann"), job.number)
     assert isinstance(changed, Ok)
     assert (changed.value.name, changed.value.trigger, changed.value.next_slot) == (
         "More tea",
@@ -172,7 +173,7 @@ async def test_a_change_keeps_what_it_leaves_alone_and_is_refused_if_somebody_wa
     assert page.all("input", name="name")[0]["value"] == "Less tea"
     assert (await ann.get(f"/jobs/{job.number}/edit")).all("input", name="version")[0]["value"] == "2"
     await ann.post(f"/jobs/{job.number}/edit", **(fields | {"version": "2", "when": "every 10 minutes"}))
-    changed = await house.cronty.scheduler.show("ann", job.number)
+    changed = await house.cronty.service.scheduler.show(local_caller("ann"), job.number)
     assert isinstance(changed, Ok)
     assert changed.value.trigger != job.trigger
 
@@ -294,7 +295,7 @@ async def test_looking_at_the_inbox_takes_nothing_and_a_person_can_settle_it(
     assert len(page.all("input", name="receipt")) == 2
     await ann.post("/inbox", receipt=receipts[0], outcome="done")
     assert ann.went_to == "/inbox?said=late"
-    handed = await house.cronty.inbox.read("ann")
+    handed = await house.cronty.service.inbox.read(local_caller("ann"))
     assert isinstance(handed, Ok)
     assert [item.attempt for item in handed.value] == [1], "nobody had taken it by looking"
     await ann.post("/inbox", receipt=receipts[3], outcome="quiet")
@@ -306,14 +307,14 @@ async def test_a_key_is_shown_once_and_revoked(house: House, ann: Browser) -> No
     [shown] = page.all("input", id="made")
     key = shown["value"] or ""
     assert key.startswith("cronty_")
-    known = await house.cronty.identity.identify(key)
+    known = await house.cronty.service.identity.identify(key)
     assert isinstance(known, Ok)
     assert (known.value.owner, known.value.scopes, known.value.agent) == ("ann", {"read", "run"}, "claude")
     page = await ann.get("/settings")
     assert key not in ann.pages[-1].text
     assert "laptop" in page.text
     await ann.post("/settings/keys/revoke", key="1")
-    assert not (await house.cronty.identity.identify(key)).is_ok
+    assert not (await house.cronty.service.identity.identify(key)).is_ok
     assert "revoked" in (await ann.get("/settings")).text
     assert "Key not found" in (await ann.post("/settings/keys/revoke", 404, key="1")).text
     assert "Unknown scope" in (await ann.post("/settings/keys", 422, name="x", scope="everything")).text

@@ -5,7 +5,8 @@ from collections.abc import AsyncGenerator
 import httpx2
 import pytest
 
-from cronty.jobs.result import Ok
+from cronty.contract.caller import local_caller
+from cronty.contract.result import Ok
 from cronty.web.dashboard.guarding import BROWSER, LARGEST_FORM, SESSION
 from tests.conftest import HandClock, Hands
 from tests.web.dashboard_fixtures import HOST, ORIGIN, Browser, House, Page, ann, application, house
@@ -54,7 +55,7 @@ async def test_a_change_from_anywhere_else_is_refused(house: House, ann: Browser
         answer = await ann.client.post(path, data=data, headers=headers)
         assert answer.status_code == 403, (path, data, headers)
         assert Page(answer.text).flaws() == []
-    job = await house.cronty.scheduler.show("ann", 1)
+    job = await house.cronty.service.scheduler.show(local_caller("ann"), 1)
     assert isinstance(job, Ok)
     assert job.value.version == 1
 
@@ -80,9 +81,9 @@ async def test_a_name_that_somebody_points_here_is_not_ours(house: House, ann: B
 
 async def test_what_is_somebody_elses_is_not_there(house: House, ann: Browser, hands: Hands, clock: HandClock) -> None:
     bobs = await house.job("Bob's secret", owner="bob", task="fail", tags=["bobs"])
-    await house.cronty.scheduler.run_now("bob", bobs.number)
+    await house.cronty.service.scheduler.run_now(local_caller("bob"), bobs.number)
     await hands.all()
-    runs = await house.cronty.scheduler.list_runs("bob", bobs.number)
+    runs = await house.cronty.service.scheduler.list_runs(local_caller("bob"), bobs.number)
     assert isinstance(runs, Ok)
     run = runs.value[0]
     for path in ("/jobs/{}", "/jobs/{}/edit", "/jobs/{}/runs", "/runs/{}"):
@@ -133,14 +134,14 @@ async def test_a_key_signs_in_and_a_revoked_one_is_out_at_once(house: House, vis
     assert "Secure" not in cookie, "over plain http a browser would not keep it"
     assert "Tea" in (await visitor.get("/jobs")).text
     await visitor.post("/jobs/1/pause")
-    await house.cronty.identity.revoke("ann", 1)
+    await house.cronty.service.identity.revoke(local_caller("ann"), 1)
     answer = await visitor.client.get("/jobs")
     assert (answer.status_code, answer.headers["location"]) == (303, "/sign-in?next=/jobs")
 
 
 async def test_the_cookie_of_a_server_with_tls_travels_no_other_way(house: House) -> None:
     key = await house.key("ann", "read")
-    app = application(lambda: house.cronty.doors, house.by_key())
+    app = application(lambda: house.cronty.service, house.by_key())
     async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url=f"https://{HOST}") as client:
         browser = Browser(client)
         await browser.get("/sign-in")
@@ -186,11 +187,11 @@ async def test_a_key_does_what_its_scopes_allow_and_no_more(
     visitor.client.cookies.delete(SESSION)
     await sign_in(visitor, await house.key("ann", "read", "admin"))
     page = await visitor.post("/settings/keys", 403, name="more", scope=["read", "run"])
-    assert "Your own key doesn't have the scope “run”" in page.text
+    assert "A key can't allow what the one it is made with doesn't: run" in page.text
 
 
 async def test_a_database_that_is_away_is_said_calmly(house: House) -> None:
-    doors = house.cronty.doors
+    doors = house.cronty.service
     app = application(lambda: doors, house.locally())
     async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url=ORIGIN) as client:
         await house.cronty.__aexit__()

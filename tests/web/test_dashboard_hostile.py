@@ -7,7 +7,8 @@ import orjson
 import pytest
 
 from cronty.actions.tasks import Registry
-from cronty.jobs.result import Ok
+from cronty.contract.caller import local_caller
+from cronty.contract.result import Ok
 from tests.conftest import HandClock, Hands
 from tests.web.browser_payloads import PAYLOADS
 from tests.web.dashboard_fixtures import Browser, House, Page, ann, house
@@ -55,7 +56,7 @@ async def test_nothing_that_somebody_wrote_becomes_part_of_a_page(
     await hands.all()
     for number, payload in enumerate(PAYLOADS):
         saying, failing, _ = jobs[3 * number : 3 * number + 3]
-        runs = [await house.cronty.scheduler.list_runs("ann", job) for job in (saying, failing)]
+        runs = [await house.cronty.service.scheduler.list_runs(local_caller("ann"), job) for job in (saying, failing)]
         for run in runs:
             assert isinstance(run, Ok)
             page = await ann.get(f"/runs/{run.value[0].run_id}")
@@ -126,7 +127,7 @@ async def test_no_page_grows_with_what_there_is(
         select job_id, scheduled_for, owner_id, 'prompt', scheduled_for from cronty.runs where state = 'waiting'"""
     )
     for number in range(60):
-        await house.cronty.identity.add_key("ann", f"{number} " + '"' * 97, agent='"' * 100)
+        await house.cronty.service.identity.add_key(local_caller("ann"), f"{number} " + '"' * 97, agent='"' * 100)
     run = await sql.fetchval(
         "select scheduled_for from cronty.runs r join cronty.jobs j on j.id = r.job_id where number = 2"
     )

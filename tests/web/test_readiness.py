@@ -8,7 +8,7 @@ import asyncpg
 import httpx2
 import pytest
 
-from cronty.app import Cronty, opening
+from cronty.app import Cronty
 from cronty.cli.serve import http_app
 from tests.middleman import Middleman, through
 
@@ -42,7 +42,7 @@ async def not_ready(client: httpx2.AsyncClient) -> str:
 async def test_a_server_that_hangs_is_told_in_time_and_the_other_one_is_found(
     url: str, middleman: Middleman, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(opening, "ANSWER_WITHIN", 0.5)
+    monkeypatch.setattr("cronty.app.cronty.ANSWER_WITHIN", 0.5)
     async with served(Cronty(through(url, middleman.address, and_itself=True), run_jobs=False)) as client:
         assert (await client.get("/ready")).status_code == 200
         middleman.frozen = True

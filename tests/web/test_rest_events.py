@@ -12,9 +12,9 @@ import pytest
 
 from cronty import Cronty
 from cronty.cli.serve import http_app
-from cronty.jobs.caller import Caller
+from cronty.contract.caller import Caller, local_caller
+from cronty.contract.result import Ok, Result
 from cronty.jobs.overview import RunEvent
-from cronty.jobs.result import Ok, Result
 from cronty.mcp.server import GROUPS
 from cronty.scheduler.event_stream import Listener
 from cronty.scheduler.identity import Identity
@@ -144,7 +144,7 @@ async def test_the_line_is_kept_alive_and_ends_with_its_key(
     cronty: Cronty, ann: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(events, "QUIET_FOR", 0.15)  # or a sign of life would take fifteen seconds
-    lost = await cronty.identity.add_key("ann", "lost", ["read"])
+    lost = await cronty.service.identity.add_key(local_caller("ann"), "lost", ["read"])
     assert isinstance(lost, Ok)
     async with (
         serving(http_app(cronty, GROUPS, ["127.0.0.1:*"], auth=True)) as port,

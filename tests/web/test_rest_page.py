@@ -9,15 +9,14 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 import httpx2
-from fastapi import FastAPI
 from jsonschema import Draft202012Validator
 
-from cronty.jobs.caller import MEANINGS
-from cronty.web.problems import STATUS_OF, WRONG, title_of
-from cronty.web.rest.app import PLACE, described
+from cronty.contract.caller import MEANINGS
+from cronty.contract.http import PREFIX as PLACE
+from cronty.web.problems import title_of
+from cronty.web.rest.openapi import described, statuses
 from tests.patience import PATIENCE
 from tests.web.conftest import Api
-from tests.web.test_rest_errors import bare
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/reference/rest.md"
@@ -35,8 +34,8 @@ curl http://127.0.0.1:8125{place}/jobs -H "Authorization: Bearer $KEY" -H "Conte
 ```
 
 - **Who calls**: `Authorization: Bearer <key>`, made with `cronty token add`; its scopes say what it may. Without
-  `--auth` a server on loopback takes everybody for its owner.
-- **Ids** are taken in any form. Somebody else's is answered like one that doesn't exist, byte for byte.
+  `--auth` a server on loopback takes every caller for its owner.
+- **Ids** are taken in any form. Another owner's is answered like one that doesn't exist, byte for byte.
 - **Once**: with an `Idempotency-Key` a repeated `POST {place}/jobs` answers with the job that the first one made.
 - **Versions**: a job's `ETag` goes back as `If-Match` of a change, which is refused (412) if the job has changed
   meanwhile; or as `If-None-Match` of a look, which then answers 304. Runs change the tag, but not the version in it.
@@ -52,8 +51,7 @@ curl http://127.0.0.1:8125{place}/jobs -H "Authorization: Bearer $KEY" -H "Conte
 ## What goes wrong
 
 Problem details (RFC 9457, `application/problem+json`): `code` is for programs and the same on every surface, `detail`
-says what was wrong, `hint` what to do next, and `errors` names each field (`where`, `field`, `message`) if the request
-itself was wrong.
+says what was wrong, `hint` what to do next, and `field` which field of the request was wrong, if it was one.
 
 | status | codes |
 | --- | --- |
@@ -69,7 +67,7 @@ itself was wrong.
 
 
 def page() -> str:
-    description = described(bare())
+    description = described()
     found = [
         (method.upper(), path, operation)
         for path, methods in description["paths"].items()
@@ -89,10 +87,8 @@ def _sentence(operation: dict[str, Any]) -> str:
 
 
 def _codes() -> list[str]:
-    of: dict[int, list[str]] = {WRONG: ["everything else, mostly `bad_…`"]}
-    for code, status in STATUS_OF.items():
-        of.setdefault(status, []).append(f"`{code}`")
-    return [f"| {status} {title_of(status)} | {', '.join(codes)} |" for status, codes in sorted(of.items())]
+    named = [(status, ", ".join(f"`{code}`" for code in codes)) for status, codes in statuses()]
+    return [f"| {status} {title_of(status)} | {codes} |" for status, codes in named]
 
 
 def _section(description: dict[str, Any], method: str, path: str, operation: dict[str, Any]) -> str:
@@ -139,14 +135,13 @@ def test_the_page_about_rest_is_as_generated() -> None:
     assert PAGE.read_text(encoding="utf-8") == page(), "Run `python -m tests.web.test_rest_page`."
 
 
-def fits(app: FastAPI, schema: dict[str, Any], example: object) -> None:
-    whole = {**schema, "components": described(app)["components"]}
+def fits(schema: dict[str, Any], example: object) -> None:
+    whole = {**schema, "components": described()["components"]}
     cast("Any", Draft202012Validator)(whole).validate(example)
 
 
 def test_every_operation_has_examples_that_fit_and_every_error_is_declared() -> None:
-    app = bare()
-    for path, methods in described(app)["paths"].items():
+    for path, methods in described()["paths"].items():
         for method, operation in methods.items():
             where = f"{method} {path}"
             assert operation["summary"], where
@@ -158,11 +153,11 @@ def test_every_operation_has_examples_that_fit_and_every_error_is_declared() -> 
                 for media, content in told.get("content", {}).items():
                     assert content["example"], f"{where} {status}"
                     assert (media == "application/problem+json") == (status >= "400"), where
-                    fits(app, content["schema"], content["example"])
+                    fits(content["schema"], content["example"])
             if "requestBody" in operation:
                 schema = operation["requestBody"]["content"]["application/json"]["schema"]
-                [example] = described(app)["components"]["schemas"][schema["$ref"].rsplit("/", 1)[1]]["examples"]
-                fits(app, schema, example)
+                [example] = described()["components"]["schemas"][schema["$ref"].rsplit("/", 1)[1]]["examples"]
+                fits(schema, example)
             for parameter in operation.get("parameters", []):
                 assert parameter["description"], where
 
@@ -174,25 +169,25 @@ async def test_the_descriptions_need_no_token_and_load_nothing(ann: Api) -> None
     text = (await ann.get("/docs")).text
     assert "<script" not in text
     assert "src=" not in text
-    for path in described(bare())["paths"]:
+    for path in described()["paths"]:
         assert f"{PLACE}{path}" in text
 
 
 async def test_the_description_is_that_of_the_running_server(ann: Api) -> None:
     answer: httpx2.Response = await ann.get("/openapi.json")
-    assert answer.json() == described(bare())
+    assert answer.json() == described()
 
 
-def said_without_fastapi(command: str) -> subprocess.CompletedProcess[str]:
-    code = f"import sys; sys.modules['fastapi'] = None; sys.argv = ['cronty', *{command.split()!r}]; "
+def said_without_jinja(command: str) -> subprocess.CompletedProcess[str]:
+    code = f"import sys; sys.modules['jinja2'] = None; sys.argv = ['cronty', *{command.split()!r}]; "
     code += "from cronty.cli.main import main; main()"
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE, check=False)
 
 
 def test_without_the_extra_serve_says_in_a_line_what_to_install() -> None:
-    said = said_without_fastapi("serve --port 1")
+    said = said_without_jinja("serve --port 1")
     assert (said.returncode, said.stdout) == (2, "")
-    assert said.stderr.splitlines()[-1] == "cronty: this needs fastapi: pip install 'cronty[web]'"
+    assert said.stderr.splitlines()[-1] == "cronty: this needs jinja2: pip install 'cronty[web]'"
     assert "Traceback" not in said.stderr
 
 

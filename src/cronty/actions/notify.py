@@ -10,8 +10,8 @@ from cronty.actions.courier import Courier
 from cronty.actions.ntfy import publish
 from cronty.actions.outbound import Outbound
 from cronty.actions.tasks import PermanentError, current_run
+from cronty.contract.result import Err
 from cronty.jobs.action import Action
-from cronty.jobs.result import Err
 
 MAX_MESSAGE_BYTES: Final = 4096
 MAX_TITLE: Final = 250
@@ -103,13 +103,11 @@ class Notify:
             "actions": actions,
         }  # fmt: skip
         if flaw := check_notification(**fields):
-            raise PermanentError(flaw)
+            raise PermanentError(flaw.message)
         return await self._deliver(await self._channel(topic), fields)
 
     async def push(self, url: str | None, **fields: Any) -> dict[str, object]:
-        """The same at once, outside of a run; `url` is the channel's, None for the ntfy topic."""
-        if flaw := check_notification(**fields):
-            raise PermanentError(flaw)
+        """Send fields that were checked, outside of a run; `url` is the channel's, None for the ntfy topic."""
         return await self._deliver(url, fields)
 
     async def _channel(self, topic: str) -> str | None:
@@ -129,27 +127,27 @@ def check_notification(
     message: object, topic: object, title: object = None, priority: object = None, tags: object = None,
     markdown: object = False, click: object = None, icon: object = None, attach: object = None,
     filename: object = None, actions: object = None,
-) -> str | None:  # fmt: skip
-    """None if ntfy would take it; else a sentence with the value and what is accepted. Sends nothing."""
+) -> Err | None:  # fmt: skip
+    """None if ntfy would take it; else what is wrong, with the value and what is accepted. Sends nothing."""
 
-    def flaws() -> Iterator[str | None]:
-        yield _flaw_of_message(message)
-        yield _flaw_of_topic(topic)
-        yield _flaw_of_line("title", title, MAX_TITLE)
+    def flaws() -> Iterator[tuple[str, str | None]]:
+        yield "message", _flaw_of_message(message)
+        yield "topic", _flaw_of_topic(topic)
+        yield "title", _flaw_of_line("title", title, MAX_TITLE)
         if priority is not None and (type(priority) is not int or not 1 <= priority <= 5):
-            yield f"priority must be a whole number from 1 to 5, not {_shown(priority)}."
-        yield _flaw_of_tags(tags)
+            yield "priority", f"priority must be a whole number from 1 to 5, not {_shown(priority)}."
+        yield "tags", _flaw_of_tags(tags)
         if not isinstance(markdown, bool):
-            yield f"markdown must be true or false, not {_shown(markdown)}."
-        yield _flaw_of_url("click", click, _CLICK)
-        yield _flaw_of_url("icon", icon, _WEB)
-        yield _flaw_of_url("attach", attach, _WEB)
-        yield _flaw_of_line("filename", filename, 255)
+            yield "markdown", f"markdown must be true or false, not {_shown(markdown)}."
+        yield "click", _flaw_of_url("click", click, _CLICK)
+        yield "icon", _flaw_of_url("icon", icon, _WEB)
+        yield "attach", _flaw_of_url("attach", attach, _WEB)
+        yield "filename", _flaw_of_line("filename", filename, 255)
         if filename is not None and attach is None:
-            yield f"filename {_shown(filename)} names an attachment: give its URL in attach as well."
-        yield _flaw_of_buttons(actions)
+            yield "attach", f"filename {_shown(filename)} names an attachment: give its URL in attach as well."
+        yield "actions", _flaw_of_buttons(actions)
 
-    return next((flaw for flaw in flaws() if flaw), None)
+    return next((Err("bad_arguments", flaw, field=field) for field, flaw in flaws() if flaw), None)
 
 
 def undeliverable(action: Action) -> Err | None:
@@ -157,10 +155,9 @@ def undeliverable(action: Action) -> Err | None:
     if action.task != "notify" or action.args:
         return None
     try:
-        flaw = check_notification(**action.kwargs)
+        return check_notification(**action.kwargs)
     except TypeError:
         return None  # a parameter is missing or unknown; the door says which
-    return None if flaw is None else Err("bad_arguments", flaw)
 
 
 def _flaw_of_message(message: object) -> str | None:

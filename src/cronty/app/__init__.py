@@ -1,5 +1,5 @@
 """Puts it together: the public class `Cronty`, which opens and closes everything."""
 
-from cronty.app.asking import Cronty
+from cronty.app.cronty import Cronty
 
 __all__ = ["Cronty"]

@@ -1,21 +1,24 @@
 """What commands that ask an open Cronty share: asking, and durations in words."""
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import typer
 
 from cronty.app import Cronty
 from cronty.cli.saying import REFUSED, UNCLEAR, print_json, refuse
 from cronty.cli.service_place import Place
-from cronty.jobs.caller import acting
-from cronty.jobs.result import Err, Result
+from cronty.client import AsyncClient
+from cronty.contract.answers import to_json
+from cronty.contract.caller import Caller, local_caller
+from cronty.contract.result import CrontyError, Err, Result
 from cronty.timing import BadTrigger
 from cronty.timing.rule import read_instant
 
-type Answer = dict[str, Any]
+type Face = Cronty | AsyncClient
+"""The same calls, in this process or of a server."""
 
 
 def ask[T](question: Callable[[Cronty], Awaitable[Result[T]]], *, json: bool = False) -> T:
@@ -26,23 +29,39 @@ def ask[T](question: Callable[[Cronty], Awaitable[Result[T]]], *, json: bool = F
     return answer.value
 
 
-def ask_api(question: Callable[[Cronty], Awaitable[Answer]], *, json: bool = False) -> Answer:
-    """The same for what answers with a dictionary, which is printed if so wished."""
-    answer = open_for(question)
-    if answer.get("error") and "job_id" not in answer:
-        refuse(answer["error"], code_of(answer["error"]), hint=answer.get("hint", ""), json=json)
+def call[T](question: Callable[[Face], Awaitable[T]], *, json: bool = False) -> T:
+    """The answer to a call of the contract, printed as JSON if asked for; a refusal ends the command.
+
+    With CRONTY_URL (or `cronty --url`) it is asked of that server, with the key in CRONTY_KEY.
+    """
+    try:
+        url = os.environ.get("CRONTY_URL")
+        answer = open_for(question) if not url else asyncio.run(_ask_server(url, question))
+    except CrontyError as refused:
+        refuse(refused.message, UNCLEAR if refused.code == "ambiguous" else REFUSED, hint=refused.hint, json=json)
     if json:
-        print_json(answer)
+        print_json({} if answer is None else to_json(answer))
     return answer
 
 
 def open_for[T](question: Callable[[Cronty], Awaitable[T]]) -> T:
     async def open_and_ask() -> T:
-        with acting(None, {"surface": "cli"}):
-            async with _at_home(Cronty(run_jobs=False)) as cronty:
-                return await question(cronty)
+        cronty = _at_home(Cronty(run_jobs=False))
+        cronty.surface = "cli"
+        async with cronty:
+            return await question(cronty)
 
     return asyncio.run(open_and_ask())
+
+
+def caller_for(owner: str) -> Caller:
+    """The person at this machine, who may act for every owner."""
+    return local_caller(owner, "cli", trusted=True)
+
+
+async def _ask_server[T](url: str, question: Callable[[Face], Awaitable[T]]) -> T:
+    async with AsyncClient(url, os.environ.get("CRONTY_KEY")) as client:
+        return await question(client)
 
 
 def _at_home(cronty: Cronty) -> Cronty:
@@ -53,10 +72,6 @@ def _at_home(cronty: Cronty) -> Cronty:
         url = wish.environment.get("CRONTY_PUBLIC_URL", f"{wish.url}/mcp")
         cronty.settings = settings.model_copy(update={"public_url": url})
     return cronty
-
-
-def code_of(error: str) -> int:
-    return UNCLEAR if "may mean" in error else REFUSED
 
 
 def read_duration(text: str, option: str) -> timedelta:

@@ -11,7 +11,7 @@ import typer
 
 from cronty.cli.asking import ask
 from cronty.cli.saying import REFUSED, Json, print_json, say
-from cronty.jobs.result import Err, Ok, Result
+from cronty.contract.result import Err, Ok, Result
 from cronty.store.archiving import NO_KEY, Archived
 from cronty.store.audit_store import AuditStore, Head
 from cronty.store.month_file import MonthFile, read_months
@@ -207,4 +207,4 @@ async def _check_and_join(trail: AuditStore, files: Sequence[Path]) -> Result[Ch
 
 
 def _look[T](question: Callable[[AuditStore], Awaitable[Result[T]]], *, json: bool = False) -> T:
-    return ask(lambda cronty: question(cronty.trail), json=json)
+    return ask(lambda cronty: question(cronty.service.trail), json=json)

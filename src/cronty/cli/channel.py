@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from cronty.cli.asking import ask
+from cronty.cli.asking import ask, caller_for
 from cronty.cli.saying import Column, Json, print_json, say, show_rows
-from cronty.jobs.result import Result
+from cronty.contract.result import Result
 from cronty.scheduler.channels import Channels
 from cronty.store.sealing import new_key
 
@@ -30,7 +30,7 @@ def add(
 ) -> None:
     """Name a destination, such as ntfy://ntfy.sh/topic or mailtos://user:password@example.com; replaces an old one."""
     given = url if url is not None else _asked()
-    saved = _ask(lambda channels: channels.add(owner, name, given), json=json)
+    saved = _ask(lambda channels: channels.add(caller_for(owner), name, given), json=json)
     if json:
         print_json({"name": saved.name, "leads_to": saved.hint, "replaced": saved.replaced})
         return
@@ -41,7 +41,7 @@ def add(
 @app.command("list")
 def list_channels(owner: Owner = "local", json: Json = False) -> None:
     """Show the names, and what may be shown of where they lead."""
-    found = _ask(lambda channels: channels.list(owner), json=json)
+    found = _ask(lambda channels: channels.list(caller_for(owner)), json=json)
     if json:
         shown = [{"name": one.name, "leads_to": one.hint, "since": one.created_at.isoformat()} for one in found]
         print_json({"channels": shown})
@@ -56,14 +56,14 @@ def list_channels(owner: Owner = "local", json: Json = False) -> None:
 @app.command()
 def remove(name: Name, owner: Owner = "local", json: Json = False) -> None:
     """Forget where a name leads; what is still sent to it fails, and goes nowhere else."""
-    _ask(lambda channels: channels.remove(owner, name), json=json)
+    _ask(lambda channels: channels.remove(caller_for(owner), name), json=json)
     _done(f"Removed {name}. Reminders for it will fail until it is added again.", {"removed": name}, json=json)
 
 
 @app.command("test")
 def try_out(name: Name, owner: Owner = "local", json: Json = False) -> None:
     """Send a message there now."""
-    _ask(lambda channels: channels.test(owner, name), json=json)
+    _ask(lambda channels: channels.test(caller_for(owner), name), json=json)
     _done(f"Sent a message to {name}.", {"sent_to": name}, json=json)
 
 
@@ -97,4 +97,4 @@ def _asked() -> str:
 
 
 def _ask[T](question: Callable[[Channels], Awaitable[Result[T]]], *, json: bool) -> T:
-    return ask(lambda cronty: question(cronty.channels), json=json)
+    return ask(lambda cronty: question(cronty.service.channels), json=json)

@@ -30,7 +30,7 @@ def complete_jobs(incomplete: str) -> list[tuple[str, str]]:
 async def _jobs() -> list[tuple[str, str]]:
     async with Cronty(run_jobs=False) as cronty:
         answer = await cronty.list_jobs(limit=_MOST)
-        return [(job["job_id"].split("_")[1], job["name"]) for job in answer["jobs"]]  # pyright: ignore
+        return [(job.job_id.split("_")[1], job.name) for job in answer.jobs]
 
 
 Id = Annotated[

@@ -18,11 +18,11 @@ from cronty.app import Cronty
 from cronty.cli.asking import ask
 from cronty.cli.crontab_lines import Planned, Refusal, read_crontab
 from cronty.cli.saying import MISUSED, REFUSED, Column, Json, clock, print_json, progress, refuse, say, show_rows
-from cronty.jobs.action import COMMAND, Action
-from cronty.jobs.answers import moment_text
+from cronty.contract.requests import ScheduleJob
+from cronty.contract.result import Err, Ok, Result
+from cronty.jobs.action import COMMAND
 from cronty.jobs.ids import job_id_text
-from cronty.jobs.result import Err, Ok, Result
-from cronty.scheduler import JobRequest
+from cronty.jobs.moments import moment_text
 from cronty.scheduler.agenda import title
 from cronty.settings import Settings
 from cronty.timing import BadTrigger, zone
@@ -89,7 +89,7 @@ async def _schedule(cronty: Cronty, found: Sequence[Planned | Refusal], *, json:
             "Set CRONTY_COMMANDS_FILE, here and for the worker on this machine.",
         )
     declare(path, [one.command for one in found if isinstance(one, Planned)])
-    began, _ = await cronty.scheduler.clock(cronty.owner)
+    began, _ = await cronty.service.scheduler.clock(cronty.caller)
     fates: list[dict[str, Any]] = []
     seen: dict[str, int] = {}
     with progress("Importing", len(found), quiet=json) as step:
@@ -100,7 +100,7 @@ async def _schedule(cronty: Cronty, found: Sequence[Planned | Refusal], *, json:
                 continue
             key = _key(one)
             seen[key] = seen.get(key, 0) + 1
-            made = await cronty.scheduler.schedule(cronty.owner, _request(one, f"{key}#{seen[key]}"))
+            made = await cronty.service.scheduler.schedule(cronty.caller, _request(one, f"{key}#{seen[key]}"))
             if isinstance(made, Err):
                 fates.append(_refused(Refusal(one.number, one.text, f"{made.message} {made.hint}".strip())))
                 continue
@@ -110,17 +110,17 @@ async def _schedule(cronty: Cronty, found: Sequence[Planned | Refusal], *, json:
     return Ok(fates)
 
 
-def _request(line: Planned, key: str) -> JobRequest:
-    return JobRequest(
+def _request(line: Planned, key: str) -> ScheduleJob:
+    return ScheduleJob(
         title(line.command.run),
-        Action(COMMAND, (), {"name": line.command.name}),
+        COMMAND,
         "cron",
         {"expression": line.trigger.expression},
+        kwargs={"name": line.command.name},
         timezone=line.trigger.zone,
         policy=POLICY,
         tags=(TAG,),
         idempotency_key=key,
-        origin={"surface": "cli"},
     )
 
 

@@ -11,14 +11,13 @@ from cronty.app import Cronty
 from cronty.cli.asking import ask
 from cronty.cli.crontab_lines import joined_percent, settings_of
 from cronty.cli.saying import print_json, say
+from cronty.contract.result import Err, Ok, Result
 from cronty.jobs.action import COMMAND
-from cronty.jobs.answers import moment_text
 from cronty.jobs.ids import job_id_text
-from cronty.jobs.job import Job
-from cronty.jobs.result import Err, Ok, Result
+from cronty.jobs.job import Filter, Job
+from cronty.jobs.moments import moment_text
 from cronty.scheduler.door import MOST_LISTED
 from cronty.settings import Settings
-from cronty.store.job_store import Filter
 from cronty.timing import Cron, to_json
 
 _KINDS = {"notify": "notification"}
@@ -46,7 +45,7 @@ async def _every_job(cronty: Cronty) -> Result[list[Job]]:
     for status in ("pending", "running"):
         cursor = None
         while True:
-            page = await cronty.scheduler.list_jobs(cronty.owner, Filter(status=status), MOST_LISTED, cursor)
+            page = await cronty.service.scheduler.list_jobs(cronty.caller, Filter(status=status), MOST_LISTED, cursor)
             if isinstance(page, Err):
                 return page
             found |= {job.number: job for job in page.value.jobs}

@@ -7,10 +7,11 @@ import orjson
 import typer
 
 from cronty.app import Cronty
-from cronty.cli.asking import Answer, ask_api
+from cronty.cli.asking import Face, call
 from cronty.cli.completing import Id
 from cronty.cli.runs import runs, show_runs, why
-from cronty.cli.saying import Column, Json, clock, print_json, refuse, say, show_rows
+from cronty.cli.saying import Column, Json, clock, print_json, say, show_rows
+from cronty.contract.answers import JobDetail, JobSummary, to_json
 from cronty.jobs.overview import MOST_COUNTED
 from cronty.scheduler.agenda import title
 
@@ -33,10 +34,10 @@ def add(
 ) -> None:
     """Schedule something: a notification, a prompt for an agent, or a registered task."""
     kind, arguments = _action(text, notify, agent, task, kwargs, prompt=prompt)
-    made = ask_api(
-        lambda cronty: armed(
-            cronty,
-            cronty.schedule_job(
+    made, armed = call(
+        lambda face: with_workers(
+            face,
+            face.schedule_job(
                 name or title(text or kind),
                 kind,
                 "words",
@@ -46,14 +47,14 @@ def add(
                 timezone=zone,
                 tags=tag or (),
             ),
-        ),
-        json=json,
+        )
     )
     if json:
+        print_json(to_json(made) | {"armed": armed})
         return
-    say(f"{made['name']}: {made['schedule']}", "bold")
-    say(f"{made['job_id']}, first on {clock(made['next_run'])}, {made['timezone']}", "dim")
-    _warn(made)
+    say(f"{made.name}: {made.schedule}", "bold")
+    say(f"{made.job_id}, first on {clock(made.next_run)}, {made.timezone}", "dim")
+    _warn(armed)
 
 
 def _action(
@@ -91,97 +92,89 @@ def list_jobs(
     if deleted:
         _list_deleted(count, json=json)
         return
-    found = ask_api(lambda cronty: cronty.list_jobs(status, limit=count, name=name, tag=tag), json=json)
+    found = call(lambda face: face.list_jobs(status, limit=count, name=name, tag=tag), json=json)
     if json:
         return
-    if not found["jobs"]:
+    if not found.jobs:
         say('No jobs. Make one: cronty add "tomorrow at 9" "Call mum" --notify phone')
         return
     columns = [Column("id", whole=True), Column("name"), Column("status", whole=True), Column("next", whole=True)]
-    rows = [
-        (number(job["job_id"]), job["name"], _state(job), clock(job["next_run"]), str(job["run_count"]))
-        for job in found["jobs"]
-    ]
+    rows = [(number(job.job_id), job.name, _state(job), clock(job.next_run), str(job.run_count)) for job in found.jobs]
     show_rows([*columns, Column("runs", whole=True)], rows)
-    if found["total"] > len(found["jobs"]):
-        at_least = "At least " if found["total"] >= MOST_COUNTED else ""
-        more = found["total"] - len(found["jobs"])
-        say(f"{at_least}{more} more: -n {min(found['total'], _EVERYTHING)} shows them.")
+    if found.total > len(found.jobs):
+        at_least = "At least " if found.total >= MOST_COUNTED else ""
+        say(f"{at_least}{found.total - len(found.jobs)} more: -n {min(found.total, _EVERYTHING)} shows them.")
 
 
 def _list_deleted(count: int, *, json: bool) -> None:
-    found = ask_api(lambda cronty: cronty.list_deleted_jobs(limit=count), json=json)
+    found = call(lambda face: face.list_deleted_jobs(limit=count), json=json)
     if json:
         return
-    if not found["jobs"]:
+    if not found.jobs:
         say("No deleted jobs.")
         return
     columns = [Column("id", whole=True), Column("name"), Column("deleted", whole=True), Column("until", whole=True)]
-    rows = [
-        (number(job["job_id"]), job["name"], clock(job["deleted_at"]), clock(job["until"])) for job in found["jobs"]
-    ]
+    rows = [(number(job.job_id), job.name, clock(job.deleted_at), clock(job.until)) for job in found.jobs]
     show_rows(columns, rows)
 
 
 def show(job: Id, json: Json = False) -> None:
     """Show one job in full, with its last runs."""
-    found = ask_api(lambda cronty: cronty.job_status(job), json=json)
+    found = call(lambda face: face.job_status(job), json=json)
     if json:
         return
-    say(found["name"], "bold")
-    say(found["schedule"])
-    facts = [found["job_id"], _state(found), f"task {found['task']}", f"{found['run_count']} runs{_of(found)}"]
-    say(", ".join(facts), "dim")
-    if found["next_run"]:
-        say(f"next: {clock(found['next_run'])}, {found['timezone']}")
-    if found["paused_because"]:
-        say(f"paused because {found['paused_because']}", "yellow")
-    if found["error"]:
-        say(f"last error: {found['error']}", "red")
-    if found["runs"]:
+    say(found.name, "bold")
+    say(found.schedule)
+    most = f" of {found.max_runs}" if found.max_runs else ""
+    say(f"{found.job_id}, {_state(found)}, task {found.task}, {found.run_count} runs{most}", "dim")
+    if found.next_run:
+        say(f"next: {clock(found.next_run)}, {found.timezone}")
+    if found.paused_because:
+        say(f"paused because {found.paused_because}", "yellow")
+    if found.error:
+        say(f"last error: {found.error}", "red")
+    if found.runs:
         say("")
-        show_runs(found["runs"])
+        show_runs(found.runs)
 
 
 def pause(job: Id, json: Json = False) -> None:
     """Hold a job: nothing fires until it is resumed."""
-    _done(ask_api(lambda cronty: cronty.pause_job(job), json=json), "Paused", json=json)
+    _done(call(lambda face: face.pause_job(job), json=json), "Paused", json=json)
 
 
 def resume(job: Id, json: Json = False) -> None:
     """Let a paused job go on with its next time."""
-    _done(ask_api(lambda cronty: cronty.resume_job(job), json=json), "Resumed", json=json)
+    _done(call(lambda face: face.resume_job(job), json=json), "Resumed", json=json)
 
 
 def cancel(job: Id, json: Json = False) -> None:
     """End a job; it stays listed."""
-    answer = ask_api(lambda cronty: cronty.cancel_job(job))
-    if not answer["cancelled"]:
-        refuse(f"Job not found: {job}", json=json)
-    if json:
-        print_json(answer)
-    else:
+    call(lambda face: face.cancel_job(job), json=json)
+    if not json:
         say(f"Cancelled {job}.")
 
 
 def delete(job: Id, json: Json = False) -> None:
     """End a job and hide it; for 30 days `cronty undelete` brings it back, then it goes with its runs."""
-    ask_api(lambda cronty: cronty.delete_job(job), json=json)
+    call(lambda face: face.delete_job(job), json=json)
     if not json:
         say(f"Deleted {job}.")
 
 
 def undelete(job: Id, json: Json = False) -> None:
     """Bring a deleted job back as it was; `cronty list --deleted` shows which there are."""
-    _done(ask_api(lambda cronty: cronty.undelete_job(job), json=json), "Undeleted", json=json)
+    _done(call(lambda face: face.undelete_job(job), json=json), "Undeleted", json=json)
 
 
 def run(job: Id, json: Json = False) -> None:
     """Run a job once, now, beside its schedule."""
-    answer = ask_api(lambda cronty: armed(cronty, cronty.run_job_now(job)), json=json)
-    if not json:
-        say(f"Asked for {answer['run_id']}; `cronty runs {job}` shows it.")
-        _warn(answer)
+    started, armed = call(lambda face: with_workers(face, face.run_job_now(job)))
+    if json:
+        print_json(to_json(started) | {"armed": armed})
+        return
+    say(f"Asked for {started.run_id}; `cronty runs {job}` shows it.")
+    _warn(armed)
 
 
 COMMANDS: Final[dict[str, Callable[..., None]]] = {
@@ -199,17 +192,17 @@ COMMANDS: Final[dict[str, Callable[..., None]]] = {
 }
 
 
-async def armed(cronty: Cronty, asking: Awaitable[Answer]) -> Answer:
-    """The answer, and whether anything runs that would perform it."""
+async def with_workers[T](face: Face, asking: Awaitable[T]) -> tuple[T, bool]:
+    """The answer, and whether a worker is there to perform it; a server performs it itself."""
     answer = await asking
-    if "error" in answer:
-        return answer
-    fleet = await cronty.doors.overview.fleet()
-    return answer | {"armed": any(worker.alive for worker in fleet.workers)}
+    if not isinstance(face, Cronty):
+        return answer, True
+    fleet = await face.service.overview.fleet()
+    return answer, any(worker.alive for worker in fleet.workers)
 
 
-def _warn(answer: Answer) -> None:
-    if not answer["armed"]:
+def _warn(armed: bool) -> None:
+    if not armed:
         say("Nothing runs the jobs at the moment: `cronty up` does.", "yellow", err=True)
 
 
@@ -218,15 +211,11 @@ def number(job_id: str) -> str:
     return job_id.split("_")[1]
 
 
-def _done(answer: Answer, act: str, *, json: bool) -> None:
-    coming = f"; next on {clock(answer['next_run'])}" if answer.get("next_run") else ""
+def _done(job: JobDetail, act: str, *, json: bool) -> None:
+    coming = f"; next on {clock(job.next_run)}" if job.next_run else ""
     if not json:
-        say(f"{act} {answer['name']}{coming}.")
+        say(f"{act} {job.name}{coming}.")
 
 
-def _state(job: Answer) -> str:
-    return "paused" if job["paused"] else job["status"]
-
-
-def _of(job: Answer) -> str:
-    return f" of {job['max_runs']}" if job["max_runs"] else ""
+def _state(job: JobSummary | JobDetail) -> str:
+    return "paused" if job.paused else job.status

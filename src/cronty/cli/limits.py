@@ -5,9 +5,9 @@ from typing import Annotated
 import orjson
 import typer
 
-from cronty.cli.asking import ask
+from cronty.cli.asking import ask, caller_for
 from cronty.cli.saying import Column, Json, print_json, show_rows
-from cronty.jobs.result import Ok, Result
+from cronty.contract.result import Ok, Result
 from cronty.scheduler.allowance import Allowance
 
 app = typer.Typer(no_args_is_help=True, help="How much an owner may have and do; docs/reference/limits.md says more.")
@@ -20,7 +20,7 @@ Owner = Annotated[str, typer.Option(help="Whose limits.")]
 @app.command()
 def show(owner: Owner = "local", json: Json = False) -> None:
     """An owner's limits, and what is used of them."""
-    _say(ask(lambda cronty: _shown(cronty.scheduler.allowance, owner), json=json), json=json)
+    _say(ask(lambda cronty: _shown(cronty.service.scheduler.allowance, owner), json=json), json=json)
 
 
 @app.command("set")
@@ -34,7 +34,7 @@ def set_limits(
 ) -> None:
     """Give an owner limits of its own; those not named stay as they are. Running engines follow in ten seconds."""
     given = dict(_read(change) for change in changes)
-    _say(ask(lambda cronty: _changed(cronty.scheduler.allowance, owner, given), json=json), json=json)
+    _say(ask(lambda cronty: _changed(cronty.service.scheduler.allowance, owner, given), json=json), json=json)
 
 
 async def _shown(allowance: Allowance, owner: str) -> Result[Shown]:
@@ -42,8 +42,9 @@ async def _shown(allowance: Allowance, owner: str) -> Result[Shown]:
 
 
 async def _changed(allowance: Allowance, owner: str, given: dict[str, object]) -> Result[Shown]:
-    own = {**(await allowance.standing(owner)).limits, **given}
-    answer = await allowance.set(owner, {name: value for name, value in own.items() if value is not None})
+    caller = caller_for(owner)
+    own = {**(await allowance.standing(caller)).limits, **given}
+    answer = await allowance.set(caller, {name: value for name, value in own.items() if value is not None})
     return await _shown(allowance, owner) if isinstance(answer, Ok) else answer
 
 

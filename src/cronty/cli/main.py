@@ -1,6 +1,7 @@
 """The commands of an operator: mcp, serve, work, migrate, doctor; and where the others are."""
 
 import asyncio
+import os
 import sys
 from importlib.metadata import version
 from typing import Annotated, Final
@@ -12,6 +13,7 @@ from cronty.actions.agents import BadAgents
 from cronty.actions.shell import BadCommands
 from cronty.app import Cronty
 from cronty.cli import audit, channel, crontab, jobs, limits, owner, service, token
+from cronty.cli.call import call_operation
 from cronty.cli.crontab_export import export
 from cronty.cli.doctor import doctor
 from cronty.cli.loading import extra, load, opened, set_up_logging
@@ -31,6 +33,7 @@ app = typer.Typer(no_args_is_help=True, add_completion=True, help="Durable sched
 for name, command in jobs.COMMANDS.items():
     app.command(name)(command)
 app.command("next")(next_slots)
+app.command("call")(call_operation)
 app.add_typer(crontab.app, name="import")
 app.command("export")(export)
 for command in (watch, service.up, service.down, service.status, doctor):
@@ -54,8 +57,14 @@ def _root(
     _version: Annotated[
         bool, typer.Option("--version", callback=_say_version, is_eager=True, help="Say the version.")
     ] = False,
+    url: Annotated[
+        str | None,
+        typer.Option(envvar="CRONTY_URL", help="Ask this server instead of the database; its key is in CRONTY_KEY."),
+    ] = None,
 ) -> None:
     """Durable schedules on PostgreSQL."""
+    if url:
+        os.environ["CRONTY_URL"] = url
 
 
 @app.command()

@@ -7,7 +7,8 @@ import typer
 from cronty.app import Cronty
 from cronty.cli.asking import ask
 from cronty.cli.saying import Json, print_json, refuse, say, waiting
-from cronty.jobs.result import Err, Ok, Result
+from cronty.contract.result import Err, Ok, Result
+from cronty.store.owner_store import OwnerStore
 
 app = typer.Typer(no_args_is_help=True, help="Owners, for whoever runs the installation.")
 
@@ -31,7 +32,7 @@ def erase(
 
 
 async def _erased(cronty: Cronty, name: str) -> Result[dict[str, int]]:
-    counts = await cronty.doors.owners.erase(name)
+    counts = await OwnerStore(cronty.database).erase(name)
     if counts is None:
         return Err("not_found", f"Owner not found: {name}", "The name must be spelled as in the owner's tokens.")
     return Ok(counts)

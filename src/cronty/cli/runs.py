@@ -1,6 +1,7 @@
 """What became of slots: `cronty runs` and `cronty why`."""
 
 import re
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Final
 from zoneinfo import ZoneInfo
@@ -8,12 +9,14 @@ from zoneinfo import ZoneInfo
 import typer
 
 from cronty.app import Cronty
-from cronty.cli.asking import Answer, ask, ask_api
+from cronty.cli.asking import ask, call
 from cronty.cli.completing import Id, complete_jobs
 from cronty.cli.saying import Column, Json, clock, print_json, say, show_rows
-from cronty.jobs.answers import local_text, run_answer
-from cronty.jobs.result import Err, Ok, Result
-from cronty.jobs.run import Run
+from cronty.contract.answers import Run, RunOfJob, to_json
+from cronty.contract.result import Err, Ok, Result
+from cronty.jobs.moments import local_text
+from cronty.jobs.run import Run as RunRecord
+from cronty.scheduler.answers import run_of
 from cronty.timing import BadTrigger
 from cronty.timing.rule import read_instant
 
@@ -34,33 +37,33 @@ def runs(
 ) -> None:
     """List the planned moments of a job, each with its verdict and the reason; or everything that failed."""
     if job is None:
-        found = ask_api(lambda cronty: cronty.list_failed_runs(limit=count), json=json)
+        found = call(lambda face: face.list_failed_runs(limit=count), json=json)
     else:
-        found = ask_api(lambda cronty: cronty.list_runs(job, limit=count), json=json)
+        found = call(lambda face: face.list_runs(job, limit=count), json=json)
     if json:
         return
-    if not found["runs"]:
+    if not found.runs:
         say("Nothing has failed." if job is None else "It has not run yet.")
         return
-    show_runs(found["runs"])
+    show_runs(found.runs)
 
 
-def show_runs(found: list[Answer]) -> None:
-    named = any("name" in one for one in found)
+def show_runs(found: Sequence[Run]) -> None:
+    named = any(isinstance(one, RunOfJob) for one in found)
     columns = [Column("planned for", whole=True), Column("verdict", whole=True), Column("try", whole=True)]
     rows = [
-        (*([one.get("name", "")] if named else []), clock(one["scheduled_for"]), one["verdict"],
-         str(one["attempt"] or ""), _reason(one))
+        (*([one.name if isinstance(one, RunOfJob) else ""] if named else []), clock(one.scheduled_for), one.verdict,
+         str(one.attempt or ""), _reason(one))
         for one in found
     ]  # fmt: skip
-    styles = [VERDICTS.get(one["verdict"], "") for one in found]
+    styles = [VERDICTS.get(one.verdict, "") for one in found]
     show_rows([*([Column("job")] if named else []), *columns, Column("why", fold=True)], rows, styles=styles)
 
 
-def _reason(one: Answer) -> str:
-    said = str(one["error"] or one["reason"] or "")
-    if one.get("next_attempt_at") and one["attempt"]:
-        return f"{said}; tried again {clock(one['next_attempt_at'])}".lstrip("; ")
+def _reason(one: Run) -> str:
+    said = one.error or one.reason or ""
+    if one.next_attempt_at and one.attempt:
+        return f"{said}; tried again {clock(one.next_attempt_at)}".lstrip("; ")
     return said
 
 
@@ -74,21 +77,21 @@ def why(job: Id, slot: Slot, json: Json = False) -> None:
 
 
 async def _explained(cronty: Cronty, job: str, said: str) -> Result[dict[str, Any]]:
-    shown = await cronty.scheduler.show(cronty.owner, job)
+    shown = await cronty.service.scheduler.show(cronty.caller, job)
     if isinstance(shown, Err):
         return shown
-    now, _ = await cronty.scheduler.clock(cronty.owner)
+    now, _ = await cronty.service.scheduler.clock(cronty.caller)
     try:
         moment = _read(said, shown.value.zone, now)
     except BadTrigger as bad:
         return Err("bad_time", bad.message, bad.hint)
     facts: dict[str, Any] = {"slot": moment.isoformat()}
-    found = await cronty.scheduler.list_runs(cronty.owner, job, 1, moment + timedelta(microseconds=1))
+    found = await cronty.service.scheduler.list_runs(cronty.caller, job, 1, moment + timedelta(microseconds=1))
     if not isinstance(found, Err) and found.value and _covers(found.value[0], moment):
         run = found.value[0]
         because = f": {run.reason or run.error}" if run.reason or run.error else ""
         words = f"{run.state}{because} (attempt {run.attempt}, {run.run_id})"
-        return Ok(facts | {"run": run_answer(run, shown.value.zone, shown.value.trigger), "in_words": words})
+        return Ok(facts | {"run": to_json(run_of(run, shown.value.zone, shown.value.trigger)), "in_words": words})
     due = shown.value.trigger.after(moment - timedelta(microseconds=1))
     if due == moment:
         words = (
@@ -112,5 +115,5 @@ def _read(said: str, zone_name: str, now: datetime) -> datetime:
         return read_instant(said, zone_name, midnight.astimezone(UTC))
 
 
-def _covers(run: Run, moment: datetime) -> bool:
+def _covers(run: RunRecord, moment: datetime) -> bool:
     return run.scheduled_for == moment or (run.through is not None and run.scheduled_for <= moment <= run.through)

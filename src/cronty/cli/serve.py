@@ -20,9 +20,10 @@ from cronty.cli.loading import check_reach, extra, load, opened
 from cronty.cli.service_away import tell_of_absences
 from cronty.cli.service_place import url_of
 from cronty.cli.stdin import make_stdin_end_when_told
-from cronty.jobs.caller import local_caller
+from cronty.contract.caller import local_caller
+from cronty.contract.http import PREFIX
 from cronty.mcp.auth import Verifier, auth_settings, current_caller
-from cronty.mcp.desk import Desk
+from cronty.mcp.context import ToolContext
 from cronty.mcp.server import GROUPS, Auth, CrontyServer
 from cronty.mcp.tool import Group
 from cronty.web.health import health_routes
@@ -57,10 +58,12 @@ def http_app(cronty: Cronty, groups: Sequence[Group], hosts: Sequence[str], *, a
     """
     settings = cronty.settings
     if auth:
-        verified = Auth(Verifier(lambda: cronty.identity), auth_settings(settings.public_url, settings.oidc_issuer))
-        server = CrontyServer(Desk(cronty, current_caller), groups, verified)
+        verified = Auth(
+            Verifier(lambda: cronty.service.identity), auth_settings(settings.public_url, settings.oidc_issuer)
+        )
+        server = CrontyServer(ToolContext(cronty, current_caller), groups, verified)
     else:
-        server = CrontyServer(Desk(cronty, lambda: local_caller(cronty.owner)), groups)
+        server = CrontyServer(ToolContext(cronty, lambda: local_caller(cronty.owner)), groups)
     origins = [f"{scheme}://{host}" for host in hosts for scheme in ("http", "https")]
     security = TransportSecuritySettings(allowed_hosts=list(hosts), allowed_origins=origins)
     mcp_app = server.streamable_http_app(stateless_http=True, json_response=True, transport_security=security)
@@ -70,12 +73,12 @@ def http_app(cronty: Cronty, groups: Sequence[Group], hosts: Sequence[str], *, a
         async with server.session_manager.run():
             yield
 
-    who = by_token(lambda: cronty.identity) if auth else anybody(cronty.owner)
+    who = by_token(lambda: cronty.service.identity) if auth else anybody(cronty.owner)
     rest = extra("cronty.web.rest", "web")
     routes: list[BaseRoute] = [
         *health_routes(cronty.why_not_ready),
-        Mount(rest.PLACE, rest.rest_app(lambda: cronty.doors, who)),
-        *extra("cronty.web.dashboard", "web").dashboard_routes(lambda: cronty.doors, who),
+        Mount(PREFIX, rest.rest_app(lambda: cronty.service, who)),
+        *extra("cronty.web.dashboard", "web").dashboard_routes(lambda: cronty.service, who),
         Mount("/", mcp_app),
     ]
     middleware = [Middleware(Hosts, hosts)]
@@ -110,8 +113,8 @@ async def _speak(cronty: Cronty, groups: Sequence[Group]) -> None:
         loop.add_signal_handler(told, hang_up)
     cronty.when_outgrown = hang_up
     opening = asyncio.ensure_future(cronty.__aenter__())
-    desk = Desk(cronty, lambda: local_caller(cronty.owner), lambda: asyncio.shield(opening))
-    speaking = asyncio.ensure_future(CrontyServer(desk, groups).run_stdio_async())
+    context = ToolContext(cronty, lambda: local_caller(cronty.owner), lambda: asyncio.shield(opening))
+    speaking = asyncio.ensure_future(CrontyServer(context, groups).run_stdio_async())
     try:
         await asyncio.wait({opening, speaking}, return_when=asyncio.FIRST_COMPLETED)
         await opening  # if that failed there is nothing to speak about

@@ -8,7 +8,7 @@ import re
 import socket
 import time
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 import typer
@@ -71,12 +71,19 @@ def up(
         say("It stops when you log out: `loginctl enable-linger` lets it stay, and start with the machine.")
 
 
-def _say_why_not(flaw: str, place: Place, *, json: bool) -> None:
-    lines = place.last_lines() if flaw.endswith(":") else []
+class Flaw(NamedTuple):
+    """Why it isn't up; `logged` if its log says more."""
+
+    text: str
+    logged: bool = False
+
+
+def _say_why_not(flaw: Flaw, place: Place, *, json: bool) -> None:
+    lines = place.last_lines() if flaw.logged else []
     if json:
-        print_json({"up": False, "error": flaw, "last_lines": lines, "log": str(place.log)})
+        print_json({"up": False, "error": flaw.text, "last_lines": lines, "log": str(place.log)})
         return
-    say(f"cronty: It isn't up: {flaw}", err=True)
+    say(f"cronty: It isn't up: {flaw.text}", err=True)
     for line in lines:
         say(line, err=True, indent=2)
     if lines:
@@ -135,7 +142,7 @@ def is_ready(url: str) -> bool:
         connection.close()
 
 
-def _bring_up(place: Place, wish: Wish, *, already: bool) -> str | None:
+def _bring_up(place: Place, wish: Wish, *, already: bool) -> Flaw | None:
     """See to it that it is as wished; why it isn't, or None."""
     if not already:
         before = place.wish()
@@ -144,16 +151,16 @@ def _bring_up(place: Place, wish: Wish, *, already: bool) -> str | None:
         service_keeper.end(place, "keeper")
         service_keeper.end(place, "serving")
         if _is_taken(wish.url):
-            return f"the port of {wish.url} is taken by another program. Name another one: cronty up --port 8126"
+            return Flaw(f"the port of {wish.url} is taken by another program. Name another one: cronty up --port 8126")
         with place.turn():
             place.ask_for(wish)
         try:
             _start(place, wish)
         except service_units.UnitRefused as refused:
             place.ask_for_nothing()
-            return f"{refused}. `cronty up --background` does without."
+            return Flaw(f"{refused}. `cronty up --background` does without.")
     flaw = _wait(place, wish)
-    if flaw is not None and not already:  # nobody wants to find it trying for ever
+    if flaw is not None and not already:  # it must not go on trying for ever
         place.ask_for_nothing()
         service_units.remove(wish.kept_by, place)
         service_keeper.end(place, "keeper")
@@ -167,7 +174,7 @@ def _start(place: Place, wish: Wish) -> None:
         service_units.install(wish.kept_by, service_keeper.command(place), place)
 
 
-def _wait(place: Place, wish: Wish) -> str | None:
+def _wait(place: Place, wish: Wish) -> Flaw | None:
     """Wait until it answers; why it doesn't, or None. Two servers that have ended tell enough."""
     ends = time.monotonic() + PATIENCE
     seen: set[int] = set()
@@ -178,9 +185,9 @@ def _wait(place: Place, wish: Wish) -> str | None:
             if is_ready(wish.url):
                 return None
         elif len(seen) > 1:
-            return "it ends as soon as it has started. It says:"
+            return Flaw("it ends as soon as it has started. It says:", logged=True)
         time.sleep(0.05)
-    return f"it doesn't answer within {PATIENCE:g} s. It says:"
+    return Flaw(f"it doesn't answer within {PATIENCE:g} s. It says:", logged=True)
 
 
 def _is_as_wished(place: Place, wish: Wish) -> bool:

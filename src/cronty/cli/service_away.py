@@ -53,8 +53,8 @@ async def tell_of_absences(cronty: Cronty, since: datetime) -> None:
 async def _tell(cronty: Cronty, since: datetime) -> datetime:
     now = datetime.now(UTC)
     try:
-        _, zone = await cronty.scheduler.clock(cronty.owner)
-        for absence in reversed(await cronty.runs.absences(cronty.owner, since)):
+        _, zone = await cronty.service.scheduler.clock(cronty.caller)
+        for absence in reversed(await cronty.service.runs.absences(cronty.caller, since)):
             log.info("%s", in_words(absence, zone))
     except StoreUnavailable as away:  # whoever needs it says so louder
         log.debug("absences can't be told: %s", away)

@@ -8,6 +8,7 @@ from cronty.app import Cronty
 from cronty.cli.saying import Column, clock, console, say, show_rows
 from cronty.cli.service_away import counted, in_words
 from cronty.cli.service_place import Alive, Place, Wish
+from cronty.contract.answers import to_json
 from cronty.store.database import StoreUnavailable
 from cronty.store.local import NoDatabase
 from cronty.store.schema import SchemaProblem
@@ -54,14 +55,13 @@ async def _told(wish: Wish, since: datetime) -> Standing:
     """What the database tells, where the service keeps it."""
     try:
         async with Cronty(wish.environment.get("CRONTY_DATABASE_URL"), run_jobs=False) as cronty:
-            owner = cronty.owner
-            _, zone = await cronty.scheduler.clock(owner)
+            _, zone = await cronty.service.scheduler.clock(cronty.caller)
             coming = await cronty.list_jobs("pending", limit=_NEXT)
-            absences = await cronty.runs.absences(owner, min(since, datetime.now(UTC) - LOOK_BACK), 1)
+            absences = await cronty.service.runs.absences(cronty.caller, min(since, datetime.now(UTC) - LOOK_BACK), 1)
             return {
                 "zone": zone,
-                "next": [job for job in coming.get("jobs", []) if job["next_run"]],  # pyright: ignore
-                "did": await cronty.runs.tally(owner, since),
+                "next": [to_json(job) for job in coming.jobs if job.next_run],
+                "did": await cronty.service.runs.tally(cronty.caller, since),
                 "away": [
                     {
                         "since": one.since.isoformat(),

@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from cronty.cli.asking import ask, read_duration
+from cronty.cli.asking import ask, caller_for, read_duration
 from cronty.cli.saying import Column, Json, print_json, say, show_rows
-from cronty.jobs.caller import MEANINGS, SCOPES
-from cronty.jobs.result import Ok, Result
+from cronty.contract.caller import MEANINGS, SCOPES
+from cronty.contract.result import Ok, Result
 from cronty.scheduler.identity import NewKey
 from cronty.store.key_store import KeyInfo
 
@@ -39,7 +39,9 @@ def add(
     lasts = None if expires_in is None else read_duration(expires_in, "--expires-in")
     ends = None if lasts is None else datetime.now(UTC) + lasts
     made: NewKey = ask(
-        lambda cronty: cronty.identity.add_key(owner, name, scope or SCOPES, agent=agent, expires_at=ends),
+        lambda cronty: cronty.service.identity.add_key(
+            caller_for(owner), name, scope or SCOPES, agent=agent, expires_at=ends
+        ),
         json=json,
     )
     if json:
@@ -59,7 +61,7 @@ def issue(
 ) -> None:
     """Sign a token (JWT) with CRONTY_JWT_SECRET. It can't be revoked: give it a short life, or make a key with add."""
     lasts = read_duration(expires_in, "--expires-in")
-    text = ask(lambda cronty: _at_once(cronty.identity.issue(email, lasts, scope or SCOPES, agent)), json=json)
+    text = ask(lambda cronty: _at_once(cronty.service.identity.issue(email, lasts, scope or SCOPES, agent)), json=json)
     ends = datetime.now(UTC) + lasts
     if json:
         print_json({"token": text, "owner": email, "expires_at": ends.isoformat()})
@@ -71,7 +73,7 @@ def issue(
 @app.command("list")
 def list_keys(owner: Owner = "local", json: Json = False) -> None:
     """Show an owner's API keys: never the keys themselves."""
-    found = ask(lambda cronty: _answered(cronty.identity.keys(owner)), json=json)
+    found = ask(lambda cronty: _answered(cronty.service.identity.keys(caller_for(owner))), json=json)
     if json:
         print_json({"keys": found})
         return
@@ -89,7 +91,7 @@ def revoke(
     json: Json = False,
 ) -> None:
     """Take an API key back at once; the jobs it made pause."""
-    ask(lambda cronty: cronty.identity.revoke(owner, number), json=json)
+    ask(lambda cronty: cronty.service.identity.revoke(caller_for(owner), number), json=json)
     if json:
         print_json({"revoked": number})
         return

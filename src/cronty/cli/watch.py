@@ -47,14 +47,14 @@ def watch(
 
 
 async def _watch(cronty: Cronty, out: Console, *, live: bool, json: bool) -> None:
-    now, zone_name = await cronty.scheduler.clock(cronty.owner)
+    now, zone_name = await cronty.service.scheduler.clock(cronty.caller)
     zone = ZoneInfo(zone_name)
     shown: dict[str, RunEvent] = {}
     if not json:
         say(f"What fires from now on, in {zone_name} time; Ctrl-C ends it.", "dim", err=not live)
     picture = Live(console=out, auto_refresh=False) if live else nullcontext()
     with picture as table:
-        async with cronty.doors.overview.listen(cronty.owner, now) as listener:
+        async with cronty.service.overview.listen(cronty.caller, now) as listener:
             while True:
                 try:
                     events = await listener.wait(LOOK)

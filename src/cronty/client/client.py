@@ -1,116 +1,49 @@
-"""The two clients: the same operations, one waits and the other is awaited."""
+"""The two clients: the operations of the table over HTTP; one waits and the other is awaited."""
 
 import asyncio
 import random
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
-from functools import update_wrapper
-from typing import Any, Final, Self, cast, overload
+from collections.abc import AsyncGenerator, Generator
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, Final, Self, cast
+from uuid import uuid4
 
 import httpx2
 
-from cronty.client import calls
-from cronty.client.calls import Call
-from cronty.client.error import CrontyError, error_of, unreachable
-from cronty.client.shapes import Entry, JobSummary, Run, RunEvent
+from cronty.contract.answers import JobSummary, Run
+from cronty.contract.answers_of_owner import RunEvent, TrailEntry
+from cronty.contract.http import PREFIX, call_of
+from cronty.contract.operation import AsyncFace, Operation, SyncFace
+from cronty.contract.operations import Operations
+from cronty.contract.requests import ScheduleJob
+from cronty.contract.result import CrontyError, Err
 
-PLACE: Final = "/api/v1"
 AWAY: Final = frozenset({429, 502, 503, 504})
 """Answers after which asking again may help."""
 
 
-class Operation[**P, T]:
-    """An operation as both clients have it: `client.job_status(…)`, `await client.job_status(…)`."""
-
-    def __init__(self, call: Callable[P, Call[T]]) -> None:
-        self._call = call
-
-    @overload
-    def __get__(self, client: "Client", kind: type) -> Callable[P, T]: ...
-    @overload
-    def __get__(self, client: "AsyncClient", kind: type) -> Callable[P, Awaitable[T]]: ...
-    def __get__(self, client: Any, kind: type) -> Callable[P, Any]:
-        def ask(*args: P.args, **given: P.kwargs) -> Any:
-            return client.ask(self._call(*args, **given))
-
-        return update_wrapper(ask, self._call)
-
-
-class Operations:
-    """Everything but pages and events."""
-
-    schedule_job = Operation(calls.schedule_job)
-    list_jobs = Operation(calls.list_jobs)
-    job_status = Operation(calls.job_status)
-    edit_job = Operation(calls.edit_job)
-    pause_job = Operation(calls.pause_job)
-    resume_job = Operation(calls.resume_job)
-    cancel_job = Operation(calls.cancel_job)
-    delete_job = Operation(calls.delete_job)
-    undelete_job = Operation(calls.undelete_job)
-    list_deleted_jobs = Operation(calls.list_deleted_jobs)
-    run_job_now = Operation(calls.run_job_now)
-    list_runs = Operation(calls.list_runs)
-    list_failed_runs = Operation(calls.list_failed_runs)
-    show_run = Operation(calls.show_run)
-    redrive_runs = Operation(calls.redrive_runs)
-    preview_schedule = Operation(calls.preview_schedule)
-    get_current_time = Operation(calls.get_current_time)
-    list_tasks = Operation(calls.list_tasks)
-    read_inbox = Operation(calls.read_inbox)
-    acknowledge_inbox = Operation(calls.acknowledge_inbox)
-    send_push_notification = Operation(calls.send_push_notification)
-    list_channels = Operation(calls.list_channels)
-    save_channel = Operation(calls.save_channel)
-    remove_channel = Operation(calls.remove_channel)
-    try_channel = Operation(calls.try_channel)
-    who_am_i = Operation(calls.who_am_i)
-    show_limits = Operation(calls.show_limits)
-    list_keys = Operation(calls.list_keys)
-    add_key = Operation(calls.add_key)
-    revoke_key = Operation(calls.revoke_key)
-    read_trail = Operation(calls.read_trail)
+class _Connection:
+    """What both clients share: where the server is, and how often to try."""
 
     def __init__(self, url: str, key: str | None = None, *, timeout: float = 30.0, tries: int = 3) -> None:
-        """`url` is the server's, such as http://127.0.0.1:8125. What may be repeated is tried `tries` times."""
+        """`url` is the server's, such as http://127.0.0.1:8125. A call that may be repeated is tried `tries` times."""
         self.url = url.rstrip("/")
         self._tries = tries
         self._options: dict[str, Any] = {
-            "base_url": self.url + PLACE,
+            "base_url": self.url + PREFIX,
             "headers": {} if key is None else {"Authorization": f"Bearer {key}"},
             "timeout": timeout,
         }
 
-    def _tried_enough(self, call: Call[Any], number: int, answer: httpx2.Response | None) -> bool:
-        """Whether to stop here; `answer` None means that none came."""
-        hopeless = answer is not None and answer.status_code not in AWAY
-        return hopeless or not call.again or number >= self._tries
+    def _is_last(self, operation: Operation[..., Any, Any], number: int, response: httpx2.Response | None) -> bool:
+        """Whether to stop after this try; `response` None means that none came."""
+        hopeless = response is not None and response.status_code not in AWAY
+        return hopeless or not operation.retry or number >= self._tries
 
 
-def _pause(number: int) -> float:
-    return 0.2 * 2**number * (0.5 + random.random())
-
-
-def _request(call: Call[Any]) -> dict[str, Any]:
-    return {
-        "method": call.method, "url": call.path, "params": dict(call.query), "json": call.body,
-        "headers": dict(call.headers),
-    }  # fmt: skip
-
-
-def _read[T](call: Call[T], answer: httpx2.Response) -> T:
-    if not answer.is_success:
-        raise error_of(answer)
-    return cast("T", None if call.answer is None else answer.json())
-
-
-def _listening(after: str | None) -> dict[str, Any]:
-    headers = {"Last-Event-ID": after} if after else {}
-    return {"method": "GET", "url": "/events", "headers": headers, "timeout": httpx2.Timeout(30, read=60)}
-
-
-class Client(Operations):
-    """`with Client(url, key) as cronty: cronty.list_jobs()`. Answers are dicts; a refusal is a `CrontyError`."""
+class Client(Operations, SyncFace, _Connection):
+    """`with Client(url, key) as cronty: cronty.list_jobs()`. A refusal is raised as `CrontyError`."""
 
     def __enter__(self) -> Self:
         self._http = httpx2.Client(**self._options)
@@ -119,18 +52,18 @@ class Client(Operations):
     def __exit__(self, *_error: object) -> None:
         self._http.close()
 
-    def ask[T](self, call: Call[T]) -> T:
-        number = 0
+    def ask[R, A](self, operation: Operation[..., R, A], request: R, /) -> A:
+        given, number = _given(operation, request), 0
         while True:
             number += 1
             try:
-                answer = self._http.request(**_request(call))
+                response = self._http.request(**given)
             except httpx2.TransportError as failure:
-                if self._tried_enough(call, number, None):
+                if self._is_last(operation, number, None):
                     raise unreachable(self.url, failure) from failure
             else:
-                if answer.is_success or self._tried_enough(call, number, answer):
-                    return _read(call, answer)
+                if response.is_success or self._is_last(operation, number, response):
+                    return _read(operation, response)
             time.sleep(_pause(number))
 
     def jobs(self, status: str | None = None, **wanted: Any) -> Generator[JobSummary]:
@@ -138,48 +71,48 @@ class Client(Operations):
         cursor = None
         while True:
             page = self.list_jobs(status, cursor=cursor, **wanted)
-            yield from page["jobs"]
-            if (cursor := page["cursor"]) is None:
+            yield from page.jobs
+            if (cursor := page.cursor) is None:
                 return
 
-    def runs(self, job_id: str | int, **wanted: Any) -> Generator[Run]:
+    def runs(self, job_id: str, **wanted: Any) -> Generator[Run]:
         """All runs of a job, newest first."""
         before = None
         while True:
             page = self.list_runs(job_id, before=before, **wanted)
-            yield from page["runs"]
-            if (before := page["cursor"]) is None:
+            yield from page.runs
+            if (before := page.cursor) is None:
                 return
 
-    def trail(self) -> Generator[Entry]:
+    def trail(self) -> Generator[TrailEntry]:
         """Everything done, the latest first."""
         before = None
         while True:
             page = self.read_trail(before=before)
-            yield from page["entries"]
-            if (before := page["cursor"]) is None:
+            yield from page.entries
+            if (before := page.cursor) is None:
                 return
 
-    def events(self, after: str | None = None) -> Generator[RunEvent]:
+    def events(self, after: str | datetime | None = None) -> Generator[RunEvent]:
         """What happens to runs, as it happens, until you stop; a lost line is taken up where it was lost."""
-        lost = 0
+        place, lost = _place(after), 0
         while True:
             try:
-                with self._http.stream(**_listening(after)) as answer:
-                    if not answer.is_success:
-                        answer.read()
-                        raise error_of(answer)
-                    after = answer.headers.get("last-event-id", after)
-                    for event in httpx2.EventSource(answer):
-                        lost, after = 0, event.id or after
+                with self._http.stream(**_listening(place)) as response:
+                    if not response.is_success:
+                        response.read()
+                        raise _Refused(error_of(response), response.status_code)
+                    place = response.headers.get("last-event-id", place)
+                    for event in httpx2.EventSource(response):
+                        lost, place = 0, event.id or place
                         if event.event == "run":
-                            yield cast("RunEvent", event.json())
-            except (httpx2.TransportError, CrontyError) as failure:
+                            yield _event(event.json())
+            except (httpx2.TransportError, _Refused) as failure:
                 lost = _lost(self.url, failure, lost, self._tries)
             time.sleep(_pause(lost))
 
 
-class AsyncClient(Operations):
+class AsyncClient(Operations, AsyncFace, _Connection):
     """`async with AsyncClient(url, key) as cronty: await cronty.list_jobs()`."""
 
     async def __aenter__(self) -> Self:
@@ -189,18 +122,18 @@ class AsyncClient(Operations):
     async def __aexit__(self, *_error: object) -> None:
         await self._http.aclose()
 
-    async def ask[T](self, call: Call[T]) -> T:
-        number = 0
+    async def ask[R, A](self, operation: Operation[..., R, A], request: R, /) -> A:
+        given, number = _given(operation, request), 0
         while True:
             number += 1
             try:
-                answer = await self._http.request(**_request(call))
+                response = await self._http.request(**given)
             except httpx2.TransportError as failure:
-                if self._tried_enough(call, number, None):
+                if self._is_last(operation, number, None):
                     raise unreachable(self.url, failure) from failure
             else:
-                if answer.is_success or self._tried_enough(call, number, answer):
-                    return _read(call, answer)
+                if response.is_success or self._is_last(operation, number, response):
+                    return _read(operation, response)
             await asyncio.sleep(_pause(number))
 
     async def jobs(self, status: str | None = None, **wanted: Any) -> AsyncGenerator[JobSummary]:
@@ -208,54 +141,120 @@ class AsyncClient(Operations):
         cursor = None
         while True:
             page = await self.list_jobs(status, cursor=cursor, **wanted)
-            for job in page["jobs"]:
+            for job in page.jobs:
                 yield job
-            if (cursor := page["cursor"]) is None:
+            if (cursor := page.cursor) is None:
                 return
 
-    async def runs(self, job_id: str | int, **wanted: Any) -> AsyncGenerator[Run]:
+    async def runs(self, job_id: str, **wanted: Any) -> AsyncGenerator[Run]:
         """All runs of a job, newest first."""
         before = None
         while True:
             page = await self.list_runs(job_id, before=before, **wanted)
-            for run in page["runs"]:
+            for run in page.runs:
                 yield run
-            if (before := page["cursor"]) is None:
+            if (before := page.cursor) is None:
                 return
 
-    async def trail(self) -> AsyncGenerator[Entry]:
+    async def trail(self) -> AsyncGenerator[TrailEntry]:
         """Everything done, the latest first."""
         before = None
         while True:
             page = await self.read_trail(before=before)
-            for entry in page["entries"]:
+            for entry in page.entries:
                 yield entry
-            if (before := page["cursor"]) is None:
+            if (before := page.cursor) is None:
                 return
 
-    async def events(self, after: str | None = None) -> AsyncGenerator[RunEvent]:
+    async def events(self, after: str | datetime | None = None) -> AsyncGenerator[RunEvent]:
         """What happens to runs, as it happens, until you stop; a lost line is taken up where it was lost."""
-        lost = 0
+        place, lost = _place(after), 0
         while True:
             try:
-                async with self._http.stream(**_listening(after)) as answer:
-                    if not answer.is_success:
-                        await answer.aread()
-                        raise error_of(answer)
-                    after = answer.headers.get("last-event-id", after)
-                    async for event in httpx2.EventSource(answer):
-                        lost, after = 0, event.id or after
+                async with self._http.stream(**_listening(place)) as response:
+                    if not response.is_success:
+                        await response.aread()
+                        raise _Refused(error_of(response), response.status_code)
+                    place = response.headers.get("last-event-id", place)
+                    async for event in httpx2.EventSource(response):
+                        lost, place = 0, event.id or place
                         if event.event == "run":
-                            yield cast("RunEvent", event.json())
-            except (httpx2.TransportError, CrontyError) as failure:
+                            yield _event(event.json())
+            except (httpx2.TransportError, _Refused) as failure:
                 lost = _lost(self.url, failure, lost, self._tries)
             await asyncio.sleep(_pause(lost))
 
 
+def _given[R](operation: Operation[..., R, Any], request: R) -> dict[str, Any]:
+    """A request as httpx2 takes it."""
+    if isinstance(request, ScheduleJob) and request.idempotency_key is None:
+        # So that a repeated call whose first answer got lost makes no second job.
+        request = replace(request, idempotency_key=str(uuid4()))
+    call = call_of(operation, request)
+    return {
+        "method": call.method, "url": call.path, "params": dict(call.query), "json": call.body,
+        "headers": dict(call.headers),
+    }  # fmt: skip
+
+
+def _read[A](operation: Operation[..., Any, A], response: httpx2.Response) -> A:
+    if not response.is_success:
+        raise error_of(response)
+    if not response.content:
+        return cast("A", None)
+    return operation.answers.validate_json(response.content)
+
+
+def error_of(response: httpx2.Response) -> CrontyError:
+    """From problem details; any other answer (a proxy's, say) is told by its status."""
+    try:
+        found: Any = response.json()
+    except ValueError:
+        found = None
+    told = cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+    message = str(told.get("detail") or f"{response.url} answered {response.status_code}.")
+    code = str(told.get("code") or f"http_{response.status_code}")
+    return CrontyError(Err(code, message, str(told.get("hint") or ""), told.get("field")))
+
+
+def unreachable(url: str, failure: Exception) -> CrontyError:
+    said = str(failure) or type(failure).__name__
+    return CrontyError(Err("unreachable", f"{url} can't be reached: {said}.", "Is `cronty serve` running there?"))
+
+
+class _Refused(Exception):
+    """Listening was refused, with this status."""
+
+    def __init__(self, error: CrontyError, status: int) -> None:
+        super().__init__(str(error))
+        self.error = error
+        self.status = status
+
+
+def _pause(number: int) -> float:
+    return 0.2 * 2**number * (0.5 + random.random())
+
+
+def _place(after: str | datetime | None) -> str | None:
+    return after.isoformat() if isinstance(after, datetime) else after
+
+
+def _listening(place: str | None) -> dict[str, Any]:
+    headers = {"Last-Event-ID": place} if place else {}
+    return {"method": "GET", "url": "/events", "headers": headers, "timeout": httpx2.Timeout(30, read=60)}
+
+
+def _event(told: object) -> RunEvent:
+    fields = cast("dict[str, Any]", told)
+    moments: dict[str, Any] = {name: datetime.fromisoformat(fields[name]) for name in ("at", "scheduled_for")}
+    return RunEvent(**{**fields, **moments})
+
+
 def _lost(url: str, failure: Exception, before: int, most: int) -> int:
     """How often in a row the line was lost now; raises what can't be mended by trying again."""
-    if isinstance(failure, CrontyError) and failure.status not in AWAY:
-        raise failure
+    refused = failure.error if isinstance(failure, _Refused) else None
+    if isinstance(failure, _Refused) and failure.status not in AWAY:
+        raise failure.error from None
     if before + 1 >= most:
-        raise failure if isinstance(failure, CrontyError) else unreachable(url, failure) from failure
+        raise refused or unreachable(url, failure) from failure
     return before + 1

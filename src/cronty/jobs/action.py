@@ -7,7 +7,7 @@ from typing import Final, Literal, cast
 
 import orjson
 
-from cronty.jobs.result import Err
+from cronty.contract.result import Err
 
 MAX_ARGUMENT_BYTES: Final = 64 * 1024
 MAX_DEPTH: Final = 32

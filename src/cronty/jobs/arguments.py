@@ -6,8 +6,8 @@ from typing import Any, cast
 import orjson
 from jsonschema import Draft202012Validator, ValidationError
 
+from cronty.contract.result import Err
 from cronty.jobs.action import Action
-from cronty.jobs.result import Err
 
 
 def check_arguments(action: Action, parameters: Mapping[str, object]) -> Err | None:

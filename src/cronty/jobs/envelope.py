@@ -13,8 +13,8 @@ from typing import Final
 
 import orjson
 
-from cronty.jobs.answers import local_text, moment_text
 from cronty.jobs.ids import job_id_text
+from cronty.jobs.moments import local_text, moment_text
 from cronty.jobs.run import receipt as receipt_of
 from cronty.jobs.run import run_id
 

@@ -1,4 +1,4 @@
-"""What someone asked for, and the one status it has in the words of the seeds."""
+"""What someone asked for, and the one status it has that callers see."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -95,8 +95,21 @@ class Job:
         return None if self.max_runs is None else max(0, self.max_runs - self.run_count + self.manual_count)
 
 
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which jobs to list; None means any. `name` matches a part of the name, `since` and `until` are inclusive."""
+
+    status: str | None = None
+    name: str | None = None
+    tag: str | None = None
+    task: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    topic: str | None = None
+
+
 def status(state: JobState, *, in_flight: bool, has_next: bool, failing: bool) -> Status:
-    """The status of the seeds, computed from the state of the job and of its runs.
+    """The status that callers see, computed from the state of the job and of its runs.
 
     The SQL function `cronty.job_status` says the same, to filter by it; a test holds the two together.
     """

@@ -5,8 +5,8 @@ from dataclasses import asdict, dataclass, fields, replace
 from datetime import datetime, timedelta
 from typing import Final
 
+from cronty.contract.result import Err
 from cronty.jobs.action import Action
-from cronty.jobs.result import Err
 from cronty.timing import Interval, Trigger
 from cronty.timing.errors import shown
 
@@ -83,7 +83,7 @@ def too_often(limits: Limits, action: Action, trigger: Trigger, *, by_agent: boo
         OVER,
         f"{whose} may repeat every {least:g} seconds at the most; this one would every {seconds:g}.",
         f"Use an interval of {least:g} seconds or more, or ask the operator for a lower limit.",
-        "min_interval",
+        limit="min_interval",
     )
 
 
@@ -95,7 +95,7 @@ def too_many(limits: Limits, jobs: int) -> OverLimit | None:
         OVER,
         f"There are {jobs} jobs with something to come already; {limits.jobs} are allowed.",
         "Cancel some first (list_jobs shows them), or ask the operator for more.",
-        "jobs",
+        limit="jobs",
     )
 
 
@@ -108,7 +108,7 @@ def too_large(limits: Limits, stored: int, more: int) -> OverLimit | None:
         f"The arguments of your jobs take up {stored} bytes, and these would add {more}; "
         f"{limits.stored_bytes} are allowed.",
         "Cancel some jobs (list_jobs shows them), store the data elsewhere and pass a reference, or ask the operator.",
-        "stored_bytes",
+        limit="stored_bytes",
     )
 
 
@@ -121,7 +121,7 @@ def too_deep(limits: Limits, depth: int) -> OverLimit | None:
         f"This job would be made by a run of a job that was itself made by a run, {depth} deep; "
         f"{limits.depth} are allowed.",
         'Make one job that repeats ("every hour") instead of a chain, or let a person schedule it.',
-        "depth",
+        limit="depth",
     )
 
 
@@ -129,7 +129,7 @@ def over_wakes(limits: Limits, agent: str, used: int) -> OverLimit | None:
     if not limits.wakes_per_hour or used <= limits.wakes_per_hour:
         return None
     hint = "Wait for the next hour, or ask the operator for more."
-    return OverLimit(OVER, held_wakes(limits, agent), hint, "wakes_per_hour")
+    return OverLimit(OVER, held_wakes(limits, agent), hint, limit="wakes_per_hour")
 
 
 def over_pushes(limits: Limits, used: int) -> OverLimit | None:
@@ -139,7 +139,7 @@ def over_pushes(limits: Limits, used: int) -> OverLimit | None:
         OVER,
         f"{limits.pushes_per_day} notifications have been sent at once today (UTC); more aren't allowed.",
         "Wait for tomorrow, put several messages into one, or ask the operator for more.",
-        "pushes_per_day",
+        limit="pushes_per_day",
     )
 
 

@@ -1,4 +1,4 @@
-"""The agenda dialect (second seed): prompts that an agent leaves for itself or for another."""
+"""The agenda dialect: prompts that an agent leaves for itself or for another."""
 
 from collections.abc import Mapping
 from typing import Annotated, Final
@@ -6,16 +6,15 @@ from typing import Annotated, Final
 from mcp.types import CallToolResult
 from pydantic import Field
 
-from cronty.jobs.answers import moment_text
+from cronty.contract.result import Err
 from cronty.jobs.ids import read_job_id
 from cronty.jobs.job import STATUSES, Job
-from cronty.jobs.result import Err
+from cronty.jobs.moments import moment_text
 from cronty.mcp.answers import answer, local_text, sentence
-from cronty.mcp.desk import Desk
-from cronty.mcp.origin import origin
+from cronty.mcp.context import ToolContext
 from cronty.mcp.shapes import AgendaChange, AgendaList
 from cronty.mcp.tool import Spec
-from cronty.scheduler.agenda import NOT_PENDING, When
+from cronty.scheduler.agenda import NOT_PENDING, Agenda, When
 from cronty.scheduler.moments import read_span
 from cronty.timing import Once, describe
 
@@ -30,8 +29,12 @@ At = Annotated[str, Field(description='When: ISO 8601 or words, e.g. "tomorrow a
 class AgendaTools:
     """Texts for the model, the same rows beside them."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, context: ToolContext) -> None:
+        self._context = context
+
+    @property
+    def _agenda(self) -> Agenda:
+        return Agenda(self._context.service.scheduler)
 
     def specs(self) -> list[Spec]:
         return [
@@ -77,21 +80,12 @@ class AgendaTools:
         if every is not None and cron is not None:
             return _error("Give every or cron, not both.")
         when, starts_at = _when(at, every, cron)
-        desk = self._desk
-        result = await desk.ask(
-            desk.agenda.add(
-                desk.owner,
-                prompt,
-                when,
-                agent=agent,
-                timezone=timezone,
-                starts_at=starts_at,
-                origin=origin(),
-                key_id=desk.key_id,
-            )
+        add = self._agenda.add(
+            self._context.caller("schedule"), prompt, when, agent=agent, timezone=timezone, starts_at=starts_at
         )
+        result = await self._context.ask(add)
         if isinstance(result, Err):
-            if every is not None and result.message.startswith("Can't read"):
+            if every is not None and result.code == "unreadable":
                 return _error(f'could not parse every: "{every}". Say how often, as in "2h" or "1 day".')
             return _unread(at, result)
         job = result.value
@@ -105,13 +99,13 @@ class AgendaTools:
     ) -> Annotated[CallToolResult, AgendaList]:
         """List the agenda (scheduled prompts) by status and date range, soonest first.
         Example: {"from": "2027-01-31", "to": "2027-02-06"}"""
-        desk = self._desk
+        context, caller = self._context, self._context.caller()
         if status not in STATUSES:
             return _error(f'unknown status "{status}". Use one of: {", ".join(STATUSES)}.')
-        span = await desk.ask(read_span(desk.door, desk.owner, from_, to))
+        span = await context.ask(read_span(context.service.scheduler, caller, from_, to))
         if isinstance(span, Err):
             return _error(sentence(span))
-        result = await desk.ask(desk.agenda.list(desk.owner, status, span.value.since, span.value.until))
+        result = await context.ask(self._agenda.list(caller, status, span.value.since, span.value.until))
         if isinstance(result, Err):
             return _error(sentence(result))
         jobs = result.value
@@ -133,13 +127,13 @@ class AgendaTools:
         Example: {"id": 12, "at": "tomorrow at 10:00"}"""
         if at is None and prompt is None:
             return _error("nothing to change: give at, prompt, or both.")
-        desk = self._desk
-        shown = await desk.ask(desk.door.show(desk.owner, id))
+        context, caller = self._context, self._context.caller("schedule_edit")
+        shown = await context.ask(context.service.scheduler.show(caller, id))
         repeats = not isinstance(shown, Err) and _is_pending(shown.value) and not isinstance(shown.value.trigger, Once)
         if at is not None and repeats and not at.strip().lower().startswith("every"):
             return _error(f"task #{id} repeats: say a rule (every weekday at 9:00), or schedule a new task.")
         when = None if at is None else _when(at)[0]
-        result = await desk.ask(desk.agenda.edit(desk.owner, id, prompt, when, key_id=desk.key_id))
+        result = await context.ask(self._agenda.edit(caller, id, prompt, when))
         if result is NOT_PENDING:
             return _error(f"Task #{id} not found or not editable (only pending tasks can be edited).", plain=True)
         if isinstance(result, Err):
@@ -149,7 +143,7 @@ class AgendaTools:
 
     async def schedule_cancel(self, id: TaskNumber) -> Annotated[CallToolResult, AgendaChange]:
         """Cancel a pending agenda item (scheduled prompt) by its number. Example: {"id": 12}"""
-        result = await self._desk.ask(self._desk.agenda.cancel(self._desk.owner, id))
+        result = await self._context.ask(self._agenda.cancel(self._context.caller("schedule_cancel"), id))
         if result is NOT_PENDING:
             return _error(f"Task #{id} not found or not editable (only pending tasks can be cancelled).", plain=True)
         if isinstance(result, Err):
@@ -212,7 +206,7 @@ def _error(text: str, *, plain: bool = False) -> CallToolResult:
 
 
 def _unread(at: str, err: Err) -> CallToolResult:
-    """A time that can't be read is said in the seed's words; anything else speaks for itself."""
-    if err.code == "bad_trigger" and err.message.startswith(("Can't read", "Invalid time")):
+    """A time that can't be read is said in this dialect's words; anything else speaks for itself."""
+    if err.code == "unreadable":
         return _error(f'could not parse "{at}" as a date/time. {ACCEPTED}')
     return _error(sentence(err))

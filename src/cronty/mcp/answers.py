@@ -7,8 +7,8 @@ import orjson
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import CallToolResult, TextContent
 
-from cronty.jobs.answers import local_text as local_text
-from cronty.jobs.result import Err
+from cronty.contract.result import Err
+from cronty.jobs.moments import local_text as local_text
 
 type Answer = Mapping[str, object]
 
@@ -19,13 +19,15 @@ def answer(data: Answer, text: str | None = None) -> CallToolResult:
     return CallToolResult(content=[TextContent(type="text", text=said)], structured_content=dict(data))
 
 
-def sentence(err: Err) -> str:
-    """What was wrong and what to do next."""
-    return f"{err.message.rstrip('.')}. {err.hint}" if err.hint else err.message
+def sentence(err: Err, names: Mapping[str, str] | None = None) -> str:
+    """What was wrong and what to do next; `names` says what fields are called here."""
+    field = err.field or ""
+    message = err.message.replace(field, names[field], 1) if names and field in names else err.message
+    return f"{message.rstrip('.')}. {err.hint}" if err.hint else message
 
 
 def as_error(err: Err) -> CallToolResult:
-    """An expected outcome in the manner of the third seed: an ordinary result with the key `error`."""
+    """An expected outcome as the jobs dialect says it: an ordinary result with the key `error`."""
     return answer({"error": err.message, "hint": err.hint} if err.hint else {"error": err.message})
 
 

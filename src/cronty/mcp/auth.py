@@ -6,8 +6,8 @@ from mcp.server.auth.middleware.auth_context import get_access_token
 from mcp.server.auth.provider import AccessToken, TokenVerifier
 from mcp.server.auth.settings import AuthSettings
 
-from cronty.jobs.caller import Caller, read_scopes
-from cronty.jobs.result import Err
+from cronty.contract.caller import Caller, read_scopes
+from cronty.contract.result import Err
 from cronty.scheduler.identity import Identity
 
 

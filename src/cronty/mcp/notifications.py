@@ -1,4 +1,4 @@
-"""The notifications dialect (first seed): reminders to a phone."""
+"""The notifications dialect: reminders to a phone."""
 
 import re
 from datetime import datetime, timedelta
@@ -7,27 +7,31 @@ from typing import Annotated, Any, Final
 from mcp.types import CallToolResult
 from pydantic import Field
 
-from cronty.actions.notify import check_notification
-from cronty.actions.tasks import PermanentError, RetryAfter
-from cronty.jobs.action import Action
-from cronty.jobs.answers import moment_text
-from cronty.jobs.ids import schedule_id_text
-from cronty.jobs.job import Job
-from cronty.jobs.result import Err
+from cronty.contract.answers import ScheduledJob
+from cronty.contract.operations import Operations
+from cronty.contract.requests import (
+    DeleteJob,
+    PauseJob,
+    ResumeJob,
+    ScheduleJob,
+    SendPushNotification,
+    TriggerType,
+)
+from cronty.contract.result import Err
+from cronty.jobs.ids import read_job_id, schedule_id_text
+from cronty.jobs.job import Filter, Job
+from cronty.jobs.moments import moment_text
 from cronty.mcp.answers import answer, local_text, refuse, sentence
-from cronty.mcp.desk import Desk
-from cronty.mcp.origin import origin
+from cronty.mcp.context import ToolContext
 from cronty.mcp.shapes import Acted, Notifications, Notified, Pushed
 from cronty.mcp.tool import Spec
-from cronty.scheduler import JobRequest
 from cronty.scheduler.agenda import title as title_of
-from cronty.scheduler.doors import AWAY
-from cronty.store.database import StoreUnavailable
-from cronty.store.job_store import Filter
 from cronty.timing import BadTrigger, Cron, describe, zone
 from cronty.timing.reading import read_moment
 
 MOST_SHOWN: Final = 100
+NAMES: Final = {"topic": "notification_topic", "name": "label"}
+"""What a field of the contract is called here."""
 
 _DELAY: Final = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?", re.ASCII)
 _LONGEST_DELAY: Final = timedelta(days=36_525)
@@ -51,10 +55,10 @@ Topic = Annotated[
 
 
 class NotificationTools:
-    """Jobs whose action is `notify`, in the shapes of the first seed."""
+    """Jobs whose action is `notify`, in the shapes of the notifications dialect."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, context: ToolContext) -> None:
+        self._context = context
 
     def specs(self) -> list[Spec]:
         return [
@@ -88,13 +92,13 @@ class NotificationTools:
         "timezone": "Europe/Berlin"}"""
         run_at = await self._moment(datetime, time, date, timezone, delay)
         job = await self._schedule(message, notification_topic, "once", {"run_at": run_at}, timezone, None)
-        when = job.next_slot or job.fire_at
-        assert when is not None
-        number = schedule_id_text(job.number)
-        facts = {"success": True, "message_id": number, "schedule_id": number}
+        assert job.next_run is not None
+        schedule_id = _schedule_id(job)
+        facts = {"success": True, "message_id": schedule_id, "schedule_id": schedule_id}
         facts |= {"delay": delay.strip()} if delay is not None else {}
-        facts |= {"scheduled_time": moment_text(when, job.zone)}
-        return answer({**facts, "confirmation": f"Notification scheduled for {local_text(when, job.zone)}."})
+        facts |= {"scheduled_time": job.next_run.isoformat()}
+        said = local_text(job.next_run, job.timezone)
+        return answer({**facts, "confirmation": f"Notification scheduled for {said}."})
 
     async def schedule_cron_notification(
         self,
@@ -114,15 +118,14 @@ class NotificationTools:
         job = await self._schedule(
             message, notification_topic, "cron", {"expression": expression}, timezone, label or None
         )
-        words = describe(job.trigger, job.zone)
-        first = f" First: {local_text(job.next_slot, job.zone)}." if job.next_slot else ""
+        first = f" First: {local_text(job.next_run, job.timezone)}." if job.next_run else ""
         return answer(
             {
                 "success": True,
-                "schedule_id": schedule_id_text(job.number),
-                "cron": f"CRON_TZ={job.zone} {expression}",
-                "schedule": words,
-                "confirmation": f"Notification scheduled: {words}.{first}",
+                "schedule_id": _schedule_id(job),
+                "cron": f"CRON_TZ={job.timezone} {expression}",
+                "schedule": job.schedule,
+                "confirmation": f"Notification scheduled: {job.schedule}.{first}",
             }
         )
 
@@ -134,7 +137,8 @@ class NotificationTools:
         found: list[Job] = []
         for status in ("pending", "running"):
             wanted = Filter(status, task="notify", topic=notification_topic)
-            result = await self._desk.ask(self._desk.door.list_jobs(self._desk.owner, wanted, 1000))
+            found_jobs = self._context.service.scheduler.list_jobs(self._context.caller(), wanted, 1000)
+            result = await self._context.ask(found_jobs)
             if isinstance(result, Err):
                 refuse(sentence(result))
             found += [job for job in result.value.jobs if job.next_slot is not None or job.state == "paused"]
@@ -149,7 +153,7 @@ class NotificationTools:
     async def pause_schedule(self, schedule_id: ScheduleId) -> Annotated[CallToolResult, Acted]:
         """Pause a schedule (reminder, prompt or job): nothing fires until resume_schedule. Repeatable.
         Example: {"schedule_id": "scd_abc123"}"""
-        result = await self._desk.ask(self._desk.door.pause(self._desk.owner, schedule_id))
+        result = await self._context.answer(Operations.pause_job, PauseJob(schedule_id))
         if isinstance(result, Err):
             return _failed(schedule_id, result)
         confirmation = f"Schedule {schedule_id} paused; resume_schedule lets it go on."
@@ -158,12 +162,11 @@ class NotificationTools:
     async def resume_schedule(self, schedule_id: ScheduleId) -> Annotated[CallToolResult, Acted]:
         """Resume a paused schedule with its next future time; what came up meanwhile is skipped. Repeatable.
         Example: {"schedule_id": "scd_abc123"}"""
-        desk = self._desk
-        result = await desk.ask(desk.door.resume(desk.owner, schedule_id, key_id=desk.key_id))
+        result = await self._context.answer(Operations.resume_job, ResumeJob(schedule_id))
         if isinstance(result, Err):
             return _failed(schedule_id, result)
         job = result.value
-        coming = f"next: {local_text(job.next_slot, job.zone)}" if job.next_slot else "nothing is left of it"
+        coming = f"next: {local_text(job.next_run, job.timezone)}" if job.next_run else "nothing is left of it"
         confirmation = f"Schedule {schedule_id} resumed; {coming}."
         return answer({"success": True, "schedule_id": schedule_id, "paused": False, "confirmation": confirmation})
 
@@ -178,7 +181,7 @@ class NotificationTools:
         30 days (cronty undelete), then it goes with the history of its runs. To stop it for a while use
         pause_schedule. Only ask the user for the ID if neither the conversation nor list_scheduled_notifications
         has it. Example: {"schedule_id": "scd_abc123"}"""
-        result = await self._desk.ask(self._desk.door.delete(self._desk.owner, schedule_id))
+        result = await self._context.answer(Operations.delete_job, DeleteJob(schedule_id))
         if isinstance(result, Err):
             return _failed(schedule_id, result)
         confirmation = f"Schedule {schedule_id} deleted successfully"
@@ -202,19 +205,15 @@ class NotificationTools:
     ) -> Annotated[CallToolResult, Pushed]:
         """Send a push notification to a phone right now. For later use schedule_notification.
         Example: {"message": "Build is green", "notification_topic": "ann-phone", "priority": 4}"""
-        fields = {"title": title, "priority": priority, "tags": tags, "markdown": markdown, "click": click}
-        fields |= {"icon": icon, "attach": attach, "filename": filename, "actions": actions}
-        given = {name: value for name, value in fields.items() if value is not None}
-        try:
-            facts = await self._desk.backend.push(self._desk.owner, message=message, topic=notification_topic, **given)
-        except PermanentError as failed:
-            refuse(_in_our_words(f"Not sent: {failed}"))
-        except RetryAfter as failed:
-            refuse(f"Not sent: {failed} Try again in a minute, or use schedule_notification, which goes on trying.")
-        except StoreUnavailable:
-            refuse(sentence(AWAY))
+        request = SendPushNotification(
+            message, notification_topic, title=title, priority=priority, tags=tags, markdown=markdown, click=click,
+            icon=icon, attach=attach, filename=filename, actions=actions,
+        )  # fmt: skip
+        sent = await self._context.answer(Operations.send_push_notification, request)
+        if isinstance(sent, Err):
+            refuse(sentence(sent, NAMES))
         confirmation = f"Notification sent to {notification_topic}."
-        return answer({"success": True, "id": str(facts.get("id", "")), "confirmation": confirmation})
+        return answer({"success": True, "id": sent.value.id, "confirmation": confirmation})
 
     async def _moment(
         self, moment: str | None, clock: str | None, date: str | None, timezone: str | None, delay: str | None
@@ -231,8 +230,12 @@ class NotificationTools:
         if clock is not None:
             return await self._local(clock, date, timezone)
         assert moment is not None
-        _check_moment(moment, timezone, (await self._desk.door.clock(self._desk.owner))[0])
+        _check_moment(moment, timezone, await self._now())
         return moment
+
+    async def _now(self) -> datetime:
+        now, _ = await self._context.service.scheduler.clock(self._context.caller())
+        return now
 
     async def _local(self, clock: str, date: str | None, timezone: str | None) -> str:
         """A local time without its offset: the zone goes along separately."""
@@ -240,7 +243,7 @@ class NotificationTools:
             refuse(f'time "{clock}" needs a timezone, as in "timezone": "Europe/Berlin".')
         if not _CLOCK.fullmatch(clock.strip()):
             refuse(f'Invalid time: "{clock}". Use HH:MM on a 24-hour clock, as in 09:00.')
-        now, _ = await self._desk.door.clock(self._desk.owner)
+        now = await self._now()
         try:
             today = now.astimezone(zone(timezone)).date().isoformat()
         except BadTrigger as bad:
@@ -265,26 +268,21 @@ class NotificationTools:
         self,
         message: str,
         topic: str,
-        kind: str,
+        kind: TriggerType,
         config: dict[str, object],
         timezone: str | None,
         label: str | None,
-    ) -> Job:
-        if flaw := check_notification(message, topic):
-            refuse(_in_our_words(flaw))
-        action = Action("notify", (), {"message": message, "topic": topic})
-        desk, name = self._desk, label or title_of(message)
-        request = JobRequest(name, action, kind, config, timezone=timezone, origin=origin(), key_id=desk.key_id)
-        result = await desk.ask(desk.door.schedule(desk.owner, request))
+    ) -> ScheduledJob:
+        kwargs = {"message": message, "topic": topic}
+        request = ScheduleJob(label or title_of(message), "notify", kind, config, kwargs=kwargs, timezone=timezone)
+        result = await self._context.answer(Operations.schedule_job, request)
         if isinstance(result, Err):
-            refuse(_in_our_words(sentence(result)))
+            refuse(sentence(result, NAMES))
         return result.value
 
 
-def _in_our_words(flaw: str) -> str:
-    """A parameter by the name it has here."""
-    said = flaw.replace("topic must be", "notification_topic must be")
-    return said.replace("Invalid name:", "Invalid label:").replace("Give the job a name of", "Use")
+def _schedule_id(job: ScheduledJob) -> str:
+    return schedule_id_text(read_job_id(job.job_id) or 0)
 
 
 def _check_delay(delay: str) -> None:
@@ -333,7 +331,7 @@ def _without_zone(cron: str, timezone: str) -> str:
 
 
 def _failed(schedule_id: str, err: Err) -> CallToolResult:
-    """An expected failure in the first seed's manner: an ordinary result."""
+    """An expected failure as the notifications dialect says it: an ordinary result."""
     if err.code == "not_found":
         text = f"Schedule not found: {schedule_id}. It may have already been deleted or the ID is incorrect."
     else:

@@ -6,12 +6,14 @@ import orjson
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
 
-from cronty.jobs.answers import status_answer
-from cronty.jobs.result import Err
+from cronty.contract.answers import to_json
+from cronty.contract.operations import Operations
+from cronty.contract.requests import ShowJob
+from cronty.contract.result import Err
+from cronty.jobs.job import Filter
 from cronty.mcp.answers import sentence
-from cronty.mcp.desk import Desk
+from cronty.mcp.context import ToolContext
 from cronty.mcp.notifications import shown_notification
-from cronty.store.job_store import Filter
 from cronty.timing.zones import zone_names
 
 _CRON_EXAMPLES: Final = """\
@@ -34,7 +36,7 @@ Words work as well: "every weekday at 8:30", "last day of the month at 17:00". p
 """
 
 
-def add_resources(server: MCPServer, desk: Desk) -> None:
+def add_resources(server: MCPServer, context: ToolContext) -> None:
     @server.resource("cron://examples", title="Cron examples", mime_type="text/markdown")
     def cron_examples() -> str:  # pyright: ignore[reportUnusedFunction]
         """Cron expressions people need, with what they mean."""
@@ -48,41 +50,41 @@ def add_resources(server: MCPServer, desk: Desk) -> None:
     @server.resource("schedules://{topic}", title="Reminders of a topic", mime_type="application/json")
     async def schedules(topic: str) -> str:  # pyright: ignore[reportUnusedFunction]
         """The reminders still to come for one notification topic."""
-        await desk.ready()
-        return await read_topic(desk, topic)
+        await context.ready()
+        return await read_topic(context, topic)
 
     @server.resource("limits://mine", title="My limits", mime_type="application/json")
     async def limits() -> str:  # pyright: ignore[reportUnusedFunction]
         """How much this owner may have and do, and what is used of it."""
-        await desk.ready()
-        _require_read(desk)
-        return orjson.dumps(await desk.door.allowance.show(desk.owner)).decode()
+        await context.ready()
+        _require_read(context)
+        return orjson.dumps(await context.service.scheduler.allowance.show(context.who().owner)).decode()
 
     @server.resource("job://{job_id}", title="A job", mime_type="application/json")
     async def job(job_id: str) -> str:  # pyright: ignore[reportUnusedFunction]
         """One job in full, with its last runs."""
-        await desk.ready()
-        return await read_job(desk, job_id)
+        await context.ready()
+        return await read_job(context, job_id)
 
 
-async def read_topic(desk: Desk, topic: str) -> str:
-    _require_read(desk)
-    result = await desk.ask(desk.door.list_jobs(desk.owner, Filter("pending", task="notify", topic=topic), 100))
+async def read_topic(context: ToolContext, topic: str) -> str:
+    _require_read(context)
+    wanted = Filter("pending", task="notify", topic=topic)
+    result = await context.ask(context.service.scheduler.list_jobs(context.caller(), wanted, 100))
     if isinstance(result, Err):
         raise ResourceError(sentence(result))
     jobs = [shown_notification(job) for job in result.value.jobs]
     return orjson.dumps({"notification_topic": topic, "schedules": jobs, "count": result.value.total}).decode()
 
 
-async def read_job(desk: Desk, job_id: str) -> str:
-    _require_read(desk)
-    result = await desk.ask(desk.door.show(desk.owner, job_id))
+async def read_job(context: ToolContext, job_id: str) -> str:
+    _require_read(context)
+    result = await context.answer(Operations.job_status, ShowJob(job_id))
     if isinstance(result, Err):
         raise (ResourceNotFoundError if result.code == "not_found" else ResourceError)(sentence(result))
-    runs = await desk.ask(desk.door.list_runs(desk.owner, job_id, limit=10))
-    return orjson.dumps(status_answer(result.value, [] if isinstance(runs, Err) else runs.value)).decode()
+    return orjson.dumps(to_json(result.value)).decode()
 
 
-def _require_read(desk: Desk) -> None:
-    if not desk.caller().may("read"):
+def _require_read(context: ToolContext) -> None:
+    if not context.who().may("read"):
         raise ResourceError("This needs the scope read, which the token lacks.")

@@ -9,26 +9,23 @@ from mcp.server import MCPServer
 from mcp.server.auth.settings import AuthSettings
 from mcp.server.caching import CacheHint
 from mcp.server.mcpserver import Context
-from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
-from mcp.types import CallToolResult, InputRequiredResult, TextContent
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp.types import CallToolResult, InputRequiredResult, TextContent, Tool
 
-from cronty.jobs.caller import acting
 from cronty.mcp.agenda import AgendaTools
 from cronty.mcp.answers import sentence
 from cronty.mcp.arguments import BadArguments, fit
 from cronty.mcp.auth import Verifier
-from cronty.mcp.clock import ClockTools
-from cronty.mcp.desk import Desk
-from cronty.mcp.inbox import InboxTools
+from cronty.mcp.client_info import note_client
+from cronty.mcp.context import ToolContext
 from cronty.mcp.jobs import JobTools
 from cronty.mcp.notifications import NotificationTools
-from cronty.mcp.origin import note_origin, origin
 from cronty.mcp.prompts import add_prompts
 from cronty.mcp.resources import add_resources
-from cronty.mcp.tool import RENAMED, Group, Spec, make_tool
+from cronty.mcp.table import call, group_of, table_tools, tool_of
+from cronty.mcp.tool import RENAMED, Group, Spec, listed, make_tool
 from cronty.mcp.watch import Watch
-from cronty.scheduler.doors import AWAY
-from cronty.store.database import StoreUnavailable
+from cronty.scheduler.service import AWAY, StoreUnavailable
 
 GROUPS: Final[tuple[Group, ...]] = get_args(Group.__value__)
 INSTRUCTIONS: Final = (
@@ -52,12 +49,15 @@ class Auth(NamedTuple):
 class CrontyServer(MCPServer[Any]):
     """One server object for stdio and HTTP, for both eras of the protocol."""
 
-    def __init__(self, desk: Desk, groups: Sequence[Group] = GROUPS, auth: Auth | None = None) -> None:
-        self._desk = desk
-        self._specs = {spec.name: spec for spec in all_specs(desk) if spec.group in {*groups, "time"}}
+    def __init__(self, context: ToolContext, groups: Sequence[Group] = GROUPS, auth: Auth | None = None) -> None:
+        self._context = context
+        self._offered = {*groups, "time"}
+        self._operations = {name: one for name, one in table_tools().items() if group_of(one) in self._offered}
+        self._specs = {spec.name: spec for spec in dialect_specs(context) if spec.group in self._offered}
         tools = [make_tool(spec) for spec in self._specs.values()]
-        self._schemas = {tool.name: tool.parameters for tool in tools}
-        watch = Watch(desk)
+        self._tools = grouped_tools(context)
+        self._schemas = {tool.name: tool.input_schema for _, tool in self._tools}
+        watch = Watch(context)
         super().__init__(
             "cronty",
             title="Cronty",
@@ -71,42 +71,64 @@ class CrontyServer(MCPServer[Any]):
             token_verifier=None if auth is None else auth.verifier,
             auth=None if auth is None else auth.settings,
         )
-        add_resources(self, desk)
+        add_resources(self, context)
         add_prompts(self)
+
+    async def list_tools(self) -> list[Tool]:
+        return [tool for group, tool in self._tools if group in self._offered]
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
-        spec = self._specs.get(name)
-        if spec is None:
-            return tool_error(f"Unknown tool: {name}. There are: {', '.join(self._specs)}.")
-        caller = self._desk.caller()
-        if not caller.may(spec.scope):
-            return tool_error(f"{name} needs the scope {spec.scope}, which this token lacks. Ask for a token with it.")
+        known = self._operations.get(name) or self._specs.get(name)
+        if known is None:
+            names = ", ".join(tool.name for tool in await self.list_tools())
+            return tool_error(f"Unknown tool: {name}. There are: {names}.")
+        caller = self._context.who()
+        if known.scope is not None and not caller.may(known.scope):
+            return tool_error(f"{name} needs the scope {known.scope}, which this token lacks. Ask for a token with it.")
         try:
-            given = arguments if spec.tidy is None else spec.tidy(arguments)
-            fitted = fit(self._schemas[name], given)
-            await self._desk.ready()
-            note_origin(context, caller.agent)
-            named = {_IN_PYTHON.get(key, key): fitted[key] for key in fitted}
-            with acting(caller, {**origin(), "tool": name}):
-                return await super().call_tool(name, named, context)
+            if isinstance(known, Spec):
+                return await self._call_dialect(known, arguments, context)
+            await self._context.ready()
+            note_client(context)
+            return await call(known, self._context.service, self._context.caller(), arguments)
         except BadArguments as bad:
             return tool_error(str(bad))
-        except UnexpectedToolError as fault:
+        except ToolError as refused:
+            return tool_error(str(refused.__cause__ or refused))
+        except Exception as fault:
             if isinstance(fault.__cause__, StoreUnavailable):
                 return tool_error(sentence(AWAY))
             log.exception("tool %s failed", name)
             return tool_error(f"{name} failed because of a fault in Cronty; nothing is known about its effect.")
-        except ToolError as refused:
-            return tool_error(str(refused.__cause__ or refused))
+
+    async def _call_dialect(
+        self, spec: Spec, arguments: dict[str, Any], context: Context[Any, Any] | None
+    ) -> CallToolResult | InputRequiredResult:
+        given = arguments if spec.tidy is None else spec.tidy(arguments)
+        fitted = fit(self._schemas[spec.name], given)
+        await self._context.ready()
+        note_client(context)
+        named = {_IN_PYTHON.get(key, key): fitted[key] for key in fitted}
+        return await super().call_tool(spec.name, named, context)
 
 
 def tool_error(text: str) -> CallToolResult:
     return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
 
 
-def all_specs(desk: Desk) -> Iterable[Spec]:
-    """Every tool, always in this order."""
-    for dialect in (JobTools, NotificationTools, AgendaTools, InboxTools, ClockTools):
-        yield from dialect(desk).specs()
+def dialect_specs(context: ToolContext) -> Iterable[Spec]:
+    """The tools that aren't in the table, always in this order."""
+    for dialect in (JobTools, NotificationTools, AgendaTools):
+        yield from dialect(context).specs()
+
+
+def grouped_tools(context: ToolContext) -> list[tuple[Group, Tool]]:
+    """Every tool there is, group by group, the table's before the dialects' own."""
+    of_group: dict[Group, list[Tool]] = {group: [] for group in GROUPS}
+    for operation in table_tools().values():
+        of_group[group_of(operation)].append(tool_of(operation))
+    for spec in dialect_specs(context):
+        of_group[spec.group].append(listed(make_tool(spec)))
+    return [(group, tool) for group, tools in of_group.items() for tool in tools]

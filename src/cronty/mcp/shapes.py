@@ -1,4 +1,4 @@
-"""The shapes of answers, for output schemas: every field that a seed promises, and added ones."""
+"""The shapes of the dialects' answers, for output schemas."""
 
 from typing import NotRequired, TypedDict
 
@@ -8,23 +8,6 @@ class Failure(TypedDict, total=False):
 
     error: str
     hint: str
-
-
-class Moment(TypedDict):
-    local: str
-    utc: str
-    note: NotRequired[str]
-
-
-class Scheduled(Failure, total=False):
-    job_id: str
-    name: str
-    next_run: str | None
-    status: str
-    schedule: str
-    timezone: str
-    next_runs: list[Moment]
-    version: int
 
 
 class AttemptShape(TypedDict):
@@ -55,83 +38,15 @@ class RunShape(TypedDict, total=False):
     attempts: list[AttemptShape]
 
 
-class JobSummary(TypedDict):
-    job_id: str
-    name: str
-    status: str
-    trigger_type: str
-    next_run: str | None
-    run_count: int
-    last_run: str | None
-    paused: bool
-    tags: list[str]
-
-
-class JobList(Failure, total=False):
-    jobs: list[JobSummary]
-    total: int
-    cursor: str | None
-
-
 class Cancelled(TypedDict):
     cancelled: bool
     job_id: str
     error: NotRequired[str]
 
 
-class JobStatus(Failure, total=False):
-    job_id: str
-    name: str
-    status: str
-    trigger_type: str
-    created_at: str
-    last_run: str | None
-    next_run: str | None
-    run_count: int
-    max_runs: int | None
-    error: str | None  # pyright: ignore[reportIncompatibleVariableOverride] -- null while the job is well
-    paused: bool
-    paused_because: str | None
-    schedule: str
-    timezone: str
-    task: str
-    tags: list[str]
-    success_count: int
-    failure_count: int
-    version: int
-    runs: list[RunShape]
-
-
-class Previewed(Failure, total=False):
-    schedule: str
-    timezone: str
-    slots: list[Moment]
-    note: str
-
-
-class Started(Failure, total=False):
-    run_id: str
-    job_id: str
-
-
 class Runs(Failure, total=False):
     job_id: str
     runs: list[RunShape]
-
-
-class Redriven(Failure, total=False):
-    redriven: list[str]
-    refused: list[str]
-
-
-class TaskShape(TypedDict):
-    name: str
-    parameters: dict[str, object]
-    doc: str
-
-
-class Tasks(Failure, total=False):
-    tasks: list[TaskShape]
 
 
 class Acted(TypedDict, total=False):
@@ -179,15 +94,6 @@ class Pushed(TypedDict):
     confirmation: str
 
 
-class CurrentTime(TypedDict):
-    datetime: str
-    date: str
-    time: str
-    timezone: str
-    utc: str
-    timestamp_ms: int
-
-
 class AgendaItem(TypedDict):
     id: int
     at: str | None
@@ -207,44 +113,3 @@ class AgendaList(TypedDict, total=False):
     tasks: list[AgendaItem]
     count: int
     error: str
-
-
-class ClientShape(TypedDict, total=False):
-    name: str
-    version: str
-
-
-class ProvenanceShape(TypedDict):
-    owner: str
-    made_at: str
-    surface: str | None
-    client: ClientShape | None
-    run_id: str | None
-
-
-class InboxShape(TypedDict):
-    receipt: str
-    prompt: str
-    data: object
-    agent: str | None
-    job_id: str
-    run_id: str
-    name: str
-    why: str
-    scheduled_for: str
-    previous_slot: str | None
-    attempt: int
-    deadline: str
-    provenance: ProvenanceShape
-    made_at: str
-    lease_until: str
-
-
-class InboxList(Failure, total=False):
-    items: list[InboxShape]
-    count: int
-
-
-class Acknowledged(Failure, total=False):
-    acknowledged: list[str]
-    refused: list[str]

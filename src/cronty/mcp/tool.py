@@ -4,10 +4,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, cast
 
+import orjson
 from mcp.server.mcpserver.tools import Tool
+from mcp.types import Tool as ListedTool
 from mcp.types import ToolAnnotations
 
-from cronty.jobs.caller import Scope
+from cronty.contract.caller import Scope
 
 type Group = Literal["jobs", "notifications", "agenda", "inbox", "time"]
 type Tidy = Callable[[Mapping[str, object]], dict[str, object]]
@@ -42,12 +44,28 @@ def make_tool(spec: Spec) -> Tool:
         idempotent_hint=spec.idempotent or spec.read_only,
         open_world_hint=spec.open_world,
     )
-    described = " ".join(line.strip() for line in (spec.function.__doc__ or "").strip().splitlines())
-    tool = Tool.from_function(spec.function, title=spec.title, description=described, annotations=hints)
+    description = " ".join((spec.function.__doc__ or "").split())
+    tool = Tool.from_function(spec.function, title=spec.title, description=description, annotations=hints)
     tool.parameters = _input_schema(tool.parameters)
     if tool.fn_metadata.output_schema is not None:
         tool.fn_metadata.output_schema = cast("dict[str, Any]", _slim(tool.fn_metadata.output_schema))
     return tool
+
+
+def listed(tool: Tool) -> ListedTool:
+    """A tool as clients see it."""
+    return ListedTool(
+        name=tool.name,
+        title=tool.title,
+        description=tool.description,
+        input_schema=tool.parameters,
+        output_schema=tool.output_schema,
+        annotations=tool.annotations,
+    )
+
+
+def described(description: str, example: Mapping[str, object]) -> str:
+    return f"{description} Example: {orjson.dumps(example).decode()}" if example else description
 
 
 def _input_schema(schema: Mapping[str, Any]) -> dict[str, Any]:

@@ -15,8 +15,8 @@ from mcp.server.mcpserver.exceptions import ResourceError
 from mcp.server.subscriptions import ResourceUpdated, ServerEvent
 
 from cronty import telemetry
-from cronty.jobs.caller import local_caller
-from cronty.mcp.desk import Desk
+from cronty.contract.caller import local_caller
+from cronty.mcp.context import ToolContext
 from cronty.mcp.resources import read_job, read_topic
 
 LOOK_EVERY: Final = 1.0
@@ -27,19 +27,19 @@ type Listener = Callable[[ServerEvent], None]
 class Watch:
     """A subscription bus that keeps owners apart: a notice reaches only those on whose behalf it was seen."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, context: ToolContext) -> None:
+        self._context = context
         self._listeners: dict[object, tuple[str, Listener]] = {}
         self._watched: Counter[tuple[str, str]] = Counter()
         self._seen: dict[tuple[str, str], int] = {}
         self._looking: asyncio.Task[None] | None = None
 
     async def publish(self, event: ServerEvent) -> None:
-        self._tell(self._desk.owner, event)
+        self._tell(self._context.who().owner, event)
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         token = object()
-        self._listeners[token] = (self._desk.owner, listener)
+        self._listeners[token] = (self._context.who().owner, listener)
 
         def unsubscribe() -> None:
             self._listeners.pop(token, None)
@@ -50,8 +50,8 @@ class Watch:
         """Notes what a listening client watches, for as long as it listens."""
         if ctx.method != "subscriptions/listen":
             return await call_next(ctx)
-        await self._desk.ready()
-        owner = self._desk.owner
+        await self._context.ready()
+        owner = self._context.who().owner
         uris = {(owner, uri) for uri in _uris(ctx.params or {})}
         self._watched.update(uris)
         try:
@@ -93,13 +93,13 @@ class Watch:
 
     async def _look(self, owner: str, uri: str) -> str:
         """The resource as its owner would read it; empty while it can't be read."""
-        desk = Desk(self._desk.backend, lambda: local_caller(owner))
+        context = ToolContext(self._context.backend, lambda: local_caller(owner))
         kind, _, name = uri.partition("://")
         with suppress(ResourceError):
             if kind == "job":
-                return await read_job(desk, name)
+                return await read_job(context, name)
             if kind == "schedules":
-                return await read_topic(desk, name)
+                return await read_topic(context, name)
         return "" if kind != "job" else "gone"
 
 

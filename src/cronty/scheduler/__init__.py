@@ -1,6 +1,6 @@
-"""What a caller may ask: the one door, for every surface."""
+"""What a caller may ask: `Service` answers every operation, `Scheduler` those about jobs."""
 
-from cronty.scheduler.door import Scheduler
-from cronty.scheduler.requests import JobChanges, JobPage, JobRequest, Preview
+from cronty.scheduler.door import JobPage, Preview, Scheduler
+from cronty.scheduler.service import Service
 
-__all__ = ["JobChanges", "JobPage", "JobRequest", "Preview", "Scheduler"]
+__all__ = ["JobPage", "Preview", "Scheduler", "Service"]

@@ -1,16 +1,18 @@
-"""The agenda of the second seed: prompts for an agent, listed by time, changed only while they are pending."""
+"""The agenda: prompts for an agent, listed by time, changed only while they are pending."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
+from typing import Any
 
-from cronty.jobs.action import Action
-from cronty.jobs.job import Job
-from cronty.jobs.result import Err, Ok, Result
+from cronty.contract.caller import Caller
+from cronty.contract.operation import UNSET
+from cronty.contract.requests import EditJob, ScheduleJob, TriggerType
+from cronty.contract.result import Err, Ok, Result
+from cronty.jobs.action import PROMPT
+from cronty.jobs.job import Filter, Job
 from cronty.scheduler.door import Scheduler
-from cronty.scheduler.requests import JobChanges, JobRequest
-from cronty.store.job_store import Filter
 
-type When = tuple[str, Mapping[str, object]]
+type When = tuple[TriggerType, Mapping[str, Any]]
 """A trigger type and its configuration."""
 
 _GONE = frozenset({"not_found", "not_editable", "version_conflict"})
@@ -25,35 +27,30 @@ class Agenda:
 
     async def add(
         self,
-        owner: str,
+        caller: Caller,
         prompt: str,
         when: When,
         *,
         agent: str | None = None,
         timezone: str | None = None,
         starts_at: str | None = None,
-        origin: Mapping[str, object] | None = None,
-        key_id: int | None = None,
     ) -> Result[Job]:
         """Put a prompt on the agenda; `agent` None means that it is for whichever reads it first."""
         if not prompt.strip():
             return _EMPTY
         kwargs = {"prompt": prompt} if agent is None else {"prompt": prompt, "agent": agent}
-        action = Action("prompt", (), kwargs)
-        request = JobRequest(
-            title(prompt), action, *when, timezone=timezone, starts_at=starts_at, origin=origin, key_id=key_id
-        )
-        return await self._door.schedule(owner, request)
+        request = ScheduleJob(title(prompt), PROMPT, *when, kwargs=kwargs, timezone=timezone, starts_at=starts_at)
+        return await self._door.schedule(caller, request)
 
     async def list(
-        self, owner: str, status: str = "pending", since: datetime | None = None, until: datetime | None = None
+        self, caller: Caller, status: str = "pending", since: datetime | None = None, until: datetime | None = None
     ) -> Result[list[Job]]:
         """All items of a status and range, ordered by fire time."""
         found: list[Job] = []
         cursor: str | None = None
         while True:
             wanted = Filter(status, task="prompt", since=since, until=until)
-            result = await self._door.list_jobs(owner, wanted, 1000, cursor)
+            result = await self._door.list_jobs(caller, wanted, 1000, cursor)
             if isinstance(result, Err):
                 return result
             found += result.value.jobs
@@ -61,31 +58,31 @@ class Agenda:
             if cursor is None:
                 return Ok(found)
 
-    async def edit(
-        self, owner: str, number: int, prompt: str | None, when: When | None, *, key_id: int | None = None
-    ) -> Result[Job]:
+    async def edit(self, caller: Caller, number: int, prompt: str | None, when: When | None) -> Result[Job]:
         """Change what is said, or when; `NOT_PENDING` if there is nothing to edit."""
         if prompt is not None and not prompt.strip():
             return _EMPTY
 
         def change(job: Job) -> Awaitable[Result[Job]]:
-            changes = JobChanges(
-                action=None if prompt is None else Action(job.action.task, (), {**job.action.kwargs, "prompt": prompt}),
-                name=None if prompt is None else title(prompt),
-                trigger_type=None if when is None else when[0],
-                trigger_config=None if when is None else when[1],
+            request = EditJob(
+                str(number),
+                expected_version=job.version,
+                kwargs=UNSET if prompt is None else {**job.action.kwargs, "prompt": prompt},
+                name=UNSET if prompt is None else title(prompt),
+                trigger_type=UNSET if when is None else when[0],
+                trigger_config=UNSET if when is None else when[1],
             )
-            return self._door.edit(owner, number, changes, job.version, key_id=key_id)
+            return self._door.edit(caller, request)
 
-        return await self._while_pending(owner, number, change)
+        return await self._while_pending(caller, number, change)
 
-    async def cancel(self, owner: str, number: int) -> Result[Job]:
-        return await self._while_pending(owner, number, lambda _job: self._door.cancel(owner, number))
+    async def cancel(self, caller: Caller, number: int) -> Result[Job]:
+        return await self._while_pending(caller, number, lambda _job: self._door.cancel(caller, number))
 
     async def _while_pending(
-        self, owner: str, number: int, act: Callable[[Job], Awaitable[Result[Job]]]
+        self, caller: Caller, number: int, act: Callable[[Job], Awaitable[Result[Job]]]
     ) -> Result[Job]:
-        shown = await self._door.show(owner, number)
+        shown = await self._door.show(caller, number)
         if isinstance(shown, Err) or shown.value.status != "pending" or shown.value.action.kind != "prompt":
             return NOT_PENDING
         result = await act(shown.value)

@@ -5,6 +5,8 @@ from dataclasses import replace
 from typing import Final
 
 from cronty import telemetry
+from cronty.contract.caller import Caller
+from cronty.contract.result import Err, Ok, Result
 from cronty.jobs.action import Action
 from cronty.jobs.limits import (
     BadLimits,
@@ -21,7 +23,6 @@ from cronty.jobs.limits import (
     too_often,
     wakes_of,
 )
-from cronty.jobs.result import Err, Ok, Result
 from cronty.jobs.run import read_message_id, run_id
 from cronty.store.alerts import Held
 from cronty.store.limit_store import UNCOUNTED, LimitStore, Standing
@@ -42,43 +43,31 @@ class Allowance:
         """What holds for an owner."""
         return read_limits(self._defaults, standing.limits)
 
-    async def standing(
-        self,
-        owner: str,
-        origin: Mapping[str, object] | None = None,
-        *,
-        key: str | None = None,
-        tasks: Sequence[str] = (),
-    ) -> Standing:
-        """How an owner stands when somebody asks for a job: what there is, and which run asks, if one does.
+    def within(self, store: LimitStore) -> "Allowance":
+        """The same, asked in a transaction that is open."""
+        return Allowance(store, self._defaults, self._made_by)
 
-        It is the run `origin` names, or the one this process was started by. An agent that has
-        read a prompt without settling it yet asks on its behalf.
+    async def standing(self, caller: Caller, *, key: str | None = None, tasks: Sequence[str] = ()) -> Standing:
+        """How an owner stands when a job is asked for: what there is, and which run asks, if one does.
+
+        It is the run that the caller is, or the one this process was started by. An agent that has read a prompt
+        without settling it yet asks on its behalf.
         """
-        said = origin or {}
-        found = read_message_id(str(said.get("asked_in") or self._made_by or ""))
-        agent = said.get("agent")
+        found = read_message_id(caller.run or self._made_by or "")
         return await self._store.standing(
-            owner,
-            found,
-            leased=_is_agents(said),
-            agent=agent if isinstance(agent, str) else None,
-            key=key,
-            tasks=tasks,
+            caller.owner, found, leased=caller.is_agent, agent=caller.agent, key=key, tasks=tasks
         )
 
-    async def for_new(
-        self, owner: str, standing: Standing, action: Action, trigger: Trigger, origin: Mapping[str, object] | None
-    ) -> Err | None:
+    async def for_new(self, caller: Caller, standing: Standing, action: Action, trigger: Trigger) -> Err | None:
         """Why a job may not be made."""
         if standing.erasing:
             return ERASING
         limits = self.of(standing)
-        by_agent = standing.parent is not None or _is_agents(origin or {})
-        wrong = too_often(limits, action, trigger, by_agent=by_agent)
+        wrong = too_often(limits, action, trigger, by_agent=standing.parent is not None or caller.is_agent)
         if wrong is None and standing.parent is not None:
             wrong = too_deep(limits, standing.depth + 1)
-        return await self._tell(owner, standing, wrong or await self._full(owner, standing, action, one_more=True))
+        wrong = wrong or await self._full(caller.owner, standing, action, one_more=True)
+        return await self._tell(caller.owner, standing, wrong)
 
     async def for_return(self, owner: str, standing: Standing, action: Action) -> Err | None:
         """Why a job that was deleted may not come back."""
@@ -94,19 +83,21 @@ class Allowance:
         """Why a job may not get these arguments."""
         return await self._tell(owner, standing, await self._full(owner, standing, action, one_more=False))
 
-    async def for_wake(self, owner: str, action: Action) -> Err | None:
+    async def for_wake(self, caller: Caller, action: Action) -> Err | None:
         """Why an agent may not be woken once more; counted, if it may."""
+        owner = caller.owner
         standing = await self._store.standing(owner)
         used = await self._store.count_use(owner, wakes_of(action.agent), hour_of(standing.now))
         return await self._tell(owner, standing, over_wakes(self.of(standing), action.agent or "", used))
 
-    async def for_push(self, owner: str) -> Err | None:
+    async def for_push(self, caller: Caller) -> Err | None:
         """Why no notification may be sent at once any more today; counted, if one may."""
+        owner = caller.owner
         standing = await self._store.standing(owner)
         if standing.erasing:
             return ERASING
         if standing.owner_id is None:
-            await self._store.save(owner, None)  # so that there is somebody to count for
+            await self._store.save(caller, None)  # so that there is an owner to count for
         used = await self._store.count_use(owner, "pushes", day_of(standing.now))
         return await self._tell(owner, standing, over_pushes(self.of(standing), used))
 
@@ -140,29 +131,23 @@ class Allowance:
         used = await self._store.usage(owner, hour_of(standing.now), day_of(standing.now))
         return {"limits": self.of(standing).as_json(), "used": {"jobs": jobs, "stored_bytes": stored, **used}}
 
-    async def set(self, owner: str, given: Mapping[str, object]) -> Result[Limits]:
-        """Give an owner limits of its own; an empty mapping takes them away."""
+    async def set(self, caller: Caller, given: Mapping[str, object]) -> Result[Limits]:
+        """Give the caller's owner limits of its own; an empty mapping takes them away."""
         try:
             limits = read_limits(self._defaults, given)
         except BadLimits as bad:
             return Err("bad_limits", str(bad))
-        await self._store.save(owner, given)
+        await self._store.save(caller, given)
         return Ok(limits)
-
-
-def _is_agents(origin: Mapping[str, object]) -> bool:
-    """Whether an agent asks: over MCP one always does, elsewhere by a token that was made for it."""
-    return origin.get("surface") == "mcp" or origin.get("agent") is not None
 
 
 def by_agent(origin: Mapping[str, object]) -> bool:
     """Whether an agent made a job that has this origin."""
-    return _is_agents(origin) or origin.get("run_id") is not None
+    return origin.get("surface") == "mcp" or "agent" in origin or "run_id" in origin
 
 
-def lineage(standing: Standing, origin: Mapping[str, object] | None) -> dict[str, object] | None:
-    """The origin to keep with a job: what the surface knows, and the run that made it."""
-    kept = None if origin is None else {key: value for key, value in origin.items() if key != "asked_in"}
+def lineage(standing: Standing, caller: Caller) -> dict[str, object]:
+    """What a job keeps of where it comes from: the caller, and the run that made it."""
     if standing.parent is None:
-        return kept
-    return {**(kept or {}), "run_id": run_id(*standing.parent), "depth": standing.depth + 1}
+        return caller.origin()
+    return {**caller.origin(), "run_id": run_id(*standing.parent), "depth": standing.depth + 1}

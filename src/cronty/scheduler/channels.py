@@ -6,7 +6,8 @@ from typing import Final
 
 from cronty.actions.courier import Courier
 from cronty.actions.tasks import PermanentError, RetryAfter
-from cronty.jobs.result import Err, Ok, Result
+from cronty.contract.caller import Caller
+from cronty.contract.result import Err, Ok, Result
 from cronty.store.channel_store import MOST_CHANNELS, Channel, ChannelStore, Destination, NoKey
 from cronty.store.sealing import CannotOpen
 
@@ -23,7 +24,7 @@ class Channels:
         self._store = store
         self._courier = courier
 
-    async def add(self, owner: str, name: str, url: str) -> Result[Channel]:
+    async def add(self, caller: Caller, name: str, url: str) -> Result[Channel]:
         """Name a destination; a channel that has the name already is replaced."""
         if len(name) > MAX_NAME or not _NAME.fullmatch(name):
             rule = (
@@ -32,7 +33,7 @@ class Channels:
             return Err("bad_name", f"Invalid name of a channel: {name[:80]!r}.", f"Use {rule}.")
         try:
             scheme, hint = await self._courier.check(url.strip())
-            saved = await self._store.save(owner, name, url.strip(), scheme, hint)
+            saved = await self._store.save(caller, name, url.strip(), scheme, hint)
         except (PermanentError, RetryAfter) as wrong:
             return Err("bad_channel", f"Channel {name!r} wasn't saved: {wrong}")
         except NoKey as missing:
@@ -41,18 +42,18 @@ class Channels:
             return Err("too_many_channels", f"There are {MOST_CHANNELS} channels already.", "Use one of their names.")
         return Ok(saved)
 
-    async def list(self, owner: str) -> Result[list[Channel]]:
-        return Ok(await self._store.list(owner))
+    async def list(self, caller: Caller) -> Result[list[Channel]]:
+        return Ok(await self._store.list(caller.owner))
 
-    async def remove(self, owner: str, name: str) -> Result[None]:
+    async def remove(self, caller: Caller, name: str) -> Result[None]:
         """Forget the URL. Messages for the name fail from now on, until it is added again."""
-        gone = _NAME.fullmatch(name) is not None and await self._store.remove(owner, name)
+        gone = _NAME.fullmatch(name) is not None and await self._store.remove(caller, name)
         return Ok(None) if gone else _not_found(name)
 
-    async def test(self, owner: str, name: str) -> Result[dict[str, object]]:
+    async def test(self, caller: Caller, name: str) -> Result[dict[str, object]]:
         """Send a message there now."""
         try:
-            url = await self.url(owner, name)
+            url = await self.url(caller, name)
             if url is None:
                 return _not_found(name)
             return Ok(await self._courier.deliver(url, {"topic": name, "title": "Cronty", "message": TEST_MESSAGE}))
@@ -73,9 +74,9 @@ class Channels:
             )
         return Ok(done)
 
-    async def url(self, owner: str, name: str) -> str | None:
+    async def url(self, caller: Caller, name: str) -> str | None:
         """Where a message of this owner goes; None if the name never was a channel. For delivering, not for showing."""
-        return await _url(name, self._store.find(owner, name)) if _NAME.fullmatch(name) else None
+        return await _url(name, self._store.find(caller.owner, name)) if _NAME.fullmatch(name) else None
 
     async def url_of_id(self, owner_id: int, name: str) -> str | None:
         """The same, for a run: it knows its owner by id."""

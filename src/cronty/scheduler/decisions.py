@@ -2,20 +2,24 @@
 
 import base64
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import UTC, datetime
 from typing import Final, cast
 
 import orjson
 
+from cronty.contract.caller import Caller
+from cronty.contract.operation import UNSET, Unset
+from cronty.contract.requests import EditJob
+from cronty.contract.result import Err
+from cronty.jobs.action import COMMAND, Action
 from cronty.jobs.ids import read_job_id
 from cronty.jobs.job import Job
 from cronty.jobs.overview import MOST_COUNTED
 from cronty.jobs.policy import BadPolicy, changed_policy
-from cronty.jobs.result import Err
-from cronty.scheduler.requests import JobChanges
 from cronty.store.job_store import LockedJob, Place
 from cronty.timing import BadTrigger, Cron, Trigger, zone
+from cronty.timing.errors import Unclear, Unread
 from cronty.timing.past import slots_between
 from cronty.timing.rule import Rule, read_instant, read_rule
 
@@ -34,14 +38,17 @@ def not_found(job_id: str | int) -> Err:
 def check_words(
     name: str | None, tags: Sequence[str] | None, max_runs: int | None, key: str | None = None
 ) -> Err | None:
+    longest = f"Use 1 to {MAX_NAME} characters."
     if name is not None and not (0 < len(name.strip()) <= MAX_NAME and holdable(name)):
-        return Err("bad_name", f"Invalid name: {name[:80]!r}", f"Give the job a name of 1 to {MAX_NAME} characters.")
+        return Err("bad_name", f"Invalid name: {name[:80]!r}", longest, "name")
     if tags is not None and (len(tags) > MAX_TAGS or any(not 0 < len(tag) <= 50 or not holdable(tag) for tag in tags)):
-        return Err("bad_tags", f"Invalid tags: {list(tags)[:3]!r}", f"At most {MAX_TAGS} tags of 1 to 50 characters.")
+        hint = f"At most {MAX_TAGS} tags of 1 to 50 characters."
+        return Err("bad_tags", f"Invalid tags: {list(tags)[:3]!r}", hint, "tags")
     if key is not None and not (0 < len(key) <= MAX_NAME and holdable(key)):
-        return Err("bad_key", f"Invalid idempotency_key: {key[:80]!r}", f"Use 1 to {MAX_NAME} characters.")
+        return Err("bad_key", f"Invalid idempotency_key: {key[:80]!r}", longest, "idempotency_key")
     if max_runs is not None and not 1 <= max_runs < 2**31:
-        return Err("bad_max_runs", f"Invalid max_runs: {max_runs}", "It must be a positive number, or left out.")
+        hint = "It must be a positive number, or left out."
+        return Err("bad_max_runs", f"Invalid max_runs: {max_runs}", hint, "max_runs")
     return None
 
 
@@ -57,7 +64,8 @@ def kept(text: str) -> str:
 
 def refusal(bad: BadTrigger | BadPolicy) -> Err:
     if isinstance(bad, BadTrigger):
-        return Err("bad_trigger", bad.message, bad.hint)
+        code = "ambiguous" if isinstance(bad, Unclear) else "unreadable" if isinstance(bad, Unread) else "bad_trigger"
+        return Err(code, bad.message, bad.hint)
     return Err("bad_policy", str(bad))
 
 
@@ -92,27 +100,84 @@ def never(trigger: Trigger, now: datetime, ends_at: datetime | None) -> Err:
     return Err("bad_trigger", "It never comes: there is no slot within 10 years.")
 
 
-def keeping_route(job: Job, changes: JobChanges) -> JobChanges:
+def lacks_scope(caller: Caller, action: Action) -> Err | None:
+    """Why a caller may not make, change or run what does this."""
+    if action.kind != "prompt" or caller.may("prompts"):
+        return None
+    said = "Prompts for agents need the scope prompts, which this token lacks."
+    return Err("missing_scope", said, "Use a token with the scope prompts.", "task")
+
+
+def not_from_here(caller: Caller, action: Action) -> Err | None:
+    """Why a caller may not give a job this action."""
+    if action.task != COMMAND or caller.trusted:
+        return None
+    return Err(
+        "not_allowed",
+        "Commands can only be scheduled at the machine that runs them.",
+        "There: cronty import crontab.",
+        "task",
+    )
+
+
+NOTHING_TO_CHANGE: Final = Err("bad_change", "Nothing to change was given.", "Name at least one field to change.")
+_NOT_CHANGED: Final = ("job_id", "expected_version")
+
+
+def is_change(request: EditJob) -> bool:
+    return any(getattr(request, one.name) is not UNSET for one in fields(request) if one.name not in _NOT_CHANGED)
+
+
+def given[T](value: T | Unset) -> T | None:
+    """A field of an edit; None if it was left out."""
+    return None if isinstance(value, Unset) else value
+
+
+def not_editable(job: Job, request: EditJob) -> Err | None:
+    if request.expected_version is not None and job.version != request.expected_version:
+        return Err(
+            "version_conflict",
+            f"Job {request.job_id} is at version {job.version}, not {request.expected_version}.",
+            "Look at it again and repeat the change with its current version.",
+        )
+    if job.status not in ("pending", "running") and job.state != "set_aside":
+        return Err(
+            "not_editable",
+            f"Job {request.job_id} is {job.status}; only a job with something to come can be edited.",
+            "Schedule a new one.",
+        )
+    return None
+
+
+def changed_action(old: Action, request: EditJob) -> Action | None:
+    """The action with what is given of it; None if nothing is."""
+    if (request.task, request.args, request.kwargs) == (UNSET, UNSET, UNSET):
+        return None
+    args = old.args if isinstance(request.args, Unset) else tuple(request.args)
+    kwargs = old.kwargs if isinstance(request.kwargs, Unset) else dict(request.kwargs)
+    return Action(old.task if isinstance(request.task, Unset) else request.task, args, kwargs)
+
+
+def keeping_route(job: Job, action: Action) -> Action:
     """A prompt that stays with its agent keeps the route it was made with."""
-    action = changes.action
-    if action is None or action.kind != "prompt" or job.action.kind != "prompt" or action.agent != job.action.agent:
-        return changes
-    return replace(changes, action=replace(action, task=job.action.task))
+    if action.kind != "prompt" or job.action.kind != "prompt" or action.agent != job.action.agent:
+        return action
+    return replace(action, task=job.action.task)
 
 
-def changed_job(job: Job, changes: JobChanges, now: datetime) -> Job:
-    """The job as it will be, its next slot included."""
+def changed_job(job: Job, action: Action | None, changes: EditJob, now: datetime) -> Job:
+    """The job as it will be, its next slot included; `action` is its new one, if it gets one."""
     trigger, zone_name = _changed_rule(job, changes, now)
     changed = replace(
         job,
         trigger=trigger,
         zone=zone_name,
-        policy=job.policy if changes.policy is None else changed_policy(job.policy, changes.policy),
-        name=changes.name or job.name,
-        action=changes.action or job.action,
-        tags=job.tags if changes.tags is None else tuple(changes.tags),
-        max_runs=changes.max_runs or job.max_runs,
-        ends_at=job.ends_at if changes.ends_at is None else read_instant(changes.ends_at, zone_name, now),
+        policy=job.policy if isinstance(changes.policy, Unset) else changed_policy(job.policy, changes.policy),
+        name=given(changes.name) or job.name,
+        action=action or job.action,
+        tags=job.tags if isinstance(changes.tags, Unset) else tuple(changes.tags),
+        max_runs=job.max_runs if isinstance(changes.max_runs, Unset) else changes.max_runs,
+        ends_at=_changed_end(job, changes, zone_name, now),
     )
     planned = job.next_slot or job.held_slot
     if trigger != job.trigger or planned is None:
@@ -125,11 +190,17 @@ def changed_job(job: Job, changes: JobChanges, now: datetime) -> Job:
     return replace(changed, next_slot=planned, held_slot=None, state="active", reason=None)
 
 
-def _changed_rule(job: Job, changes: JobChanges, now: datetime) -> tuple[Trigger, str]:
-    zone_name = zone(changes.timezone or job.zone).key
-    if changes.trigger_type is not None or changes.trigger_config is not None:
-        kind = changes.trigger_type or job.trigger_type
-        rule: Rule = read_rule(kind, changes.trigger_config or {}, zone_name, now)
+def _changed_end(job: Job, changes: EditJob, zone_name: str, now: datetime) -> datetime | None:
+    if isinstance(changes.ends_at, Unset):
+        return job.ends_at
+    return None if changes.ends_at is None else read_instant(changes.ends_at, zone_name, now)
+
+
+def _changed_rule(job: Job, changes: EditJob, now: datetime) -> tuple[Trigger, str]:
+    zone_name = zone(given(changes.timezone) or job.zone).key
+    kind, config = given(changes.trigger_type), given(changes.trigger_config)
+    if kind is not None or config is not None:
+        rule: Rule = read_rule(kind or job.trigger_type, config or {}, zone_name, now)
         return rule.trigger, rule.zone
     if zone_name != job.zone and isinstance(job.trigger, Cron):
         return Cron(job.trigger.expression, zone_name, job.trigger.gap, job.trigger.overlap), zone_name

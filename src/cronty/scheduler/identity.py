@@ -13,9 +13,11 @@ import orjson
 from jwt.types import Options
 
 from cronty.actions.tasks import PermanentError, RetryAfter
-from cronty.jobs.caller import SCOPES, Caller, is_secret_of, key_hash, key_text, read_key, read_scopes
-from cronty.jobs.result import Err, Ok, Result
-from cronty.store.key_store import KeyInfo, KeyStore
+from cronty.contract.caller import SCOPES, Caller, read_scopes
+from cronty.contract.result import Err, Ok, Result
+from cronty.jobs.api_key import is_secret_of, key_hash, key_text, read_key
+from cronty.store.key_store import KeyInfo as KeyInfo
+from cronty.store.key_store import KeyStore
 
 OURS: Final = "HS512"
 THEIRS: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
@@ -143,31 +145,30 @@ class Identity:
 
     async def add_key(
         self,
-        owner: str,
+        caller: Caller,
         name: str,
         scopes: Sequence[str] = SCOPES,
         *,
         agent: str | None = None,
         expires_at: datetime | None = None,
-        by: Caller | None = None,
     ) -> Result[NewKey]:
-        """`by` is the caller it is made with: what they may not do, it doesn't allow either."""
-        if wrong := _check(owner, scopes) or (None if by is None else _beyond(by, scopes, agent)):
+        """A key for the caller's owner; what the caller may not do, it doesn't allow either."""
+        if wrong := _check(caller.owner, scopes) or _beyond(caller, scopes, agent):
             return wrong
         if agent is not None and not (0 < len(agent) <= 100 and agent.isprintable()):
             return Err("bad_agent", f"Invalid agent: {agent[:80]!r}", "Use 1 to 100 printable characters, or none.")
         if not 0 < len(name.strip()) <= 100 or not name.isprintable():
             return Err("bad_name", f"Invalid name: {name[:80]!r}", "Give the key a name of 1 to 100 characters.")
         secret = secrets.token_urlsafe(32)
-        key_id, number = await self._store.add(owner, name, key_hash(secret), scopes, agent, expires_at)
+        key_id, number = await self._store.add(caller, name, key_hash(secret), scopes, agent, expires_at)
         return Ok(NewKey(number, key_text(key_id, secret)))
 
-    async def keys(self, owner: str) -> list[KeyInfo]:
-        return await self._store.of_owner(owner)
+    async def keys(self, caller: Caller) -> list[KeyInfo]:
+        return await self._store.of_owner(caller.owner)
 
-    async def revoke(self, owner: str, number: int) -> Result[None]:
+    async def revoke(self, caller: Caller, number: int) -> Result[None]:
         """Take a key back; the jobs it made pause."""
-        if not await self._store.revoke(owner, number):
+        if not await self._store.revoke(caller, number):
             return Err("not_found", f"Key not found: {number}", "It may be revoked already.")
         return Ok(None)
 

@@ -9,10 +9,11 @@ from typing import Final
 
 import orjson
 
+from cronty.contract.caller import Caller
+from cronty.contract.result import Err, Ok, Result
 from cronty.jobs.envelope import INBOX_LEASE as LEASE
 from cronty.jobs.envelope import Envelope, RunFacts
 from cronty.jobs.outcome import QUIET, Done, Failed, Snoozed
-from cronty.jobs.result import Err, Ok, Result
 from cronty.jobs.run import read_receipt
 from cronty.scheduler.decisions import holdable, kept
 from cronty.scheduler.lookout import Lookout
@@ -36,7 +37,7 @@ class Inbox:
         self._lookout = Lookout(store.ready, _LOOK_AGAIN)
 
     async def read(
-        self, owner: str, agent: str | None = None, limit: int = 10, wait: timedelta = timedelta(0)
+        self, caller: Caller, agent: str | None = None, limit: int = 10, wait: timedelta = timedelta(0)
     ) -> Result[list[Envelope]]:
         """The oldest prompts that nobody holds; waits for one if there is none. `agent` None reads everybody's."""
         if not 1 <= limit <= MOST_READ:
@@ -47,19 +48,19 @@ class Inbox:
         if agent is not None and not holdable(agent):
             return Ok([])
         give_up = monotonic() + wait.total_seconds()
-        rows = await self._store.read(owner, agent, limit, self._lease)
+        rows = await self._store.read(caller.owner, agent, limit, self._lease)
         if rows or not wait:
             return Ok([_item(row) for row in rows])
-        with self._lookout.waiting(owner) as ready:
+        with self._lookout.waiting(caller.owner) as ready:
             while not rows and (rest := give_up - monotonic()) > 0:
                 with suppress(TimeoutError):
                     async with asyncio.timeout(rest):
                         await ready.wait()
                 ready.clear()
-                rows = await self._store.read(owner, agent, limit, self._lease)
+                rows = await self._store.read(caller.owner, agent, limit, self._lease)
         return Ok([_item(row) for row in rows])
 
-    async def peek(self, owner: str, limit: int = 20, after: str | None = None) -> Result[list[Envelope]]:
+    async def peek(self, caller: Caller, limit: int = 20, after: str | None = None) -> Result[list[Envelope]]:
         """What waits, oldest first, for somebody who only looks: nothing is handed out by it.
 
         `after` is the run id of the last one seen. A `deadline` still to come means that an agent holds the prompt
@@ -73,21 +74,21 @@ class Inbox:
             if found is None:
                 return Err("bad_cursor", f"Invalid run id: {after[:80]}", "Use the last run id of the page before.")
             place = found[1], found[0]
-        return Ok([_item(row) for row in await self._store.peek(owner, limit, place)])
+        return Ok([_item(row) for row in await self._store.peek(caller.owner, limit, place)])
 
     async def about(self, owner_id: int, job_id: int, slot: datetime) -> RunFacts | None:
         """What an envelope says about a run, for whoever delivers it elsewhere."""
         return await self._store.about(owner_id, job_id, slot)
 
     async def settle(
-        self, owner: str, receipts: Sequence[str], outcome: Done | Failed | Snoozed
+        self, caller: Caller, receipts: Sequence[str], outcome: Done | Failed | Snoozed
     ) -> Result[dict[str, bool]]:
         """Say what became of prompts; for each receipt whether that was accepted."""
         if not receipts:
             return Err("bad_receipt", "No receipt was given.", "Pass the receipts that read_inbox gave.")
         named = {text: read_receipt(text) for text in receipts}
         verdicts = {found[:2]: _verdict(found, outcome) for found in named.values() if found is not None}
-        accepted = await self._store.settle(owner, list(verdicts.values())) if verdicts else set[object]()
+        accepted = await self._store.settle(caller.owner, list(verdicts.values())) if verdicts else set[object]()
         return Ok({text: found is not None and found[:2] in accepted for text, found in named.items()})
 
 

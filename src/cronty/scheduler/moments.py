@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Final
 
-from cronty.jobs.result import Err, Ok, Result
+from cronty.contract.caller import Caller
+from cronty.contract.result import Err, Ok, Result
 from cronty.scheduler.door import Scheduler
 from cronty.timing import BadTrigger
 from cronty.timing.reading import read_moment
@@ -21,11 +22,11 @@ class Span:
     until: datetime | None
 
 
-async def read_span(door: Scheduler, owner: str, since: str | None, until: str | None) -> Result[Span]:
+async def read_span(door: Scheduler, caller: Caller, since: str | None, until: str | None) -> Result[Span]:
     """A span as ISO 8601 says it; a date alone is the whole day, in the owner's zone."""
     if since is None and until is None:
         return Ok(Span(None, None))
-    _, zone_name = await door.clock(owner)
+    _, zone_name = await door.clock(caller)
     try:
         return Ok(Span(_moment(since, zone_name, last=False), _moment(until, zone_name, last=True)))
     except BadTrigger as bad:

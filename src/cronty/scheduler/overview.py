@@ -6,6 +6,8 @@ from datetime import UTC, date, datetime, time, timedelta
 from itertools import islice
 from typing import Final
 
+from cronty.contract.caller import Caller
+from cronty.contract.result import Err, Ok, Result
 from cronty.jobs.overview import (
     MOST_DRAWN,
     Concerns,
@@ -19,7 +21,6 @@ from cronty.jobs.overview import (
     bins_of,
     planned_slots,
 )
-from cronty.jobs.result import Err, Ok, Result
 from cronty.scheduler.door import Scheduler
 from cronty.scheduler.event_stream import EventBoard, Listener
 from cronty.store.overview_store import Counted, OverviewStore
@@ -46,17 +47,19 @@ class Overview:
         self._door = door
         self._board = EventBoard(store)
 
-    async def timeline(self, owner: str, back: timedelta = _DAY, ahead: timedelta = _DAY, bins: int = 96) -> Timeline:
+    async def timeline(
+        self, caller: Caller, back: timedelta = _DAY, ahead: timedelta = _DAY, bins: int = 96
+    ) -> Timeline:
         """The slots of all jobs around now, each with its verdict."""
         now = await self._store.now()
         since, until, width = now - back, now + ahead, (back + ahead) / bins
-        planned = await self._store.planned(owner, until, MOST_PLANNED)
+        planned = await self._store.planned(caller.owner, until, MOST_PLANNED)
         coming = list(islice(planned_slots(planned, until), MOST_PLANNED))
         through = coming[-1].scheduled_for if len(coming) == MOST_PLANNED else until
         # A slot that is due this very moment is planned until it is fired, and has its row from then on.
-        passed = await self._store.passed(owner, since, now + _SOON, MOST_DRAWN + 1)
+        passed = await self._store.passed(caller.owner, since, now + _SOON, MOST_DRAWN + 1)
         if len(passed) > MOST_DRAWN:
-            counted = await self._store.count(owner, since, now + _SOON, width)
+            counted = await self._store.count(caller.owner, since, now + _SOON, width)
         else:
             counted: Counted = [(slot.scheduled_for, slot.verdict, slots) for slot, slots in passed]
         counted.extend((max(since, slot.scheduled_for), "planned", 1) for slot in coming)
@@ -71,19 +74,19 @@ class Overview:
             through,
         )
 
-    async def lag(self, owner: str, back: timedelta = _DAY, bins: int = 48) -> list[Lag]:
+    async def lag(self, caller: Caller, back: timedelta = _DAY, bins: int = 48) -> list[Lag]:
         """How late an owner's slots started."""
         now = await self._store.now()
-        found = await self._store.lag(owner, now - back, now, back / bins)
+        found = await self._store.lag(caller.owner, now - back, now, back / bins)
         return _lags(now - back, back / bins, bins, found)
 
-    async def concerns(self, owner: str, limit: int = 10) -> Concerns:
+    async def concerns(self, caller: Caller, limit: int = 10) -> Concerns:
         """Jobs that were held for a reason, set aside, fail or are overdue, the latest first."""
-        return await self._store.concerns(owner, limit)
+        return await self._store.concerns(caller.owner, limit)
 
-    async def year(self, owner: str, job_id: str | int, days: int = YEAR_SHOWN) -> Result[list[Day]]:
+    async def year(self, caller: Caller, job_id: str | int, days: int = YEAR_SHOWN) -> Result[list[Day]]:
         """A job's days until today in its own zone, those without a slot too; fewer if it has very many runs."""
-        shown = await self._door.show(owner, job_id)
+        shown = await self._door.show(caller, job_id)
         if isinstance(shown, Err):
             return shown
         job, place = shown.value, zone(shown.value.zone)
@@ -91,24 +94,24 @@ class Overview:
         first = today - (days - 1) * _DAY
         since = datetime.combine(first, time.min, place).astimezone(UTC)
         year: dict[date, dict[Verdict, int]] = {}
-        counted, all_of_them = await self._store.days(owner, job.number, place.key, since, MOST_OF_JOB)
+        counted, all_of_them = await self._store.days(caller.owner, job.number, place.key, since, MOST_OF_JOB)
         for day, verdict, slots in counted:
             year.setdefault(day, {})[verdict] = slots
         if not all_of_them:  # the first of these days is only half counted
             first = min(today, min(year) + _DAY)
         return Ok([Day(day, year.get(day, {})) for day in (first + n * _DAY for n in range((today - first).days + 1))])
 
-    async def tags(self, owner: str) -> dict[str, int]:
+    async def tags(self, caller: Caller) -> dict[str, int]:
         """The tags of the owner's latest jobs and how many carry each; the most used first, up to 100."""
-        return await self._store.tags(owner)
+        return await self._store.tags(caller.owner)
 
-    async def events(self, owner: str, after: datetime | None = None, limit: int = 500) -> list[RunEvent]:
+    async def events(self, caller: Caller, after: datetime | None = None, limit: int = 500) -> list[RunEvent]:
         """What happened to runs after a moment, oldest first; after None, the last minute's. Half a second late."""
-        return await self._store.events(owner, after or await self._store.now() - timedelta(minutes=1), limit)
+        return await self._store.events(caller.owner, after or await self._store.now() - timedelta(minutes=1), limit)
 
-    def listen(self, owner: str, after: datetime) -> AbstractAsyncContextManager[Listener]:
+    def listen(self, caller: Caller, after: datetime) -> AbstractAsyncContextManager[Listener]:
         """The same for a listener, as it happens, also what is written down late."""
-        return self._board.listen(owner, after)
+        return self._board.listen(caller.owner, after)
 
     async def fleet(self) -> Fleet:
         """The whole installation, in numbers that name no owner: for those who may see it."""

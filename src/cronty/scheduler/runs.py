@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
+from cronty.contract.caller import Caller
+from cronty.contract.result import Err, Ok, Result
 from cronty.jobs.job import Job
-from cronty.jobs.result import Err, Ok, Result
 from cronty.jobs.run import Absence, AttemptRecord, FailedRun, Run, read_receipt
 from cronty.scheduler.door import MOST_LISTED, Scheduler
 from cronty.store.run_store import RunStore
@@ -30,37 +31,37 @@ class Runs:
         self._store = store
         self._door = door
 
-    async def show(self, owner: str, run_id: str) -> Result[RunDetail]:
+    async def show(self, caller: Caller, run_id: str) -> Result[RunDetail]:
         found = read_receipt(run_id)
-        job = await self._door.show(owner, found[0] if found else 0)
+        job = await self._door.show(caller, found[0] if found else 0)
         if found is None or isinstance(job, Err):
             return _no_run(run_id)
-        runs = await self._door.list_runs(owner, found[0], limit=1, before=found[1] + _INSTANT)
+        runs = await self._door.list_runs(caller, found[0], limit=1, before=found[1] + _INSTANT)
         if isinstance(runs, Err) or not runs.value or runs.value[0].scheduled_for != found[1]:
             return _no_run(run_id)
-        return Ok(RunDetail(runs.value[0], job.value, await self._store.attempts(owner, runs.value[0])))
+        return Ok(RunDetail(runs.value[0], job.value, await self._store.attempts(caller.owner, runs.value[0])))
 
-    async def failed(self, owner: str, limit: int = 20, before: datetime | None = None) -> Result[list[FailedRun]]:
+    async def failed(self, caller: Caller, limit: int = 20, before: datetime | None = None) -> Result[list[FailedRun]]:
         """What failed for good over all jobs, the latest first."""
         if not 1 <= limit <= MOST_LISTED:
             return Err("bad_limit", f"Invalid limit: {limit}", f"Use a number from 1 to {MOST_LISTED}.")
-        return Ok(await self._store.failed(owner, limit, before))
+        return Ok(await self._store.failed(caller.owner, limit, before))
 
-    async def absences(self, owner: str, since: datetime, limit: int = 5) -> list[Absence]:
+    async def absences(self, caller: Caller, since: datetime, limit: int = 5) -> list[Absence]:
         """When nothing was running, as far as slots passed meanwhile, the latest first; caught up on after `since`."""
-        return await self._store.absences(owner, since, limit)
+        return await self._store.absences(caller.owner, since, limit)
 
-    async def tally(self, owner: str, since: datetime) -> dict[str, int]:
+    async def tally(self, caller: Caller, since: datetime) -> dict[str, int]:
         """How many slots got which verdict, or were started, since a moment; the most frequent first."""
-        return await self._store.tally(owner, since)
+        return await self._store.tally(caller.owner, since)
 
-    async def redrive(self, owner: str, run_ids: Sequence[str]) -> Result[dict[str, bool]]:
+    async def redrive(self, caller: Caller, run_ids: Sequence[str]) -> Result[dict[str, bool]]:
         """Try failed runs again, each with its own id and a higher attempt; for each whether it will be."""
         if not run_ids or len(run_ids) > MOST_LISTED:
             return Err("bad_runs", f"{len(run_ids)} runs were named.", f"Name 1 to {MOST_LISTED} of them.")
         named = {text: read_receipt(text) for text in run_ids}
         wanted = sorted({found[:2] for found in named.values() if found is not None})
-        again = await self._store.redrive(owner, wanted) if wanted else set[object]()
+        again = await self._store.redrive(caller, wanted) if wanted else set[object]()
         return Ok({text: found is not None and found[:2] in again for text, found in named.items()})
 
 

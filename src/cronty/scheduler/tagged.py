@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import Final
 
-from cronty.jobs.job import Job, JobState
-from cronty.jobs.result import Err, Ok, Result
+from cronty.contract.caller import Caller
+from cronty.contract.result import Err, Ok, Result
+from cronty.jobs.job import Filter, Job, JobState
 from cronty.scheduler.door import MOST_LISTED, Scheduler
-from cronty.store.job_store import Filter
 
 MOST_CHANGED: Final = 1000
 """In one call; whoever has more calls again."""
@@ -21,30 +21,30 @@ class Changed:
     more: bool
 
 
-async def pause_tagged(door: Scheduler, owner: str, tag: str) -> Result[Changed]:
+async def pause_tagged(door: Scheduler, caller: Caller, tag: str) -> Result[Changed]:
     """Hold every job of a tag that has something to come."""
-    found = await _of_tag(door, owner, tag, "active")
+    found = await _of_tag(door, caller, tag, "active")
     if isinstance(found, Err):
         return found
-    changed = [await door.pause(owner, job.number) for job in found.value[:MOST_CHANGED]]
+    changed = [await door.pause(caller, job.number) for job in found.value[:MOST_CHANGED]]
     return Ok(Changed(sum(one.is_ok for one in changed), len(found.value) > MOST_CHANGED))
 
 
-async def resume_tagged(door: Scheduler, owner: str, tag: str, *, key_id: int | None = None) -> Result[Changed]:
+async def resume_tagged(door: Scheduler, caller: Caller, tag: str) -> Result[Changed]:
     """Let every paused job of a tag go on, on this key."""
-    found = await _of_tag(door, owner, tag, "paused")
+    found = await _of_tag(door, caller, tag, "paused")
     if isinstance(found, Err):
         return found
-    changed = [await door.resume(owner, job.number, key_id=key_id) for job in found.value[:MOST_CHANGED]]
+    changed = [await door.resume(caller, job.number) for job in found.value[:MOST_CHANGED]]
     return Ok(Changed(sum(one.is_ok for one in changed), len(found.value) > MOST_CHANGED))
 
 
-async def _of_tag(door: Scheduler, owner: str, tag: str, state: JobState) -> Result[list[Job]]:
+async def _of_tag(door: Scheduler, caller: Caller, tag: str, state: JobState) -> Result[list[Job]]:
     """Found before anything is changed, because a change moves a job in the list."""
     found: list[Job] = []
     cursor: str | None = None
     for _ in range(_MOST_PAGES):
-        page = await door.list_jobs(owner, Filter(tag=tag), MOST_LISTED, cursor)
+        page = await door.list_jobs(caller, Filter(tag=tag), MOST_LISTED, cursor)
         if isinstance(page, Err):
             return page
         found += [job for job in page.value.jobs if job.state == state and (job.next_slot or state == "paused")]

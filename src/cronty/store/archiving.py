@@ -18,7 +18,7 @@ from tempfile import NamedTemporaryFile
 from time import monotonic
 from typing import BinaryIO, Final, cast
 
-from cronty.jobs.result import Err, Ok, Result
+from cronty.contract.result import Err, Ok, Result
 from cronty.store.chain import BEGINNING, Entry, Link
 from cronty.store.database import Bound, Connection, Database, Row, StoreBusy, query
 from cronty.store.month_file import MonthFile, Writer, file_name, month_name, read_month

@@ -11,7 +11,7 @@ from typing import Final, cast
 
 import orjson
 
-from cronty.jobs.caller import who_acts
+from cronty.contract.caller import Caller
 from cronty.jobs.job import Job
 from cronty.store.archiving import Archiving, entry_of, snapshot
 from cronty.store.chain import BEGINNING, Chain, Link
@@ -24,24 +24,23 @@ MOST_SEALED: Final = 1000
 """In one statement, so that whoever waits for it doesn't wait long."""
 
 
-def who(owner: str) -> tuple[str, str]:
-    """Who acts on what is `owner`'s, and through what, as statements take them."""
-    acting = who_acts()
-    return _json(acting.actor(owner)), _json(acting.via)
+def who(caller: Caller) -> tuple[str, str]:
+    """Who acts, and through what, as statements take them."""
+    return _json(caller.actor()), _json(caller.via())
 
 
 async def note(
     connection: Connection,
     now: datetime | None,
-    owner: tuple[str, int],
+    caller: Caller,
     what: str,
-    job_id: int,
+    job: tuple[int, int],
     before: Mapping[str, object] | None,
     after: Mapping[str, object] | None,
 ) -> None:
-    """An entry about a job of `owner` (name and number)."""
+    """An entry about a job, by its owner's id and its own."""
     texts = [_json(side) if side else None for side in (before, after)]
-    await connection.execute(query("note"), now, owner[1], job_id, what, *who(owner[0]), *texts)
+    await connection.execute(query("note"), now, *job, what, *who(caller), *texts)
 
 
 def changes(before: Job, after: Job) -> tuple[dict[str, object], dict[str, object]]:

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, cast
 
+from cronty.contract.caller import Caller
 from cronty.store.audit_store import who
 from cronty.store.database import Database, Row
 from cronty.store.sealing import HOW_TO_MAKE_A_KEY, CannotOpen, Sealer
@@ -45,25 +46,25 @@ class ChannelStore:
         self._database = database
         self._sealer = sealer
 
-    async def save(self, owner: str, name: str, url: str, scheme: str, hint: str) -> Channel | None:
+    async def save(self, caller: Caller, name: str, url: str, scheme: str, hint: str) -> Channel | None:
         """Add a channel, or replace the one of that name; None if the owner has too many."""
-        sealer = self._require_sealer()
+        sealer, owner = self._require_sealer(), caller.owner
         theirs = self._database.of(owner)
         if (owner_id := cast("int | None", await theirs.value("owner_id", owner))) is None:
             await theirs.change("ensure_owner", owner)
             owner_id = cast("int", await theirs.value("owner_id", owner))
         sealed = sealer.seal(url, _place(owner_id, name))
         given = (owner_id, name, scheme, hint, sealer.key_id, sealed, self._database.moment(), MOST_CHANNELS)
-        row = await theirs.one("save_channel", *given, *who(owner))
+        row = await theirs.one("save_channel", *given, *who(caller))
         return None if row is None else Channel(name, scheme, hint, row["created_at"], bool(row["replaced"]))
 
     async def list(self, owner: str) -> list[Channel]:
         return [Channel(**dict(row)) for row in await self._database.of(owner).fetch("list_channels", owner)]
 
-    async def remove(self, owner: str, name: str) -> bool:
+    async def remove(self, caller: Caller, name: str) -> bool:
         """Forget a channel's URL; its name stays taken."""
-        given = (owner, name, self._database.moment(), *who(owner))
-        return await self._database.of(owner).change("remove_channel", *given) > 0
+        given = (caller.owner, name, self._database.moment(), *who(caller))
+        return await self._database.of(caller.owner).change("remove_channel", *given) > 0
 
     async def find(self, owner: str, name: str) -> Destination | None:
         return self._opened(await self._database.of(owner).one("find_channel", owner, name))

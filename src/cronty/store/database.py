@@ -3,7 +3,7 @@
 import asyncio
 import random
 import re
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from datetime import datetime
 from functools import cache, wraps
@@ -35,6 +35,7 @@ ENGINE: Final = "cronty_engine"
 _ACTING: Final = {DOOR: "cronty.as_app", ENGINE: "cronty.as_engine"}
 """The types whose values make a statement run as these roles, for the owner that the value names."""
 
+_NAMED: Final = pattern(r"(?<![:\w]):([a-z_]+)\b")
 _START: Final = pattern(r"(?:\s*--[^\n]*\n)*\s*(with(?: recursive)?\b)?")
 
 HOT_LIMIT: Final = 10.0
@@ -74,8 +75,28 @@ _TRIES: Final = 5
 
 @cache
 def query(name: str) -> str:
-    """The statement in `queries/{name}.sql`."""
+    """The statement in `queries/{name}.sql`; parameters that it names (`:zone`) are numbered (`$3`)."""
+    text, names = _source(name), parameters(name)
+    return _NAMED.sub(lambda found: f"${names.index(found[1]) + 1}", text) if names else text
+
+
+@cache
+def parameters(name: str) -> tuple[str, ...]:
+    """The parameters that a statement names, in their order."""
+    return tuple(dict.fromkeys(_NAMED.findall(_source(name))))
+
+
+@cache
+def _source(name: str) -> str:
     return (files("cronty.store") / "queries" / f"{name}.sql").read_text(encoding="utf-8")
+
+
+def values(name: str, given: Mapping[str, object]) -> list[object]:
+    """What is given for each parameter that a statement names; neither more nor less."""
+    names = parameters(name)
+    if len(names) != len(given):
+        raise TypeError(f"{name} takes {', '.join(names)}, not {', '.join(given)}")
+    return [given[one] for one in names]
 
 
 @cache
@@ -109,25 +130,29 @@ class Bound:
         """The same for what is shown to people: the replica may answer, if there is one that will do."""
         return Bound(self._database, self._role, self._owner, look=True)
 
-    async def fetch(self, name: str, *arguments: object) -> list[Row]:
-        text, given = self._said(name, arguments)
+    async def fetch(self, name: str, /, *arguments: object, **named: object) -> list[Row]:
+        text, given = self._said(name, arguments, named)
         return await self._make(name, lambda connection: connection.fetch(text, *given))
 
-    async def one(self, name: str, *arguments: object) -> Row | None:
-        text, given = self._said(name, arguments)
+    async def one(self, name: str, /, *arguments: object, **named: object) -> Row | None:
+        text, given = self._said(name, arguments, named)
         return await self._make(name, lambda connection: connection.fetchrow(text, *given))
 
-    async def value(self, name: str, *arguments: object) -> Any:
-        text, given = self._said(name, arguments)
+    async def value(self, name: str, /, *arguments: object) -> Any:
+        text, given = self._said(name, arguments, {})
         return await self._make(name, lambda connection: connection.fetchval(text, *given))
 
-    async def change(self, name: str, *arguments: object) -> int:
+    async def change(self, name: str, /, *arguments: object) -> int:
         """Run a statement that changes rows; how many it did."""
-        text, given = self._said(name, arguments)
+        text, given = self._said(name, arguments, {})
         return rows_changed(await self._make(name, lambda connection: connection.execute(text, *given)))
 
-    def _said(self, name: str, arguments: tuple[object, ...]) -> tuple[str, tuple[object, ...]]:
+    def _said(
+        self, name: str, arguments: tuple[object, ...], named: Mapping[str, object]
+    ) -> tuple[str, tuple[object, ...]]:
         """A statement that is a transaction of its own, and its parameters."""
+        if named:
+            arguments = (*values(name, named),)
         if self._role is None or not self._database.walled:
             return query(name), arguments
         return behind_the_wall(query(name), self._role, len(arguments) + 1), (*arguments, self._owner)
@@ -200,6 +225,20 @@ class Bound:
         answer = await repeated(once)
         self._database.outage.fine()
         return answer
+
+
+class Joined(Bound):
+    """Statements in a transaction that is open, and ends without them."""
+
+    def __init__(self, database: "Database", transaction: Connection) -> None:
+        super().__init__(database, None)
+        self._transaction = transaction
+
+    async def together[T](self, work: Callable[[Connection], Awaitable[T]]) -> T:
+        return await work(self._transaction)
+
+    async def _make[T](self, name: str, statement: Callable[[Connection], Awaitable[T]]) -> T:
+        return await statement(self._transaction)
 
 
 class Database(Bound):

@@ -1,22 +1,23 @@
 """What the door remembers: jobs, their runs, and what tasks there are."""
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Final, cast
 
 import orjson
 
+from cronty.contract.caller import Caller
 from cronty.jobs.action import Action
 from cronty.jobs.alerts import Change, Health
-from cronty.jobs.job import Job
+from cronty.jobs.job import Filter, Job
 from cronty.jobs.overview import MOST_COUNTED
-from cronty.jobs.policy import load_policy, spread_delay
+from cronty.jobs.policy import Policy, load_policy, spread_delay
 from cronty.jobs.run import Run
 from cronty.store.alerts import tell_of_changes
 from cronty.store.audit_store import changes, note, who
-from cronty.store.database import Connection, Database, Row, StoreUnavailable, columns, query
+from cronty.store.database import Connection, Database, Row, StoreUnavailable, columns, query, values
 from cronty.store.limit_store import LimitStore
 from cronty.store.lines import release
 from cronty.store.notices import Notices
@@ -32,14 +33,11 @@ _INSTANT: Final = timedelta(microseconds=1)
 class NewJob:
     """A job that isn't stored yet."""
 
-    owner: str
     name: str
     action: Action
     trigger: Trigger
     zone: str
-    policy: str
-    serial: bool
-    spread: float
+    policy: Policy
     tags: Sequence[str]
     max_runs: int | None
     ends_at: datetime | None
@@ -47,21 +45,7 @@ class NewJob:
     first_slot: datetime
     slots_after: datetime
     created_at: datetime
-    origin: str | None = None
-    key_id: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Filter:
-    """Which jobs to list; None means any. `name` matches a part of the name, `since` and `until` are inclusive."""
-
-    status: str | None = None
-    name: str | None = None
-    tag: str | None = None
-    task: str | None = None
-    since: datetime | None = None
-    until: datetime | None = None
-    topic: str | None = None
+    origin: Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,53 +83,54 @@ class JobStore:
         assert row is not None
         return row["now"], row["zone"]
 
-    async def add_job(self, new: NewJob) -> Job | None:
+    async def add_job(self, caller: Caller, new: NewJob) -> Job | None:
         """The new job, or None if its idempotency key is taken."""
-        delay = spread_delay(new.owner, new.name, new.spread)
+        owner = caller.owner
+        delay = spread_delay(owner, new.name, new.policy.spread)
         due = new.first_slot + timedelta(seconds=delay)
         for _ in range(_TRIES):
-            number = await self._numbers.next(new.owner)
+            number = await self._numbers.next(owner)
             say = self._notices.at_once(due, new.created_at)
-            if (row := await self._add_job(new, number, delay, say)) is not None:
+            if (row := await self._add_job(caller, new, number, delay, say)) is not None:
                 self._notices.done(due, new.created_at, said=say)
                 return _job(row)
-            if new.idempotency_key is not None and await self.find_by_key(new.owner, new.idempotency_key) is not None:
+            if new.idempotency_key is not None and await self.find_by_key(owner, new.idempotency_key) is not None:
                 return None
             # The number is taken or the owner is gone: the database was restored to an earlier time.
-            self._numbers.forget(new.owner)
+            self._numbers.forget(owner)
         raise StoreUnavailable("No free number for the job was found; try again.")
 
     async def close(self) -> None:
         """Say what is left to say."""
         await self._notices.flush()
 
-    async def _add_job(self, new: NewJob, number: int, delay: int, say: bool) -> Row | None:
-        return await self._database.of(new.owner).one(
+    async def _add_job(self, caller: Caller, new: NewJob, number: int, delay: int, say: bool) -> Row | None:
+        actor, via = who(caller)
+        return await self._database.of(caller.owner).one(
             "add_job",
-            new.owner,
-            new.name,
-            new.action.task,
-            new.action.arguments_json(),
-            _trigger_json(new.trigger),
-            new.policy,
-            list(new.tags),
-            new.max_runs,
-            new.ends_at,
-            new.idempotency_key,
-            new.created_at,
-            new.first_slot,
-            delay,
-            new.serial,
-            *_typed(new.trigger),
-            new.zone,
-            _rules(new.trigger),
-            new.origin,
-            new.key_id,
-            *who(new.owner),
-            number,
-            new.slots_after,
-            tzdata_version(),
-            say,
+            owner=caller.owner,
+            number=number,
+            name=new.name,
+            task=new.action.task,
+            arguments=new.action.arguments_json(),
+            trigger=_trigger_json(new.trigger),
+            zone=new.zone,
+            policy=new.policy.dump(),
+            tags=list(new.tags),
+            max_runs=new.max_runs,
+            slots_after=new.slots_after,
+            ends_at=new.ends_at,
+            idempotency_key=new.idempotency_key,
+            now=new.created_at,
+            first_slot=new.first_slot,
+            delay=delay,
+            serial=new.policy.serial,
+            **_typed(new.trigger),
+            origin=orjson.dumps(new.origin).decode(),
+            key_id=caller.key_id,
+            actor=actor,
+            via=via,
+            say=say,
         )
 
     async def find_by_key(self, owner: str, idempotency_key: str) -> int | None:
@@ -166,20 +151,15 @@ class JobStore:
         """A page of jobs and the number of all that match, as far as they are counted: on the first page. `looking`:
         for a person, so that the replica may answer."""
         theirs = self._database.of(owner)
-        place = (after.idle, after.fire_at or _INFINITY, after.number) if after else (None, None, None)
         rows = await (theirs.looking() if looking else theirs).fetch(
             "list_jobs",
-            owner,
-            wanted.status,
-            wanted.name,
-            wanted.tag,
-            wanted.task,
-            wanted.since,
-            wanted.until,
-            limit,
-            *place,
-            wanted.topic,
-            MOST_COUNTED,
+            **asdict(wanted),
+            owner=owner,
+            rows=limit,
+            idle=after.idle if after else None,
+            fire_at=after.fire_at or _INFINITY if after else None,
+            number=after.number if after else None,
+            most_counted=MOST_COUNTED,
         )
         total = after.total if after else cast("int", rows[0]["total"])
         return [_job(row) for row in rows if row["id"] is not None], total
@@ -195,33 +175,40 @@ class JobStore:
         await self._database.for_the_engine().change("publish_tasks", self._database.moment(), *columns(tasks, 3))
 
     async def list_tasks(self) -> list[TaskInfo]:
-        rows = await self._database.fetch("list_tasks")
-        return [TaskInfo(row["name"], orjson.loads(row["parameters"]), row["doc"], row["seen_at"]) for row in rows]
+        return _tasks(await self._database.fetch("list_tasks"))
 
     @asynccontextmanager
-    async def locked_job(self, owner: str, number: int, *, deleted: bool = False) -> AsyncGenerator["LockedJob | None"]:
+    async def locked_job(
+        self, caller: Caller, number: int, *, deleted: bool = False
+    ) -> AsyncGenerator["LockedJob | None"]:
         """Hold a job still while deciding about it; what is saved is committed when the block ends."""
+        owner = caller.owner
         async with self._database.of(owner).transaction() as connection:
             held = await connection.fetchrow(query("lock_job"), owner, number, deleted)
             # A second statement, because only its snapshot shows what was committed while the first one waited.
             row = held and await connection.fetchrow(query("show_job"), owner, number, self._database.moment(), deleted)
-            yield None if held is None or row is None else LockedJob(connection, _job(row), row, held)
+            limits = LimitStore(self._database, connection)
+            yield None if held is None or row is None else LockedJob(connection, caller, limits, _job(row), row, held)
         self._notices.forget()
 
 
 class LockedJob:
     """A job that no engine fires and nobody else changes until the transaction ends."""
 
-    def __init__(self, connection: Connection, job: Job, row: Row, held: Row) -> None:
+    def __init__(
+        self, connection: Connection, caller: Caller, limits: LimitStore, job: Job, row: Row, held: Row
+    ) -> None:
         self._connection = connection
+        self._caller = caller
+        self.limits = limits
         self.origin: dict[str, object] = {} if held["origin"] is None else orjson.loads(held["origin"])
         self._owner_id: int = row["owner_id"]
         self._stored_trigger: str = row["trigger_json"]
         self.job = job
         self.now: datetime = row["now"]
 
-    async def save(self, job: Job, what: str = "edited", *, deleted: bool = False) -> None:
-        """Write it back; `what` is how the trail calls it."""
+    async def save(self, job: Job, what: str = "edited", *, deleted: bool = False) -> Job:
+        """Write it back; `what` is how the trail calls it. Answers with the job as it is stored."""
         if job.action.task != self.job.action.task:
             await self._connection.execute(query("requeue"), job.id, job.action.task)
         # Runs before jobs, as a settlement locks them.
@@ -229,47 +216,49 @@ class LockedJob:
         if job.last_slot is not None and expected != (self.job.next_slot or self.job.held_slot):
             await self._connection.execute(query("relink"), job.id, job.last_slot, expected)
         delay = spread_delay(job.owner, job.name, job.policy.spread)
-        await self._connection.execute(
-            query("save_job"),
-            job.id,
-            job.name,
-            job.action.task,
-            job.action.arguments_json(),
+        given = {
+            "id": job.id,
+            "name": job.name,
+            "task": job.action.task,
+            "arguments": job.action.arguments_json(),
             # A rule that stays keeps what only a newer version can read of it.
-            self._stored_trigger if job.trigger == self.job.trigger else _trigger_json(job.trigger),
-            job.policy.dump(),
-            list(job.tags),
-            job.max_runs,
-            job.ends_at,
-            job.state,
-            job.reason,
-            job.failures_in_row - self.job.failures_in_row,
-            job.last_error if job.last_error != self.job.last_error else None,
-            self.now,
-            self.job.state if deleted else None,
-            delay,
-            job.next_slot,
-            job.held_slot,
-            job.last_slot,
-            job.policy.serial,
-            *_typed(job.trigger),
-            job.zone,
-            _rules(job.trigger),
-            tzdata_version(),
-            job.slots_after,
-        )
+            "trigger": self._stored_trigger if job.trigger == self.job.trigger else _trigger_json(job.trigger),
+            "zone": job.zone,
+            "policy": job.policy.dump(),
+            "tags": list(job.tags),
+            "max_runs": job.max_runs,
+            "slots_after": job.slots_after,
+            "ends_at": job.ends_at,
+            "state": job.state,
+            "reason": job.reason,
+            "more_failures": job.failures_in_row - self.job.failures_in_row,
+            "last_error": job.last_error if job.last_error != self.job.last_error else None,
+            "now": self.now,
+            "deleted_from": self.job.state if deleted else None,
+            "delay": delay,
+            "next_slot": job.next_slot,
+            "held_slot": job.held_slot,
+            "last_slot": job.last_slot,
+            "serial": job.policy.serial,
+            **_typed(job.trigger),
+        }
+        await self._connection.execute(query("save_job"), *values("save_job", given))
         if self.job.policy.serial and not job.policy.serial:
             await self._connection.execute(query("end_line"), job.id, self.now)
         await self._note("deleted" if deleted else what, *changes(self.job, job))
         change = Change(job.id, self._owner_id, job.name, job.policy.dump(), _health(self.job), _health(job))
         await tell_of_changes(self._connection, self.now, [change])
+        return replace(job, version=job.version + 1, updated_at=self.now)
 
     async def _note(self, what: str, before: dict[str, object], after: dict[str, object]) -> None:
-        await note(self._connection, self.now, (self.job.owner, self._owner_id), what, self.job.id, before, after)
+        await note(self._connection, self.now, self._caller, what, (self._owner_id, self.job.id), before, after)
 
-    async def adopt(self, key_id: int | None) -> None:
-        """From now on the job stands on this key; None: on nobody's."""
-        await self._connection.execute(query("adopt_job"), self.job.id, key_id)
+    async def list_tasks(self) -> list[TaskInfo]:
+        return _tasks(await self._connection.fetch(query("list_tasks")))
+
+    async def adopt(self) -> None:
+        """From now on the job stands on the caller's key, or on none."""
+        await self._connection.execute(query("adopt_job"), self.job.id, self._caller.key_id)
 
     async def close_slots(self, passed: Past, state: str, reason: str) -> None:
         """Give slots that passed unfired their verdict, one row for all of them."""
@@ -317,24 +306,34 @@ def _trigger_json(trigger: Trigger) -> str:
     return orjson.dumps(to_json(trigger)).decode()
 
 
-def _rules(trigger: Trigger) -> str | None:
-    """The rules of its zone that a trigger goes by here."""
-    zone = _typed(trigger)[2]
-    return None if zone is None else zone_rules(zone)
+def _tasks(rows: Sequence[Row]) -> list[TaskInfo]:
+    return [TaskInfo(row["name"], orjson.loads(row["parameters"]), row["doc"], row["seen_at"]) for row in rows]
 
 
-def _typed(trigger: Trigger) -> tuple[int | None, str | None, str | None, str | None, str | None]:
-    """A trigger as the hot path keeps it: period in microseconds; expression, zone, gap and overlap if they are odd."""
+def _typed(trigger: Trigger) -> dict[str, object]:
+    """A trigger as the hot path keeps it: the period in microseconds; the clock-change policy only if it is unusual.
+
+    `rules` are the rules of its zone that the trigger goes by here, and `tzdata` is where they come from.
+    """
+    period = expression = zone = gap = overlap = None
     match trigger:
         case Cron(expression, zone, gap, overlap):
-            odd = (gap if gap != "run_after" else None, overlap if overlap != "first" else None)
-            return None, expression, zone, *odd
-        case Interval(period, _):
-            return round(period.total_seconds() * 1_000_000), None, None, None, None
+            gap, overlap = gap if gap != "run_after" else None, overlap if overlap != "first" else None
+        case Interval(lasts, _):
+            period = round(lasts.total_seconds() * 1_000_000)
         case Once(zone=zone):
-            return None, None, zone, None, None
-        case _:
-            return None, None, None, None, None
+            pass
+        case _:  # one that can't be read
+            pass
+    return {
+        "period": period,
+        "expression": expression,
+        "rule_zone": zone,
+        "dst_gap": gap,
+        "dst_overlap": overlap,
+        "rules": None if zone is None else zone_rules(zone),
+        "tzdata": tzdata_version(),
+    }
 
 
 def _job(row: Row) -> Job:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
+from cronty.contract.caller import Caller
 from cronty.store.alerts import change_jobs
 from cronty.store.audit_store import who
 from cronty.store.database import Database, Row, StoreUnavailable
@@ -38,7 +39,7 @@ class KeyStore:
 
     async def add(
         self,
-        owner: str,
+        caller: Caller,
         name: str,
         hashed: bytes,
         scopes: Sequence[str],
@@ -46,10 +47,11 @@ class KeyStore:
         expires_at: datetime | None,
     ) -> tuple[int, int]:
         """The new key's id, which is part of its text, and its number, which its owner calls it by."""
+        owner = caller.owner
         theirs = self._database.of(owner)
         given = (owner, name, hashed, scopes, agent, self._database.moment(), expires_at)
         for _ in range(_TRIES):  # two that add a key at the same moment would number it the same
-            row = await theirs.one("add_key", *given, *who(owner), secrets.randbits(_RANDOM_BITS))
+            row = await theirs.one("add_key", *given, *who(caller), secrets.randbits(_RANDOM_BITS))
             if row is not None:
                 return row["id"], row["number"]
             await theirs.change("ensure_owner", owner)
@@ -66,10 +68,10 @@ class KeyStore:
         rows = await self._database.of(owner).fetch("list_keys", owner)
         return [KeyInfo(**dict(row)) for row in rows]
 
-    async def revoke(self, owner: str, number: int) -> bool:
+    async def revoke(self, caller: Caller, number: int) -> bool:
         """Take a key back, and pause the jobs that were made with it; the engine pauses what is left of them."""
-        theirs, moment = self._database.of(owner), self._database.moment()
-        revoked = await theirs.change("revoke_key", moment, owner, number, *who(owner)) > 0
+        theirs, moment = self._database.of(caller.owner), self._database.moment()
+        revoked = await theirs.change("revoke_key", moment, caller.owner, number, *who(caller)) > 0
         if revoked:
             await theirs.together(lambda c: change_jobs(c, moment, "pause_orphaned", moment, MOST_PAUSED, None))
         return revoked

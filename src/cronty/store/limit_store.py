@@ -7,10 +7,11 @@ from typing import Final, cast
 
 import orjson
 
+from cronty.contract.caller import Caller
 from cronty.jobs.envelope import INBOX_LEASE
 from cronty.store.alerts import Held, tell_held
 from cronty.store.audit_store import who
-from cronty.store.database import Connection, Database, query
+from cronty.store.database import Bound, Connection, Database, Joined, query
 
 type RunPlace = tuple[int, datetime]
 """A run by its job, by id or by number, and its slot."""
@@ -47,8 +48,13 @@ class Standing:
 class LimitStore:
     """Beside the store of jobs, which asks it before it makes one."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, transaction: Connection | None = None) -> None:
+        """With a transaction that is open: everything is asked there."""
         self._database = database
+        self._transaction = transaction
+
+    def _of(self, owner: str) -> Bound:
+        return self._database.of(owner) if self._transaction is None else Joined(self._database, self._transaction)
 
     async def standing(
         self,
@@ -62,17 +68,17 @@ class LimitStore:
     ) -> Standing:
         """`run` is the run that asks, by its job's id, if it is known; `leased`: otherwise the prompt read last."""
         job_id, slot = run or (None, None)
-        row = await self._database.of(owner).one(
+        row = await self._of(owner).one(
             "standing",
-            self._database.moment(),
-            owner,
-            job_id,
-            slot,
-            leased,
-            agent,
-            INBOX_LEASE.total_seconds(),
-            key,
-            tasks,
+            now=self._database.moment(),
+            owner=owner,
+            job_id=job_id,
+            slot=slot,
+            leased=leased,
+            agent=agent,
+            lease=INBOX_LEASE.total_seconds(),
+            key=key,
+            tasks=tasks,
         )
         assert row is not None
         return Standing(
@@ -93,18 +99,18 @@ class LimitStore:
 
     async def recount(self, owner: str) -> tuple[int, int]:
         """How many jobs have something to come, and how many bytes their arguments take up."""
-        row = await self._database.of(owner).one("recount", owner, self._database.moment())
+        row = await self._of(owner).one("recount", owner, self._database.moment())
         return (0, 0) if row is None else (row["jobs"], row["bytes"])
 
-    async def save(self, owner: str, limits: Mapping[str, object] | None) -> None:
+    async def save(self, caller: Caller, limits: Mapping[str, object] | None) -> None:
         operator = self._database.for_the_operator()
-        await operator.change("ensure_owner", owner)
+        await operator.change("ensure_owner", caller.owner)
         text = orjson.dumps(limits).decode() if limits else None
-        await operator.change("save_limits", owner, text, *who(owner), self._database.moment())
+        await operator.change("save_limits", caller.owner, text, *who(caller), self._database.moment())
 
     async def count_use(self, owner: str, what: str, since: datetime) -> int:
         """How often it has been done since then, this time included; 0 for an owner nobody has heard of."""
-        return cast("int | None", await self._database.of(owner).value("count_use", owner, what, since)) or 0
+        return cast("int | None", await self._of(owner).value("count_use", owner, what, since)) or 0
 
     async def usage(self, owner: str, *since: datetime) -> dict[str, int]:
         rows = await self._database.of(owner).fetch("list_usage", owner, *since)
@@ -119,4 +125,4 @@ class LimitStore:
             await tell_held(connection, now, [held])
             return True
 
-        return await self._database.of(owner).together(count)
+        return await self._of(owner).together(count)

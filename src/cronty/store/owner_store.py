@@ -12,6 +12,7 @@ from typing import Final, cast
 
 import orjson
 
+from cronty.contract.caller import local_caller
 from cronty.store.audit_store import AuditStore, who
 from cronty.store.database import Connection, Database, StoreBusy, columns, query
 from cronty.store.history_store import delete_some
@@ -99,7 +100,7 @@ class OwnerStore:
         while await connection.fetchval(query("erase_audit"), owner_id, ROWS):
             pass
         await connection.execute(query("erase_owner"), owner_id)
-        actor, client = who("")
+        actor, client = who(local_caller("", "cli"))
         after = orjson.dumps({"owner": owner_id, **counts}).decode()
         moment = self._database.moment()
         await connection.execute(query("note_erased"), moment, OPERATOR, actor, client, after)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from itertools import groupby
 
+from cronty.contract.caller import Caller
 from cronty.jobs.run import Absence, AttemptRecord, FailedRun, Run
 from cronty.store.audit_store import note
 from cronty.store.database import Database, Row, columns, query, repeatable
@@ -31,8 +32,9 @@ class RunStore:
         return {row["state"]: row["slots"] for row in rows}
 
     @repeatable
-    async def redrive(self, owner: str, runs: Sequence[tuple[int, datetime]]) -> set[tuple[int, datetime]]:
+    async def redrive(self, caller: Caller, runs: Sequence[tuple[int, datetime]]) -> set[tuple[int, datetime]]:
         """Which of them, by job number and slot, are tried again; those of a job that runs one at a time, in turn."""
+        owner = caller.owner
         async with self._database.of(owner).transaction() as connection:
             await connection.fetch(query("lock_due"), owner, sorted({number for number, _ in runs}))
             rows = await connection.fetch(query("redrive"), owner, *columns(runs, 2))
@@ -47,9 +49,8 @@ class RunStore:
                 for job_id, of_job in groupby(rows, lambda row: row["job_id"]):
                     again = [*of_job]
                     slots = [row["scheduled_for"] for row in again]
-                    await note(
-                        connection, now, (owner, again[0]["owner_id"]), "redriven", job_id, None, {"runs": slots}
-                    )
+                    job = again[0]["owner_id"], job_id
+                    await note(connection, now, caller, "redriven", job, None, {"runs": slots})
             return {(row["job_number"], row["scheduled_for"]) for row in rows}
 
 

@@ -23,5 +23,9 @@ def shown(value: object) -> str:
         return "a number with thousands of digits"
 
 
+class Unread(BadTrigger):
+    """What can't be read as a time or a rule at all."""
+
+
 class Unclear(BadTrigger):
     """What may mean several things; the message lists them."""

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from cronty.timing.cron import Cron
-from cronty.timing.errors import BadTrigger, shown
+from cronty.timing.errors import BadTrigger, Unread, shown
 from cronty.timing.interval import Interval
 from cronty.timing.localtime import as_utc, instant_of
 from cronty.timing.once import Once
@@ -68,7 +68,7 @@ def _moment(value: object) -> datetime:
     except ValueError:
         moment = None
     if not isinstance(moment, datetime):
-        raise BadTrigger(f"Invalid time: {shown(value)}", "Give it in ISO 8601, as in 2027-01-31T09:00:00+01:00.")
+        raise Unread(f"Invalid time: {shown(value)}", "Give it in ISO 8601, as in 2027-01-31T09:00:00+01:00.")
     return moment
 
 

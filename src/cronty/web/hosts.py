@@ -6,7 +6,7 @@ from typing import Final
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from cronty.jobs.result import Err
+from cronty.contract.result import Err
 from cronty.web.problems import problem
 
 ANY_NAME: Final = frozenset({"/health", "/ready"})

@@ -3,8 +3,8 @@
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from cronty.jobs.caller import Caller, local_caller
-from cronty.jobs.result import Err, Ok, Result
+from cronty.contract.caller import Caller, local_caller
+from cronty.contract.result import Err, Ok, Result
 from cronty.scheduler.identity import Identity
 
 type WhoCalls = Callable[[str | None], Awaitable[Result[Caller]]]

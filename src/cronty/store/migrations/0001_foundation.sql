@@ -316,7 +316,7 @@ exception when others then
   return 0;
 end $$;
 
--- The status of the seeds; `cronty.jobs.job.status` says the same in Python.
+-- The status that callers see; `cronty.jobs.job.status` says the same in Python.
 create function cronty.job_status(state cronty.job_state, in_flight boolean, has_next boolean, failing boolean)
 returns text language sql immutable as $$
   select case

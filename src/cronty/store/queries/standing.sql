@@ -1,13 +1,12 @@
--- What the door has to know before it makes a job: how much the owner has, and which run asks. $1 now, $2 owner, $3 and
--- $4 the run that says so itself, by its job's id and its slot, $5 otherwise whether to look for a prompt that is
--- leased, $6 by this agent (null: any), $7 for so many seconds; and the job that was made with the idempotency key $8, and
--- which of the tasks $9 there are. Finished jobs among the last thousands count too, until somebody counts anew.
+-- What the door has to know before it makes a job: how much the owner has, and which run asks: the one
+-- of :job_id and :slot, or if :leased the prompt read last by :agent (null: any) within :lease seconds. Also the job that
+-- was made with the idempotency :key, and which of the :tasks there are. Jobs that ended since the last count are counted.
 select c.now, o.id as owner_id, o.zone, o.erasing_since is not null as erasing, o.limits::text, coalesce(o.live_jobs + r.jobs, 0) as jobs, coalesce(o.live_bytes + r.bytes, 0)::bigint as bytes,
   coalesce(r.jobs, 0) as uncounted, p.job_id, p.job_number, p.scheduled_for, p.depth,
-  (select j.number from cronty.jobs j where j.owner_id = o.id and j.idempotency_key = $8 and j.deleted_at is null) as made,
-  (select json_object_agg(t.name, t.parameters)::text from cronty.tasks t where t.name = any($9::text[])) as tasks
-from (select coalesce($1::timestamptz, statement_timestamp()) as now) c
-left join cronty.owners o on o.name = $2
+  (select j.number from cronty.jobs j where j.owner_id = o.id and j.idempotency_key = :key and j.deleted_at is null) as made,
+  (select json_object_agg(t.name, t.parameters)::text from cronty.tasks t where t.name = any(:tasks::text[])) as tasks
+from (select coalesce(:now::timestamptz, statement_timestamp()) as now) c
+left join cronty.owners o on o.name = :owner
 left join lateral (
   select count(*) as jobs, coalesce(sum(x.size), 0) as bytes
   from (
@@ -20,7 +19,7 @@ left join lateral (
 left join lateral (
   select j.id as job_id, j.number as job_number, w.scheduled_for, coalesce((j.origin ->> 'depth')::int, 0) as depth
   from (
-    select $3::bigint as job_id, $4::timestamptz as scheduled_for where $3 is not null
+    select :job_id::bigint as job_id, :slot::timestamptz as scheduled_for where :job_id is not null
     union all
     (select q.job_id, q.scheduled_for
     from cronty.queue q
@@ -28,10 +27,10 @@ left join lateral (
       select l.started_at from cronty.runs l where l.job_id = q.job_id and l.scheduled_for = q.scheduled_for offset 0
     ) l
     cross join lateral (select m.arguments from cronty.jobs m where m.id = q.job_id offset 0) m
-    where $3 is null and $5::boolean and q.task = 'prompt' and q.owner_id = o.id
-      and q.due_at > c.now and q.due_at <= c.now + $7::float8 * interval '1 second'
-      and q.due_at = l.started_at + $7::float8 * interval '1 second'
-      and ($6::text is null or coalesce(m.arguments -> 'kwargs' ->> 'agent', $6) = $6)
+    where :job_id is null and :leased::boolean and q.task = 'prompt' and q.owner_id = o.id
+      and q.due_at > c.now and q.due_at <= c.now + :lease::float8 * interval '1 second'
+      and q.due_at = l.started_at + :lease::float8 * interval '1 second'
+      and (:agent::text is null or coalesce(m.arguments -> 'kwargs' ->> 'agent', :agent) = :agent)
     order by q.due_at desc
     limit 1)
   ) w

@@ -8,7 +8,7 @@ from math import prod
 from typing import Final
 
 from cronty.timing.cron import Cron
-from cronty.timing.errors import BadTrigger
+from cronty.timing.errors import BadTrigger, Unread
 from cronty.timing.interval import LONGEST, SHORTEST, Interval
 from cronty.timing.once import Once
 from cronty.timing.words.clocks import choices, settle, spell, windows
@@ -31,7 +31,7 @@ def at_intervals(said: Said, scene: Scene) -> list[Meaning]:
     if every.months or ((every.days or every.elapsed >= _DAY) and restricted):
         raise _not_yet(every, said)
     if said.clocks:
-        raise BadTrigger(
+        raise Unread(
             f'Can\'t read "{said.text}": a period and a time of day',
             'Say "every day at 9:00", or the hours, as in "every 15 minutes between 9:00 and 17:00".',
         )
@@ -153,7 +153,7 @@ def _every_hours(step: int, said: Said, days: Days, scene: Scene) -> list[Cron]:
     for start, end in windows(said.window):
         minute = start % _HOUR // _MINUTE
         if said.minutes or start % _MINUTE:
-            raise BadTrigger(
+            raise Unread(
                 f'Can\'t read "{said.text}": hours and minutes',
                 'Say "every hour from 9:15 through 17:15", for example.',
             )
@@ -171,7 +171,7 @@ def _every_hours(step: int, said: Said, days: Days, scene: Scene) -> list[Cron]:
 def at_times(said: Said, scene: Scene) -> list[Meaning]:
     """`every weekday at 8:30 and 17:30`."""
     if said.by_clock or said.minutes:
-        raise BadTrigger(f'Can\'t read "{said.text}": how often?', 'Say it as in "every hour at minute 15".')
+        raise Unread(f'Can\'t read "{said.text}": how often?', 'Say it as in "every hour at minute 15".')
     if said.window is not None:
         raise BadTrigger(
             f'"{said.text}" doesn\'t say how often', 'Say it as in "every 15 minutes between 9:00 and 17:00".'

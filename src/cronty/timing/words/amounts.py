@@ -3,7 +3,7 @@
 from datetime import timedelta
 from typing import Final
 
-from cronty.timing.errors import BadTrigger
+from cronty.timing.errors import BadTrigger, Unread
 from cronty.timing.words.said import Amount
 from cronty.timing.words.tokens import Cursor
 from cronty.timing.words.vocabulary import NUMBERS, UNITS
@@ -127,5 +127,5 @@ def _iso(text: str) -> Amount:
             number = each
             break
     if number or total == Amount():
-        raise BadTrigger(f'Can\'t read the duration "{text.upper()}"', 'Give it as in "PT1H30M" or "P1D".')
+        raise Unread(f'Can\'t read the duration "{text.upper()}"', 'Give it as in "PT1H30M" or "P1D".')
     return total

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Final
 
-from cronty.timing.errors import BadTrigger
+from cronty.timing.errors import BadTrigger, Unread
 from cronty.timing.near import near
 from cronty.timing.words.amounts import amount, amount_of
 from cronty.timing.words.clocks import clock_list, window
@@ -80,7 +80,7 @@ def parse(text: str) -> Said:
             continue
         if cursor.take_any("or"):
             if cursor.word() in WEEKDAYS and said.weekdays:
-                raise BadTrigger(f'Can\'t read "or" in "{show(text)}"', 'Say "and" between times or days.')
+                raise Unread(f'Can\'t read "or" in "{show(text)}"', 'Say "and" between times or days.')
             said.put("the day", either=True)
             continue
         if not any(clause(cursor, said) for clause in _CLAUSES):
@@ -98,13 +98,13 @@ def _unreadable(cursor: Cursor) -> BadTrigger:
     text = show(cursor.text)
     message = f'Can\'t read "{text}"' if word == text.lower() else f'Can\'t read "{word}" in "{text}"'
     if word in _UNCLEAR:
-        return BadTrigger(message, _UNCLEAR[word])
+        return Unread(message, _UNCLEAR[word])
     if token is not None and token.kind == "number" and len(token.text) > 2:
-        return BadTrigger(message, 'Give a time as in "17:30", a date as in "2027-01-31", a number with its unit.')
+        return Unread(message, 'Give a time as in "17:30", a date as in "2027-01-31", a number with its unit.')
     if (cursor.at > 0 and zones_of(word)) or (following is not None and following.text == "/"):
-        return BadTrigger(message, 'If it is a time zone, name it at the end, as in "tomorrow at 9:00 Berlin time".')
+        return Unread(message, 'If it is a time zone, name it at the end, as in "tomorrow at 9:00 Berlin time".')
     meant = near(word, SUGGESTED) if len(word) > 2 else []
-    return BadTrigger(message, f'Did you mean "{meant[0]}"? {EXAMPLES}' if meant and meant != [word] else EXAMPLES)
+    return Unread(message, f'Did you mean "{meant[0]}"? {EXAMPLES}' if meant and meant != [word] else EXAMPLES)
 
 
 def _every(cursor: Cursor, said: Said) -> bool:
@@ -129,7 +129,7 @@ def _every(cursor: Cursor, said: Said) -> bool:
     token = cursor.peek()
     if token is None or token.kind == "number":
         hint = 'Say the unit, as in "every 5 minutes", or the day, as in "every Monday at 9:00".'
-        raise BadTrigger(f'Can\'t read "{show(cursor.text)}": every what?', hint)
+        raise Unread(f'Can\'t read "{show(cursor.text)}": every what?', hint)
     raise _unreadable(cursor)
 
 
@@ -255,7 +255,7 @@ def _minute_list(cursor: Cursor) -> list[int]:
             final = int(cursor.digits()[:4] or 0)
             if final <= found[-1]:
                 hint = 'Say it as in "every hour at minutes 0 through 29".'
-                raise BadTrigger(f'Can\'t read the minutes in "{show(cursor.text)}"', hint)
+                raise Unread(f'Can\'t read the minutes in "{show(cursor.text)}"', hint)
             found.extend(range(found[-1] + 1, final + 1))
         end = cursor.at
         cursor.take_link()
@@ -293,7 +293,7 @@ def _delay(cursor: Cursor, said: Said) -> bool:
     if found is None:
         token = cursor.peek()
         if lead and token is not None and token.kind == "number":
-            raise BadTrigger(
+            raise Unread(
                 f'Can\'t read "{show(cursor.text)}": {token.text} what?', 'Say the unit, as in "in 5 minutes".'
             )
         cursor.at = start
@@ -326,7 +326,7 @@ def _counting_from(cursor: Cursor, said: Said) -> bool:
         return False
     found = calendar_date(cursor)
     if found is None or found.year is None or len(found.choices) > 1:
-        raise BadTrigger(
+        raise Unread(
             f'Can\'t read the date after "counting from" in "{show(cursor.text)}"',
             'Give it with its year, as in "every 2 weeks on Monday at 9:00, counting from 5 January 2026".',
         )

@@ -2,7 +2,7 @@
 
 from typing import cast
 
-from cronty.timing.errors import BadTrigger
+from cronty.timing.errors import BadTrigger, Unread
 from cronty.timing.words.said import LAST, LAST_WEEKDAY, Part, Said
 from cronty.timing.words.tokens import Cursor
 from cronty.timing.words.vocabulary import (
@@ -40,7 +40,7 @@ def relative_day(cursor: Cursor, said: Said) -> bool:
             cursor.at = start
             return False
     if said.relative is not None:
-        raise BadTrigger(f'Can\'t read "{said.text}": it names the day twice', "Name it once.")
+        raise Unread(f'Can\'t read "{said.text}": it names the day twice', "Name it once.")
     said.relative = days
     part_of_day(cursor, said)
     return True

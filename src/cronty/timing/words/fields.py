@@ -6,7 +6,7 @@ from datetime import date, datetime
 from typing import Final
 
 from cronty.timing.cron import Cron, nominal
-from cronty.timing.errors import BadTrigger
+from cronty.timing.errors import BadTrigger, Unread
 from cronty.timing.weeks import MOST_WEEKS, Weeks, week_of
 from cronty.timing.words.dates import is_date
 from cronty.timing.words.meaning import Scene
@@ -41,7 +41,7 @@ class Days:
 def days_of(said: Said) -> Days:
     """Put the days that were said into fields; two kinds of day only with "or" between them."""
     if said.relative is not None or said.which or (said.date and not said.date.comes_every_year):
-        raise BadTrigger(f'Can\'t read "{said.text}": one day, and again and again', "Leave out one of the two.")
+        raise Unread(f'Can\'t read "{said.text}": one day, and again and again', "Leave out one of the two.")
     dated = said.month_days or said.date
     weekly = said.weekdays or said.nths
     if said.weeks or said.counting_from:
@@ -52,13 +52,13 @@ def days_of(said: Said) -> Days:
             'Name one kind of day; "on the 1st, or on Mondays" is either of them.',
         )
     if said.either and not (dated and weekly):
-        raise BadTrigger(f'Can\'t read "or" in "{said.text}"', 'Say "and" between times or days.')
+        raise Unread(f'Can\'t read "or" in "{said.text}"', 'Say "and" between times or days.')
     if said.rhythm in ("week", "month", "year") and not dated and not weekly:
         raise no_day(said)
     if said.rhythm == "year" and not said.date and not said.months:
         raise no_day(said)
     if (said.rhythm == "week" and not said.weekdays) or (said.rhythm == "day" and (dated or weekly)):
-        raise BadTrigger(f'Can\'t read "{said.text}": two different rhythms', "Leave out one of the two.")
+        raise Unread(f'Can\'t read "{said.text}": two different rhythms', "Leave out one of the two.")
     if said.either and (said.date or said.months_of_day):
         raise BadTrigger(
             f'Can\'t keep "{said.text}" in one schedule: the month would hold for both kinds of day',
@@ -69,7 +69,7 @@ def days_of(said: Said) -> Days:
     if said.date:
         day, month = said.date.choices[0]
         if said.months:
-            raise BadTrigger(f'Can\'t read "{said.text}": it names the month twice', "Name it once.")
+            raise Unread(f'Can\'t read "{said.text}": it names the month twice', "Name it once.")
         return Days(str(day), MONTH_NAMES[month - 1][:3].upper())
     if not said.again and said.months and not said.every and not said.rhythm and not dated and not weekly:
         raise no_day(said)
@@ -80,12 +80,12 @@ def _in_weeks(said: Said) -> Days:
     """Put days of every so many weeks into fields."""
     example = f'"every {min(max(said.weeks, 2), MOST_WEEKS)} weeks on Monday and Thursday at 9:00"'
     if not said.weeks:
-        raise BadTrigger(
+        raise Unread(
             f'Can\'t read "counting from" in "{said.text}"',
             'It says which weeks are meant, as in "every 2 weeks on Monday at 9:00, counting from 5 January 2026".',
         )
     if said.each_day or said.rhythm:
-        raise BadTrigger(f'Can\'t read "{said.text}": two different rhythms', "Make a job for each.")
+        raise Unread(f'Can\'t read "{said.text}": two different rhythms', "Make a job for each.")
     if said.month_days or said.nths or said.date or said.months or said.either:
         raise BadTrigger(
             f'Can\'t keep "{said.text}" in one schedule: weeks go with days of the week only',

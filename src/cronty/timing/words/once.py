@@ -3,7 +3,7 @@
 from datetime import date, datetime, time, timedelta
 from itertools import product
 
-from cronty.timing.errors import BadTrigger
+from cronty.timing.errors import BadTrigger, Unread
 from cronty.timing.localtime import Instant, as_utc, instant_of
 from cronty.timing.once import Once
 from cronty.timing.words.clocks import choices, spell
@@ -24,7 +24,7 @@ def after_delay(said: Said, scene: Scene) -> list[Meaning]:
     if said.clocks:
         return on_days([_day_after(delay, said, scene)], said, scene)
     if said.names_day and (said.weekdays or said.date or said.relative is not None or said.again):
-        raise BadTrigger(f'Can\'t read "{said.text}": a delay and a day', "Give one of the two.")
+        raise Unread(f'Can\'t read "{said.text}": a delay and a day', "Give one of the two.")
     try:
         by_stopwatch = None if delay.months else scene.now + delay.elapsed
         by_calendar = by_stopwatch
@@ -46,7 +46,7 @@ def _whole(moment: datetime) -> datetime:
 
 def _day_after(delay: Amount, said: Said, scene: Scene) -> date:
     if delay.rest or (said.names_day and (said.weekdays or said.date or said.relative is not None or said.again)):
-        raise BadTrigger(
+        raise Unread(
             f'Can\'t read "{said.text}": a delay and a time of day', 'Give one of the two, or "in 2 days at 9:00".'
         )
     return _add(delay, scene)
@@ -92,7 +92,7 @@ def on_relative_day(said: Said, scene: Scene) -> list[Meaning]:
     """`tomorrow at 9:00`."""
     assert said.relative is not None
     if said.weekdays and scene.today + said.relative * _DAY not in _weekday_dates(said, scene):
-        raise BadTrigger(f'Can\'t read "{said.text}": the two days differ', "Name one day.")
+        raise Unread(f'Can\'t read "{said.text}": the two days differ', "Name one day.")
     return on_days([scene.today + said.relative * _DAY], said, scene)
 
 

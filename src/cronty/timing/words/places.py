@@ -4,7 +4,7 @@ from functools import cache, lru_cache
 from typing import Final
 from zoneinfo import available_timezones
 
-from cronty.timing.errors import BadTrigger
+from cronty.timing.errors import BadTrigger, Unread
 from cronty.timing.words.vocabulary import is_known
 from cronty.timing.zones import zone
 
@@ -69,9 +69,7 @@ def _rest(words: list[str]) -> str:
     """What is said before the zone."""
     text = " ".join(words).rstrip(" ,(")
     if not text:
-        raise BadTrigger(
-            "Can't read a time zone alone", 'Say the time before it, as in "tomorrow at 9:00 Berlin time".'
-        )
+        raise Unread("Can't read a time zone alone", 'Say the time before it, as in "tomorrow at 9:00 Berlin time".')
     return text
 
 

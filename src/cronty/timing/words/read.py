@@ -6,7 +6,7 @@ from typing import Final
 
 from cronty.timing.cron import Cron
 from cronty.timing.describe import describe
-from cronty.timing.errors import BadTrigger
+from cronty.timing.errors import Unread
 from cronty.timing.localtime import as_utc
 from cronty.timing.trigger import Trigger
 from cronty.timing.words.again import at_intervals, at_times, is_restricted, once_or_again, without_doubt
@@ -81,7 +81,7 @@ def _without_politeness(text: str) -> str:
     while closing := next((each for each in _CLOSINGS if rest.lower().rstrip(".! ").endswith(" " + each)), ""):
         rest = rest.rstrip(".! ")[: -len(closing) - 1].rstrip(", ")
     if not rest:
-        raise BadTrigger(f'Can\'t read "{text}"', EXAMPLES)
+        raise Unread(f'Can\'t read "{text}"', EXAMPLES)
     return rest
 
 
@@ -92,7 +92,7 @@ def _meanings(text: str, scene: Scene) -> list[Meaning]:
         return on_instant(moment, scene)
     said = parse(text)
     if said.second_pass and (said.again or said.every is not None or said.delay is not None):
-        raise BadTrigger(f'Can\'t read "second pass" in "{text}"', "Only one moment can have one.")
+        raise Unread(f'Can\'t read "second pass" in "{text}"', "Only one moment can have one.")
     return _meanings_of(said, scene)
 
 
@@ -101,7 +101,7 @@ def _meanings_of(said: Said, scene: Scene) -> list[Meaning]:
         return [meaning for each in without_doubt(said) for meaning in _meanings_of(each, scene)]
     if said.every is not None or (said.weeks and not is_restricted(said)):
         if said.delay is not None:
-            raise BadTrigger(f'Can\'t read "{said.text}": a delay and a period', "Give one of the two.")
+            raise Unread(f'Can\'t read "{said.text}": a delay and a period', "Give one of the two.")
         return at_intervals(said, scene)
     if said.delay is not None:
         return after_delay(said, scene)

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Final, Literal
 
-from cronty.timing.errors import BadTrigger
+from cronty.timing.errors import Unread
 
 LAST: Final = -1
 LAST_WEEKDAY: Final = -2
@@ -104,5 +104,5 @@ class Said:
         """Note what a clause said; the same thing can't be said twice."""
         for name, value in values.items():
             if getattr(self, name):
-                raise BadTrigger(f'Can\'t read "{self.text}": it names {what} twice', "Name it once, or make two jobs.")
+                raise Unread(f'Can\'t read "{self.text}": it names {what} twice', "Name it once, or make two jobs.")
             setattr(self, name, value)

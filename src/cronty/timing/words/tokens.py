@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from cronty.timing.errors import BadTrigger
+from cronty.timing.errors import Unread
 
 type Kind = Literal["number", "word", "mark", "iso"]
 
@@ -30,15 +30,15 @@ class Token:
 def tidy(text: str) -> str:
     """Return the text in plain ASCII with single spaces; anything else is refused."""
     if len(text) > LONGEST:
-        raise BadTrigger(
+        raise Unread(
             f"Can't read a time of {len(text)} characters", f"At most {LONGEST} are allowed. Give only the time."
         )
     plain = " ".join("".join(_SPELLINGS.get(each, each) for each in text).split())
     if not plain:
-        raise BadTrigger("Can't read an empty time", EXAMPLES)
+        raise Unread("Can't read an empty time", EXAMPLES)
     for each in plain:
         if not each.isascii() or not each.isprintable():
-            raise BadTrigger(f'Can\'t read {each!r} in "{show(text)}"', "Use plain letters and digits.")
+            raise Unread(f'Can\'t read {each!r} in "{show(text)}"', "Use plain letters and digits.")
     return plain
 
 
@@ -81,7 +81,7 @@ def _split(chunk: str, text: str) -> list[Token]:
         elif chunk[start] in _MARKS:
             kind = "mark"
         else:
-            raise BadTrigger(f'Can\'t read "{chunk[start]}" in "{text}"', _OFFSET if chunk[start] == "+" else EXAMPLES)
+            raise Unread(f'Can\'t read "{chunk[start]}" in "{text}"', _OFFSET if chunk[start] == "+" else EXAMPLES)
         found.append(Token(kind, chunk[start:end], start > 0))
         start = end
     return found

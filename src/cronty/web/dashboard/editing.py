@@ -4,13 +4,13 @@ from secrets import token_urlsafe
 
 from starlette.responses import Response
 
+from cronty.contract.codes import status_of
+from cronty.contract.result import Err
 from cronty.jobs.job import Job
 from cronty.jobs.policy import CATCH_UPS, OVERLAPS
-from cronty.jobs.result import Err
 from cronty.web.dashboard.forms import changes_of, new_values, request_of, values_of
 from cronty.web.dashboard.job import find
 from cronty.web.dashboard.visit import Refused, Visit
-from cronty.web.problems import status_of
 
 PREVIEWED = 5
 COMMON_ZONES = (
@@ -31,9 +31,8 @@ async def new_job(visit: Visit) -> Response:
 
 async def make_job(visit: Visit) -> Response:
     """Sent twice, it makes one job: the form carries a key of its own."""
-    _need_for(visit)
-    request = request_of(visit.form, visit.origin, visit.caller.key_id)
-    made = request if isinstance(request, Err) else await visit.doors.scheduler.schedule(visit.owner, request.value)
+    request = request_of(visit.form)
+    made = request if isinstance(request, Err) else await visit.service.scheduler.schedule(visit.caller, request.value)
     if isinstance(made, Err):
         return await _form(visit, None, dict(visit.form), made)
     return visit.go(f"/jobs/{made.value.number}?said=made")
@@ -46,31 +45,21 @@ async def edit_job(visit: Visit) -> Response:
 
 async def change_job(visit: Visit) -> Response:
     """Refused if the job has changed since the form was opened."""
-    _need_for(visit)
     job = await find(visit)
-    changes = changes_of(visit.form, job)
-    if isinstance(changes, Err):
-        return await _form(visit, job, dict(visit.form), changes)
     version = visit.form.text("version")
     expected = int(version) if version.isdecimal() and len(version) < 10 else -1
-    edited = await visit.doors.scheduler.edit(
-        visit.owner, job.number, changes.value, expected, key_id=visit.caller.key_id
-    )
-    if isinstance(edited, Err):
+    changes = changes_of(visit.form, job, expected)
+    edited = changes if isinstance(changes, Err) else await visit.service.scheduler.edit(visit.caller, changes.value)
+    if isinstance(edited, Err) and edited.code != "bad_change":  # nothing was changed: it is as they want it
         if edited.code == "not_found":
             raise Refused(edited)
         return await _form(visit, job, dict(visit.form), edited)
     return visit.go(f"/jobs/{job.number}?said=edited")
 
 
-def _need_for(visit: Visit) -> None:
-    if visit.form.text("kind") == "prompt":
-        visit.need("prompts")
-
-
 async def _form(visit: Visit, job: Job | None, values: dict[str, str], problem: Err | None) -> Response:
-    tasks = await visit.doors.scheduler.list_tasks()
-    channels = await visit.doors.channels.list(visit.owner) if visit.caller.may("admin") else None
+    tasks = await visit.service.scheduler.list_tasks()
+    channels = await visit.service.channels.list(visit.caller) if visit.caller.may("admin") else None
     agents = sorted(task.name.removeprefix("prompt:") for task in tasks if task.name.startswith("prompt:"))
     return visit.page(
         "job_form.html",
@@ -101,11 +90,11 @@ async def _previewed(visit: Visit, when: str, zone_name: str) -> dict[str, objec
     now, usual = await visit.clock()
     if not when.strip():
         return {"preview": None, "unread": None, "now": now}
-    found = await visit.doors.scheduler.preview(
-        visit.owner, "words", {"text": when.strip()[:500]}, zone_name.strip()[:100] or usual, PREVIEWED
+    found = await visit.service.scheduler.preview(
+        visit.caller, "words", {"text": when.strip()[:500]}, zone_name.strip()[:100] or usual, PREVIEWED
     )
     if isinstance(found, Err):
         # The hint of the door is for agents, who ask a person; here is the person.
-        unread = Err(found.code, found.message, "Type the one you mean.") if " may mean: " in found.message else found
+        unread = Err(found.code, found.message, "Type the one you mean.") if found.code == "ambiguous" else found
         return {"preview": None, "unread": unread, "now": now}
     return {"preview": found.value, "unread": None, "now": now}

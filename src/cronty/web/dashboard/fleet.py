@@ -4,8 +4,8 @@ from datetime import datetime
 
 from starlette.responses import Response
 
+from cronty.contract.result import Err
 from cronty.jobs.overview import MOST_COUNTED
-from cronty.jobs.result import Err
 from cronty.jobs.run import FailedRun
 from cronty.web.dashboard.saying import number
 from cronty.web.dashboard.sparkline import draw_columns, draw_lag
@@ -18,9 +18,9 @@ MOST_WORKERS = 100
 
 async def show_fleet(visit: Visit) -> Response:
     """The figures of the whole installation are for those who may administer it; dead letters are the owner's own."""
-    fleet = await visit.doors.overview.fleet() if visit.caller.may("admin") else None
+    fleet = await visit.service.overview.fleet() if visit.caller.may("admin") else None
     before = _moment(visit.query.get("before"))
-    failed = await visit.doors.runs.failed(visit.owner, DEAD + 1, before)
+    failed = await visit.service.runs.failed(visit.caller, DEAD + 1, before)
     if isinstance(failed, Err):
         raise Refused(failed)
     now, zone_name = await visit.clock()

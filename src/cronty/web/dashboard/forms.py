@@ -1,17 +1,16 @@
 """A job as a form: from what a person typed to what the door takes, and back."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, cast
 
 import orjson
 
-from cronty.actions.notify import check_notification
+from cronty.contract.operation import UNSET
+from cronty.contract.requests import EditJob, ScheduleJob
+from cronty.contract.result import Err, Ok, Result
 from cronty.jobs.action import Action
 from cronty.jobs.job import Job
 from cronty.jobs.policy import Policy
-from cronty.jobs.result import Err, Ok, Result
-from cronty.scheduler import JobChanges, JobRequest
 from cronty.timing import Cron, Interval, Once, describe
 from cronty.web.dashboard.guarding import Form
 from cronty.web.dashboard.saying import span
@@ -82,30 +81,30 @@ def rule_text(job: Job) -> str:
             return describe(job.trigger, job.zone)
 
 
-def request_of(form: Form, origin: Mapping[str, object], key_id: int | None) -> Result[JobRequest]:
+def request_of(form: Form) -> Result[ScheduleJob]:
     try:
         action = _action(form, None)
         policy = _policy(form, None)
-        request = JobRequest(
+        request = ScheduleJob(
             form.text("name"),
-            action,
+            action.task,
             "words",
             {"text": form.text("when")},
+            action.args,
+            action.kwargs,
             timezone=form.text("zone") or None,
             policy=policy,
             max_runs=_whole(form, "max_runs"),
             tags=_tags(form),
             ends_at=form.text("ends_at") or None,
             idempotency_key=form.text("once") or None,
-            origin=origin,
-            key_id=key_id,
         )
     except BadField as bad:
         return bad.err
     return Ok(request)
 
 
-def changes_of(form: Form, job: Job) -> Result[JobChanges]:
+def changes_of(form: Form, job: Job, version: int | None) -> Result[EditJob]:
     """Only what differs: a rule that is left alone keeps its anchor."""
     try:
         when, zone_name = form.text("when"), form.text("zone")
@@ -113,16 +112,21 @@ def changes_of(form: Form, job: Job) -> Result[JobChanges]:
         action = None if form.get("large") else _action(form, job.action)
         policy = _policy(form, job.policy)
         tags = _tags(form)
-        changes = JobChanges(
-            name=form.text("name") if form.text("name") != job.name else None,
-            action=action if action != job.action else None,
-            trigger_type="words" if new_rule else None,
-            trigger_config={"text": when} if new_rule else None,
-            timezone=zone_name or None if new_rule else None,
-            policy=policy or None,
-            max_runs=found if (found := _whole(form, "max_runs")) != job.max_runs else None,
-            tags=tags if tuple(tags) != job.tags else None,
-            ends_at=form.text("ends_at") or None,
+        other = action if action != job.action else None
+        changes = EditJob(
+            str(job.number),
+            expected_version=version,
+            name=form.text("name") if form.text("name") != job.name else UNSET,
+            task=other.task if other else UNSET,
+            args=other.args if other else UNSET,
+            kwargs=other.kwargs if other else UNSET,
+            trigger_type="words" if new_rule else UNSET,
+            trigger_config={"text": when} if new_rule else UNSET,
+            timezone=zone_name if zone_name and new_rule else UNSET,
+            policy=policy or UNSET,
+            max_runs=found if (found := _whole(form, "max_runs")) != job.max_runs else UNSET,
+            tags=tags if tuple(tags) != job.tags else UNSET,
+            ends_at=form.text("ends_at") or UNSET,
         )
     except BadField as bad:
         return bad.err
@@ -146,8 +150,6 @@ def _action(form: Form, old: Action | None) -> Action:
         body = _read_json(form, "webhook_body", None, None)
         kwargs = {name: value for name, value in kwargs.items() if name != "body"}
         kwargs |= {} if body is None else {"body": body}
-    if kind == "notify" and (flaw := check_notification(**kwargs)) is not None:
-        raise BadField(Err("bad_arguments", flaw))
     return Action(kind, (), kwargs)
 
 

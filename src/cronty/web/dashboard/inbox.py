@@ -4,13 +4,13 @@ from datetime import timedelta
 
 from starlette.responses import Response
 
+from cronty.contract.codes import status_of
+from cronty.contract.result import Err
 from cronty.jobs.outcome import QUIET, Done, Failed, Snoozed
-from cronty.jobs.result import Err
 from cronty.scheduler.inbox import result_json
 from cronty.timing import BadTrigger
 from cronty.timing.rule import read_instant
 from cronty.web.dashboard.visit import Refused, Visit
-from cronty.web.problems import status_of
 
 SHOWN = 20
 SAID = {
@@ -24,7 +24,7 @@ SAID = {
 
 async def show_inbox(visit: Visit, problem: Err | None = None) -> Response:
     after = visit.query.get("after") or None
-    found = await visit.doors.inbox.peek(visit.owner, SHOWN + 1, after)
+    found = await visit.service.inbox.peek(visit.caller, SHOWN + 1, after)
     if isinstance(found, Err):
         raise Refused(found)
     now, zone_name = await visit.clock()
@@ -46,7 +46,7 @@ async def settle(visit: Visit) -> Response:
     outcome = await _outcome(visit)
     if isinstance(outcome, Err):
         return await show_inbox(visit, outcome)
-    settled = await visit.doors.inbox.settle(visit.owner, [visit.form.get("receipt", "")], outcome)
+    settled = await visit.service.inbox.settle(visit.caller, [visit.form.get("receipt", "")], outcome)
     if isinstance(settled, Err):
         return await show_inbox(visit, settled)
     said = visit.form.get("outcome", "done") if all(settled.value.values()) else "late"

@@ -6,16 +6,16 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
-from cronty.jobs.answers import run_answer
-from cronty.jobs.caller import Scope
+from cronty.contract.caller import Scope
+from cronty.contract.codes import status_of
+from cronty.contract.result import Err, Ok, Result
 from cronty.jobs.job import Job
-from cronty.jobs.result import Err, Ok, Result
 from cronty.jobs.run import MOVES, Run
+from cronty.scheduler.answers import run_of
 from cronty.scheduler.overview import YEAR_SHOWN
 from cronty.timing import Slot, preview
 from cronty.web.dashboard.heatmap import draw_year
 from cronty.web.dashboard.visit import Handler, Refused, Visit
-from cronty.web.problems import status_of
 
 RUNS: Final = 25
 COMING: Final = 10
@@ -31,9 +31,9 @@ SAID: Final = {
 
 async def show_job(visit: Visit, problem: Err | None = None) -> Response:
     job = await find(visit)
-    door = visit.doors.scheduler
+    door = visit.service.scheduler
     now, _ = await visit.clock()
-    year = await visit.doors.overview.year(visit.owner, job.number)
+    year = await visit.service.overview.year(visit.caller, job.number)
     return visit.page(
         "job.html",
         200 if problem is None else status_of(problem.code),
@@ -42,13 +42,13 @@ async def show_job(visit: Visit, problem: Err | None = None) -> Response:
         coming=coming(job, now),
         year=draw_year([] if isinstance(year, Err) else year.value),
         short=isinstance(year, Ok) and len(year.value) < YEAR_SHOWN,
-        runs=_page(await door.list_runs(visit.owner, job.number, RUNS + 1)),
+        runs=_page(await door.list_runs(visit.caller, job.number, RUNS + 1)),
         verdict="",
         verdicts=list(MOVES),
         err=problem,
         said=SAID.get(visit.query.get("said", "")),
         why=why,
-        run_answer=run_answer,
+        run_of=run_of,
     )
 
 
@@ -63,15 +63,13 @@ async def show_runs(visit: Visit) -> Response:
     if before is not None and before.tzinfo is None:
         before = None
     state = verdict if verdict in MOVES else None
-    found = await visit.doors.scheduler.list_runs(visit.owner, job.number, RUNS + 1, before, state)
+    found = await visit.service.scheduler.list_runs(visit.caller, job.number, RUNS + 1, before, state)
     now, _ = await visit.clock()
-    return visit.page(
-        "run_rows.html", job=job, now=now, runs=_page(found), verdict=state or "", why=why, run_answer=run_answer
-    )
+    return visit.page("run_rows.html", job=job, now=now, runs=_page(found), verdict=state or "", why=why, run_of=run_of)
 
 
 async def find(visit: Visit) -> Job:
-    found = await visit.doors.scheduler.show(visit.owner, visit.path("job_id"))
+    found = await visit.service.scheduler.show(visit.caller, visit.path("job_id"))
     if isinstance(found, Err):
         raise Refused(found)
     return found.value
@@ -91,8 +89,8 @@ _INSTANT: Final = timedelta(microseconds=1)
 
 def why(run: Run) -> str:
     """The reason for a verdict in a line, with how late it began and how often it was tried."""
-    answer = run_answer(run)
-    parts = [str(answer["reason"])] if answer["reason"] else []
+    reason = run_of(run).reason
+    parts = [reason] if reason else []
     if run.manual and not run.reason:
         parts.append("asked for by hand")
     if run.slots > 1:
@@ -115,19 +113,19 @@ type Act = Callable[[Visit, str], Awaitable[Result[Any]]]
 
 
 async def _pause(visit: Visit, job_id: str) -> Result[Job]:
-    return await visit.doors.scheduler.pause(visit.owner, job_id)
+    return await visit.service.scheduler.pause(visit.caller, job_id)
 
 
 async def _resume(visit: Visit, job_id: str) -> Result[Job]:
-    return await visit.doors.scheduler.resume(visit.owner, job_id, key_id=visit.caller.key_id)
+    return await visit.service.scheduler.resume(visit.caller, job_id)
 
 
 async def _cancel(visit: Visit, job_id: str) -> Result[Job]:
-    return await visit.doors.scheduler.cancel(visit.owner, job_id)
+    return await visit.service.scheduler.cancel(visit.caller, job_id)
 
 
 async def _run_now(visit: Visit, job_id: str) -> Result[str]:
-    return await visit.doors.scheduler.run_now(visit.owner, job_id)
+    return await visit.service.scheduler.run_now(visit.caller, job_id)
 
 
 ACTS: Final[dict[str, tuple[Act, Scope, str]]] = {
@@ -155,7 +153,7 @@ def acting_on_job(name: str) -> Handler:
 
 
 async def delete_job(visit: Visit) -> Response:
-    deleted = await visit.doors.scheduler.delete(visit.owner, visit.path("job_id"))
+    deleted = await visit.service.scheduler.delete(visit.caller, visit.path("job_id"))
     if isinstance(deleted, Err):
         raise Refused(deleted)
     return visit.go("/jobs?said=deleted")

@@ -4,10 +4,9 @@ from urllib.parse import urlencode
 
 from starlette.responses import Response
 
-from cronty.jobs.job import STATUSES
-from cronty.jobs.result import Err
+from cronty.contract.result import Err
+from cronty.jobs.job import STATUSES, Filter
 from cronty.scheduler.tagged import pause_tagged, resume_tagged
-from cronty.store.job_store import Filter
 from cronty.web.dashboard.saying import number
 from cronty.web.dashboard.visit import Refused, Visit
 
@@ -22,18 +21,18 @@ async def show_jobs(visit: Visit) -> Response:
         asked["status"] = ""
     wanted = Filter(asked["status"] or None, asked["q"] or None, asked["tag"] or None, asked["kind"] or None)
     cursor = visit.query.get("cursor") or None
-    found = await visit.doors.scheduler.list_jobs(visit.owner, wanted, LISTED, cursor, looking=True)
+    found = await visit.service.scheduler.list_jobs(visit.caller, wanted, LISTED, cursor, looking=True)
     if isinstance(found, Err):
         raise Refused(found)
     now, zone_name = await visit.clock()
     facts = {"now": now, "zone": zone_name, "asked": asked, "listed": found.value}
     if cursor is not None and "hx-request" in visit.request.headers:
         return visit.page("job_rows.html", **facts)
-    tasks = [task.name for task in await visit.doors.scheduler.list_tasks() if ":" not in task.name]
+    tasks = [task.name for task in await visit.service.scheduler.list_tasks() if ":" not in task.name]
     return visit.page(
         "jobs.html",
         **facts,
-        tags=await visit.doors.overview.tags(visit.owner),
+        tags=await visit.service.overview.tags(visit.caller),
         tasks=[name for name in tasks if name not in ("prompt", "notify", "webhook")][:MOST_TASKS],
         statuses=STATUSES,
         said=_said(visit),
@@ -42,11 +41,11 @@ async def show_jobs(visit: Visit) -> Response:
 
 async def change_tagged(visit: Visit) -> Response:
     """Pause or resume every job of a tag."""
-    tag, door = visit.form.get("tag", ""), visit.doors.scheduler
+    tag, door = visit.form.get("tag", ""), visit.service.scheduler
     if visit.form.get("do") == "pause":
-        changed, said = await pause_tagged(door, visit.owner, tag), "paused"
+        changed, said = await pause_tagged(door, visit.caller, tag), "paused"
     else:
-        changed, said = await resume_tagged(door, visit.owner, tag, key_id=visit.caller.key_id), "resumed"
+        changed, said = await resume_tagged(door, visit.caller, tag), "resumed"
     if isinstance(changed, Err):
         raise Refused(changed)
     facts = {"tag": tag, "said": said, "n": changed.value.jobs} | ({"more": 1} if changed.value.more else {})

@@ -9,9 +9,9 @@ from typing import Final
 import orjson
 from starlette.responses import Response, StreamingResponse
 
+from cronty.contract.result import Err
 from cronty.jobs.overview import RunEvent
-from cronty.jobs.result import Err
-from cronty.store.database import StoreUnavailable
+from cronty.scheduler.service import StoreUnavailable
 from cronty.web.dashboard.visit import Handler, Visit
 from cronty.web.who import WhoCalls
 
@@ -33,7 +33,7 @@ async def _events(visit: Visit, who: WhoCalls, after: datetime) -> AsyncGenerato
     started = asked = monotonic()
     events: list[RunEvent] = []  # kept when the key can't be looked at
     yield b"retry: 2000\n\n"
-    async with visit.doors.overview.listen(visit.owner, after) as listener:
+    async with visit.service.overview.listen(visit.caller, after) as listener:
         while monotonic() - started < LONGEST:
             try:
                 events = events or await listener.wait(ASK_WHO_EVERY)

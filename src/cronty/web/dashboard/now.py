@@ -7,8 +7,8 @@ from datetime import datetime
 
 from starlette.responses import Response
 
+from cronty.contract.result import Err
 from cronty.jobs.overview import Timeline, Verdict
-from cronty.jobs.result import Err
 from cronty.jobs.run import run_id
 from cronty.web.dashboard.sparkline import draw_lag
 from cronty.web.dashboard.timeline import draw_timeline
@@ -19,13 +19,13 @@ LATEST = 9
 
 
 async def show_now(visit: Visit) -> Response:
-    overview = visit.doors.overview
+    overview = visit.service.overview
     now, zone_name = await visit.clock()
     line, lag, concerns, coming = await asyncio.gather(
-        overview.timeline(visit.owner),
-        overview.lag(visit.owner),
-        overview.concerns(visit.owner, 6),
-        visit.doors.scheduler.list_jobs(visit.owner, limit=NEXT, looking=True),
+        overview.timeline(visit.caller),
+        overview.lag(visit.caller),
+        overview.concerns(visit.caller, 6),
+        visit.service.scheduler.list_jobs(visit.caller, limit=NEXT, looking=True),
     )
     if isinstance(coming, Err):
         raise Refused(coming)
@@ -62,7 +62,7 @@ def _latest(line: Timeline) -> Iterator[Latest]:
 
 async def _happened(visit: Visit) -> list[Latest]:
     """Where there is too much to name it all, what happened just now."""
-    events = await visit.doors.overview.events(visit.owner)
+    events = await visit.service.overview.events(visit.caller)
     return [
         Latest(one.run_id, one.name, one.verdict, one.at, one.error or one.reason) for one in events[: -LATEST - 1 : -1]
     ]

@@ -9,8 +9,8 @@ import orjson
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from cronty.jobs.action import Action
-from cronty.jobs.answers import local_text
 from cronty.jobs.ids import job_id_text
+from cronty.jobs.moments import local_text
 from cronty.timing import describe
 from cronty.web.dashboard.assets import asset_url
 from cronty.web.dashboard.saying import (

@@ -6,8 +6,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from cronty.jobs.caller import Scope
-from cronty.scheduler.doors import Doors
+from cronty.contract.caller import Scope
+from cronty.scheduler.service import Service
 from cronty.web.dashboard import editing, fleet, inbox, job, jobs, now, run, settings, signing
 from cronty.web.dashboard.assets import assets
 from cronty.web.dashboard.guarding import HEADERS
@@ -16,9 +16,9 @@ from cronty.web.dashboard.visit import Gate, Handler
 from cronty.web.who import WhoCalls
 
 
-def dashboard_routes(doors: Callable[[], Doors], who: WhoCalls) -> list[BaseRoute]:
+def dashboard_routes(service: Callable[[], Service], who: WhoCalls) -> list[BaseRoute]:
     """The pages for whoever `who` recognises."""
-    gate = Gate(doors, who)
+    gate = Gate(service, who)
 
     def get(path: str, handler: Handler, scope: Scope | None = "read", *, public: bool = False) -> Route:
         return Route(path, gate.open(handler, scope, public=public), methods=["GET"])

@@ -2,18 +2,18 @@
 
 from starlette.responses import Response
 
-from cronty.jobs.answers import run_answer
-from cronty.jobs.result import Err
+from cronty.contract.codes import status_of
+from cronty.contract.result import Err
 from cronty.jobs.run import receipt
+from cronty.scheduler.answers import run_of
 from cronty.web.dashboard.job import why
 from cronty.web.dashboard.visit import Refused, Visit
-from cronty.web.problems import status_of
 
 AGAIN = ("failed", "quarantined")
 
 
 async def show_run(visit: Visit, problem: Err | None = None) -> Response:
-    found = await visit.doors.runs.show(visit.owner, visit.path("run_id"))
+    found = await visit.service.runs.show(visit.caller, visit.path("run_id"))
     if isinstance(found, Err):
         raise Refused(found)
     now, _ = await visit.clock()
@@ -26,7 +26,7 @@ async def show_run(visit: Visit, problem: Err | None = None) -> Response:
         attempts=found.value.attempts[-20:],
         now=now,
         why=why(run),
-        moved_from=run_answer(run, job.zone, job.trigger).get("moved_from"),
+        moved_from=run_of(run, job.zone, job.trigger).moved_from,
         receipt=receipt(run.job_number, run.scheduled_for, run.attempt) if run.attempt else None,
         again=run.state in AGAIN,
         err=problem,
@@ -37,7 +37,7 @@ async def show_run(visit: Visit, problem: Err | None = None) -> Response:
 async def redrive(visit: Visit) -> Response:
     """Try a failed run again; from its own page or, several at once, from the dead letters."""
     runs = visit.form.lists.get("run", [])[:1000]
-    found = await visit.doors.runs.redrive(visit.owner, runs)
+    found = await visit.service.runs.redrive(visit.caller, runs)
     alone = len(runs) == 1 and visit.form.get("from") == "run"
     if isinstance(found, Err):
         if runs:

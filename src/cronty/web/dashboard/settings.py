@@ -5,13 +5,12 @@ from typing import Final, cast
 
 from starlette.responses import Response
 
-from cronty.jobs.caller import MEANINGS, SCOPES
-from cronty.jobs.result import Err
-from cronty.scheduler.identity import NewKey
-from cronty.store.key_store import KeyInfo
+from cronty.contract.caller import MEANINGS, SCOPES
+from cronty.contract.codes import status_of
+from cronty.contract.result import Err
+from cronty.scheduler.identity import KeyInfo, NewKey
 from cronty.web.dashboard.saying import number
 from cronty.web.dashboard.visit import Visit
-from cronty.web.problems import status_of
 
 MOST_KEYS: Final = 40
 LASTS: Final = {"30": "30 days", "90": "90 days", "365": "a year", "": "until it is revoked"}
@@ -31,14 +30,14 @@ _COUNTED: Final = (
 
 async def show_settings(visit: Visit, problem: Err | None = None, made: NewKey | None = None) -> Response:
     admin = visit.caller.may("admin")
-    doors = visit.doors
-    shown = await doors.scheduler.allowance.show(visit.owner)
-    channels = await doors.channels.list(visit.owner) if admin else None
-    keys = await doors.identity.keys(visit.owner) if admin else []
+    service = visit.service
+    shown = await service.scheduler.allowance.show(visit.owner)
+    channels = await service.channels.list(visit.caller) if admin else None
+    keys = await service.identity.keys(visit.caller) if admin else []
     now, zone_name = await visit.clock()
     limits = shown["limits"]
     used = cast("dict[str, int]", shown["used"])
-    routed = [task.name for task in await doors.scheduler.list_tasks() if task.name.startswith("prompt:")]
+    routed = [task.name for task in await service.scheduler.list_tasks() if task.name.startswith("prompt:")]
     return visit.page(
         "settings.html",
         200 if problem is None else status_of(problem.code),
@@ -99,16 +98,16 @@ def _agents(
 
 
 async def add_channel(visit: Visit) -> Response:
-    added = await visit.doors.channels.add(visit.owner, visit.form.text("name"), visit.form.text("url"))
+    added = await visit.service.channels.add(visit.caller, visit.form.text("name"), visit.form.text("url"))
     return await show_settings(visit, added) if isinstance(added, Err) else visit.go("/settings?said=added")
 
 
 async def change_channel(visit: Visit) -> Response:
-    channels = visit.doors.channels
+    channels = visit.service.channels
     if "test" in visit.form:
-        done, said = await channels.test(visit.owner, visit.form["test"]), "sent"
+        done, said = await channels.test(visit.caller, visit.form["test"]), "sent"
     else:
-        done, said = await channels.remove(visit.owner, visit.form.get("remove", "")), "removed"
+        done, said = await channels.remove(visit.caller, visit.form.get("remove", "")), "removed"
     return await show_settings(visit, done) if isinstance(done, Err) else visit.go(f"/settings?said={said}")
 
 
@@ -119,12 +118,8 @@ async def make_key(visit: Visit) -> Response:
     now, _ = await visit.clock()
     expires_at = now + timedelta(days=int(days)) if days in LASTS and days else None
     wanted = form.lists.get("scope", [])
-    beyond = [scope for scope in SCOPES if scope in wanted and not visit.caller.may(scope)]
-    if beyond:
-        refusal = Err("missing_scope", f"Your own key doesn't have the scope “{beyond[0]}”.", "Leave it out.")
-        return await show_settings(visit, refusal)
-    made = await visit.doors.identity.add_key(
-        visit.owner, form.text("name"), wanted, agent=form.text("agent")[:100] or None, expires_at=expires_at
+    made = await visit.service.identity.add_key(
+        visit.caller, form.text("name"), wanted, agent=form.text("agent")[:100] or None, expires_at=expires_at
     )
     if isinstance(made, Err):
         return await show_settings(visit, made)
@@ -134,5 +129,5 @@ async def make_key(visit: Visit) -> Response:
 async def revoke_key(visit: Visit) -> Response:
     text = visit.form.get("key", "")
     number = int(text) if text.isdecimal() and len(text) < 19 else 0
-    revoked = await visit.doors.identity.revoke(visit.owner, number)
+    revoked = await visit.service.identity.revoke(visit.caller, number)
     return await show_settings(visit, revoked) if isinstance(revoked, Err) else visit.go("/settings?said=revoked")

@@ -2,7 +2,7 @@
 
 from starlette.responses import Response
 
-from cronty.jobs.result import Err
+from cronty.contract.result import Err
 from cronty.web.dashboard.guarding import LONGEST_SESSION, SESSION, local_path, set_cookie
 from cronty.web.dashboard.visit import NOBODY, THEMES, Handler, Visit
 from cronty.web.who import WhoCalls

@@ -1,7 +1,7 @@
 """One request of a person: who it is, what they may do, and the answer as a page."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
 from urllib.parse import quote
@@ -9,10 +9,10 @@ from urllib.parse import quote
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from cronty.jobs.caller import Caller, Scope, acting
-from cronty.jobs.result import Err
-from cronty.scheduler.doors import Doors
-from cronty.store.database import StoreUnavailable
+from cronty.contract.caller import Caller, Scope
+from cronty.contract.codes import status_of
+from cronty.contract.result import Err
+from cronty.scheduler.service import Service, StoreUnavailable
 from cronty.web.dashboard.guarding import (
     BROWSER,
     HEADERS,
@@ -27,11 +27,9 @@ from cronty.web.dashboard.guarding import (
     set_cookie,
 )
 from cronty.web.dashboard.pages import render
-from cronty.web.problems import status_of
 from cronty.web.who import WhoCalls
 
 THEMES: Final = ("light", "dark")
-VIA: Final = {"surface": "dashboard"}
 
 
 class Refused(Exception):
@@ -47,7 +45,7 @@ class Visit:
     """`caller` is whoever the request is made for; `auth` if they had to sign in."""
 
     request: Request
-    doors: Doors
+    service: Service
     caller: Caller
     browser: str
     session: str | None
@@ -62,16 +60,11 @@ class Visit:
     def query(self) -> Mapping[str, str]:
         return self.request.query_params
 
-    @property
-    def origin(self) -> dict[str, object]:
-        """Kept with every job that is made here."""
-        return dict(VIA)
-
     def path(self, name: str) -> str:
         return str(self.request.path_params[name])
 
     async def clock(self) -> tuple[datetime, str]:
-        return await self.doors.scheduler.clock(self.owner)
+        return await self.service.scheduler.clock(self.caller)
 
     def need(self, scope: Scope) -> None:
         if not self.caller.may(scope):
@@ -92,7 +85,7 @@ type Handler = Callable[[Visit], Awaitable[Response]]
 class Gate:
     """Through it every request comes."""
 
-    doors: Callable[[], Doors]
+    service: Callable[[], Service]
     who: WhoCalls
 
     def open(self, handler: Handler, scope: Scope | None = "read", *, public: bool = False) -> Callable[..., object]:
@@ -121,8 +114,7 @@ class Gate:
                     return visit.page("error.html", 403, err=_FOREIGN)
             if scope is not None:
                 visit.need(scope)
-            with acting(visit.caller, VIA):
-                response = await handler(visit)
+            response = await handler(visit)
         except Refused as refused:
             return page(request, "error.html", status_of(refused.err.code), visit, err=refused.err)
         except StoreUnavailable:
@@ -138,13 +130,17 @@ class Gate:
         anybody = await self.who(None)
         session = request.cookies.get(SESSION)
         if not isinstance(anybody, Err):
-            return Visit(request, self.doors(), anybody.value, browser, None, auth=False)
+            return Visit(request, self.service(), _here(anybody.value), browser, None, auth=False)
         known = await self.who(session) if session and len(session) <= LONGEST_SESSION else anybody
         if not isinstance(known, Err):
-            return Visit(request, self.doors(), known.value, browser, session, auth=True)
+            return Visit(request, self.service(), _here(known.value), browser, session, auth=True)
         if public:
-            return Visit(request, self.doors(), NOBODY, browser, None, auth=True)
+            return Visit(request, self.service(), NOBODY, browser, None, auth=True)
         return _to_sign_in(request)
+
+
+def _here(caller: Caller) -> Caller:
+    return replace(caller, surface="dashboard")
 
 
 NOBODY: Final = Caller("", frozenset())

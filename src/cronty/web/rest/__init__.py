@@ -1,5 +1,5 @@
-"""Cronty as REST: the same doors, in the clothes of HTTP."""
+"""Cronty as REST: the operations of the table over HTTP."""
 
-from cronty.web.rest.app import PLACE, refused, rest_app
+from cronty.web.rest.app import refused, rest_app
 
-__all__ = ["PLACE", "refused", "rest_app"]
+__all__ = ["refused", "rest_app"]

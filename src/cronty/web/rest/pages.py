@@ -4,11 +4,12 @@ from html import escape
 from typing import Any, Final
 
 import orjson
-from fastapi import FastAPI
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import Route
 
-from cronty.web.rest.route import SAFE
+from cronty.web.rest.asking import SAFE
+from cronty.web.rest.openapi import described
 
 _HEAD: Final = """\
 <!doctype html><html lang="en"><head><meta charset="utf-8"><title>Cronty REST API</title>
@@ -17,17 +18,16 @@ _HEAD: Final = """\
 """
 
 
-def add_page(app: FastAPI) -> None:
-    """Both need no token: they say nothing of anybody's."""
+def pages() -> list[Route]:
+    """Both need no token: they say nothing of an owner's."""
 
     async def openapi(_request: Request) -> Response:
-        return Response(orjson.dumps(app.openapi()), headers=dict(SAFE), media_type="application/json")
+        return Response(orjson.dumps(described()), headers=dict(SAFE), media_type="application/json")
 
     async def docs(_request: Request) -> Response:
-        return Response(page(app.openapi()), headers=dict(SAFE), media_type="text/html; charset=utf-8")
+        return Response(page(described()), headers=dict(SAFE), media_type="text/html; charset=utf-8")
 
-    app.add_route("/openapi.json", openapi, include_in_schema=False)
-    app.add_route("/docs", docs, include_in_schema=False)
+    return [Route("/openapi.json", openapi), Route("/docs", docs)]
 
 
 def page(description: dict[str, Any]) -> str:

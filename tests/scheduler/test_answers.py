@@ -1,17 +1,21 @@
-"""Jobs and runs in the words of the third seed."""
+"""Jobs and runs as JSON: the fields of the jobs dialect first."""
 
 import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import orjson
 import pytest
 
+from cronty.contract.answers import to_json
 from cronty.jobs.action import Action
-from cronty.jobs.answers import run_answer, scheduled_answer, status_answer, summary_answer, upcoming
 from cronty.jobs.job import Job
+from cronty.jobs.moments import upcoming
 from cronty.jobs.policy import Policy
 from cronty.jobs.run import Run
+from cronty.scheduler import JobPage
+from cronty.scheduler.answers import job_detail, job_list, run_of, scheduled_job
 from cronty.timing import Cron, Interval, Once, Trigger
 
 CREATED = datetime(2026, 2, 5, 14, 0, 0, 250_000, tzinfo=UTC)
@@ -39,6 +43,25 @@ RUN = Run(
     started_at=CREATED, finished_at=CREATED, reason=None, error=None, result='{"files": 3}',
 )  # fmt: skip
 NEVER_RUN = replace(JOB, last_slot=None, last_run=None, next_slot=None, run_count=0, max_runs=None)
+
+
+type Json = dict[str, Any]
+
+
+def scheduled_answer(job: Job) -> Json:
+    return to_json(scheduled_job(job))
+
+
+def summary_answer(job: Job) -> Json:
+    return to_json(job_list(JobPage([job], 1, None)))["jobs"][0]
+
+
+def status_answer(job: Job, runs: list[Run]) -> Json:
+    return to_json(job_detail(job, runs))
+
+
+def run_answer(run: Run, zone_name: str = "UTC", trigger: Trigger | None = None) -> Json:
+    return to_json(run_of(run, zone_name, trigger))
 
 
 def times_in(answer: dict[str, object]) -> list[datetime]:

@@ -1,0 +1,73 @@
+"""The service and the engine over an open database, made as the settings say."""
+
+from collections.abc import Callable
+from importlib.metadata import version
+
+import orjson
+
+from cronty.actions.tasks import Registry
+from cronty.app.outside import Outside
+from cronty.engine.engine import Engine, EngineOptions
+from cronty.jobs.limits import DEFAULTS, BadLimits, Limits, read_limits
+from cronty.scheduler import Scheduler, Service
+from cronty.scheduler.channels import Channels
+from cronty.scheduler.identity import Identity, Provider
+from cronty.scheduler.inbox import Inbox
+from cronty.scheduler.overview import Overview
+from cronty.scheduler.runs import Runs
+from cronty.settings import Settings
+from cronty.store.audit_store import AuditStore
+from cronty.store.channel_store import ChannelStore
+from cronty.store.database import Database
+from cronty.store.inbox_store import InboxStore
+from cronty.store.job_store import JobStore
+from cronty.store.key_store import KeyStore
+from cronty.store.overview_store import OverviewStore
+from cronty.store.run_store import RunStore
+from cronty.store.sealing import Sealer, key_of_folder
+from cronty.store.signing import Signer
+
+
+def make_service(settings: Settings, database: Database, jobs: JobStore, outside: Outside) -> Service:
+    scheduler = Scheduler(jobs, settings.zone, limits_of(settings), settings.run)
+    secret = settings.jwt_secret.get_secret_value() if settings.jwt_secret else None
+    provider = None
+    if settings.oidc_issuer and settings.oidc_jwks_url:
+        provider = Provider(settings.oidc_issuer, settings.oidc_jwks_url, outside.fetch)
+    return Service(
+        scheduler=scheduler,
+        inbox=Inbox(InboxStore(database)),
+        runs=Runs(RunStore(database), scheduler),
+        channels=Channels(ChannelStore(database, _with_the_key(settings, Sealer.read)), outside.courier),
+        identity=Identity(KeyStore(database), settings.public_url, secret, provider),
+        trail=AuditStore(database, _with_the_key(settings, Signer.read)),
+        overview=Overview(OverviewStore(database), scheduler),
+        notify=outside.notify,
+    )
+
+
+def make_engine(settings: Settings, database: Database, registry: Registry, *, die_when_stuck: bool) -> Engine:
+    options = EngineOptions(
+        concurrency=settings.concurrency,
+        lease=settings.lease,
+        drain=settings.drain,
+        keep_days=settings.keep_days,
+        version=version("cronty"),
+        die_when_stuck=die_when_stuck,
+        limits=limits_of(settings),
+    )
+    return Engine(database, registry, options)
+
+
+def limits_of(settings: Settings) -> Limits:
+    try:
+        return read_limits(DEFAULTS, orjson.loads(settings.limits or "{}"))
+    except (orjson.JSONDecodeError, BadLimits, AttributeError) as bad:
+        raise ValueError(f"CRONTY_LIMITS can't be read: {bad}") from None
+
+
+def _with_the_key[T](settings: Settings, read: Callable[[str], T]) -> T | None:
+    """Made with the key of the settings; a local installation keeps one of its own."""
+    if settings.secret_key is not None:
+        return read(settings.secret_key.get_secret_value())
+    return read(key_of_folder(settings.data_dir)) if settings.database_url is None else None

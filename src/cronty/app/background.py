@@ -1,0 +1,56 @@
+"""Runs something that is opened with `async with` in a thread of its own, for programs that aren't async."""
+
+import asyncio
+import threading
+from collections.abc import Coroutine
+from contextlib import AbstractAsyncContextManager
+from typing import Any
+
+
+class Background:
+    """`start` returns when it is open, `stop` when it is closed."""
+
+    def __init__(self, opened: AbstractAsyncContextManager[object]) -> None:
+        self._opened = opened
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._ending: asyncio.Event | None = None
+
+    def start(self) -> None:
+        if self._thread is not None:
+            raise RuntimeError("Cronty is started already.")
+        ready = threading.Event()
+        failure: list[BaseException] = []
+
+        async def serve() -> None:
+            self._loop, self._ending = asyncio.get_running_loop(), asyncio.Event()
+            try:
+                async with self._opened:
+                    ready.set()
+                    await self._ending.wait()
+            except BaseException as error:
+                failure.append(error)
+            finally:
+                ready.set()
+
+        self._thread = threading.Thread(target=lambda: asyncio.run(serve()), name="cronty", daemon=True)
+        self._thread.start()
+        ready.wait()
+        if failure:
+            self._thread.join()
+            self._thread = None
+            raise failure[0]
+
+    def stop(self) -> None:
+        if self._thread is None or self._loop is None or self._ending is None:
+            return
+        self._loop.call_soon_threadsafe(self._ending.set)
+        self._thread.join()
+        self._thread = None
+
+    def wait[T](self, call: Coroutine[Any, Any, T]) -> T:
+        """The result of a call that is made in the thread."""
+        if self._thread is None or self._loop is None:
+            call.close()
+            raise RuntimeError("Cronty isn't started; call cronty.start() first.")
+        return asyncio.run_coroutine_threadsafe(call, self._loop).result()

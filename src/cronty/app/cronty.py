@@ -1,0 +1,278 @@
+"""The public class `Cronty`: the operations of the table in your program; it opens and closes everything."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from time import monotonic
+from typing import Any, Final, Literal, Self, overload
+
+from cronty import telemetry
+from cronty.actions.tasks import Registry, running_in
+from cronty.app.assembly import limits_of, make_engine, make_service
+from cronty.app.background import Background
+from cronty.app.outside import Outside
+from cronty.contract.caller import Caller, local_caller
+from cronty.contract.operation import AsyncFace, Operation
+from cronty.contract.operations import Operations
+from cronty.contract.result import Result, value_of
+from cronty.engine.engine import Engine
+from cronty.engine.loop import LONGEST_REST, keep_doing
+from cronty.jobs.envelope import RunFacts
+from cronty.jobs.job import Job
+from cronty.scheduler import Service
+from cronty.scheduler.agenda import NOT_PENDING, Agenda, When
+from cronty.settings import Settings
+from cronty.store.database import Clock, Database, StoreMisnamed, StoreUnavailable
+from cronty.store.health import why_not_writable
+from cronty.store.job_store import JobStore
+from cronty.store.local import start_local_server
+from cronty.store.migrate import migrate, schema_state
+from cronty.store.replica import Replica, replica_url
+from cronty.store.schema import SchemaProblem, state_of
+from cronty.telemetry import Outage, ReplicaOutage
+
+RETRY_REST: Final = 1.0
+"""Seconds between two tries to open, while there is patience."""
+
+ANSWER_WITHIN: Final = 2.0
+_CLOSED: Final = "Cronty isn't open; use `async with cronty:` or cronty.start() first."
+
+
+class Cronty(Operations, AsyncFace):
+    """A scheduler in your program: register tasks, open it, schedule. What is refused is raised as `CrontyError`.
+
+    `async with cronty:` runs everything on the current event loop; `start()` and `stop()` run it in a background
+    thread, and `wait()` makes a call from there. Without a database URL (argument, or CRONTY_DATABASE_URL) a local
+    PostgreSQL is started, which needs `cronty[local]`. A database that is away is waited for as many seconds as there
+    is `patience`.
+    """
+
+    surface: Literal["python", "cli"] = "python"
+
+    def __init__(
+        self,
+        database_url: str | None = None,
+        *,
+        owner: str = "local",
+        concurrency: int | None = None,
+        run_jobs: bool = True,
+        data_dir: Path | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        given = {"database_url": database_url, "concurrency": concurrency, "data_dir": data_dir}
+        self.settings = Settings(**{name: value for name, value in given.items() if value is not None})  # pyright: ignore[reportArgumentType]
+        limits_of(self.settings)  # what can't be read is refused now
+        self.owner = owner
+        self.registry = Registry()
+        self._outside = Outside(self.settings, self._channel)
+        self._outside.register(self.registry, self.settings, self._facts)
+        self.run_jobs = run_jobs
+        self.die_when_stuck = False
+        self.patience = 0.0
+        self._outage = Outage()
+        self._clock = clock
+        self._stack = AsyncExitStack()
+        self._service: Service | None = None
+        self._engine: Engine | None = None
+        self._database: Database | None = None
+        self._newer: list[str] = []
+        self._outgrown: SchemaProblem | None = None
+        self.when_outgrown: Callable[[], None] = lambda: None
+        self._background = Background(self)
+
+    async def _channel(self, owner_id: int, topic: str) -> str | None:
+        return await self.service.channels.url_of_id(owner_id, topic)
+
+    async def _facts(self, owner_id: int, job_id: int, slot: datetime) -> RunFacts | None:
+        return await self.service.inbox.about(owner_id, job_id, slot)
+
+    # -- tasks --------------------------------------------------------------------------------------------------
+
+    @overload
+    def task[F: Callable[..., object]](self, function: F, /) -> F: ...
+    @overload
+    def task[F: Callable[..., object]](self, /, *, name: str) -> Callable[[F], F]: ...
+    def task(self, function: Callable[..., object] | None = None, /, *, name: str | None = None) -> object:
+        """Register a function (plain or async) under its own name, or under `name`."""
+
+        def register(function: Callable[..., object]) -> Callable[..., object]:
+            self.registry.add(function, name)
+            return function
+
+        return register if function is None else register(function)
+
+    # -- asking -------------------------------------------------------------------------------------------------
+
+    @property
+    def caller(self) -> Caller:
+        """This program, or the run that it is performing; it may do everything."""
+        return replace(local_caller(self.owner, self.surface, trusted=True), run=running_in())
+
+    async def ask[R, A](self, operation: Operation[..., R, A], request: R, /) -> A:
+        checked = value_of(operation.check(request))
+        return value_of(await self.service.answer(operation, self.caller, checked))
+
+    @property
+    def service(self) -> Service:
+        """What answers every operation, for any caller."""
+        if self._outgrown is not None:
+            raise self._outgrown
+        if self._service is None:
+            raise RuntimeError(_CLOSED)
+        return self._service
+
+    @property
+    def database(self) -> Database:
+        if self._database is None:
+            raise RuntimeError(_CLOSED)
+        return self._database
+
+    # -- the agenda ---------------------------------------------------------------------------------------------
+
+    async def schedule_prompt(self, at: datetime, prompt: str) -> int:
+        """Put a prompt for an agent on the agenda; answers with its number."""
+        return value_of(await self._agenda.add(self.caller, prompt, ("once", {"run_at": at}))).number
+
+    async def list_scheduled_tasks(
+        self, status: str = "pending", since: datetime | None = None, until: datetime | None = None
+    ) -> list[Job]:
+        """The agenda by status and range, ordered by fire time."""
+        return value_of(await self._agenda.list(self.caller, status, since, until))
+
+    async def update_scheduled_task(
+        self, task_id: int, *, fire_at: datetime | None = None, prompt: str | None = None
+    ) -> int:
+        """Change an item that is still pending; how many rows changed, so 0 if there is none to edit."""
+        if fire_at is None and prompt is None:
+            raise ValueError("Give at least one of fire_at and prompt.")
+        when: When | None = None if fire_at is None else ("once", {"run_at": fire_at})
+        return _rows_changed(await self._agenda.edit(self.caller, task_id, prompt, when))
+
+    async def cancel_scheduled_task(self, task_id: int) -> int:
+        """Cancel an item that is still pending; how many rows changed."""
+        return _rows_changed(await self._agenda.cancel(self.caller, task_id))
+
+    @property
+    def _agenda(self) -> Agenda:
+        return Agenda(self.service.scheduler)
+
+    # -- opening and closing ------------------------------------------------------------------------------------
+
+    async def __aenter__(self) -> Self:
+        try:
+            await self._open()
+        except BaseException:
+            await self._stack.aclose()
+            raise
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        self._service = None
+        await self._stack.aclose()
+        if self._outgrown is not None and not any(error):
+            raise self._outgrown
+
+    async def _open(self) -> None:
+        self._outgrown = None
+        self._stack.push_async_callback(self._outside.aclose)
+        ends = monotonic() + self.patience
+        while True:
+            try:
+                async with AsyncExitStack() as trying:
+                    await self._open_store(trying)
+                    self._stack.push_async_exit(trying.pop_all())
+                    return
+            except StoreMisnamed:
+                raise
+            except StoreUnavailable as away:
+                if monotonic() + RETRY_REST > ends:
+                    raise
+                self._outage.fault(away)
+                await asyncio.sleep(RETRY_REST)
+
+    async def _open_store(self, stack: AsyncExitStack) -> None:
+        url = await self.open_database()
+        sizes = self.settings.door_connections, self.settings.engine_connections
+        database = self._database = await Database(url, clock=self._clock, size=sizes[0], outage=self._outage).open()
+        stack.push_async_callback(database.close)
+        if self.settings.replica_url is not None:
+            copy = Database(replica_url(self.settings.replica_url), clock=self._clock, outage=ReplicaOutage())
+            database.replica = Replica(copy, database)
+            stack.push_async_callback(copy.close)
+        jobs = JobStore(database)
+        stack.push_async_callback(jobs.close)
+        self._service = make_service(self.settings, database, jobs, self._outside)
+        await jobs.publish(self.registry.built_in())
+        if self.run_jobs:
+            hot = await Database(url, clock=self._clock, size=sizes[1], hot=True, outage=self._outage).open()
+            stack.push_async_callback(hot.close)
+            self._engine = make_engine(self.settings, hot, self.registry, die_when_stuck=self.die_when_stuck)
+            stack.push_async_callback(self._stop_engine)
+            await self._engine.start()
+        watch = keep_doing("schema", self.check_schema, wake=asyncio.Event(), stop=asyncio.Event())
+        stack.callback(asyncio.create_task(watch, name="cronty schema").cancel)
+
+    async def why_not_ready(self) -> str | None:
+        """Why this process can't do its work now, or None if it can; it answers in time whatever the database does."""
+        if self._database is None:
+            return "Cronty isn't open."
+        away = await why_not_writable(self._database, ANSWER_WITHIN)
+        return away or (None if self._engine is None else self._engine.why_stuck())
+
+    async def open_database(self) -> str:
+        """The database's URL, with its schema in place: a local one is migrated, anybody else's only checked."""
+        url = self.settings.database_url
+        if url is None:
+            url = await asyncio.to_thread(start_local_server, self.settings.data_dir)
+            await migrate(url, server=self.settings.server_number)
+        (await schema_state(url)).require()
+        return url
+
+    async def check_schema(self) -> float:
+        """A newer version may upgrade the database while this one is at work: go on beside it, or give up."""
+        if self._database is None or self._outgrown is not None:
+            return LONGEST_REST
+        state = await state_of(self._database)
+        if problem := state.problem():
+            if self._outgrown is None:  # else another look is giving up just now
+                await self._give_up(problem)
+        elif state.newer != self._newer:
+            self._newer = state.newer
+            telemetry.schema_newer(state.newer)
+        return LONGEST_REST
+
+    async def _give_up(self, problem: SchemaProblem) -> None:
+        """The database isn't ours any more: finish what runs, start nothing, answer nothing."""
+        telemetry.schema_refused(problem)
+        self._outgrown = problem
+        await self._stop_engine()
+        self.when_outgrown()
+
+    async def _stop_engine(self) -> None:
+        engine, self._engine = self._engine, None
+        if engine is not None:
+            await engine.stop()
+
+    # -- in a thread --------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Open in a background thread, for programs that aren't async; returns when it is ready."""
+        self._background.start()
+
+    def stop(self) -> None:
+        """Close what `start` opened; runs in flight get their time to finish."""
+        self._background.stop()
+
+    def wait[T](self, call: Coroutine[Any, Any, T]) -> T:
+        """Make a call from a program that isn't async: `cronty.wait(cronty.list_jobs())`."""
+        return self._background.wait(call)
+
+
+def _rows_changed(result: Result[Job]) -> int:
+    if result is NOT_PENDING:
+        return 0
+    value_of(result)
+    return 1

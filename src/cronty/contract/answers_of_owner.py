@@ -1,0 +1,217 @@
+"""The answers about an owner's own things: inbox, channels, keys, limits, trail."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, ClassVar
+
+from cronty.contract.answers import AT, OMITTED, RECEIPT, UTC, Answer
+from cronty.contract.requests import JOB, RUN
+
+
+@dataclass(frozen=True, kw_only=True)
+class Provenance(Answer):
+    """Who made the job, when, and through what; `run_id` is the run that made it, if one did."""
+
+    EXAMPLE: ClassVar = {"owner": "ann", "made_at": AT, "surface": "rest", "client": {"name": "curl/8"}, "run_id": None}
+
+    owner: str
+    made_at: datetime
+    surface: str | None
+    client: Mapping[str, Any] | None
+    run_id: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class InboxItem(Answer):
+    """A prompt whose time has come; it is the reader's until `deadline`, which is also `lease_until`."""
+
+    EXAMPLE: ClassVar = {
+        "receipt": RECEIPT, "prompt": "Look at my pull requests.", "data": None, "agent": "claude", "job_id": JOB,
+        "run_id": RUN, "name": "pull requests", "why": "planned for Mon 16 Nov 2026 09:00, Europe/Berlin",
+        "scheduled_for": AT, "previous_slot": None, "attempt": 1, "deadline": AT, "provenance": Provenance.EXAMPLE,
+        "made_at": AT, "lease_until": AT,
+    }  # fmt: skip
+
+    receipt: str
+    prompt: str
+    data: Any
+    agent: str | None
+    job_id: str
+    run_id: str
+    name: str
+    why: str
+    scheduled_for: datetime
+    previous_slot: datetime | None
+    attempt: int
+    deadline: datetime
+    provenance: Provenance
+    made_at: datetime
+    lease_until: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class InboxItems(Answer):
+    """What was handed out."""
+
+    EXAMPLE: ClassVar = {"items": [InboxItem.EXAMPLE], "count": 1}
+
+    items: list[InboxItem]
+    count: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class AcknowledgedItems(Answer):
+    """`refused` were settled already, handed out again, or never there."""
+
+    EXAMPLE: ClassVar = {"acknowledged": [RECEIPT], "refused": []}
+
+    acknowledged: list[str]
+    refused: list[str]
+    hint: str | None = field(default=None, metadata=OMITTED)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Channel(Answer):
+    """What may be shown of a channel; never its URL."""
+
+    EXAMPLE: ClassVar = {"name": "phone", "scheme": "ntfy", "leads_to": "ntfy://ntfy.sh/…", "created_at": UTC}
+
+    name: str
+    scheme: str
+    leads_to: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChannelList(Answer):
+    """The owner's channels."""
+
+    EXAMPLE: ClassVar = {"channels": [Channel.EXAMPLE]}
+
+    channels: list[Channel]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SentNotification(Answer):
+    """A notification that is on its way; `id` is the receiving service's, if it gives one."""
+
+    EXAMPLE: ClassVar = {"topic": "phone", "id": "xE73Iyuabi"}
+
+    topic: str
+    id: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Key(Answer):
+    """A key as its owner may see it again; never the key itself."""
+
+    EXAMPLE: ClassVar = {
+        "id": 3, "name": "laptop", "scopes": ["read", "schedule"], "agent": None, "created_at": UTC,
+        "expires_at": None, "last_used_at": None, "revoked_at": None,
+    }  # fmt: skip
+
+    id: int
+    name: str
+    scopes: list[str]
+    agent: str | None
+    created_at: datetime
+    expires_at: datetime | None
+    last_used_at: datetime | None
+    revoked_at: datetime | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeyList(Answer):
+    """The owner's keys."""
+
+    EXAMPLE: ClassVar = {"keys": [Key.EXAMPLE]}
+
+    keys: list[Key]
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewKey(Answer):
+    """`key` is shown this once."""
+
+    EXAMPLE: ClassVar = {"id": 3, "key": "cronty_3_…"}
+
+    id: int
+    key: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Me(Answer):
+    """Whom a token stands for, and what it allows."""
+
+    EXAMPLE: ClassVar = {"owner": "ann", "scopes": ["read", "schedule"], "agent": None, "key_id": 3}
+
+    owner: str
+    scopes: list[str]
+    agent: str | None
+    key_id: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class LimitsAndUse(Answer):
+    """What an owner may have and do, and what is used of it; 0 means no such limit."""
+
+    EXAMPLE: ClassVar = {
+        "limits": {"jobs": 10000, "pushes_per_day": 500}, "used": {"jobs": 4, "stored_bytes": 512},
+    }  # fmt: skip
+
+    limits: Mapping[str, float | str]
+    used: Mapping[str, int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrailEntry(Answer):
+    """One act: what was done, by whom, through what, and what it changed."""
+
+    EXAMPLE: ClassVar = {
+        "number": 7, "at": UTC, "what": "paused", "job_id": 12, "actor": {"owner": "ann", "key_id": 3},
+        "client": {"surface": "rest", "operation": "pause_job"}, "before": {"state": "active"},
+        "after": {"state": "paused"}, "hash": "9f86d081884c7d65",
+    }  # fmt: skip
+
+    number: int
+    at: datetime
+    what: str
+    job_id: int | None
+    actor: Mapping[str, Any] | None
+    client: Mapping[str, Any] | None
+    before: Mapping[str, Any] | None
+    after: Mapping[str, Any] | None
+    hash: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trail(Answer):
+    """The latest entries first; `cursor` is the `before` of the next page. Entries up to the number `archived_through`
+    are in files that the operator keeps."""
+
+    EXAMPLE: ClassVar = {"entries": [TrailEntry.EXAMPLE], "cursor": None, "archived_through": None}
+
+    entries: list[TrailEntry]
+    cursor: int | None
+    archived_through: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunEvent(Answer):
+    """Something that happened to a run; `at` is where listening goes on after it."""
+
+    EXAMPLE: ClassVar = {
+        "at": UTC, "run_id": RUN, "job_id": "12", "name": "stand-up", "scheduled_for": UTC, "verdict": "done",
+        "attempt": 1, "reason": None, "error": None,
+    }  # fmt: skip
+
+    at: datetime
+    run_id: str
+    job_id: str
+    name: str
+    scheduled_for: datetime
+    verdict: str
+    attempt: int
+    reason: str | None
+    error: str | None

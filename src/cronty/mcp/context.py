@@ -1,0 +1,50 @@
+"""What every tool works with: the service, and who is calling."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from cronty.contract.caller import Caller
+from cronty.contract.operation import Operation
+from cronty.contract.result import Result
+from cronty.mcp.client_info import client_info
+from cronty.scheduler.service import AWAY, Service, StoreUnavailable
+
+
+class Backend(Protocol):
+    """What a server stands on; it may still be closed when the tools are made."""
+
+    @property
+    def service(self) -> Service: ...
+
+
+async def _at_once() -> None:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class ToolContext:
+    """One per server; `who` says on whose behalf the current call is made."""
+
+    backend: Backend
+    who: Callable[[], Caller]
+    ready: Callable[[], Awaitable[object]] = _at_once
+    """Returns when the backend is open: tools can be listed before it is."""
+
+    @property
+    def service(self) -> Service:
+        return self.backend.service
+
+    def caller(self, operation: str | None = None) -> Caller:
+        """Who calls, through which client, and what they ask for."""
+        return replace(self.who(), surface="mcp", client=client_info(), operation=operation)
+
+    async def answer[R, A](self, operation: Operation[..., R, A], request: R) -> Result[A]:
+        return await self.service.answer(operation, self.caller(), request)
+
+    async def ask[T](self, call: Awaitable[Result[T]]) -> Result[T]:
+        """The result of a call; a database that is away is a result too."""
+        try:
+            return await call
+        except StoreUnavailable:
+            return AWAY

@@ -1,0 +1,253 @@
+"""Jobs, runs and the rest as the contract's answers: the only place that builds them."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, cast
+from zoneinfo import ZoneInfo
+
+import orjson
+
+from cronty.contract.answers import (
+    Attempt,
+    CurrentTime,
+    DeletedJob,
+    DeletedJobs,
+    FailedRuns,
+    JobDetail,
+    JobList,
+    JobSummary,
+    Moment,
+    RunDetail,
+    RunList,
+    RunOfJob,
+    ScheduledJob,
+    SchedulePreview,
+)
+from cronty.contract.answers import Run as RunAnswer
+from cronty.contract.answers_of_owner import Channel, InboxItem, Key, Provenance, TrailEntry
+from cronty.jobs.action import PROMPT
+from cronty.jobs.envelope import Envelope
+from cronty.jobs.ids import job_id_text
+from cronty.jobs.job import UNDELETED_FOR, Job
+from cronty.jobs.moments import lateness, upcoming
+from cronty.jobs.run import AttemptRecord, FailedRun, Run
+from cronty.scheduler.door import JobPage, Preview
+from cronty.store.channel_store import Channel as ChannelRow
+from cronty.store.key_store import KeyInfo
+from cronty.timing import Cron, Trigger, describe, nominal, zone
+
+
+def in_zone(moment: datetime | None, zone_name: str) -> datetime | None:
+    return None if moment is None else moment.astimezone(zone(zone_name))
+
+
+def _at(moment: datetime, zone_name: str = "UTC") -> datetime:
+    return moment.astimezone(zone(zone_name))
+
+
+def scheduled_job(job: Job) -> ScheduledJob:
+    return ScheduledJob(
+        job_id=job_id_text(job.number, job.created_at),
+        name=job.name,
+        next_run=in_zone(job.next_slot, job.zone),
+        status=job.status,
+        schedule=describe(job.trigger, job.zone),
+        timezone=job.zone,
+        next_runs=[_moment(slot, job.zone) for slot in upcoming(job, 3)],
+        version=job.version,
+    )
+
+
+def _moment(utc: datetime, zone_name: str, note: str | None = None) -> Moment:
+    return Moment(local=_at(utc, zone_name), utc=utc.astimezone(UTC), note=note or None)
+
+
+def job_list(page: JobPage) -> JobList:
+    return JobList(jobs=[_summary(job) for job in page.jobs], total=page.total, cursor=page.cursor)
+
+
+def _summary(job: Job) -> JobSummary:
+    return JobSummary(
+        job_id=job_id_text(job.number, job.created_at),
+        name=job.name,
+        status=job.status,
+        trigger_type=job.trigger_type,
+        next_run=in_zone(job.next_slot, job.zone),
+        run_count=job.run_count,
+        last_run=in_zone(job.last_run, job.zone),
+        paused=job.state == "paused",
+        tags=list(job.tags),
+    )
+
+
+def deleted_jobs(jobs: Sequence[Job], limit: int) -> DeletedJobs:
+    return DeletedJobs(
+        jobs=[_deleted(job, job.deleted_at) for job in jobs if job.deleted_at is not None],
+        cursor=jobs[-1].deleted_at if len(jobs) == limit else None,
+    )
+
+
+def _deleted(job: Job, deleted_at: datetime) -> DeletedJob:
+    return DeletedJob(
+        job_id=job_id_text(job.number, job.created_at),
+        name=job.name,
+        schedule=describe(job.trigger, job.zone),
+        run_count=job.run_count,
+        tags=list(job.tags),
+        deleted_at=_at(deleted_at, job.zone),
+        until=_at(deleted_at + UNDELETED_FOR, job.zone),
+    )
+
+
+def job_detail(job: Job, runs: Sequence[Run]) -> JobDetail:
+    return JobDetail(
+        job_id=job_id_text(job.number, job.created_at),
+        name=job.name,
+        status=job.status,
+        trigger_type=job.trigger_type,
+        created_at=_at(job.created_at, job.zone),
+        last_run=in_zone(job.last_run, job.zone),
+        next_run=in_zone(job.next_slot, job.zone),
+        run_count=job.run_count,
+        max_runs=job.max_runs,
+        error=job.reason if job.state == "set_aside" else job.last_error,
+        paused=job.state == "paused",
+        paused_because=job.reason if job.state == "paused" else None,
+        schedule=describe(job.trigger, job.zone),
+        timezone=job.zone,
+        task=PROMPT if job.action.kind == "prompt" else job.action.task,
+        tags=list(job.tags),
+        success_count=job.success_count,
+        failure_count=job.failure_count,
+        version=job.version,
+        runs=[run_of(run, job.zone, job.trigger) for run in runs],
+    )
+
+
+def run_of(run: Run, zone_name: str = "UTC", trigger: Trigger | None = None) -> RunAnswer:
+    return RunAnswer(**_run(run, zone_name, trigger))
+
+
+def _run(run: Run, zone_name: str, trigger: Trigger | None) -> dict[str, Any]:
+    """The fields of a run; a slot that a clock change has moved says from where."""
+    meant = nominal(trigger, run.scheduled_for) if isinstance(trigger, Cron) else None
+    again = run.next_attempt_at
+    return {
+        "run_id": run.run_id,
+        "scheduled_for": _at(run.scheduled_for, zone_name),
+        "verdict": run.state,
+        "reason": run.reason or lateness(run),
+        "attempt": run.attempt,
+        "started_at": in_zone(run.started_at, zone_name),
+        "finished_at": in_zone(run.finished_at, zone_name),
+        "error": run.error,
+        "result": None if run.result is None else orjson.loads(run.result),
+        "next_attempt_at": None if again is None else _at(again.replace(microsecond=0), zone_name),
+        "slots": run.slots,
+        "through": in_zone(run.through, zone_name) if run.slots > 1 else None,
+        "manual": run.manual,
+        "moved_from": None if meant is None else f"{meant:%H:%M}",
+    }
+
+
+def run_list(job: Job, runs: Sequence[Run], limit: int) -> RunList:
+    return RunList(
+        job_id=job_id_text(job.number, job.created_at),
+        runs=[run_of(run, job.zone, job.trigger) for run in runs],
+        cursor=runs[-1].scheduled_for if len(runs) == limit else None,
+    )
+
+
+def failed_runs(found: Sequence[FailedRun], limit: int) -> FailedRuns:
+    runs = [
+        RunOfJob(job_id=job_id_text(one.run.job_number, one.created_at), name=one.name, **_run(one.run, one.zone, None))
+        for one in found
+    ]
+    return FailedRuns(runs=runs, cursor=found[-1].run.finished_at if len(found) == limit else None)
+
+
+def run_detail(run: Run, job: Job, attempts: Sequence[AttemptRecord]) -> RunDetail:
+    return RunDetail(
+        job_id=job_id_text(job.number, job.created_at),
+        name=job.name,
+        attempts=[_attempt(one, job.zone) for one in attempts],
+        **_run(run, job.zone, job.trigger),
+    )
+
+
+def _attempt(one: AttemptRecord, zone_name: str) -> Attempt:
+    return Attempt(
+        attempt=one.attempt,
+        started_at=in_zone(one.started_at, zone_name),
+        ended_at=_at(one.ended_at, zone_name),
+        outcome=one.outcome,
+        error=one.error,
+    )
+
+
+def preview_of(shown: Preview) -> SchedulePreview:
+    slots = [_moment(slot.utc, shown.zone, slot.note) for slot in shown.slots]
+    return SchedulePreview(schedule=shown.words, timezone=shown.zone, slots=slots, note=shown.note or None)
+
+
+def current_time(now: datetime, there: ZoneInfo) -> CurrentTime:
+    local = now.astimezone(there).replace(microsecond=0)
+    return CurrentTime(
+        datetime=local,
+        date=local.date().isoformat(),
+        time=f"{local:%H:%M:%S}",
+        timezone=there.key,
+        utc=local.astimezone(UTC),
+        timestamp_ms=int(now.timestamp() * 1000),
+    )
+
+
+def inbox_item(item: Envelope) -> InboxItem:
+    facts = item.facts
+    made_at = _at(facts.made_at.replace(microsecond=0), facts.zone)
+    deadline = _at(item.deadline.replace(microsecond=0), facts.zone)
+    origin = facts.origin or {}
+    return InboxItem(
+        receipt=item.receipt,
+        prompt=item.prompt,
+        data=item.data,
+        agent=item.agent,
+        job_id=item.job_id,
+        run_id=item.run_id,
+        name=facts.name,
+        why=item.why,
+        scheduled_for=_at(item.scheduled_for, facts.zone),
+        previous_slot=in_zone(facts.previous_slot, facts.zone),
+        attempt=item.attempt,
+        deadline=deadline,
+        provenance=Provenance(
+            owner=facts.owner,
+            made_at=made_at,
+            surface=cast("str | None", origin.get("surface")),
+            client=cast("Mapping[str, object] | None", origin.get("client")),
+            run_id=cast("str | None", origin.get("run_id")),
+        ),
+        made_at=made_at,
+        lease_until=deadline,
+    )
+
+
+def channel_of(row: ChannelRow) -> Channel:
+    return Channel(name=row.name, scheme=row.scheme, leads_to=row.hint, created_at=_at(row.created_at))
+
+
+def key_of(key: KeyInfo) -> Key:
+    return Key(
+        id=key.number,
+        name=key.name,
+        scopes=list(key.scopes),
+        agent=key.agent,
+        created_at=_at(key.created_at),
+        expires_at=in_zone(key.expires_at, "UTC"),
+        last_used_at=in_zone(key.last_used_at, "UTC"),
+        revoked_at=in_zone(key.revoked_at, "UTC"),
+    )
+
+
+def trail_entry(entry: Mapping[str, object]) -> TrailEntry:
+    return TrailEntry(**{**entry, "at": _at(cast("datetime", entry["at"]))})  # pyright: ignore[reportArgumentType]

@@ -1,0 +1,204 @@
+"""The operations on jobs, runs and the clock."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Final
+
+from cronty.contract.answers import (
+    CurrentTime,
+    DeletedJobs,
+    FailedRuns,
+    JobDetail,
+    JobList,
+    RedrivenRuns,
+    RunDetail,
+    RunList,
+    ScheduledJob,
+    SchedulePreview,
+    StartedRun,
+    TaskDetail,
+    TaskList,
+)
+from cronty.contract.caller import Caller
+from cronty.contract.operation import Handler
+from cronty.contract.operations import Operations
+from cronty.contract.requests import (
+    CancelJob,
+    DeleteJob,
+    EditJob,
+    GetCurrentTime,
+    ListDeletedJobs,
+    ListFailedRuns,
+    ListJobs,
+    ListRuns,
+    ListTasks,
+    PauseJob,
+    PreviewSchedule,
+    RedriveRuns,
+    ResumeJob,
+    RunJobNow,
+    ScheduleJob,
+    ShowJob,
+    ShowRun,
+    UndeleteJob,
+)
+from cronty.contract.result import Err, Ok, Result
+from cronty.jobs.job import Filter, Job
+from cronty.scheduler import answers
+from cronty.scheduler.door import Scheduler
+from cronty.scheduler.moments import read_span
+from cronty.scheduler.runs import Runs
+from cronty.timing import BadTrigger, zone
+from cronty.timing.reading import read_moment
+
+LAST_RUNS: Final = 10
+
+
+class JobCalls:
+    def __init__(self, scheduler: Scheduler, runs: Runs) -> None:
+        self._door = scheduler
+        self._runs = runs
+
+    def handlers(self) -> Iterator[Handler]:
+        yield Operations.schedule_job.by(self.schedule)
+        yield Operations.list_jobs.by(self.list_jobs)
+        yield Operations.job_status.by(self.show)
+        yield Operations.edit_job.by(self.edit)
+        yield Operations.pause_job.by(self.pause)
+        yield Operations.resume_job.by(self.resume)
+        yield Operations.cancel_job.by(self.cancel)
+        yield Operations.delete_job.by(self.delete)
+        yield Operations.undelete_job.by(self.undelete)
+        yield Operations.list_deleted_jobs.by(self.list_deleted)
+        yield Operations.run_job_now.by(self.run_now)
+        yield Operations.list_runs.by(self.list_runs)
+        yield Operations.list_failed_runs.by(self.list_failed_runs)
+        yield Operations.show_run.by(self.show_run)
+        yield Operations.redrive_runs.by(self.redrive)
+        yield Operations.preview_schedule.by(self.preview)
+        yield Operations.get_current_time.by(self.current_time)
+        yield Operations.list_tasks.by(self.list_tasks)
+
+    # -- jobs ---------------------------------------------------------------------------------------------------
+
+    async def schedule(self, caller: Caller, request: ScheduleJob) -> Result[ScheduledJob]:
+        made = await self._door.schedule(caller, request)
+        return made if isinstance(made, Err) else Ok(answers.scheduled_job(made.value))
+
+    async def list_jobs(self, caller: Caller, request: ListJobs) -> Result[JobList]:
+        span = await read_span(self._door, caller, _said(request.since), _said(request.until))
+        if isinstance(span, Err):
+            return span
+        since, until = span.value.since, span.value.until
+        wanted = Filter(request.status, request.name, request.tag, request.task, since, until, request.topic)
+        found = await self._door.list_jobs(caller, wanted, request.limit, request.cursor)
+        return found if isinstance(found, Err) else Ok(answers.job_list(found.value))
+
+    async def show(self, caller: Caller, request: ShowJob) -> Result[JobDetail]:
+        return await self._in_full(caller, await self._door.show(caller, request.job_id))
+
+    async def edit(self, caller: Caller, request: EditJob) -> Result[ScheduledJob]:
+        edited = await self._door.edit(caller, request)
+        return edited if isinstance(edited, Err) else Ok(answers.scheduled_job(edited.value))
+
+    async def pause(self, caller: Caller, request: PauseJob) -> Result[JobDetail]:
+        return await self._in_full(caller, await self._door.pause(caller, request.job_id))
+
+    async def resume(self, caller: Caller, request: ResumeJob) -> Result[JobDetail]:
+        resumed = await self._door.resume(caller, request.job_id)
+        return await self._in_full(caller, resumed)
+
+    async def cancel(self, caller: Caller, request: CancelJob) -> Result[JobDetail]:
+        return await self._in_full(caller, await self._door.cancel(caller, request.job_id))
+
+    async def delete(self, caller: Caller, request: DeleteJob) -> Result[None]:
+        return await self._door.delete(caller, request.job_id)
+
+    async def undelete(self, caller: Caller, request: UndeleteJob) -> Result[JobDetail]:
+        undeleted = await self._door.undelete(caller, request.job_id)
+        return await self._in_full(caller, undeleted)
+
+    async def list_deleted(self, caller: Caller, request: ListDeletedJobs) -> Result[DeletedJobs]:
+        before = _cursor(request.before)
+        if isinstance(before, Err):
+            return before
+        found = await self._door.list_deleted(caller, request.limit, before)
+        return found if isinstance(found, Err) else Ok(answers.deleted_jobs(found.value, request.limit))
+
+    async def run_now(self, caller: Caller, request: RunJobNow) -> Result[StartedRun]:
+        started = await self._door.run_now(caller, request.job_id)
+        if isinstance(started, Err):
+            return started
+        return Ok(StartedRun(run_id=started.value, job_id=request.job_id))
+
+    async def _in_full(self, caller: Caller, found: Result[Job]) -> Result[JobDetail]:
+        if isinstance(found, Err):
+            return found
+        runs = await self._door.list_runs(caller, found.value.number, LAST_RUNS)
+        return Ok(answers.job_detail(found.value, [] if isinstance(runs, Err) else runs.value))
+
+    # -- runs ---------------------------------------------------------------------------------------------------
+
+    async def list_runs(self, caller: Caller, request: ListRuns) -> Result[RunList]:
+        before = _cursor(request.before)
+        if isinstance(before, Err):
+            return before
+        shown = await self._door.show(caller, request.job_id)
+        if isinstance(shown, Err):
+            return shown
+        found = await self._door.list_runs(caller, request.job_id, request.limit, before, request.verdict)
+        return found if isinstance(found, Err) else Ok(answers.run_list(shown.value, found.value, request.limit))
+
+    async def list_failed_runs(self, caller: Caller, request: ListFailedRuns) -> Result[FailedRuns]:
+        before = _cursor(request.before)
+        if isinstance(before, Err):
+            return before
+        found = await self._runs.failed(caller, request.limit, before)
+        return found if isinstance(found, Err) else Ok(answers.failed_runs(found.value, request.limit))
+
+    async def show_run(self, caller: Caller, request: ShowRun) -> Result[RunDetail]:
+        found = await self._runs.show(caller, request.run_id)
+        if isinstance(found, Err):
+            return found
+        return Ok(answers.run_detail(found.value.run, found.value.job, found.value.attempts))
+
+    async def redrive(self, caller: Caller, request: RedriveRuns) -> Result[RedrivenRuns]:
+        tried = await self._runs.redrive(caller, request.run_ids)
+        if isinstance(tried, Err):
+            return tried
+        refused = [run for run, accepted in tried.value.items() if not accepted]
+        hint = "Only failed or quarantined runs of a live job can be tried again." if refused else None
+        return Ok(RedrivenRuns(redriven=[run for run in tried.value if run not in refused], refused=refused, hint=hint))
+
+    # -- time ---------------------------------------------------------------------------------------------------
+
+    async def preview(self, caller: Caller, request: PreviewSchedule) -> Result[SchedulePreview]:
+        words = {"text": request.schedule}
+        found = await self._door.preview(caller, "words", words, request.timezone, request.count)
+        return found if isinstance(found, Err) else Ok(answers.preview_of(found.value))
+
+    async def current_time(self, caller: Caller, request: GetCurrentTime) -> Result[CurrentTime]:
+        now, usual = await self._door.clock(caller)
+        try:
+            return Ok(answers.current_time(now, zone(request.timezone or usual)))
+        except BadTrigger as bad:
+            return Err("bad_timezone", bad.message, bad.hint, "timezone")
+
+    async def list_tasks(self, _caller: Caller, _request: ListTasks) -> Result[TaskList]:
+        tasks = await self._door.list_tasks()
+        return Ok(TaskList(tasks=[TaskDetail(name=one.name, parameters=one.parameters, doc=one.doc) for one in tasks]))
+
+
+def _said(moment: str | datetime | None) -> str | None:
+    return moment.isoformat() if isinstance(moment, datetime) else moment
+
+
+def _cursor(before: str | datetime | None) -> datetime | Err | None:
+    """The moment where the page before ended."""
+    if before is None or isinstance(before, datetime):
+        return before
+    try:
+        return read_moment(before.strip(), "UTC")
+    except BadTrigger as bad:
+        hint = "Use the cursor of the page before, or none."
+        return Err("bad_cursor", f"Invalid before: {bad.message}", hint, "before")

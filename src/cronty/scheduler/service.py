@@ -1,0 +1,68 @@
+"""The one place that answers: `(operation, caller, request) -> Result[answer]`, whatever the transport."""
+
+from dataclasses import replace
+from typing import Any, Final
+
+from cronty.actions.notify import Notify
+from cronty.contract.caller import MEANINGS, Caller
+from cronty.contract.operation import Operation
+from cronty.contract.result import Err, Result
+from cronty.scheduler.channels import Channels
+from cronty.scheduler.door import Scheduler
+from cronty.scheduler.identity import Identity
+from cronty.scheduler.inbox import Inbox
+from cronty.scheduler.job_calls import JobCalls
+from cronty.scheduler.overview import Overview
+from cronty.scheduler.owner_calls import OwnerCalls
+from cronty.scheduler.runs import Runs
+from cronty.store.audit_store import AuditStore
+from cronty.store.database import StoreUnavailable as StoreUnavailable
+
+AWAY: Final = Err(
+    "unavailable", "The schedule database can't be used right now.", "Nothing was changed; try again in a minute."
+)
+"""What every surface says when the database is away, or others hold what was needed."""
+
+
+class Service:
+    """Everything that can be asked, over one open database."""
+
+    def __init__(
+        self,
+        *,
+        scheduler: Scheduler,
+        inbox: Inbox,
+        runs: Runs,
+        channels: Channels,
+        identity: Identity,
+        trail: AuditStore,
+        overview: Overview,
+        notify: Notify,
+    ) -> None:
+        self.scheduler = scheduler
+        self.inbox = inbox
+        self.runs = runs
+        self.channels = channels
+        self.identity = identity
+        self.trail = trail
+        self.overview = overview
+        jobs = JobCalls(scheduler, runs)
+        owners = OwnerCalls(scheduler, inbox, channels, identity, trail, notify)
+        self._handlers = {one.name: one for one in (*jobs.handlers(), *owners.handlers())}
+
+    async def answer[R, A](self, operation: Operation[..., R, A], caller: Caller, request: R) -> Result[A]:
+        if refused := not_permitted(operation, caller):
+            return refused
+        try:
+            return await self._handlers[operation.name].answer(replace(caller, operation=operation.name), request)
+        except StoreUnavailable:
+            return AWAY
+
+
+def not_permitted(operation: Operation[..., Any, Any], caller: Caller) -> Err | None:
+    """Why this caller may not ask for that at all."""
+    scope = operation.scope
+    if scope is None or caller.may(scope):
+        return None
+    said = f"{operation.name} needs the scope {scope} ({MEANINGS[scope]}), which the token lacks."
+    return Err("missing_scope", said, f"Use a token with the scope {scope}.")
