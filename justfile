@@ -43,7 +43,8 @@ pictures:
 # Lock the dependencies by hash; `just lock --upgrade` takes newer versions. Needs uv on the PATH.
 lock *args:
     {{ compile }} {{ args }} -o requirements/runtime.txt pyproject.toml
-    {{ compile }} {{ args }} -o requirements/dev.txt -c requirements/runtime.txt --extra apprise --extra local --extra web --group dev pyproject.toml
+    {{ compile }} {{ args }} -o requirements/extras.txt -c requirements/runtime.txt --all-extras pyproject.toml
+    {{ compile }} {{ args }} -o requirements/dev.txt -c requirements/extras.txt --all-extras --group dev pyproject.toml
 
 # Side by side with bare PostgreSQL, as ratios.
 bench *args:

@@ -16,12 +16,15 @@ from typing import Any, Final
 from standardwebhooks import Webhook, WebhookVerificationError
 
 from chaos.fleet import Fleet, Worker, fleet
-from chaos.load import EVERY_SLOT, Spec, expected_runs, insert, until
+from chaos.load import EVERY_SLOT, OWNER, Spec, expected_runs, insert, until
 from chaos.postgres import Postgres
 from chaos.verdict import Figures, Trace, broken, examine, read_traces
+from cronty.actions.signatures import secrets_of
 from cronty.store.migrate import migrate
+from cronty.store.sealing import new_key, read_keys
 
-SECRET: Final = "whsec_" + "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+KEY: Final = new_key()
+[SECRET] = secrets_of(read_keys(KEY), "webhook", OWNER)
 AGENTS: Final = ("ann", "bob")
 POLICY: Final = {**EVERY_SLOT, "attempts": 30, "backoff": 0.2, "backoff_factor": 1.2, "backoff_max": 5}
 RETRY_AFTER: Final = 1
@@ -228,7 +231,7 @@ async def drive(postgres: Postgres, plan: Plan, folder: Path) -> Figures:
     receiver = Receiver(random.Random(plan.seed), plan.silence)
     await migrate(postgres.url)
     async with receiver.open() as host:
-        settings = {"CRONTY_ALLOWED_HOSTS": host, "CRONTY_WEBHOOK_SECRETS": SECRET}
+        settings = {"CRONTY_ALLOWED_HOSTS": f"{host}@{OWNER}", "CRONTY_SECRET_KEY": KEY}
         with fleet(postgres.url, folder, lease=plan.lease, settings=settings) as workers:
             workers.start(plan.workers)
             await workers.ready()

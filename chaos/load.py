@@ -10,6 +10,7 @@ from typing import Final
 import asyncpg
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+OWNER: Final = "chaos"
 EVERY_SLOT: Final[Mapping[str, object]] = {"overlap": "allow", "catch_up": "all", "catch_up_limit": 1000}
 
 
@@ -49,8 +50,8 @@ async def insert(url: str, specs: Sequence[Spec], first_id: int = 1) -> None:
     connection = await asyncpg.connect(url)
     try:
         async with connection.transaction():
-            await connection.execute("insert into cronty.owners (name) values ('chaos') on conflict do nothing")
-            owner: int = await connection.fetchval("select id from cronty.owners where name = 'chaos'")
+            await connection.execute("insert into cronty.owners (name) values ($1) on conflict do nothing", OWNER)
+            owner: int = await connection.fetchval("select id from cronty.owners where name = $1", OWNER)
             await connection.copy_records_to_table(
                 "jobs", schema_name="cronty", records=_jobs(specs, first_id, owner),
                 columns=["id", "number", "owner_id", "name", "task", "arguments", "trigger", "zone", "policy", "tags",

@@ -24,6 +24,7 @@ from cronty.store.database import Database, query
 from cronty.store.engine_store import EngineStore
 from cronty.store.job_store import JobStore
 from cronty.store.migrate import migrate
+from tests.agents.stage import Stage, staged
 from tests.patience import PATIENCE
 
 START = datetime(2027, 3, 1, 8, 0, tzinfo=UTC)
@@ -111,12 +112,20 @@ async def url(migrated_url: str) -> str:
             "truncate cronty.owners, cronty.jobs, cronty.due, cronty.runs, cronty.queue, cronty.attempts, "
             "cronty.workers, cronty.stop_requests, cronty.tasks, cronty.zones, cronty.audit, cronty.audit_heads, "
             "cronty.audit_unsealed, cronty.audit_months, cronty.audit_checkpoints, "
-            "cronty.alerts, cronty.api_keys, cronty.channels, cronty.usage restart identity"
+            "cronty.alerts, cronty.api_keys, cronty.channels, cronty.calendars, cronty.dropped_weeks, cronty.usage"
+            " restart identity"
         )
         await connection.fetch(query("make_partitions"), START, [datetime.now(UTC)])  # a test may have dropped them
     finally:
         await connection.close()
     return migrated_url
+
+
+@pytest.fixture
+def stage() -> Iterator[Stage]:
+    """Where programs of agents can work, whoever they run as."""
+    with staged() as made:
+        yield made
 
 
 @pytest.fixture
@@ -155,13 +164,13 @@ class Hands:
         """Fire all that is due, and let what this engine claimed end and be settled."""
         more = True
         while more:
-            more = await self.engine.firing.step(self.engine.worker) < 0.1
+            more = await self.engine.lease.claiming(self.engine.firing.step) < 0.1
             await self.finish()
 
     async def claim(self) -> None:
         more = True
         while more:
-            more = await self.engine.claiming.step(self.engine.worker) == 0
+            more = await self.engine.lease.claiming(self.engine.claiming.step) == 0
             await self.finish()
 
     async def finish(self) -> None:

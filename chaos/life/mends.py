@@ -108,6 +108,14 @@ def _start_anyway(older: Attempt, attempt: Attempt) -> bool:
     return False
 
 
+_start: Final = Working._start_coroutines
+
+
+def _start_past_the_lease(self: Working) -> None:
+    self.still_ours = lambda _worker: True
+    _start(self)
+
+
 _look: Final = Retiming.look
 
 
@@ -150,7 +158,7 @@ MENDS: Final[Mapping[str, Mend]] = {
     ),
     "H1": Mend(
         "an engine that was away waits a lease before striking off others", ("robbed-asleep",),
-        [(Lease, "judge", _judge_at_once)],
+        [(Lease, "may_strike_off", _judge_at_once)],
     ),
     "H2": Mend(
         "only the runs of workers known to be gone are rescued", ("robbed-listed",),
@@ -180,7 +188,11 @@ MENDS: Final[Mapping[str, Mend]] = {
     ),
     "N7": Mend(
         "a run that is under way isn't started again after a restore", ("twice-at-once",),
-        [(working, "_in_each_others_way", _start_anyway)],
+        [(working, "_conflict", _start_anyway)],
+    ),
+    "N8": Mend(
+        "what is in line isn't started once the lease has passed", ("overlap",),
+        [(Working, "_start_coroutines", _start_past_the_lease)],
     ),
 }  # fmt: skip
 

@@ -6,15 +6,16 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from cronty.actions.tasks import CurrentRun, PermanentError, Snooze, current_run
     from cronty.app import Cronty
+    from cronty.contract.result import CrontyError
 else:
 
     def __getattr__(name: str) -> object:
         """Brought in when it is asked for, so that `cronty.client` needs neither a database driver nor a server."""
         if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        home = "cronty.app" if name == "Cronty" else "cronty.actions.tasks"
+        home = {"Cronty": "cronty.app", "CrontyError": "cronty.contract.result"}.get(name, "cronty.actions.tasks")
         globals()[name] = found = getattr(import_module(home), name)
         return found
 
 
-__all__ = ["Cronty", "CurrentRun", "PermanentError", "Snooze", "current_run"]
+__all__ = ["Cronty", "CrontyError", "CurrentRun", "PermanentError", "Snooze", "current_run"]

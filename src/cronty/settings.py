@@ -1,10 +1,30 @@
 """Every setting, its default and its meaning; read once, by `app` and `cli` only."""
 
+import os
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any, Final, override
 
 from platformdirs import user_data_path
 from pydantic import Field, SecretStr
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic.fields import FieldInfo
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+
+SECRET: Final = ("database_url", "replica_url", "jwt_secret", "ntfy_token", "secret_key")
+"""Settings that nobody else may read. Each may be given as a file instead, named by its variable + `_FILE`."""
+
+SECRET_VARIABLES: Final = tuple(f"CRONTY_{name.upper()}" for name in SECRET)
+
+_taken: dict[str, str] = {}
+
+
+class BadSetting(ValueError):
+    """A setting that can't be used; the text names it and never holds a secret."""
+
+
+def remember(taken: Mapping[str, str]) -> None:
+    """Keep variables that were taken out of the environment, for every `Settings` that is made later."""
+    _taken.update(taken)
 
 
 class Settings(BaseSettings):
@@ -12,25 +32,37 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix="CRONTY_", frozen=True)
 
+    @override
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        return init_settings, env_settings, _OutOfSight(settings_cls)
+
     database_url: str | None = Field(
         None,
         description="Where PostgreSQL is. Unset: a local server is started from the wheel (`cronty[local]`).",
     )
     replica_url: str | None = Field(
         None,
-        description="A streaming replica that answers what people look at (the dashboard's overviews and lists, the "
-        "fleet, the trail), as long as it is at most 5 seconds behind. Unset: the database itself does.",
+        description="A streaming replica for the dashboard's overviews and lists, the fleet and the trail, used while "
+        "it is at most 5 seconds behind. Unset: the database itself is used.",
     )
     server_number: int | None = Field(
         None,
         ge=0,
         le=1023,
-        description="Which of several database servers this one is, for its first `cronty migrate`. Unset: 0.",
+        description="This database server's number if there are several, for the first `cronty migrate`. Unset: 0.",
     )
     data_dir: Path = Field(
         default_factory=lambda: user_data_path("cronty"), description="Where the local server keeps its data."
     )
-    zone: str = Field("UTC", description="The time zone meant when neither the caller nor the owner names one.")
+    zone: str = Field("UTC", description="The time zone used when neither the caller nor the owner names one.")
     concurrency: int = Field(50, ge=1, le=10_000, description="How many runs a worker performs at once.")
     lease: float = Field(
         30.0, ge=1, description="Seconds without a heartbeat after which a worker's runs are given to others."
@@ -39,34 +71,33 @@ class Settings(BaseSettings):
     patience: float = Field(
         60.0,
         ge=0,
-        description="Seconds that `cronty work` and `cronty serve` wait for a database that is away when they start.",
+        description="Seconds that `cronty work` and `cronty serve` wait at start for a database that doesn't answer.",
     )
     door_connections: int = Field(
         8,
         ge=1,
         le=1000,
-        description="How many connections a process opens for what is asked of it; one owner uses half.",
+        description="How many connections a process opens to answer requests; one owner uses at most half of them.",
     )
     engine_connections: int = Field(
-        8, ge=3, le=1000, description="How many connections an engine opens, beside the one that listens."
+        8, ge=3, le=1000, description="How many connections an engine opens, besides the one that listens."
     )
     keep_days: float = Field(90.0, ge=1, description="Days of run history to keep.")
     log_level: str = Field("INFO", description="How much to log, on standard error.")
     public_url: str = Field(
-        "http://127.0.0.1:8125/mcp", description="Where clients reach this server; tokens must be meant for it."
+        "http://127.0.0.1:8125/mcp",
+        description="The URL at which clients reach this server; tokens must be issued for it.",
     )
     jwt_secret: SecretStr | None = Field(None, description="Signs our own tokens (`cronty token issue`).")
     oidc_issuer: str | None = Field(None, description="An identity provider whose tokens are accepted.")
     oidc_jwks_url: str | None = Field(None, description="Where that provider publishes its keys.")
-    limits: str = Field(
-        "", description="JSON of how much every owner may have and do, where it differs from the defaults (limits.md)."
-    )
+    limits: str = Field("", description="Limits for every owner that differ from the defaults, as JSON (limits.md).")
     run: str | None = Field(
         None,
         description="The run that started this process, set for the programs of agents; its jobs are its children.",
     )
     agents_file: Path | None = Field(
-        None, description="A TOML file of the agents there are and how each is woken. Unset: prompts wait in the inbox."
+        None, description="A TOML file of the agents and how each is woken. Unset: prompts wait in the inbox."
     )
     commands_file: Path | None = Field(
         None,
@@ -75,16 +106,21 @@ class Settings(BaseSettings):
     )
     ntfy_url: str = Field("https://ntfy.sh", description="The ntfy server that delivers push notifications.")
     ntfy_token: SecretStr | None = Field(None, description="An access token for that server.")
-    webhook_secrets: str = Field(
-        "", description="What webhooks are signed with (`whsec_…`), two with a comma while receivers change over."
+    ntfy_token_owners: str = Field(
+        "",
+        description="Whose notifications go with that token, comma-separated; `*` for everybody's. Unset: those of the "
+        "owner of the installation.",
     )
     allowed_hosts: str = Field(
-        "", description="Private hosts that may be called (`host` or `host:port`, comma-separated), by plain http too."
+        "",
+        description="Private hosts that may be called, by plain http too: `host` or `host:port`, comma-separated. For "
+        "what the operator has set up and the owner of the installation; with `@ann` after it for that owner, with "
+        "`@*` for everybody.",
     )
     secret_key: SecretStr | None = Field(
         None,
-        description="What channels are encrypted and archived months of the trail signed with (`cronty key` makes "
-        "one); more after a comma, which only open. "
+        description="What channels are encrypted with, and webhooks and archived months of the trail signed (`cronty "
+        "key` makes one); more after a comma, which only open, and sign webhooks. "
         "Unset with the local server: `secret.key` in the data folder.",
     )
     channel_schemes: str = Field(
@@ -93,8 +129,48 @@ class Settings(BaseSettings):
     )
 
     @property
+    def secret_places(self) -> list[Path]:
+        """Folders and files that nobody who works for a caller may read: ours, and the way to other programs of our
+        user, who could be asked to read them."""
+        return [
+            self.data_dir,
+            Path(f"/run/user/{os.geteuid()}"),
+            *(path for name in SECRET if (path := _file_of(name)) is not None),
+        ]
+
+    @property
     def commands(self) -> Path | None:
         """Where the commands of this machine are declared; None if it runs none."""
         if self.commands_file is not None:
             return self.commands_file
         return self.data_dir.expanduser() / "commands.toml" if self.database_url is None else None
+
+
+class _OutOfSight(PydanticBaseSettingsSource):
+    """Secrets that aren't in the environment: in files, or taken out of it when the process started."""
+
+    @override
+    def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
+        path = _file_of(field_name)
+        value = _taken.get(f"CRONTY_{field_name.upper()}") if path is None else _read_secret(field_name, path)
+        return value, field_name, False
+
+    @override
+    def __call__(self) -> dict[str, Any]:
+        found = {name: self.get_field_value(FieldInfo(), name)[0] for name in SECRET}
+        return {name: value for name, value in found.items() if value is not None}
+
+
+def _file_of(name: str) -> Path | None:
+    given = os.environ.get(f"CRONTY_{name.upper()}_FILE")
+    return Path(given) if given else None
+
+
+def _read_secret(name: str, path: Path) -> str:
+    variable = f"CRONTY_{name.upper()}_FILE"
+    try:
+        if path.stat().st_mode & 0o037:
+            raise BadSetting(f"{variable}: others may read or change {path}. Mend it: chmod 600 {path}")
+        return path.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadSetting(f"{variable}: {path} can't be read: {error}.") from None

@@ -1,4 +1,4 @@
-"""Every log event in one place, so that a name means the same thing everywhere."""
+"""Every log message, in one place."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -9,13 +9,13 @@ log = logging.getLogger("cronty")
 
 
 class Outage:
-    """A database that can't be used, told in two lines: when that begins, and when it is over.
+    """Logs an outage of the database as two messages: when it begins and when it ends.
 
-    It is over when nothing has failed for a while: of a server whose disk is full, every other statement succeeds.
+    It ends when nothing has failed for a while: if the server's disk is full, only some statements fail.
     """
 
-    WHILE: Final = 5.0
-    BEGAN = "%s (trying again; this is said once)"
+    QUIET_FOR: Final = 5.0
+    BEGAN = "%s (trying again; this is logged once)"
     OVER = "PostgreSQL works again, after %.1f s"
 
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
@@ -36,20 +36,20 @@ class Outage:
             return
         now = self._clock()
         self._worked = now if self._worked is None else self._worked
-        if now - self._failed >= self.WHILE:
+        if now - self._failed >= self.QUIET_FOR:
             log.warning(self.OVER, self._worked - self._began)
             self._began = None
 
 
 class ReplicaOutage(Outage):
-    """The same of a replica, which nobody waits for."""
+    """The same for the replica, which isn't needed: the primary answers instead."""
 
-    BEGAN = "The replica can't be looked at: %s (the primary answers instead; this is said once)"
-    OVER = "The replica is looked at again, after %.1f s"
+    BEGAN = "The replica can't be used: %s (the primary answers instead; this is logged once)"
+    OVER = "The replica is used again, after %.1f s"
 
 
 def step_failed(duty: str, error: Exception, failures: int) -> None:
-    """Said aloud the first time and then ever more rarely."""
+    """Logged for the first, second, fourth, eighth … failure in a row."""
     if failures & (failures - 1) == 0:
         log.error("%s failed %d time(s) in a row: %s", duty, failures, error, exc_info=error)
 
@@ -68,11 +68,11 @@ def worker_stopped(worker: int, unfinished: int) -> None:
 
 
 def renamed(worker: int, successor: int) -> None:
-    log.warning("worker %d lost its lease, or an answer about its claims, and goes on as worker %d", worker, successor)
+    log.warning("worker %d lost its lease or the answer to a claim, and continues as worker %d", worker, successor)
 
 
 def handed_back(worker: int, runs: int) -> None:
-    log.warning("%d run(s) were claimed by worker %d without its knowing, and handed back", runs, worker)
+    log.warning("%d run(s) claimed by worker %d in a transaction whose answer was lost are handed back", runs, worker)
 
 
 def settlement_refused(outcomes: int, error: Exception) -> None:
@@ -92,7 +92,7 @@ def rescued(workers: int, runs: int, quarantined: int) -> None:
 
 
 def zones_left(zones: Sequence[str], mine: str) -> None:
-    log.warning("tzdata %s is older than what other workers have: jobs in %s are left to them", mine, ", ".join(zones))
+    log.warning("tzdata %s is older than that of other workers: jobs in %s are left to them", mine, ", ".join(zones))
 
 
 def jobs_retimed(moves: int, version: str) -> None:
@@ -107,12 +107,12 @@ def job_paused(job_id: int, reason: str) -> None:
     log.warning("job %d paused: %s", job_id, reason)
 
 
-def limit_reached(owner_id: int, said: str) -> None:
-    log.warning("owner %d reached a limit: %s", owner_id, said)
+def limit_reached(owner_id: int, reason: str) -> None:
+    log.warning("owner %d reached a limit: %s", owner_id, reason)
 
 
 def released_lines(count: int) -> None:
-    log.info("%d run(s) waited behind runs that were over", count)
+    log.info("%d run(s) waited behind runs that had ended, and were released", count)
 
 
 def migration_waits(name: str, patience: float) -> None:
@@ -121,7 +121,7 @@ def migration_waits(name: str, patience: float) -> None:
 
 def schema_newer(names: list[str]) -> None:
     log.warning(
-        "the database has migrations of a newer version (%s), beside which this one keeps working", ", ".join(names)
+        "the database has migrations of a newer version (%s), which this version can work with", ", ".join(names)
     )
 
 

@@ -14,6 +14,8 @@ import pytest
 
 from cronty.actions.agents import Agent
 from cronty.actions.command import MAX_SAID, CommandAgent
+from cronty.actions.program import Program
+from cronty.actions.prompt import Registered
 from cronty.actions.tasks import MAX_RESULT_BYTES, CurrentRun, Registry, outcome_of_async
 from cronty.jobs.envelope import RunFacts
 from cronty.jobs.outcome import Done, Failed, Outcome, Snoozed
@@ -33,14 +35,15 @@ SOURCE = {
 
 
 def agent(*manner: str, timeout: float = 20, environment: tuple[str, ...] = ()) -> Agent:
-    return Agent("helper", "command", (sys.executable, PROGRAM, *manner), timeout=timeout, environment=environment)
+    command = (sys.executable, PROGRAM, *manner)
+    return Agent("helper", "command", command, timeout=timeout, environment=environment, owners=("ann",))
 
 
 def wake(what: Agent, *, attempt: int = 1, grace: float = 5) -> Awaitable[Outcome]:
     async def about(_owner_id: int, _job_id: int, _slot: datetime) -> RunFacts:
         return FACTS
 
-    task = Registry().add(CommandAgent(what, about, SOURCE, grace).wake, "prompt:helper")
+    task = Registry().add(CommandAgent(Registered(what, about, "local"), SOURCE, (), grace).wake, "prompt:helper")
     arguments = json.dumps({"args": [], "kwargs": {"prompt": "Look.", "data": {"room": 3}}})
     return outcome_of_async(task, CurrentRun(1024, 7168, 7, SLOT, attempt), arguments)
 
@@ -66,7 +69,14 @@ async def noted(path: Path) -> list[int]:
 
 
 def living(processes: list[int]) -> list[int]:
-    return [one for one in processes if psutil.pid_exists(one) and psutil.Process(one).status() != psutil.STATUS_ZOMBIE]
+    return [one for one in processes if is_alive(one)]
+
+
+def is_alive(process: int) -> bool:
+    try:
+        return psutil.Process(process).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
 
 
 async def gone(processes: list[int]) -> None:
@@ -187,8 +197,58 @@ async def test_a_child_left_behind_ends_with_its_parent(tmp_path: Path) -> None:
     await gone(await noted(tmp_path / "note"))
 
 
+async def test_a_child_that_left_its_session_and_lost_its_parent_ends_too(tmp_path: Path) -> None:
+    assert await result(agent("escape", str(tmp_path / "note"))) == "done"
+    await gone(await noted(tmp_path / "note"))
+
+
+async def test_what_a_trusted_program_puts_into_a_session_of_its_own_goes_on(tmp_path: Path) -> None:
+    """As under cron: a command may start a daemon."""
+    command = (sys.executable, PROGRAM, "escape", str(tmp_path / "note"))
+    await Program("command", command, SOURCE, "/", 20, grace=0.1).run(b"")
+    [daemon] = await noted(tmp_path / "note")
+    assert is_alive(daemon)
+    psutil.Process(daemon).kill()
+
+
+WORKER = """
+import asyncio, os, sys
+from cronty.actions.program import Program
+
+program = Program("agent", sys.argv[1:], dict(os.environ), "/", 600)
+asyncio.run(program.run(b""))
+"""
+
+
+async def test_killed_with_its_worker_nothing_of_it_is_left(tmp_path: Path) -> None:
+    note = tmp_path / "note"
+    command = (sys.executable, PROGRAM, "fork", str(note))
+    worker = await asyncio.create_subprocess_exec(sys.executable, "-c", WORKER, *command)
+    processes = await noted(note)
+    worker.kill()
+    await worker.wait()
+    await gone(processes)
+
+
+async def test_it_is_held_to_limits_of_the_system() -> None:
+    limits = await result(replace(agent("limits"), memory=512, processes=64))
+    expected = {"CORE": 0, "NOFILE": 4096, "DATA": 512 << 20}
+    assert isinstance(limits, dict)
+    assert {name: limits[name] for name in expected} == expected
+
+
+async def test_an_agent_is_not_woken_for_an_owner_it_is_not_there_for() -> None:
+    refused = await failure(replace(agent("echo"), owners=("bob",)))
+    assert refused.permanent
+    assert (
+        refused.error == "PermanentError: Agent 'helper' isn't there for 'ann'; whoever runs this service can allow it."
+    )
+    assert (await failure(replace(agent("echo"), owners=()))).permanent, "nor by default"
+
+
 @pytest.mark.parametrize(
-    "missing", [Agent("helper", "command", ("/no/such/program",)), replace(agent("echo"), workdir="/no/such/folder")]
+    "missing",
+    [replace(agent("echo"), command=("/no/such/program",)), replace(agent("echo"), workdir="/no/such/folder")],
 )
 async def test_a_program_that_is_not_there_is_named_by_its_agent_only(missing: Agent) -> None:
     failed = await failure(missing)

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from cronty.actions.notify import Notify, check_notification
+from cronty.actions.notify import Notify, Token, check_notification
 from cronty.actions.outbound import Outbound
 from cronty.actions.tasks import CurrentRun, Registry, outcome_of_async
 from cronty.jobs.action import Action
@@ -39,7 +39,7 @@ EVERYTHING: dict[str, object] = {
 async def perform(server: Plain, /, **arguments: object) -> Outcome:
     """The way the engine does it: a registered task, JSON arguments, an outcome."""
     outbound = Outbound([server.allowed])
-    task = Registry().add(Notify(outbound, server.url, TOKEN).notify, "notify")
+    task = Registry().add(Notify(outbound, server.url, Token(TOKEN, frozenset({None}))).notify, "notify")
     given = {"message": "hi", "topic": "ann-alerts", **arguments}
     try:
         assert check_arguments(Action("notify", (), given), task.parameters) is None
@@ -211,3 +211,18 @@ def test_a_flaw_is_named_with_the_value_and_what_is_accepted(field: str, value: 
     flaw = check_notification(**{"message": "hi", "topic": "a", field: value})
     assert flaw is not None
     assert said in flaw.message
+
+
+@pytest.mark.parametrize(("owner", "sent"), [("ann", True), ("bob", False)])
+async def test_the_operators_token_goes_only_with_what_it_is_meant_for(owner: str, sent: bool) -> None:
+    async def whose(_owner_id: int) -> str:
+        return owner
+
+    async with plain(PUBLISHED) as server:
+        outbound = Outbound([server.allowed])
+        notify = Notify(outbound, server.url, Token(TOKEN, frozenset({"ann"})), whose=whose)
+        task = Registry().add(notify.notify, "notify")
+        await outcome_of_async(task, RUN, json.dumps({"args": ["hi", "ann-alerts"], "kwargs": {}}))
+        await notify.push(None, owner, message="hi", topic="ann-alerts")
+        await outbound.aclose()
+    assert [("authorization" in one.headers) for one in server.received] == [sent, sent]

@@ -19,7 +19,7 @@ from cronty.contract.result import Ok
 from cronty.jobs.job import Job
 from cronty.jobs.run import Run
 from cronty.scheduler import Scheduler
-from tests.actions.servers import Handler, Plain, answer, listening, plain
+from tests.actions.servers import Handler, Plain, anns, answer, listening, plain
 from tests.conftest import HandClock, Hands, hands_of, look
 from tests.mcp.caller import until
 from tests.patience import PATIENCE
@@ -78,7 +78,7 @@ async def harbour_of(
 ) -> AsyncGenerator[Harbour]:
     async with plain(*answers) as receiver, plain(PUBLISHED) as ntfy:
         monkeypatch.setenv("CRONTY_NTFY_URL", ntfy.url)
-        monkeypatch.setenv("CRONTY_ALLOWED_HOSTS", f"{receiver.allowed},{ntfy.allowed}")
+        monkeypatch.setenv("CRONTY_ALLOWED_HOSTS", f"{receiver.allowed}@*,{ntfy.allowed}")
         async with (
             Cronty(url, run_jobs=False, clock=clock) as cronty,
             hands_of(url, clock, cronty.registry) as hands,
@@ -173,9 +173,9 @@ async def test_a_receiver_without_an_answer_is_tried_as_often_as_the_policy_says
     url: str, clock: HandClock, door: Scheduler, receiver: Handler, said: str, time_limit: float
 ) -> None:
     async with listening(receiver) as port:
-        outbound = Outbound([f"127.0.0.1:{port}"], time_limit=time_limit)
+        outbound = Outbound([f"127.0.0.1:{port}@ann"], time_limit=time_limit)
         registry = Registry()
-        registry.add(Webhook(outbound).webhook, "webhook")
+        registry.add(Webhook(outbound, anns).webhook, "webhook")
         async with hands_of(url, clock, registry) as hands:
             job = await schedule(door, f"http://127.0.0.1:{port}/", attempts=3, backoff=1, jitter=0)
             clock.advance(minutes=1)
@@ -205,9 +205,9 @@ async def test_of_an_answer_of_100_mb_the_beginning_is_read_and_the_run_is_done(
             sent += 65536
 
     async with listening(flood) as port:
-        outbound = Outbound([f"127.0.0.1:{port}"])
+        outbound = Outbound([f"127.0.0.1:{port}@ann"])
         registry = Registry()
-        registry.add(Webhook(outbound).webhook, "webhook")
+        registry.add(Webhook(outbound, anns).webhook, "webhook")
         async with hands_of(url, clock, registry) as hands:
             job = await schedule(door, f"http://127.0.0.1:{port}/")
             clock.advance(minutes=1)
@@ -240,7 +240,7 @@ async def test_a_whole_installation_pauses_what_is_gone_and_tells_its_owner(
 ) -> None:
     async with plain(answer(410)) as receiver, plain(PUBLISHED) as ntfy:
         monkeypatch.setenv("CRONTY_NTFY_URL", ntfy.url)
-        monkeypatch.setenv("CRONTY_ALLOWED_HOSTS", f"{receiver.allowed},{ntfy.allowed}")
+        monkeypatch.setenv("CRONTY_ALLOWED_HOSTS", f"{receiver.allowed}@*,{ntfy.allowed}")
         async with Cronty(url) as cronty:
             made = await cronty.schedule_job(
                 "Ferry", "webhook", "interval", {"days": 300}, kwargs={"url": receiver.url},

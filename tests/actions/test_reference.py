@@ -13,13 +13,14 @@ from cronty.actions.outbound import Outbound
 from cronty.actions.prompt import prompt
 from cronty.actions.tasks import Registry, Task
 from cronty.actions.webhook import Webhook
+from tests.actions.servers import anns
 from tests.jobs.test_envelope import ENVELOPE
 
 PAGE = Path(__file__).parents[2] / "docs/reference/actions.md"
 REGISTRY = Registry()
 TASKS = [
     REGISTRY.add(Notify(Outbound()).notify, "notify"),
-    REGISTRY.add(Webhook(Outbound()).webhook, "webhook"),
+    REGISTRY.add(Webhook(Outbound(), anns).webhook, "webhook"),
 ]
 
 

@@ -13,25 +13,26 @@ from standardwebhooks import Webhook as Verifier
 from standardwebhooks import WebhookVerificationError
 
 from cronty.actions.outbound import Outbound
+from cronty.actions.signatures import secrets_of
 from cronty.actions.tasks import CurrentRun, Registry, outcome_of_async
 from cronty.actions.webhook import Webhook, check_headers
 from cronty.jobs.action import Action
 from cronty.jobs.arguments import check_arguments
 from cronty.jobs.outcome import Done, Failed, Outcome
 from examples import webhook_pydantic_ai, webhook_starlette
-from tests.actions.servers import answer, plain, serving
+from tests.actions.servers import anns, answer, plain, serving
 from tests.conftest import HandClock
 from tests.patience import PATIENCE
 
 RUN = CurrentRun(1024, 7168, 7, datetime(2027, 3, 1, 8, tzinfo=UTC), 2)
-OLD = "whsec_" + "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
-NEW = "whsec_" + "C2FVsBQIhrscChlQIMV+b5sSYspob7oD"
+OLD_KEY, NEW_KEY = b"o" * 32, b"n" * 32
+[OLD, NEW] = secrets_of([OLD_KEY, NEW_KEY], "webhook", "ann")
 
 
-async def perform(url: str, allowed: str, secrets: tuple[str, ...] = (), **arguments: object) -> Outcome:
+async def perform(url: str, allowed: str, keys: tuple[bytes, ...] = (), **arguments: object) -> Outcome:
     """The way the engine does it: a registered task, JSON arguments, an outcome."""
-    outbound = Outbound([allowed])
-    task = Registry().add(Webhook(outbound, secrets).webhook, "webhook")
+    outbound = Outbound([allowed], own="ann")
+    task = Registry().add(Webhook(outbound, anns, lambda: keys).webhook, "webhook")
     given = {"url": url, **arguments}
     try:
         assert check_arguments(Action("webhook", (), given), task.parameters) is None
@@ -58,6 +59,7 @@ async def test_the_body_says_which_run_it_is_and_brings_the_payload() -> None:
     assert body["type"] == "schedule.fired"
     assert abs(datetime.now(UTC) - datetime.fromisoformat(body["timestamp"])) < timedelta(minutes=1)
     assert body["data"] == {
+        "owner": "ann",
         "run_id": RUN.run_id,
         "job_id": 7,
         "scheduled_for": "2027-03-01T08:00:00Z",
@@ -75,16 +77,16 @@ async def test_any_json_may_be_the_payload(payload: object) -> None:
     assert json.loads(server.received[0].body)["data"]["payload"] == payload
 
 
-async def test_without_secrets_it_is_not_signed_but_still_says_its_id() -> None:
+async def test_without_a_key_it_is_not_signed_but_still_says_its_id() -> None:
     async with plain(answer(200)) as server:
         await perform(server.url, server.allowed)
     assert server.received[0].headers["webhook-id"] == RUN.idempotency_key == "msg_7168_1803888000000000"
     assert "webhook-signature" not in server.received[0].headers
 
 
-async def test_while_secrets_change_over_receivers_of_either_one_can_verify() -> None:
+async def test_while_keys_change_over_receivers_of_either_one_can_verify() -> None:
     async with plain(answer(200)) as server:
-        await perform(server.url, server.allowed, (NEW, OLD))
+        await perform(server.url, server.allowed, (NEW_KEY, OLD_KEY))
     sent = server.received[0]
     assert len(sent.headers["webhook-signature"].split(" ")) == 2
     for secret in (OLD, NEW):
@@ -98,8 +100,8 @@ async def test_while_secrets_change_over_receivers_of_either_one_can_verify() ->
 async def test_each_attempt_has_the_same_id_and_a_moment_of_its_own() -> None:
     clock = HandClock()
     async with plain(answer(503), answer(200)) as server:
-        outbound = Outbound([server.allowed])
-        task = Registry().add(Webhook(outbound, [OLD], clock=clock).webhook, "webhook")
+        outbound = Outbound([server.allowed], own="ann")
+        task = Registry().add(Webhook(outbound, anns, lambda: [OLD_KEY], clock=clock).webhook, "webhook")
         for _ in range(2):
             await outcome_of_async(task, RUN, json.dumps({"args": [server.url], "kwargs": {}}))
             clock.advance(seconds=5)
@@ -110,11 +112,45 @@ async def test_each_attempt_has_the_same_id_and_a_moment_of_its_own() -> None:
     assert first["webhook-signature"] != second["webhook-signature"]
 
 
-@pytest.mark.parametrize("secret", ["", "whsec_", "whsec_short", "whsec_" + "?" * 32, "whsec_" + "A" * 100, "ä" * 32])
-def test_a_secret_that_is_none_is_refused_at_the_start_and_not_shown(secret: str) -> None:
-    with pytest.raises(ValueError, match="Webhook secret number 2 must be 'whsec_'") as refused:
-        Webhook(Outbound(), [OLD, secret])
-    assert not secret or len(secret) < 7 or secret not in str(refused.value)
+async def test_nobodys_receiver_takes_what_another_owner_or_a_wake_has_signed() -> None:
+    async with plain(answer(200)) as server:
+        outbound = Outbound([server.allowed], own="ann")
+        webhook = Webhook(outbound, anns, lambda: [NEW_KEY])
+        task = Registry().add(webhook.webhook, "webhook")
+        await outcome_of_async(task, RUN, json.dumps({"args": [server.url], "kwargs": {}}))
+
+        async def wake() -> object:
+            return await webhook.wake("ops", server.url, "ann", {"prompt": "hi"})
+
+        await outcome_of_async(Registry().add(wake), RUN, json.dumps({"args": [], "kwargs": {}}))
+        await outbound.aclose()
+    fired, woken = server.received
+    [anns_own], [bobs], [of_ops], [of_another] = (
+        *(secrets_of([NEW_KEY], "webhook", owner) for owner in ("ann", "bob")),
+        *(secrets_of([NEW_KEY], "wake", agent) for agent in ("ops", "ann")),
+    )
+    assert Verifier(anns_own).verify(fired.body, fired.headers)["type"] == "schedule.fired"
+    said = Verifier(of_ops).verify(woken.body, woken.headers)
+    assert (said["type"], said["data"]["owner"], said["data"]["agent"]) == ("agent.woken", "ann", "ops")
+    for call, secrets in ((fired, (bobs, of_ops, of_another)), (woken, (anns_own, bobs, of_another))):
+        for secret in secrets:
+            with pytest.raises(WebhookVerificationError):
+                Verifier(secret).verify(call.body, call.headers)
+
+
+async def test_a_host_that_is_allowed_to_one_owner_is_not_to_another() -> None:
+    outbound = Outbound(["10.0.0.1", "10.0.0.2:8080@ann", "10.0.0.3@*", "10.0.0.4@https://id.example|b@c"])
+    urls = ["http://10.0.0.1/", "http://10.0.0.2:8080/", "http://10.0.0.3/", "http://10.0.0.4/"]
+
+    def open_to(owner: str | None) -> list[str]:
+        return [url for url in urls if Webhook(outbound, anns).check(url, owner=owner) is None]
+
+    assert open_to("local") == [urls[0], urls[2]], "the owner of the installation"
+    assert open_to(None) == [urls[0], urls[2]], "what the operator has set up"
+    assert open_to("ann") == urls[1:3]
+    assert open_to("bob") == [urls[2]]
+    assert open_to("https://id.example|b@c") == urls[2:]
+    await outbound.aclose()
 
 
 # -- answers ----------------------------------------------------------------------------------------------------
@@ -122,7 +158,7 @@ def test_a_secret_that_is_none_is_refused_at_the_start_and_not_shown(secret: str
 
 async def test_of_a_long_answer_the_beginning_is_kept_and_made_harmless() -> None:
     async with plain(answer(200, b"line one\nline\x1b two\0" + OLD.encode() + b"x" * 100_000)) as server:
-        outcome = await perform(server.url, server.allowed, (OLD,))
+        outcome = await perform(server.url, server.allowed, (OLD_KEY,))
     assert isinstance(outcome, Done)
     kept = json.loads(outcome.result or "")
     assert kept["truncated"] is True
@@ -213,7 +249,7 @@ def test_headers_that_are_ours_or_break_lines_are_refused(headers: dict[str, obj
 
 async def test_it_can_be_checked_before_it_is_scheduled() -> None:
     outbound = Outbound()
-    webhook = Webhook(outbound)
+    webhook = Webhook(outbound, anns)
     assert webhook.check("https://example.com/hook", {"X-Team": "a"}, "PUT") is None
     assert webhook.check("https://example.com/", {"Host": "x"}) == "Header 'Host' is ours to set; leave it out."
     assert webhook.check("https://example.com/", None, "DELETE") == "method must be POST or PUT, not 'DELETE'."
@@ -231,13 +267,13 @@ async def until(condition: Callable[[], object]) -> None:
 
 
 @pytest.mark.parametrize("example", [webhook_starlette, webhook_pydantic_ai], ids=lambda module: module.__name__)
-@pytest.mark.parametrize("secrets", [(), (NEW,)], ids=["unsigned", "wrongly signed"])
+@pytest.mark.parametrize("keys", [(), (NEW_KEY,)], ids=["unsigned", "wrongly signed"])
 async def test_a_receiver_refuses_what_its_secret_did_not_sign(
-    example: ModuleType, secrets: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+    example: ModuleType, keys: tuple[bytes, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WEBHOOK_SECRET", OLD)
     async with serving(example.app) as port:
-        failed = failure(await perform(f"http://127.0.0.1:{port}/", f"127.0.0.1:{port}", secrets))
+        failed = failure(await perform(f"http://127.0.0.1:{port}/", f"127.0.0.1:{port}", keys))
     assert failed.permanent
     assert "answered 401" in failed.error
 
@@ -255,7 +291,7 @@ async def test_the_starlette_receiver_works_once_per_run_however_often_it_is_cal
     monkeypatch.setattr(webhook_starlette, "seen", set[str]())
     async with serving(webhook_starlette.app) as port:
         for _ in range(2):
-            outcome = await perform(f"http://127.0.0.1:{port}/", f"127.0.0.1:{port}", (OLD, NEW), body={"a": 1})
+            outcome = await perform(f"http://127.0.0.1:{port}/", f"127.0.0.1:{port}", (OLD_KEY, NEW_KEY), body={"a": 1})
             assert outcome == Done('{"status":202,"response":"","truncated":false}')
         await until(lambda: done)
     assert [one["payload"] for one in done] == [{"a": 1}]
@@ -267,6 +303,8 @@ async def test_the_agent_is_woken_with_the_prompt(monkeypatch: pytest.MonkeyPatc
     model = TestModel(custom_output_text="good morning")
     with webhook_pydantic_ai.agent.override(model=model):
         async with serving(webhook_pydantic_ai.app) as port:
-            await perform(f"http://127.0.0.1:{port}/", f"127.0.0.1:{port}", (OLD, NEW), body={"prompt": "wake up"})
+            await perform(
+                f"http://127.0.0.1:{port}/", f"127.0.0.1:{port}", (OLD_KEY, NEW_KEY), body={"prompt": "wake up"}
+            )
             await until(lambda: answers.get(RUN.idempotency_key))
     assert answers == {RUN.idempotency_key: "good morning"}

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from cronty.actions.tasks import Registry
-from cronty.cli.completing import complete_jobs
+from cronty.cli.completion import complete_jobs
 from cronty.cli.main import app
 from tests.conftest import hands_of
 
@@ -46,9 +46,9 @@ def test_a_prompt_and_a_task_are_made_too(say: Say) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (("add", "in 2h"), 2, "Say what to do, once"),
-        (("add", "in 2h", "x", "--notify", "phone", "--prompt"), 2, "Say what to do, once"),
-        (("add", "in 2h", "--notify", "phone"), 2, "Say what it is to say"),
+        (("add", "in 2h"), 2, "Give exactly one of"),
+        (("add", "in 2h", "x", "--notify", "phone", "--prompt"), 2, "Give exactly one of"),
+        (("add", "in 2h", "--notify", "phone"), 2, "Give the text of the message"),
         (("add", "in 2h", "--task", "backup", "--kwargs", "[]"), 2, "must be a JSON object"),
         (("add", "blah", "x", "--prompt"), 1, 'Can\'t read "blah"'),
         (("add", "03/04 at 9:00", "x", "--prompt"), 3, "may mean"),
@@ -97,7 +97,7 @@ def test_a_job_is_paused_resumed_cancelled_and_deleted(say: Say) -> None:
 def test_a_run_that_was_asked_for_is_seen(say: Say) -> None:
     standup(say)
     assert "It has not run yet." in say("runs", "1").output
-    assert re.match(r"Asked for run_1_\d+; `cronty runs 1` shows it.", say("run", "1").output)
+    assert re.match(r"Queued run_1_\d+; `cronty runs 1` shows it.", say("run", "1").output)
     assert "waiting" in say("runs", "1").output
     assert "Nothing has failed." in say("runs").output
 
@@ -105,14 +105,14 @@ def test_a_run_that_was_asked_for_is_seen(say: Say) -> None:
 def test_a_moment_is_explained(say: Say) -> None:
     say("add", "2098-01-31T09:00:00Z", "x", "--prompt")
     assert "It is planned, and its time hasn't come." in say("why", "1", "2098-01-31 09:00").output
-    assert "is no moment of this job. The next one after that is Fri 31 Jan 2098 09:00, UTC." in " ".join(
+    assert "is not a slot of this job. The next one after that is Fri 31 Jan 2098 09:00, UTC." in " ".join(
         say("why", "1", "2098-01-31 08:00").output.split()
     )
 
 
 async def test_who_schedules_while_nothing_runs_is_told(say: Say, url: str) -> None:
     alone = await asyncio.to_thread(standup, say)
-    assert "Nothing runs the jobs at the moment: `cronty up` does." in alone.output
+    assert "No worker is running, so nothing fires. Start one with `cronty up`." in alone.output
     async with hands_of(url, None, Registry()):
         made = await asyncio.to_thread(standup, say)
         assert "Nothing runs" not in made.output
@@ -132,7 +132,7 @@ def test_a_shell_completes_numbers_by_the_names_of_their_jobs(say: Say, monkeypa
 @pytest.mark.parametrize("when", ["today at 0:01", "today at 23:59", "0:01", "23:59:30"])
 def test_a_moment_of_today_is_explained_before_and_after_it(say: Say, when: str) -> None:
     say("add", "2098-01-31T09:00:00Z", "x", "--prompt")
-    assert "is no moment of this job." in " ".join(say("why", "1", when).output.split())
+    assert "is not a slot of this job." in " ".join(say("why", "1", when).output.split())
 
 
 def test_acts_answer_in_json(say: Say) -> None:

@@ -71,7 +71,7 @@ def test_what_may_mean_two_things_is_listed_with_exit_code_3() -> None:
         "At 05:00 every day, Berlin",
         "At 17:00 every day, Berlin",
     }
-    assert advice == "Say which one, for example in these words."
+    assert advice == "Repeat the command with the one you mean, for example in these words."
 
 
 def test_json_holds_the_trigger_and_its_slots() -> None:

@@ -55,7 +55,7 @@ async def test_a_process_that_starts_during_an_outage_waits_with_one_line(
     arguments = (*COMMANDS[command][:-1], str(port + 1)) if command == "serve" else COMMANDS[command]
     async with running(tmp_path, through(url, address), *arguments) as process:
         assert "PostgreSQL can't be reached" in (said := await line(process))
-        assert "this is said once" in said
+        assert "this is logged once" in said
         await middleman.start(port)
         try:
             assert "worker" in await line(process)
@@ -132,6 +132,6 @@ async def test_the_doctor_sees_a_replica_a_stale_lease_and_a_stuck_engine_within
     assert stale["leases"][0] is False
     assert stale["servers"] == (
         False,
-        "target_session_attrs=any may stay with a replica: leave it out, or say read-write",
+        "target_session_attrs=any may stay with a replica: leave it out, or use read-write",
     )
     assert stale["database"][0] is True

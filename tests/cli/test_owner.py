@@ -16,7 +16,7 @@ def test_an_owner_is_erased_after_its_name_was_typed_once_more(url: str, monkeyp
     assert refused.exit_code != 0
     assert "Call mum" in runner.invoke(app, ["list"]).output
     erased = runner.invoke(app, ["owner", "erase", "local"], input="local\n")
-    assert "Erased local: 1 jobs, 0 runs and the like, 1 entries of the trail." in erased.output
+    assert "Erased local: 1 jobs, 0 runs and other rows, 1 entries of the trail." in erased.output
     assert "No jobs" in runner.invoke(app, ["list"]).output
     again = runner.invoke(app, ["owner", "erase", "local", "--yes", "--json"])
     assert again.exit_code == 1

@@ -20,7 +20,7 @@ import pytest
 
 from cronty.cli import service_keeper, service_units
 from cronty.cli.service import is_ready
-from cronty.cli.service_place import MOST_LOGGED, Alive, Place, Role, Wish
+from cronty.cli.service_folder import MOST_LOGGED, Alive, Role, ServiceFolder, ServiceSpec
 from tests.clients.serving import CRONTY, environment, free_port
 from tests.clients.test_local import servers
 from tests.clients.test_stdio import Child, speaking
@@ -47,8 +47,8 @@ class Machine:
     port: int = field(default_factory=free_port)
 
     @property
-    def place(self) -> Place:
-        return Place(self.folder)
+    def place(self) -> ServiceFolder:
+        return ServiceFolder(self.folder)
 
     def say(self, *words: str, code: int = 0) -> str:
         done = subprocess.run(
@@ -94,7 +94,7 @@ def machine(tmp_path: Path, ntfy: Ntfy) -> Generator[Machine]:
     made = Machine(folder, settings)
     yield made
     made.place.make()
-    made.place.ask_for_nothing()
+    made.place.remove_spec()
     service_keeper.end(made.place, "keeper")
     service_keeper.end(made.place, "serving")
     for pid in servers(folder):
@@ -137,7 +137,7 @@ def test_reminders_arrive_with_every_client_closed_and_after_the_server_was_kill
     assert len(ntfy.to("phone")) == 2
     assert machine.say("down").startswith("Cronty is down.")
     assert servers(machine.folder) == []
-    assert (machine.place.alive("keeper"), machine.place.alive("serving"), machine.place.wish()) == (None, None, None)
+    assert (machine.place.alive("keeper"), machine.place.alive("serving"), machine.place.spec()) == (None, None, None)
     assert machine.status(code=1) == {"up": False, "state": "down", "log": str(machine.place.log)}
     assert machine.say("down") == "Cronty wasn't up.\n"
 
@@ -168,7 +168,7 @@ def test_a_keeper_that_was_killed_is_told_of_and_mended(joined: Machine) -> None
     joined.kill("keeper")
     found = joined.status()
     assert (found["up"], found["state"], found["pid"]) == (True, "unwatched", server)
-    assert "`cronty up` mends that" in joined.say("status")
+    assert "`cronty up` fixes that" in joined.say("status")
     joined.up()
     assert joined.status()["state"] == "up"
     assert joined.alive().pid != server
@@ -209,7 +209,7 @@ def test_numbers_that_other_processes_got_since_are_not_taken_for_the_service(jo
     joined.place.make()
     for role in ("keeper", "serving"):
         left = {"pid": os.getpid(), "since": 1794721607, "starts": 1}  # ours: whoever believes it, ends this test
-        (joined.place.folder / f"{role}.pid").write_text(json.dumps(left))
+        (joined.place.path / f"{role}.pid").write_text(json.dumps(left))
     assert joined.status(code=1)["state"] == "down"
     assert joined.say("down") == "Cronty wasn't up.\n"
     joined.up()
@@ -236,16 +236,16 @@ def test_up_with_other_settings_starts_it_anew_and_tokens_are_for_where_it_is(jo
 def test_why_it_does_not_come_up_is_said_with_the_end_of_the_log_and_nothing_is_left(machine: Machine) -> None:
     machine.settings["database_url"] = NOWHERE
     said = machine.up(code=1)
-    assert "It isn't up: it ends as soon as it has started." in said
+    assert "It isn't up: it exits right after its start." in said
     assert "PostgreSQL can't be reached" in said
     assert str(machine.place.log) in said.replace("\n", "")
-    assert (machine.place.alive("keeper"), machine.place.wish()) == (None, None)
+    assert (machine.place.alive("keeper"), machine.place.spec()) == (None, None)
 
 
 def test_a_port_that_is_taken_is_said_at_once(machine: Machine, ntfy: Ntfy) -> None:
     machine.port = ntfy.port
     assert "is taken by another program. Name another one: cronty up --port" in machine.up(code=1)
-    assert machine.place.wish() is None
+    assert machine.place.spec() is None
 
 
 def test_a_folder_that_cannot_be_made_is_said_in_a_line(tmp_path: Path) -> None:
@@ -257,13 +257,13 @@ def test_a_folder_that_cannot_be_made_is_said_in_a_line(tmp_path: Path) -> None:
 
 def test_what_was_asked_for_is_nobody_elses_to_read(joined: Machine) -> None:
     joined.place.make()
-    joined.place.ask_for(Wish([], "http://127.0.0.1:1", "background", "/", {"CRONTY_JWT_SECRET": "x"}))
-    assert joined.place.folder.stat().st_mode & 0o077 == 0
-    assert (joined.place.folder / "wish.json").stat().st_mode & 0o077 == 0
+    joined.place.save_spec(ServiceSpec([], "http://127.0.0.1:1", "background", "/", {"CRONTY_JWT_SECRET": "x"}))
+    assert joined.place.path.stat().st_mode & 0o077 == 0
+    assert (joined.place.path / "spec.json").stat().st_mode & 0o077 == 0
 
 
 def test_the_log_is_bounded(tmp_path: Path) -> None:
-    place = Place(tmp_path)
+    place = ServiceFolder(tmp_path)
     place.make()
     log = place.open_log()
     os.write(log, b"x" * (MOST_LOGGED + 1))
@@ -272,11 +272,11 @@ def test_the_log_is_bounded(tmp_path: Path) -> None:
     os.close(log)
     assert place.last_lines() == ["later"]
     assert place.log.stat().st_size == 6
-    assert (place.folder / "service.log.1").stat().st_size == MOST_LOGGED + 1
+    assert (place.path / "service.log.1").stat().st_size == MOST_LOGGED + 1
 
 
 def test_the_systemd_unit_is_one_that_systemd_accepts(tmp_path: Path) -> None:
-    place = Place(tmp_path / "my 100% data")
+    place = ServiceFolder(tmp_path / "my 100% data")
     unit = service_units.systemd_unit(service_keeper.command(place))
     assert "Restart=always" in unit
     assert "KillMode=process" in unit
@@ -293,7 +293,7 @@ def test_the_systemd_unit_is_one_that_systemd_accepts(tmp_path: Path) -> None:
 
 
 def test_the_launchd_agent_starts_with_the_login_and_again_after_an_end(tmp_path: Path) -> None:
-    place = Place(tmp_path)
+    place = ServiceFolder(tmp_path)
     agent = plistlib.loads(service_units.launchd_agent(service_keeper.command(place), place))
     assert agent["ProgramArguments"] == service_keeper.command(place)
     assert (agent["RunAtLoad"], agent["KeepAlive"], agent["AbandonProcessGroup"]) == (True, True, True)

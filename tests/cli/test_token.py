@@ -24,7 +24,7 @@ async def test_a_key_is_made_shown_once_listed_and_revoked(url: str) -> None:
     assert re.fullmatch(r"cronty_\d{1,19}_[A-Za-z0-9_-]{43}\n", made.out), (
         "nothing but the key, so that it can be piped"
     )
-    assert re.fullmatch(r"Key 1 of ann, good until \d{4}-\d\d-\d\d \d\d:\d\d UTC\. It is shown this once:\n", made.err)
+    assert re.fullmatch(r"Key 1 of ann, good until \d{4}-\d\d-\d\d \d\d:\d\d UTC\. It is shown only once:\n", made.err)
     shown = await cronty("token", "list", "--owner", "ann", database_url=url)
     assert re.search(r"^1 +laptop +read, prompts +claude +never +good until \d{4}", shown.out, re.MULTILINE)
     assert max(map(len, shown.out.splitlines())) <= 80
@@ -97,7 +97,7 @@ async def test_the_trail_is_verified_and_exported(url: str, sql: asyncpg.Connect
     kept = whole.out.split()[2]
     assert (await cronty("audit", "verify", "--owner", "ann", "--head", kept, database_url=url)).code == 0
     other = await cronty("audit", "verify", "--owner", "ann", "--head", f"2:{'0' * 64}", database_url=url)
-    assert (other.code, other.err) == (1, "broken  ann: entry 2 isn't the one you kept: the chain was made anew.\n")
+    assert (other.code, other.err) == (1, "broken  ann: entry 2 isn't the one you saved: the chain was rewritten.\n")
     await sql.execute("set session_replication_role = replica")
     await sql.execute("delete from cronty.audit where owner_id = 1024 and number = 1")
     broken = await cronty("audit", "verify", database_url=url)

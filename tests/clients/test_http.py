@@ -31,7 +31,7 @@ def test_an_address_that_others_can_reach_is_refused_with_the_reason() -> None:
     said = say("serve", "--host", "0.0.0.0", database_url=NOWHERE)
     assert said.returncode == 2
     text = " ".join(said.stderr.replace("│", " ").split())
-    assert "0.0.0.0 can be reached by others: without tokens anybody could schedule anything" in text
+    assert "0.0.0.0 can be reached by others: without tokens anyone could schedule anything" in text
     assert "or listen on 127.0.0.1." in text
     assert said.stdout == ""
 

@@ -22,9 +22,9 @@ from cronty.contract.result import Err, Ok, Result
 from cronty.mcp.context import ToolContext
 from cronty.mcp.server import CrontyServer
 from cronty.scheduler.job_calls import JobCalls
+from cronty.web.callers import by_token
 from cronty.web.rest.app import rest_app
 from cronty.web.rest.openapi import described
-from cronty.web.who import by_token
 from tests.house import operations_page, tools_page
 from tests.web.test_rest_matrix import ways
 
@@ -57,7 +57,7 @@ def planted(monkeypatch: pytest.MonkeyPatch) -> Iterator[Operation[[str], Measur
     monkeypatch.setitem(ALL, "measure_job", measure_job)
 
     async def measure(self: JobCalls, caller: Caller, request: MeasureJob) -> Result[Measured]:
-        shown = await self._door.show(caller, request.job_id)  # pyright: ignore[reportPrivateUsage]
+        shown = await self._scheduler.show(caller, request.job_id)  # pyright: ignore[reportPrivateUsage]
         return shown if isinstance(shown, Err) else Ok(Measured(letters=len(shown.value.name)))
 
     known = JobCalls.handlers

@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from datetime import datetime
+from time import monotonic
 
 import asyncpg
 import pytest
@@ -186,7 +187,7 @@ async def test_after_a_freeze_one_new_name_is_taken_not_two(
 ) -> None:
     async with hands_of(url, clock, registry) as other:
         await other.outlive(clock)
-    hands.engine.lease._ends = 0.0  # pyright: ignore[reportPrivateUsage] -- frozen: the lease has passed
+    hands.engine.lease._ends.clear()  # pyright: ignore[reportPrivateUsage] -- frozen: the lease has passed
     await asyncio.gather(
         hands.engine.lease.claiming(hands.engine.firing.step),
         hands.engine.lease.beat(),
@@ -328,18 +329,10 @@ async def test_a_worker_that_stops_finishes_what_it_can_and_hands_over_the_rest(
 
 
 async def test_a_claim_that_commits_under_a_name_that_was_struck_off_is_handed_back(
-    url: str, door: Scheduler, hands: Hands, clock: HandClock, registry: Registry, sql: Connection
+    url: str, door: Scheduler, hands: Hands, clock: HandClock, calls: list[object], sql: Connection
 ) -> None:
     """The fire was under way when another engine struck this one off: neither may perform it beside the other."""
-    running = asyncio.Event()
-
-    async def adrift() -> None:
-        running.set()
-        await asyncio.sleep(60)
-
-    registry.add(adrift)
-    await hands.store.publish_tasks(registry.published())
-    await add(door, "once", {"run_at": START.replace(minute=1).isoformat()}, task="adrift")
+    await add(door, "once", {"run_at": START.replace(minute=1).isoformat()})
     clock.advance(minutes=1)
     under_way, go_on = asyncio.Event(), asyncio.Event()
     step = hands.engine.firing.step
@@ -357,11 +350,52 @@ async def test_a_claim_that_commits_under_a_name_that_was_struck_off_is_handed_b
     await hands.engine.lease.beat()
     go_on.set()
     await fire
-    async with asyncio.timeout(PATIENCE):
-        await running.wait()
     await hands.engine.lease.beat()
     await hands.finish()
+    assert calls == []
     assert await run(sql) == ("waiting", 1, 0)
+
+
+@pytest.mark.parametrize("kind", ["coroutine", "plain function"])
+async def test_what_was_in_line_when_its_worker_froze_is_not_started_once_the_lease_has_passed(
+    url: str, door: Scheduler, clock: HandClock, sql: Connection, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """Another worker may have it by then, or the next run of its job."""
+    began: list[int] = []
+    opened, opened_for_threads = asyncio.Event(), threading.Event()
+
+    async def coroutine(number: int) -> None:
+        began.append(number)
+        await opened.wait()
+
+    def plain(number: int) -> None:
+        began.append(number)
+        opened_for_threads.wait(PATIENCE)
+
+    registry = Registry()
+    registry.add(lambda: None, "quick")
+    registry.add(coroutine if kind == "coroutine" else plain, "slow")
+    monkeypatch.setattr("cronty.engine.working.PACE_WINDOW", 1e9)  # what has ended once lets it claim one ahead
+    async with hands_of(url, clock, registry, concurrency=1) as hands:
+        await add(door, "once", {"run_at": START.replace(minute=1).isoformat()}, task="quick")
+        for number in (1, 2):
+            await add(door, "once", {"run_at": START.replace(minute=2).isoformat()}, task="slow", args=(number,))
+        clock.advance(minutes=1)
+        await hands.fire()
+        clock.advance(minutes=1)
+        await hands.engine.firing.step(hands.engine.worker)
+        async with asyncio.timeout(PATIENCE):
+            while not began:
+                await asyncio.sleep(0.001)
+        monkeypatch.setattr("cronty.engine.lease.monotonic", lambda: monotonic() + 60)  # frozen for a minute
+        opened.set()
+        opened_for_threads.set()
+        await hands.finish()
+        assert began == [1]
+        assert await sql.fetchval("select count(*) from cronty.runs where state = 'waiting' and attempt = 1") == 1
+        await hands.claim()
+        assert began == [1, 2], "its worker beats before it claims again"
+        assert await sql.fetchval("select count(*) from cronty.runs where state = 'done'") == 3
 
 
 @pytest.mark.parametrize("number", [1, 2])

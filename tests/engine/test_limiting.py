@@ -11,8 +11,8 @@ from cronty.actions.tasks import Registry
 from cronty.contract.caller import local_caller
 from cronty.contract.requests import ScheduleJob, TriggerType
 from cronty.contract.result import Ok
-from cronty.engine.claiming import LATEST_COMMIT, Passed
-from cronty.engine.limiting import Room, RunCounts
+from cronty.engine.claiming import LATEST_COMMIT, QueueBounds
+from cronty.engine.limiting import RunCounts, RunsLeft
 from cronty.jobs.job import Job
 from cronty.jobs.limits import Limits, wakes_of
 from cronty.scheduler import Scheduler
@@ -168,29 +168,31 @@ def test_counts_of_an_hour_that_is_over_are_written_to_that_hour() -> None:
 
 
 def test_room_is_what_the_limit_leaves() -> None:
-    room = Room(2, {7: 0, 8: 1}, {1: 1, 8: 1, 9: 5})
-    assert [room.take(1), room.take(1)] == [True, False]
-    assert [room.take(2), room.take(2), room.take(2)] == [True, True, False], "nothing of theirs runs yet"
-    assert all(room.take(7) for _ in range(100)), "without a limit of any kind"
-    assert not room.take(8)
-    assert sorted(room.full()) == [1, 2, 8, 9]
+    runs_left = RunsLeft(2, {7: 0, 8: 1}, {1: 1, 8: 1, 9: 5})
+    assert [runs_left.take(1), runs_left.take(1)] == [True, False]
+    assert [runs_left.take(2), runs_left.take(2), runs_left.take(2)] == [True, True, False], (
+        "nothing of theirs runs yet"
+    )
+    assert all(runs_left.take(7) for _ in range(100)), "without a limit of any kind"
+    assert not runs_left.take(8)
+    assert sorted(runs_left.full()) == [1, 2, 8, 9]
 
 
 def test_claims_go_on_where_the_last_one_ended_that_left_out_none_but_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
     monkeypatch.setattr("cronty.engine.claiming.monotonic", lambda: now[0])
-    passed, seen = Passed(), START - LATEST_COMMIT
-    passed.through(0, frozenset({1}), START)
-    assert passed.bound(0, frozenset({1, 2})) == seen, "what began to wait just now may not have been seen"
-    assert passed.bound(1, frozenset({1, 2})) is None, "what has crashed stands elsewhere"
-    assert passed.bound(0, frozenset()) is None, "what waits longer may be run again"
-    passed.through(0, frozenset({1, 2}), START + timedelta(seconds=1))
-    assert passed.bound(0, frozenset({1})) == seen, "what the second one has may wait since then"
+    bounds, seen = QueueBounds(), START - LATEST_COMMIT
+    bounds.through(0, frozenset({1}), START)
+    assert bounds.bound(0, frozenset({1, 2})) == seen, "what began to wait just now may not have been seen"
+    assert bounds.bound(1, frozenset({1, 2})) is None, "what has crashed stands elsewhere"
+    assert bounds.bound(0, frozenset()) is None, "what waits longer may be run again"
+    bounds.through(0, frozenset({1, 2}), START + timedelta(seconds=1))
+    assert bounds.bound(0, frozenset({1})) == seen, "what the second one has may wait since then"
     now[0] += 6
-    passed.through(0, frozenset({1}), START + timedelta(seconds=6))
-    assert passed.bound(0, frozenset({1})) == seen + timedelta(seconds=6)
+    bounds.through(0, frozenset({1}), START + timedelta(seconds=6))
+    assert bounds.bound(0, frozenset({1})) == seen + timedelta(seconds=6)
     now[0] += 6
-    assert passed.bound(0, frozenset({1})) is None, "all is looked at every ten seconds"
+    assert bounds.bound(0, frozenset({1})) is None, "all is looked at every ten seconds"
 
 
 async def test_only_owners_of_a_batch_that_have_a_limit_are_counted(

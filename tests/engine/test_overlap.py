@@ -1,7 +1,9 @@
 """What happens when a slot comes while the run before it is still in flight."""
 
+import asyncio
 import threading
 from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 
 import asyncpg
 import pytest
@@ -44,6 +46,22 @@ async def two_slots(door: Scheduler, hands: Hands, clock: HandClock, overlap: st
 
 async def nothing_released(*_: object) -> int:
     return 0
+
+
+@asynccontextmanager
+async def picking_held(sql: Connection) -> AsyncGenerator[None]:
+    """A look for due jobs stands still after the first of them."""
+    as_it_was = await sql.fetchval("select pg_get_functiondef('cronty.epoch'::regproc)")
+    await sql.execute(
+        "create or replace function cronty.epoch() returns int language plpgsql stable as"
+        " $$ begin perform pg_advisory_xact_lock_shared(77); return 1; end $$"
+    )
+    await sql.execute("select pg_advisory_lock(77)")
+    try:
+        yield
+    finally:
+        await sql.execute("select pg_advisory_unlock(77)")
+        await sql.execute(as_it_was)
 
 
 async def states(sql: Connection) -> list[str]:
@@ -197,6 +215,28 @@ async def test_a_run_that_is_tried_again_keeps_the_next_slot_from_running_beside
     await hands.engine.claiming.step(hands.engine.worker)
     assert (await states(sql)).count("running") == 1
     opened.set()
+    await hands.finish()
+
+
+async def test_a_run_asked_for_while_due_jobs_are_being_picked_keeps_the_slot_waiting(
+    door: Scheduler, hands: Hands, clock: HandClock, sql: Connection, gate: threading.Event
+) -> None:
+    """The pick has begun and not come to the job yet: it will lock the job's new row, and can't see the new run."""
+    await add(door, name="picked first")
+    job = await add(door, "interval", {"minutes": 2}, task="slow", policy={"overlap": "queue"})
+    clock.advance(minutes=2)
+    async with picking_held(sql):
+        fire = asyncio.create_task(hands.engine.firing.step(hands.engine.worker))
+        while not (fire.done() or await sql.fetchval("select exists (select from pg_locks where not granted)")):
+            await asyncio.sleep(0.001)
+        assert isinstance(await door.run_now(local_caller("ann"), job.number), Ok)
+    await fire
+    for _ in range(2):
+        await hands.engine.firing.step(hands.engine.worker)
+        await hands.engine.claiming.step(hands.engine.worker)
+    mine = await sql.fetch("select state::text, manual from cronty.runs where job_id = $1 order by manual", job.id)
+    assert [tuple(row) for row in mine] == [("waiting", False), ("running", True)]
+    gate.set()
     await hands.finish()
 
 

@@ -144,7 +144,7 @@ async def test_what_has_not_begun_is_started_only_if_the_database_remembers_it(
     registry.add(slow.wait if kind == "coroutine" else slow.block, "wait")
     async with hands_of(url, clock, registry, concurrency=1) as hands:
         working = hands.engine.working
-        working.room = lambda: 2 - working.in_flight  # claims more than it performs at once
+        working.free_places = lambda: 2 - working.in_flight  # claims more than it performs at once
         for name in ("first", "second"):
             await add(
                 door, "once", {"run_at": START.replace(minute=1).isoformat()}, task="wait", args=(name,), name=name

@@ -1,5 +1,6 @@
 """A new zone database moves the jobs it concerns and leaves the others alone, to workers that lack it too."""
 
+import asyncio
 import json
 import os
 import shutil
@@ -171,16 +172,50 @@ async def test_a_job_that_starts_later_still_does_so_after_a_move(
 async def test_slots_that_have_their_verdict_get_no_second_one_by_a_move(
     door: Scheduler, hands: Hands, clock: HandClock, sql: asyncpg.Connection
 ) -> None:
-    """Twelve slots were missed and told in one row; the next slot comes after all of them."""
-    await add(door, "cron", {"expression": "0 9 * * *"}, timezone="Europe/Berlin", policy={"catch_up": "none"})
-    clock.advance(days=12, hours=3)
+    """Three slots were missed and told in one row; the next slot comes after all of them."""
+    await add(door, "cron", {"expression": "0 9 * * MON"}, timezone="Europe/Berlin", policy={"catch_up": "none"})
+    clock.advance(days=24)
     await hands.fire()
     before = await sql.fetchval("select next_at from cronty.due")
-    assert await sql.fetchval("select slots from cronty.runs") > 10
+    assert [row["slots"] for row in await sql.fetch("select slots from cronty.runs")] == [3]
     await know_zones(sql, digests={"Europe/Berlin": "older"}, version="2000a")
     await sql.execute("update cronty.jobs set slots_after = '2020-01-01'")
     await hands.engine.retiming.step()
     assert await sql.fetchval("select next_at from cronty.due") == before
+
+
+@pytest.mark.parametrize("what", ["fire", "edit"])
+async def test_a_move_goes_by_what_was_committed_while_it_waited_for_the_job(
+    door: Scheduler, hands: Hands, clock: HandClock, sql: asyncpg.Connection, what: str
+) -> None:
+    """A statement that waits for a row sees its new version, and everything else as it was before the wait."""
+    await add(door, "cron", {"expression": "0 9 * * MON"}, timezone="Europe/Berlin", policy={"catch_up": "none"})
+    clock.advance(days=24)
+    await hands.fire()  # three slots are told in one row
+    await know_zones(sql, digests={"Europe/Berlin": "older"}, version="2000a")
+    await sql.execute("update cronty.jobs set slots_after = '2020-01-01'")
+    await sql.execute("create temp table fired as select * from cronty.runs")
+    if what == "fire":
+        await sql.execute("delete from cronty.runs")
+    async with sql.transaction():
+        await sql.execute("select from cronty.due for update")
+        move = asyncio.create_task(hands.engine.retiming.step())
+        while not (move.done() or await sql.fetchval("select exists (select from pg_locks where not granted)")):
+            await asyncio.sleep(0.001)
+        if what == "fire":
+            await sql.execute("insert into cronty.runs select * from fired")
+        else:
+            await sql.execute(
+                "update cronty.jobs set slots_after = $1, trigger = jsonb_set(trigger, '{expression}', $2)",
+                clock(), '"0 10 * * MON"',
+            )  # fmt: skip
+            await sql.execute(
+                "update cronty.due set expression = '0 10 * * MON', next_at = next_at + interval '1 hour'"
+            )
+        expected = await sql.fetchval("select next_at from cronty.due")
+    await move
+    assert await sql.fetchval("select next_at from cronty.due") == expected
+    assert await sql.fetchval("select count(*) from cronty.audit_unsealed where what like 'moved%'") == 0
 
 
 async def test_a_slot_computed_by_a_door_with_other_rules_is_looked_at_again(

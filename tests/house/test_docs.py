@@ -59,7 +59,7 @@ def test_every_runtime_dependency_is_argued_for(dependency: Requirement) -> None
 
 
 @pytest.mark.parametrize("dependency", runtime_dependencies(), ids=lambda dependency: dependency.name)
-@pytest.mark.parametrize("locked", ["requirements/runtime.txt", "requirements/dev.txt"])
+@pytest.mark.parametrize("locked", ["requirements/runtime.txt", "requirements/extras.txt", "requirements/dev.txt"])
 def test_every_runtime_dependency_is_locked_as_declared(dependency: Requirement, locked: str) -> None:
     pin = re.search(rf"^{re.escape(dependency.name)}==(\S+)", read(locked), re.MULTILINE)
     assert pin, f"{dependency.name} is missing: run `just lock`."

@@ -94,33 +94,33 @@ def test_every_kind_of_parameter_may_come_as_text(name: str, sent: object, under
         (
             "job_status",
             {"job_id": ["job_1_1"]},
-            'job_id must be a text, not ["job_1_1"]. It is: The job\'s id, as schedule_job or list_jobs gave it.',
+            'job_id must be a string, not ["job_1_1"]. It is: The job\'s id, as schedule_job or list_jobs gave it.',
         ),
         ("job_status", {}, "job_id is required: The job's id, as schedule_job or list_jobs gave it."),
-        ("cancel_job", {"id": "job_1_1"}, "Unknown parameter: id. Did you mean job_id? Known are: job_id."),
+        ("cancel_job", {"id": "job_1_1"}, "Unknown parameter: id. Did you mean job_id? Known parameters: job_id."),
         (
             "schedule_notification",
             {"topic": "t"},
-            "Unknown parameter: topic. Did you mean notification_topic? Known are: message, notification_topic, "
+            "Unknown parameter: topic. Did you mean notification_topic? Known parameters: message, notification_topic, "
             "datetime, time, date, timezone, delay.",
         ),
         (
             "preview_schedule",
             {"cron": "0 9 * * *"},
-            "Unknown parameter: cron. Known are: schedule, timezone, count.",
+            "Unknown parameter: cron. Known parameters: schedule, timezone, count.",
         ),
         (
             "list_jobs",
             {"maxResults": 5},
-            "Unknown parameter: maxResults. Known are: status, limit, cursor, name, tag, task, topic, from, to.",
+            "Unknown parameter: maxResults. Known parameters: status, limit, cursor, name, tag, task, topic, from, to.",
         ),
         (
             "list_jobs",
             {"from_": "2027-01-31"},
-            "Unknown parameter: from_. Did you mean from? Known are: status, limit, cursor, name, tag, task, topic, "
-            "from, to.",
+            "Unknown parameter: from_. Did you mean from? Known parameters: status, limit, cursor, name, tag, task, "
+            "topic, from, to.",
         ),
-        ("list_tasks", {"x": 1}, "Unknown parameter: x. Known are: none."),
+        ("list_tasks", {"x": 1}, "Unknown parameter: x. Known parameters: none."),
         (
             "schedule_cron_notification",
             {"message": "m", "notification_topic": "t", "cron": "0 9 * * *"},
@@ -134,12 +134,12 @@ def test_every_kind_of_parameter_may_come_as_text(name: str, sent: object, under
         (
             "acknowledge_inbox",
             {"receipts": [{"receipt": "a"}]},
-            'receipts must be a list of texts, not [{"receipt":"a"}]. It is: The receipts that read_inbox gave.',
+            'receipts must be a list of strings, not [{"receipt":"a"}]. It is: The receipts that read_inbox gave.',
         ),
         (
             "schedule_job",
             {"name": "n", "task": "t", "trigger_type": "daily", "trigger_config": {}},
-            'trigger_type is "daily"; use one of: once, interval, cron, words.',
+            'trigger_type is "daily"; use one of: once, interval, cron, calendar, words.',
         ),
         (
             "schedule_job",
@@ -183,7 +183,7 @@ def test_a_character_that_cannot_be_kept_is_named_before_it_is_a_fault(tool: str
     with pytest.raises(BadArguments) as refused:
         fitted(tool, {name: sent})
     assert str(refused.value) == (
-        f"{name} holds a NUL character or half a surrogate pair, which can't be kept. Leave it out."
+        f"{name} has a NUL character or half a surrogate pair, which can't be stored. Leave it out."
     )
 
 

@@ -48,7 +48,7 @@ JOB: dict[str, Any] = {"name": "n", "task": "run_backup"}
         (
             "schedule_notification",
             {"message": "m", "notification_topic": "t", "delay": "0d0s"},
-            'Invalid delay: "0d0s" is no time at all. To send it now use send_push_notification.',
+            'Invalid delay: "0d0s" is zero. To send it now use send_push_notification.',
         ),
         (
             "schedule_notification",
@@ -74,7 +74,7 @@ JOB: dict[str, Any] = {"name": "n", "task": "run_backup"}
         (
             "schedule_notification",
             {"message": "m", "notification_topic": "t", "datetime": "2027-03-02"},
-            'datetime "2027-03-02" has no offset, so it is another moment in every time zone. Give '
+            'datetime "2027-03-02" has no offset, so it is a different time in every time zone. Give '
             '"date": "2027-03-02", "time": "09:00" and the user\'s "timezone" instead, or add the offset, as in '
             '"2027-03-02T09:00:00+01:00" for a winter\'s day in Berlin.',
         ),

@@ -127,7 +127,7 @@ async def test_groups_narrow_what_is_offered(cronty: Cronty, groups: list[Group]
     async with held(Client(CrontyServer(ToolContext(cronty, lambda: local_caller("ann")), groups))) as client:
         assert [tool.name for tool in (await client.list_tools()).tools] == names
         refused = await Caller(client).refused("nonsense")
-        assert refused == f"Unknown tool: nonsense. There are: {', '.join(names)}."
+        assert refused == f"Unknown tool: nonsense. Known tools: {', '.join(names)}."
 
 
 TABLES = ["jobs", "due", "runs", "queue", "attempts", "audit", "audit_unsealed", "tasks", "workers"]

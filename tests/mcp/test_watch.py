@@ -22,7 +22,7 @@ from tests.patience import PATIENCE
 @pytest.fixture
 def watching(cronty: Cronty, worker: Hands, monkeypatch: pytest.MonkeyPatch) -> Watch:
     assert worker.engine.worker
-    monkeypatch.setattr(watch, "LOOK_EVERY", 0.01)
+    monkeypatch.setattr(watch, "POLL_EVERY", 0.01)
     return Watch(ToolContext(cronty, lambda: local_caller("ann")))
 
 

@@ -79,7 +79,7 @@ def test_a_zone_beside_the_configuration_counts_more_than_one_inside() -> None:
 
 EXAMPLES = (
     'once {"run_at": "2027-01-31T09:00:00+01:00"}, interval {"hours": 1}, cron {"expression": "30 9 * * MON-FRI"}, '
-    'words {"text": "every weekday at 8:30"}'
+    'calendar {"rules": [{"times": ["09:00"], "days": [1, -1]}]}, words {"text": "every weekday at 8:30"}'
 )
 
 
@@ -88,11 +88,11 @@ EXAMPLES = (
     [
         (
             {"trigger_type": "interval", "trigger_config": 30},
-            'trigger_config is 30: of what? Name the unit, as in {"minutes": 30}.',
+            'trigger_config is 30, without a unit. Name it, as in {"minutes": 30}.',
         ),
         (
             {"trigger_type": "interval", "trigger_config": "30"},
-            'trigger_config is 30: of what? Name the unit, as in {"minutes": 30}.',
+            'trigger_config is 30, without a unit. Name it, as in {"minutes": 30}.',
         ),
         ({"trigger_type": "cron", "trigger_config": ["0 9 * * *"]}, f"trigger_config must be an object: {EXAMPLES}."),
         ({"trigger_config": {"when": "later"}}, f"trigger_type is required: one of {EXAMPLES}."),

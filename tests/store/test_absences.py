@@ -5,7 +5,7 @@ from datetime import timedelta
 import asyncpg
 import pytest
 
-from cronty.cli.service_away import in_words
+from cronty.cli.service_absences import in_words
 from cronty.contract.caller import local_caller
 from cronty.jobs.run import Absence
 from cronty.scheduler import Scheduler

@@ -155,7 +155,7 @@ TAMPERED = {
         """insert into cronty.audit (owner_id, number, sealed_at, at, what, previous, hash)
         select owner_id, 3, sealed_at, at, 'a lie', previous, '' from cronty.audit where owner_id = 1024 and number = 7;
         update cronty.audit a set hash = cronty.audit_hash(a) where owner_id = 1024 and number = 3""",
-        ["ann: entry 3 (a lie, 2027-05-10 08:00:00 UTC) was archived before: it was added by other means than an act"],
+        ["ann: entry 3 (a lie, 2027-05-10 08:00:00 UTC) was archived before: it wasn't added by Cronty"],
     ),
     "everything that is left": (
         "delete from cronty.audit where owner_id = 1024",

@@ -30,7 +30,7 @@ async def server() -> AsyncGenerator[Plain]:
 
 @pytest.fixture
 async def courier(server: Plain) -> AsyncGenerator[Courier]:
-    outbound = Outbound([server.allowed])
+    outbound = Outbound([f"{server.allowed}@*"])
     yield Courier(outbound)
     await outbound.aclose()
 

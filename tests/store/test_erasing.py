@@ -39,6 +39,7 @@ async def live(owner: str, door: Scheduler, hands: Hands, clock: HandClock, data
 
 
 FEW = (
+    "insert into cronty.calendars select id, 'team', '{}', now() from cronty.owners",
     "insert into cronty.channels (owner_id, name, scheme, hint, key_id, sealed, created_at)"
     " select id, 'phone', 'ntfy', 'x', 'k', 'x', now() from cronty.owners",
     "insert into cronty.stop_requests select 1, min(id), now(), owner_id from cronty.jobs group by owner_id",

@@ -48,7 +48,7 @@ async def test_what_a_worker_writes_down_late_reaches_a_listener_once(
     """As when it couldn't reach the database for a while: others' events have been shown meanwhile."""
     late = await add(door, name="late")
     soon = await add(door, name="soon")
-    async with board.listen("ann", START, looking=False) as listener:
+    async with board.listen("ann", START, polling=False) as listener:
         clock.advance(minutes=1)
         await hands.engine.firing.step(hands.engine.worker)
         settle, slot = hands.store.settle_done, clock.moment
@@ -77,7 +77,7 @@ async def test_a_listener_looks_back_over_an_outage(
         clock.advance(seconds=seconds)
 
     board = EventBoard(OverviewStore(database), every=PATIENCE)
-    async with board.listen("ann", START, looking=False) as listener:
+    async with board.listen("ann", START, polling=False) as listener:
         wait(60)
         slot = clock.moment
         await hands.engine.firing.step(hands.engine.worker)
@@ -96,7 +96,7 @@ async def test_what_came_late_is_found_again_when_the_look_was_broken_off(
     late, soon = [await add(door, name=name) for name in ("late", "soon")]
     store = OverviewStore(database)
     board = EventBoard(store, every=PATIENCE, late_every=0)
-    async with board.listen("ann", START, looking=False) as listener:
+    async with board.listen("ann", START, polling=False) as listener:
         clock.advance(minutes=1)
         await hands.engine.firing.step(hands.engine.worker)
         settle, slot = hands.store.settle_done, clock.moment
@@ -137,7 +137,7 @@ async def test_a_clock_that_is_set_back_makes_nobody_deaf(
     assert hands.engine.worker
     job = await add(door, name="back")
     clock.advance(hours=1)
-    async with board.listen("ann", START, looking=False) as listener:
+    async with board.listen("ann", START, polling=False) as listener:
         for _ in range(3):
             await happen(sql, job, clock.advance(seconds=1))
             clock.advance(seconds=1)
@@ -171,7 +171,7 @@ async def test_a_look_is_one_statement_however_many_listen_and_one_more_for_each
 ) -> None:
     line, board = counted
     jobs = {owner: await add(door, owner=owner, name=f"{owner}'s") for owner in ("ann", "bob", "cid")}
-    listening = [board.listen(owner, START, looking=False) for owner in jobs for _ in range(5)]
+    listening = [board.listen(owner, START, polling=False) for owner in jobs for _ in range(5)]
     listeners = [await one.__aenter__() for one in listening]
 
     async def round_trips() -> int:
@@ -202,8 +202,8 @@ async def test_a_slow_listener_holds_nobody_up_and_hears_everything_once_in_the_
     monkeypatch.setattr(event_stream, "MOST_HELD", 5)
     job = await add(door)
     async with (
-        board.listen("ann", START, looking=False) as quick,
-        board.listen("ann", START, looking=False) as slow,
+        board.listen("ann", START, polling=False) as quick,
+        board.listen("ann", START, polling=False) as slow,
     ):
         at = list[datetime]()
         for _ in range(20):
@@ -236,7 +236,7 @@ async def test_a_slow_listener_hears_also_all_that_came_late_once(
     monkeypatch.setattr(event_stream, "MOST_HELD", 5)
     job = await add(door)
     clock.advance(minutes=5)
-    async with board.listen("ann", clock.moment, looking=False) as slow:
+    async with board.listen("ann", clock.moment, polling=False) as slow:
         told = [clock.advance(seconds=1) for _ in range(4)]
         for at in told:
             await happen(sql, job, at)
@@ -275,13 +275,13 @@ async def test_a_listener_that_comes_back_goes_on_where_it_was(
     board: EventBoard, door: Scheduler, clock: HandClock, sql: asyncpg.Connection, others: bool
 ) -> None:
     job = await add(door)
-    async with board.listen("ann" if others else "bob", START, looking=False):
+    async with board.listen("ann" if others else "bob", START, polling=False):
         at = list[datetime]()
         for _ in range(6):
             at.append(clock.advance(seconds=1))
             await happen(sql, job, clock.moment)
             await board.step()
-        async with board.listen("ann", at[2], looking=False) as back:
+        async with board.listen("ann", at[2], polling=False) as back:
             clock.advance(seconds=1)
             await board.step()
             assert await everything(back) == at[3:]
@@ -294,11 +294,11 @@ async def test_who_begins_to_listen_hears_nothing_of_before(
     board: EventBoard, door: Scheduler, clock: HandClock, sql: asyncpg.Connection
 ) -> None:
     job = await add(door)
-    async with board.listen("ann", START, looking=False):
+    async with board.listen("ann", START, polling=False):
         await board.step()
         await happen(sql, job, clock.advance(seconds=5))
         clock.advance(seconds=0.1)
-        async with board.listen("ann", clock.moment, looking=False) as new:
+        async with board.listen("ann", clock.moment, polling=False) as new:
             clock.advance(seconds=2)
             for _ in range(3):
                 assert await heard(board, new) == []
@@ -311,7 +311,7 @@ async def test_what_happens_to_a_slot_of_long_ago_is_heard_too(
     job = await add(door, name="old")
     slot = START - timedelta(days=30)
     await sql.fetchval("select cronty.make_run_partition($1)", slot)
-    async with board.listen("ann", START, looking=False) as listener:
+    async with board.listen("ann", START, polling=False) as listener:
         clock.advance(seconds=1)
         await board.step()
         await happen(sql, job, clock.advance(seconds=1), slot)
@@ -350,7 +350,7 @@ async def test_an_outage_is_told_to_listeners_and_nothing_is_missed_by_it(
                 await asyncio.sleep(0.01)
         assert found == ["back"]
     async with asyncio.timeout(PATIENCE):
-        while not board._looking.done():  # pyright: ignore[reportPrivateUsage, reportOptionalMemberAccess]
+        while not board._polling.done():  # pyright: ignore[reportPrivateUsage, reportOptionalMemberAccess]
             await asyncio.sleep(0.01)  # nobody listens, so nothing is asked
     await database.close()
     await line.stop()

@@ -1,5 +1,6 @@
 """Who is calling: keys and tokens that are good, and every way in which they aren't."""
 
+from base64 import b64encode
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -123,6 +124,31 @@ async def test_a_token_of_the_provider_stands_for_a_subject_that_nobody_else_can
 ) -> None:
     who = await identity.identify(provider.token())
     assert who == Ok(Caller(f"{ISSUER}|ann@example.com", frozenset({"read", "run"})))
+
+
+@pytest.mark.parametrize("algorithm", ["ES256", "ES512", "EdDSA", "HS256", "none", "RS256"])
+async def test_a_token_whose_algorithm_is_not_of_its_key_is_refused_and_nothing_breaks(
+    identity: Identity, provider: IdentityProvider, algorithm: str
+) -> None:
+    _, payload, signature = provider.token().split(".")
+    head = b64encode(orjson.dumps({"alg": algorithm, "typ": "JWT", "kid": "one"})).decode().rstrip("=")
+    for tail in ("", "AAAA", signature[::-1]):
+        assert isinstance(await identity.identify(f"{head}.{payload}.{tail}"), Err)
+
+
+@pytest.mark.parametrize("scope", [7, True, {"read": 1}, [7, None], 1.5])
+async def test_scopes_that_are_no_text_are_none(identity: Identity, scope: object) -> None:
+    for name in ("scope", "scp"):
+        odd = {key: value for key, value in claims().items() if key != "scope"} | {name: scope}
+        who = await identity.identify(jwt.encode(odd, SECRET.ljust(128, "\0"), "HS512"))
+        assert who == Ok(Caller("ann@example.com", frozenset()))
+
+
+@pytest.mark.parametrize("agent", ["", "a" * 101, "two\nlines", 7, ["claude"]])
+async def test_a_token_for_an_agent_that_cannot_be_one_is_refused(identity: Identity, agent: object) -> None:
+    """Without the agent it would be free of an agent's limits."""
+    token = jwt.encode(claims(agent=agent), SECRET.ljust(128, "\0"), "HS512")
+    assert isinstance(await identity.identify(token), Err)
 
 
 async def test_the_providers_keys_may_be_rotated(

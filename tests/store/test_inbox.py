@@ -271,7 +271,7 @@ async def test_however_many_wait_the_inbox_is_looked_at_once_for_all_of_them(
             one.cancel()
         await asyncio.gather(*others, *waiting["bob"], return_exceptions=True)
         asks = len(asked)
-        while not inbox._lookout._looking.done():  # pyright: ignore[reportPrivateUsage, reportOptionalMemberAccess]
+        while not inbox._poll._polling.done():  # pyright: ignore[reportPrivateUsage, reportOptionalMemberAccess]
             await asyncio.sleep(0.01)
     assert len(asked) <= asks + 1, "nobody waits, so nothing is asked"
 

@@ -8,7 +8,7 @@ import asyncpg
 import pytest
 
 from cronty import Cronty
-from cronty.cli.main import _work_until_told  # pyright: ignore[reportPrivateUsage] -- it ends with the process
+from cronty.cli.main import _work_until_stopped  # pyright: ignore[reportPrivateUsage] -- it ends with the process
 from cronty.store.migrate import migrate, schema_state
 from cronty.store.schema import SchemaOutdated, SchemaTooNew, compare, wanted
 from tests.patience import PATIENCE
@@ -76,7 +76,7 @@ async def test_a_worker_process_ends_when_such_a_migration_is_applied(
     url: str, newer: Newer, sql: asyncpg.Connection
 ) -> None:
     cronty = Cronty(url)
-    working = asyncio.create_task(_work_until_told(cronty))
+    working = asyncio.create_task(_work_until_stopped(cronty))
     async with asyncio.timeout(PATIENCE):
         while not await sql.fetchval("select count(*) from cronty.workers"):
             await asyncio.sleep(0.01)

@@ -98,7 +98,7 @@ delete from cronty.due where job_id in (select id from cronty.jobs where number 
 delete from cronty.jobs where number > 2;
 update cronty.owners set next_number = 3;
 """
-LONG_BEFORE = "truncate cronty.owners, cronty.jobs, cronty.due, cronty.api_keys, cronty.channels"
+LONG_BEFORE = "truncate cronty.owners, cronty.jobs, cronty.due, cronty.api_keys, cronty.channels, cronty.calendars"
 
 
 async def test_numbers_taken_before_a_restore_are_not_used_twice(

@@ -16,7 +16,7 @@ from cronty.store import connecting
 from cronty.store import database as database_module
 from cronty.store.connecting import Hosts, each_host
 from cronty.store.database import Database, StoreBusy, StoreUnavailable, query
-from cronty.store.faults import StoreMisnamed, is_away, is_elsewhere, is_unwritable
+from cronty.store.faults import StoreMisnamed, is_away, is_unwritable, must_reconnect
 from cronty.store.job_store import JobStore, LockedJob
 from cronty.telemetry import Outage
 from tests.conftest import Hands, add, with_database
@@ -56,7 +56,7 @@ ROLE = "select current_user || ' for ' || coalesce(nullif(current_setting('cront
 def test_an_error_says_whether_the_database_is_away_and_whether_to_look_elsewhere(
     error: Exception, away: bool, elsewhere: bool
 ) -> None:
-    assert (is_away(error), is_elsewhere(error)) == (away, elsewhere)
+    assert (is_away(error), must_reconnect(error)) == (away, elsewhere)
 
 
 async def test_a_value_that_cannot_be_written_is_told_from_a_fault(sql: asyncpg.Connection) -> None:
@@ -377,7 +377,7 @@ def test_an_outage_is_two_lines(caplog: pytest.LogCaptureFixture) -> None:
         outage.fine()
         outage.fine()
     assert [record.getMessage() for record in caplog.records] == [
-        "PostgreSQL can't be written to: the disk is full (trying again; this is said once)",
+        "PostgreSQL can't be written to: the disk is full (trying again; this is logged once)",
         "PostgreSQL works again, after 19.0 s",
     ]
 

@@ -146,7 +146,7 @@ async def test_while_the_replica_is_away_the_primary_answers_and_that_is_said_on
         for _ in range(5):
             assert not await at_replica(database, "ann")
             watch.seconds += LEFT_ALONE
-    assert [line.getMessage()[:33] for line in caplog.records] == ["The replica can't be looked at: P"]
+    assert [line.getMessage()[:28] for line in caplog.records] == ["The replica can't be used: P"]
     standby.start()
     await until_at_replica(database, "ann", watch)
 

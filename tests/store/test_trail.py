@@ -284,7 +284,7 @@ TAMPERED = {
         where owner_id = 1024 and number = 5""",
         [
             "entry 6 (a lie, 2027-03-01 08:00:00 UTC) was changed: it no longer has its hash",
-            "entry 7 (created, 2027-03-01 08:00:00 UTC) is beyond the head: it was added by other means than an act",
+            "entry 7 (created, 2027-03-01 08:00:00 UTC) is beyond the head: it wasn't added by Cronty",
             "entry 7 (created, 2027-03-01 08:00:00 UTC) was changed: it no longer has its hash",
         ],
     ),
@@ -292,14 +292,14 @@ TAMPERED = {
         """insert into cronty.audit (at, sealed_at, owner_id, what, number, previous, hash)
         select at, sealed_at, owner_id, 'a lie', 7, hash, '' from cronty.audit where owner_id = 1024 and number = 6;
         update cronty.audit a set hash = cronty.audit_hash(a) where owner_id = 1024 and number = 7""",
-        ["entry 7 (a lie, 2027-03-01 08:00:00 UTC) is beyond the head: it was added by other means than an act"],
+        ["entry 7 (a lie, 2027-03-01 08:00:00 UTC) is beyond the head: it wasn't added by Cronty"],
     ),
     "an entry put in beside another, with its hash": (
         """insert into cronty.audit (at, sealed_at, owner_id, what, number, previous, hash)
         select at, sealed_at + interval '1 second', owner_id, 'a lie', 3, previous, '' from cronty.audit
         where owner_id = 1024 and number = 3;
         update cronty.audit a set hash = cronty.audit_hash(a) where owner_id = 1024 and hash = ''""",
-        ["entry 3 (a lie, 2027-03-01 08:00:00 UTC) is there twice: it was added by other means than an act"],
+        ["entry 3 (a lie, 2027-03-01 08:00:00 UTC) is there twice: it wasn't added by Cronty"],
     ),
     "an entry sealed in another month": (
         """update cronty.audit set sealed_at = sealed_at + interval '1 month' where owner_id = 1024 and number = 3""",
@@ -327,7 +327,7 @@ TAMPERED = {
         "update cronty.audit set owner_id = 2048, number = 7 where owner_id = 1024 and number = 6",
         [
             "entry 6 is missing: the end was cut off",
-            "entry 7 (created, 2027-03-01 08:00:00 UTC) is beyond the head: it was added by other means than an act",
+            "entry 7 (created, 2027-03-01 08:00:00 UTC) is beyond the head: it wasn't added by Cronty",
             "entry 7 (created, 2027-03-01 08:00:00 UTC) was changed: it no longer has its hash",
         ],
     ),
@@ -375,7 +375,7 @@ async def test_what_was_put_beyond_the_head_stays_found_when_the_chain_goes_on(
     await add(door)
     assert await said(trail) == [
         "entry 2 (a lie, 2027-03-01 08:00:00 UTC) isn't the one the chain ended with: it was rewritten",
-        "entry 2 (created, 2027-03-01 08:00:00 UTC) is there twice: it was added by other means than an act",
+        "entry 2 (created, 2027-03-01 08:00:00 UTC) is there twice: it wasn't added by Cronty",
     ]
 
 

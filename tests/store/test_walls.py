@@ -17,6 +17,7 @@ from cronty.contract.result import Ok
 from cronty.jobs.job import Job
 from cronty.scheduler import Scheduler
 from cronty.store.audit_store import AuditStore
+from cronty.store.calendar_store import CalendarStore
 from cronty.store.channel_store import ChannelStore
 from cronty.store.database import DOOR, ENGINE, Database, StoreUnavailable, behind_the_wall, query, rows_changed
 from cronty.store.health import look
@@ -24,10 +25,11 @@ from cronty.store.job_store import JobStore
 from cronty.store.key_store import KeyStore
 from cronty.store.migrate import migrate
 from cronty.store.sealing import Sealer
+from cronty.timing.days_off import NamedCalendar
 from tests.conftest import START, HandClock, Hands, add, hands_of, with_database
 
-OWNED = ("jobs", "due", "runs", "queue", "channels", "audit", "audit_heads", "api_keys", "attempts")
-NOBODYS = {"audit_months", "migrations", "server", "tasks", "workers", "zones"}
+OWNED = ("jobs", "due", "runs", "queue", "channels", "calendars", "audit", "audit_heads", "api_keys", "attempts")
+NOBODYS = {"audit_months", "dropped_weeks", "migrations", "server", "tasks", "workers", "zones"}
 KEY_COLUMNS = "id, owner_id, number, name, scopes, agent, created_at, expires_at, last_used_at, revoked_at"
 VISIBLE = {"api_keys": KEY_COLUMNS}
 FUTURE = datetime(2100, 1, 1, tzinfo=UTC)
@@ -63,6 +65,7 @@ async def live(owner: str, door: Scheduler, database: Database, hands: Hands, sq
     assert isinstance(prompt, Ok)
     await ChannelStore(database, Sealer([b"k" * 32])).save(local_caller(owner), "phone", "ntfy://x", "ntfy", owner)
     key = await KeyStore(database).add(local_caller(owner), f"{owner}'s laptop", b"h" * 32, ["read"], None, None)
+    await CalendarStore(database).save(local_caller(owner), "team", NamedCalendar({START.date(): owner}))
     await sql.execute(
         "insert into cronty.audit_unsealed (at, owner_id, job_id, job_number, what)"
         " select now(), owner_id, id, number, 'seen' from cronty.jobs"
@@ -155,6 +158,7 @@ def reads(life: Life, owner_id: int) -> dict[str, tuple[object, ...]]:
         "find_by_key": ("bob", "k"),
         "list_dead": ("bob", 100, None),
         "list_channels": ("bob",),
+        "list_calendars": ("bob",),
         "find_channel": ("bob", "phone"),
         "list_keys": ("bob",),
         "owner_id": ("bob",),
@@ -235,7 +239,7 @@ async def test_a_statement_that_changes_somebody_elses_rows_changes_none(
     changes: dict[str, tuple[object, ...]] = {
         "requeue": (prompt, "note"),
         "relink": (job, slot, FUTURE),
-        "adopt_job": (job, 1),
+        "adopt_job": (job, 1, None),
         "run_now": (job, FUTURE),
         "stop_runs": (None, [prompt, job], [slot, slot], "no"),
         "pause_failing": (None, [job], ["no"]),
@@ -246,7 +250,7 @@ async def test_a_statement_that_changes_somebody_elses_rows_changes_none(
         "revoke_key": (None, "bob", bob.key_number, "{}", "{}"),
         "touch_key": (None, bob.key_id),
         "read_inbox": (None, "bob", None, 10, 60.0),
-        "redrive": ("bob", [bob.failing.number], [slot]),
+        "redrive": ("bob", [bob.failing.number], [slot], True),
         "take_numbers": ("bob", 5),
         "settle_inbox": (None, "bob", [bob.prompt.number], [slot], [None], ["done"], [None], [None], [None]),
         "lock_lines": ([job, prompt],),
@@ -274,6 +278,8 @@ async def test_a_statement_that_changes_somebody_elses_rows_changes_none(
         "update cronty.queue set task = 'mine'",
         "delete from cronty.queue",
         "update cronty.channels set hint = 'mine'",
+        "update cronty.calendars set name = 'mine'",
+        "delete from cronty.calendars",
         "update cronty.api_keys set revoked_at = now()",
     ],
 )
@@ -303,6 +309,7 @@ REFUSED = {
     " (9, 9, {bob}, 'x', '\\x00', '{{read}}', now())",
     "a channel of Bob's": "insert into cronty.channels (owner_id, name, scheme, hint, key_id, sealed, created_at)"
     " values ({bob}, 'x', 'x', 'x', 'x', '\\x00', now())",
+    "a list of Bob's": "insert into cronty.calendars values ({bob}, 'x', '{{}}', now())",
     "a trail of Bob's": "insert into cronty.audit_unsealed (at, owner_id, job_id, job_number, what) values"
     " (now(), {bob}, {job}, 1, 'x')",
     "a sealed entry": "insert into cronty.audit (owner_id, number, sealed_at, at, what, previous, hash) values"

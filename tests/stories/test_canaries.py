@@ -7,7 +7,6 @@ their own, in test_channels.py.
 import asyncio
 import json
 import logging
-import sys
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -18,16 +17,18 @@ import pytest
 from mcp import Client, MCPError
 
 from cronty import Cronty
+from cronty.actions.signatures import secrets_of
 from cronty.contract.caller import local_caller
 from cronty.contract.requests import ScheduleJob
 from cronty.contract.result import Err, Ok
 from cronty.jobs.run import Run
 from cronty.mcp.context import ToolContext
 from cronty.mcp.server import CrontyServer
+from cronty.store.sealing import new_key, read_keys
 from tests.actions.servers import Plain, answer, listening, plain
+from tests.agents.stage import Stage
 from tests.mcp.caller import Caller, held, until
 
-PROGRAM = str(Path(__file__).parents[1] / "agents/agent.py")
 PUBLISHED = answer(200, b'{"id":"sPs71M8A2T","time":1803888000}')
 OVER = ("done", "failed")
 
@@ -40,9 +41,11 @@ GIVEN = {
 }  # fmt: skip
 """What an owner puts into jobs: theirs to see, nobody else's, and nothing for the log."""
 
+KEY = new_key()
+[SIGNING], [WAKING] = secrets_of(read_keys(KEY), "webhook", "ann"), secrets_of(read_keys(KEY), "wake", "called")
 TRUSTED = {
     "environment": "canary-environment-7f3a9c", "escaped": 'canary-"escaped"-7f3ä9c', "ntfy": "tk_canary7f3a9c",
-    "agent-url": "canary-agent-url-7f3a9c", "signing": "whsec_" + "Canary7f3a9cTwjUPD8ILPZIo2LaLaSw",
+    "agent-url": "canary-agent-url-7f3a9c", "signing": SIGNING, "waking": WAKING, "key": KEY,
 }  # fmt: skip
 """What the operator trusts Cronty with: for no owner and for no log."""
 
@@ -90,19 +93,19 @@ class House:
         return run
 
 
-def agents_file(folder: Path, echo: Plain) -> Path:
+def agents_file(folder: Path, echo: Plain, stage: Stage) -> Path:
     def command(*manner: str) -> str:
-        names = '["CANARY_ENVIRONMENT", "CANARY_ESCAPED"]'
-        program = json.dumps([sys.executable, PROGRAM, *manner])
-        return f'deliver = "command"\ncommand = {program}\nenvironment = {names}\n'
+        return stage.agent(*manner, environment=["CANARY_ENVIRONMENT", "CANARY_ESCAPED"], owners=["ann"])
 
     path = folder / "agents.toml"
     said = json.dumps(TRUSTED["environment"])[1:-1]
     path.write_text(
         f"[agents.teller]\n{command('environment')}\n[agents.failing]\n{command('exit', '1', f'no: {said}')}\n"
-        f'[agents.called]\ndeliver = "webhook"\nurl = "{echo.url}/wake?key={TRUSTED["agent-url"]}"\n',
+        f'[agents.called]\ndeliver = "webhook"\nurl = "{echo.url}/wake?key={TRUSTED["agent-url"]}"\n'
+        'owners = ["ann"]\n',
         encoding="utf-8",
     )
+    path.chmod(0o600)
     return path
 
 
@@ -113,7 +116,8 @@ class Echo(Plain):
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await super().serve(reader, writer)
         call = self.received[-1]
-        said = f"Cannot {call.line} {call.headers.get('x-api-key')} {TRUSTED['signing']}"
+        secret = WAKING if b'"agent.woken"' in call.body else SIGNING
+        said = f"Cannot {call.line} {call.headers.get('x-api-key')} {secret}"
         writer.write(answer(404, said.encode()))
 
 
@@ -126,7 +130,7 @@ async def echoing() -> AsyncGenerator[Echo]:
 
 
 @asynccontextmanager
-async def house_of(url: str, monkeypatch: pytest.MonkeyPatch, folder: Path) -> AsyncGenerator[House]:
+async def house_of(url: str, monkeypatch: pytest.MonkeyPatch, folder: Path, stage: Stage) -> AsyncGenerator[House]:
     async def hang_up(reader: Any, writer: Any) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.transport.abort()
@@ -139,8 +143,9 @@ async def house_of(url: str, monkeypatch: pytest.MonkeyPatch, folder: Path) -> A
     ):
         settings = {
             "CRONTY_NTFY_URL": ntfy.url, "CRONTY_NTFY_TOKEN": TRUSTED["ntfy"],
-            "CRONTY_WEBHOOK_SECRETS": TRUSTED["signing"], "CRONTY_AGENTS_FILE": str(agents_file(folder, echo)),
-            "CRONTY_ALLOWED_HOSTS": f"{echo.allowed},{ntfy.allowed},127.0.0.1:{dropping}",
+            "CRONTY_NTFY_TOKEN_OWNERS": "*",
+            "CRONTY_SECRET_KEY": KEY, "CRONTY_AGENTS_FILE": str(agents_file(folder, echo, stage)),
+            "CRONTY_ALLOWED_HOSTS": f"{echo.allowed}@*,{ntfy.allowed},127.0.0.1:{dropping}@*",
             "CANARY_ENVIRONMENT": TRUSTED["environment"], "CANARY_ESCAPED": TRUSTED["escaped"],
         }  # fmt: skip
         for name, value in settings.items():
@@ -226,9 +231,9 @@ def every_logger(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
 
 
 async def test_secrets_are_found_by_nobody_else(
-    url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, every_logger: pytest.LogCaptureFixture
+    url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, stage: Stage, every_logger: pytest.LogCaptureFixture
 ) -> None:
-    async with house_of(url, monkeypatch, tmp_path) as house:
+    async with house_of(url, monkeypatch, tmp_path, stage) as house:
         runs = await live(house)
         server = CrontyServer(ToolContext(house.cronty, lambda: local_caller("bob")))
         async with held(Client(server)) as client:

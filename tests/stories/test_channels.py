@@ -68,7 +68,9 @@ async def town_of(
 ) -> AsyncGenerator[Town]:
     async with plain(PUBLISHED) as public, plain(own) as private, mailbox(refusing=refusing) as box:
         monkeypatch.setenv("CRONTY_NTFY_URL", public.url)
-        monkeypatch.setenv("CRONTY_ALLOWED_HOSTS", ",".join([public.allowed, private.allowed, box.allowed]))
+        monkeypatch.setenv(
+            "CRONTY_ALLOWED_HOSTS", ",".join([public.allowed, f"{private.allowed}@*", f"{box.allowed}@*"])
+        )
         monkeypatch.setenv("CRONTY_SECRET_KEY", new_key())
         async with (
             Cronty(url, run_jobs=False, clock=clock) as cronty,

@@ -152,5 +152,5 @@ async def test_a_report_with_a_character_that_cannot_be_kept_settles_nothing(cal
     job_id = await fire(caller)
     [item] = await read(caller)
     said = await caller.refused("acknowledge_inbox", receipts=[item["receipt"]], report="nul \0 inside")
-    assert said == "report holds a NUL character or half a surrogate pair, which can't be kept. Leave it out."
+    assert said == "report has a NUL character or half a surrogate pair, which can't be stored. Leave it out."
     assert (await last_run(caller, job_id))["verdict"] == "waiting"

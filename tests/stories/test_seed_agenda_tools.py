@@ -64,7 +64,7 @@ async def test_an_item_may_repeat(caller: Caller, said: Answer, schedule: str) -
 
 
 ACCEPTED = (
-    'Accepted are ISO 8601 ("2027-01-31T09:00:00+01:00", or without an offset in timezone), times in words '
+    'Use ISO 8601 ("2027-01-31T09:00:00+01:00", or without an offset in timezone), times in words '
     '("tomorrow at 9:00", "in 2h30m", "next Friday 17:00"), and rules ("every weekday at 8:30").'
 )
 
@@ -76,7 +76,7 @@ ACCEPTED = (
         ({"at": "blurgh", "cron": "0 9 * * *"}, f'Error: could not parse "blurgh" as a date/time. {ACCEPTED}'),
         (
             {"at": "2031-01-01T09:00:00Z", "every": "blurgh"},
-            'Error: could not parse every: "blurgh". Say how often, as in "2h" or "1 day".',
+            'Error: could not parse every: "blurgh". Write how often, as in "2h" or "1 day".',
         ),
         ({"at": "2031-01-01T09:00:00Z", "every": "2h", "cron": "0 9 * * *"}, "Error: Give every or cron, not both."),
         (
@@ -86,7 +86,7 @@ ACCEPTED = (
         ),
         (
             {"at": "tomorrow at 9", "prompt": " "},
-            "Error: The prompt is empty. Say what the agent is to do.",
+            "Error: The prompt is empty. Write what the agent should do.",
         ),
     ],
 )

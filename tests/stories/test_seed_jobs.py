@@ -142,7 +142,7 @@ async def test_max_runs_must_be_positive(cronty: Cronty, max_runs: int) -> None:
 
 
 async def test_an_unknown_trigger_type_is_told_the_known_ones(cronty: Cronty) -> None:
-    with pytest.raises(CrontyError, match="'once', 'interval', 'cron' or 'words', not 'daily'") as refused:
+    with pytest.raises(CrontyError, match="'once', 'interval', 'cron', 'calendar' or 'words', not 'daily'") as refused:
         await cronty.schedule_job("a job", "cleanup_temp_files", cast("Any", "daily"), {"hours": 1})
     assert refused.value.field == "trigger_type"
 

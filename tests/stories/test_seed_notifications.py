@@ -163,19 +163,19 @@ NEAR_BERLIN = (
 @pytest.mark.parametrize(
     ("said", "sentence"),
     [
-        ({}, f"Nothing says when. {MODES}"),
-        ({"date": "2031-01-31", "timezone": "UTC"}, f"Nothing says when. {MODES}"),
+        ({}, f"No time was given. {MODES}"),
+        ({"date": "2031-01-31", "timezone": "UTC"}, f"No time was given. {MODES}"),
         (
             {"delay": "1h", "time": "09:00", "timezone": "UTC"},
-            f"Said more than once: time and delay. {MODES}",
+            f"Several times were given: time and delay. {MODES}",
         ),
         (
             {"delay": "1h", "datetime": "2031-01-31T09:00:00Z", "time": "09:00", "timezone": "UTC"},
-            f"Said more than once: datetime and time and delay. {MODES}",
+            f"Several times were given: datetime and time and delay. {MODES}",
         ),
         (
             {"datetime": "2031-01-31T09:00:00"},
-            'datetime "2031-01-31T09:00:00" has no offset, so it is another moment in every time zone. Give '
+            'datetime "2031-01-31T09:00:00" has no offset, so it is a different time in every time zone. Give '
             '"date": "2031-01-31", "time": "09:00" and the user\'s "timezone" instead, or add the offset, as in '
             '"2031-01-31T09:00:00+01:00" for a winter\'s day in Berlin.',
         ),
@@ -303,7 +303,7 @@ async def test_pause_and_resume_can_be_repeated(caller: Caller) -> None:
             "success": True,
             "schedule_id": schedule_id,
             "paused": True,
-            "confirmation": f"Schedule {schedule_id} paused; resume_schedule lets it go on.",
+            "confirmation": f"Schedule {schedule_id} paused; resume_schedule continues it.",
         }
     [one] = await listed(caller)
     assert (one["paused"], one["next_occurrence"]) == (True, None)
@@ -397,7 +397,7 @@ async def test_a_failure_says_that_ntfy_is_down_or_busy(caller: Caller, empty_to
         down = await caller.refused("send_push_notification", message="m", notification_topic="t")
     finally:
         empty_town.ntfy.start()
-    hint = "Try again in a minute, or schedule it: that goes on trying."
+    hint = "Try again in a minute, or schedule it to have it retried."
     assert busy == f"Not sent: '127.0.0.1' answered 503; the server said: 'busy'. {hint}"
     assert down == f"Not sent: Calling '127.0.0.1' failed: it refused the connection. {hint}"
 

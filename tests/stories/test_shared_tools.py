@@ -105,7 +105,7 @@ async def test_a_change_of_nothing_or_of_what_has_ended_is_refused(caller: Calle
     assert nothing == {"error": "Nothing to change was given.", "hint": "Name at least one field to change."}
     await caller.ask("cancel_job", job_id=job["job_id"])
     ended = await caller.ask("edit_job", job_id=job["job_id"], name="too late")
-    assert ended["error"] == f"Job {job['job_id']} is cancelled; only a job with something to come can be edited."
+    assert ended["error"] == f"Job {job['job_id']} is cancelled; only a job that has not ended can be edited."
 
 
 # -- preview_schedule, list_tasks ----------------------------------------------------------------------------------
@@ -198,7 +198,7 @@ async def test_it_says_who_it_is(caller: Caller, line: str) -> None:
 
 async def test_an_unknown_tool_is_told_the_known_ones(caller: Caller) -> None:
     said = await caller.refused("remind_me")
-    assert said.startswith("Unknown tool: remind_me. There are: schedule_job, list_jobs, ")
+    assert said.startswith("Unknown tool: remind_me. Known tools: schedule_job, list_jobs, ")
 
 
 async def test_a_narrowed_server_offers_less_and_leaves_in_good_order(town: Town, tmp_path: Path) -> None:

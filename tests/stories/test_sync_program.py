@@ -63,7 +63,7 @@ def test_it_says_so_when_it_is_not_started_or_started_twice(url: str) -> None:
         cronty.wait(cronty.list_jobs())
     cronty.start()
     try:
-        with pytest.raises(RuntimeError, match="started already"):
+        with pytest.raises(RuntimeError, match="already started"):
             cronty.start()
     finally:
         cronty.stop()

@@ -123,7 +123,7 @@ def team(team_url: str, issuer: Issuer, outside: Outside, tmp_path_factory: pyte
         database_url=team_url, public_url=f"http://127.0.0.1:{port}/mcp",
         oidc_issuer=issuer.url, oidc_jwks_url=f"{issuer.url}/keys",
         ntfy_url=f"http://127.0.0.1:{outside.port}",
-        allowed_hosts=f"127.0.0.1:{issuer.port},127.0.0.1:{outside.port}",
+        allowed_hosts=f"127.0.0.1:{issuer.port},127.0.0.1:{outside.port}@*",
     ) as served:  # fmt: skip
         yield Team(served, issuer, outside, team_url)
 

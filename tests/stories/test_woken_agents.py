@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -12,17 +11,19 @@ import psutil
 import pytest
 from mcp import Client
 from mcp.types import Implementation
+from standardwebhooks import Webhook
 
 from cronty import Cronty
+from cronty.actions.signatures import secrets_of
 from cronty.contract.answers import JobSummary, to_json
 from cronty.contract.caller import local_caller
 from cronty.mcp.context import ToolContext
 from cronty.mcp.server import CrontyServer
+from cronty.store.sealing import new_key, read_keys
 from examples import heartbeat
 from tests.actions.servers import answer, plain
+from tests.agents.stage import Stage
 from tests.patience import PATIENCE
-
-PROGRAM = str(Path(__file__).parents[1] / "agents/agent.py")
 
 
 async def until[T](look: Callable[[], Awaitable[T]], good: Callable[[T], bool]) -> T:
@@ -35,13 +36,10 @@ async def until[T](look: Callable[[], Awaitable[T]], good: Callable[[T], bool]) 
 @asynccontextmanager
 async def opened(url: str, monkeypatch: pytest.MonkeyPatch, folder: Path, agents: str) -> AsyncGenerator[Cronty]:
     (folder / "agents.toml").write_text(agents, encoding="utf-8")
+    (folder / "agents.toml").chmod(0o600)
     monkeypatch.setenv("CRONTY_AGENTS_FILE", str(folder / "agents.toml"))
     async with Cronty(url) as cronty:
         yield cronty
-
-
-def command(*manner: str) -> str:
-    return f'deliver = "command"\ncommand = {json.dumps([sys.executable, PROGRAM, *manner])}\n'
 
 
 async def wake(cronty: Cronty, agent: str, **kwargs: object) -> str:
@@ -60,9 +58,9 @@ async def run_of(cronty: Cronty, job_id: str, *verdicts: str) -> dict[str, Any]:
 
 
 async def test_a_program_is_woken_with_the_envelope_and_its_answer_is_the_result(
-    url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, stage: Stage
 ) -> None:
-    async with opened(url, monkeypatch, tmp_path, f"[agents.helper]\n{command('echo')}") as cronty:
+    async with opened(url, monkeypatch, tmp_path, f"[agents.helper]\n{stage.agent('echo')}") as cronty:
         run = await run_of(cronty, await wake(cronty, "helper", data={"repo": "x"}), "done", "failed")
         assert run["verdict"] == "done", run
         for part in (
@@ -75,9 +73,11 @@ async def test_a_program_is_woken_with_the_envelope_and_its_answer_is_the_result
             assert part in run["result"]
 
 
-async def test_cancelling_the_job_ends_the_program(url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    note = tmp_path / "note"
-    async with opened(url, monkeypatch, tmp_path, f"[agents.helper]\n{command('fork', str(note))}") as cronty:
+async def test_cancelling_the_job_ends_the_program(
+    url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, stage: Stage
+) -> None:
+    note = stage.folder / "note"
+    async with opened(url, monkeypatch, tmp_path, f"[agents.helper]\n{stage.agent('fork', str(note))}") as cronty:
         job_id = await wake(cronty, "helper")
 
         async def written() -> bool:
@@ -98,7 +98,7 @@ async def test_cancelling_the_job_ends_the_program(url: str, monkeypatch: pytest
 async def test_an_agent_behind_a_webhook_gets_the_envelope_signed(
     url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setenv("CRONTY_WEBHOOK_SECRETS", "whsec_" + "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
+    monkeypatch.setenv("CRONTY_SECRET_KEY", key := new_key())
     async with plain(answer(202)) as server:
         monkeypatch.setenv("CRONTY_ALLOWED_HOSTS", server.allowed)
         agents = f'[agents.ops]\ndeliver = "webhook"\nurl = "{server.url}/wake"\n'
@@ -111,7 +111,8 @@ async def test_an_agent_behind_a_webhook_gets_the_envelope_signed(
         assert payload["run_id"] == run["run_id"]
         assert received.headers["webhook-id"].startswith("msg_")
         assert payload["provenance"]["surface"] == "python"
-        assert received.headers["webhook-signature"]
+        [secret] = secrets_of(read_keys(key), "wake", "ops")
+        assert Webhook(secret).verify(received.body, received.headers)["data"]["owner"] == "local"
         assert "receipt" not in payload, "its answer settles it"
 
 

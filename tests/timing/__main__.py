@@ -28,7 +28,8 @@ from zoneinfo import ZoneInfo
 from cronsim import CronSim
 
 from cronty.timing import BadTrigger, Cron, nominal, zone
-from cronty.timing.cron import Gap, Overlap
+from cronty.timing.calendar import Calendar
+from cronty.timing.zoned import Gap, Overlap
 from tests.timing.oracle import MINUTE, Walk, fires, read, transitions, walk
 
 type Change = tuple[datetime, timedelta, timedelta]
@@ -187,7 +188,7 @@ def crons(chance: random.Random, window: Window) -> Iterator[Cron]:
             yield cron
 
 
-def difference(cron: Cron, walked: Walk, expected: dict[datetime, str], chance: random.Random) -> str | None:
+def difference(cron: Cron | Calendar, walked: Walk, expected: dict[datetime, str], chance: random.Random) -> str | None:
     """Compare a trigger with the oracle over a walk; say where they differ."""
     slots = list(expected)
     got = list(islice(following(cron, walked.start - TICK, walked.end), walked.length + 1))
@@ -211,7 +212,7 @@ def difference(cron: Cron, walked: Walk, expected: dict[datetime, str], chance: 
     return None
 
 
-def following(cron: Cron, moment: datetime, end: datetime) -> Iterator[datetime]:
+def following(cron: Cron | Calendar, moment: datetime, end: datetime) -> Iterator[datetime]:
     slot = cron.after(moment)
     while slot is not None and slot <= end:
         yield slot

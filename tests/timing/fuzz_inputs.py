@@ -7,6 +7,7 @@ from typing import Final
 
 from cronty.timing.words.vocabulary import MONTHS, NUMBERS, ORDINALS, PARTS, UNITS, WEEKDAYS, WEEKDAYS_PLURAL
 from tests.timing.__main__ import days, list_or_range, names
+from tests.timing.calendars import some_calendar
 from tests.timing.phrases import AMBIGUOUS, PHRASES, REFUSED, ZONED
 
 FIRST: Final = datetime(1, 1, 1)  # noqa: DTZ001
@@ -211,6 +212,44 @@ def json_object(chance: random.Random) -> dict[str, object]:
     return likely(chance, kind=kind, expression=cron_text(chance), zone=here, gap=gap, overlap=overlap)
 
 
+def calendar_object(chance: random.Random) -> dict[str, object]:
+    """A calendar, now and then with a part that doesn't belong there."""
+    near = datetime(2027, 1, 1) + timedelta(minutes=chance.randrange(10**6))  # noqa: DTZ001
+    said = some_calendar(chance, near, chance.choice(names()))
+    if chance.random() < 0.6:
+        said["rules"] = [likely(chance, **rule) if chance.random() < 0.5 else rule for rule in said["rules"]]
+    return likely(chance, **said) if chance.random() < 0.6 else said
+
+
+def rrule_text(chance: random.Random) -> str:
+    """Lines of iCalendar, most of them almost right."""
+    start = datetime(2026, 1, 1) + timedelta(minutes=15 * chance.randrange(10**5))  # noqa: DTZ001
+    parts = [f"FREQ={chance.choice(('DAILY', 'WEEKLY', 'MONTHLY', 'YEARLY', 'HOURLY'))}"]
+    for name, values in (
+        ("INTERVAL", ("2", "3", "0", "999999")),
+        ("BYDAY", ("MO", "MO,TU,WE,TH,FR", "1MO,-1FR", "MO,2TU", "6SU", "")),
+        ("BYMONTHDAY", ("1", "-1", "13", "31", "32", "1,15,-1")),
+        ("BYMONTH", ("2", "1,4,7,10", "13")),
+        ("BYHOUR", ("9", "9,17", "24", "0,1,2,3,4,5,6,7,8")),
+        ("BYMINUTE", ("0", "0,30", "60", ",".join(map(str, range(60))))),
+        ("BYSETPOS", ("1", "-1", "0", "1,-1")),
+        ("UNTIL", ("20271231", "20271231T120000Z", "20270230", "99991231T235959Z")),
+        ("COUNT", ("10", "0", "x")),
+        ("WKST", ("MO", "SU")),
+        ("BYYEARDAY", ("1",)),
+    ):
+        if chance.random() < 0.2:
+            parts.append(f"{name}={chance.choice(values)}")
+    zone_part = chance.choice(("", "", f";TZID={chance.choice(names())}", ";VALUE=DATE", f";TZID={zone_text(chance)}"))
+    lines = [f"DTSTART{zone_part}:{start:%Y%m%dT%H%M%S}{chance.choice(('', '', 'Z'))}", f"RRULE:{';'.join(parts)}"]
+    if chance.random() < 0.2:
+        lines.append(f"EXDATE{zone_part}:{start + timedelta(days=7):%Y%m%dT%H%M%S}")
+    if chance.random() < 0.1:
+        lines.pop(chance.randrange(len(lines)))
+    text = chance.choice(("\n", "\r\n")).join(lines)
+    return changed(chance, text) if chance.random() < 0.4 else text
+
+
 def duration_text(chance: random.Random) -> str:
     kind = chance.random()
     if kind < 0.3:
@@ -225,7 +264,8 @@ def duration_text(chance: random.Random) -> str:
             chance.choice((*NUMBERS, "a", "an", "half", "9" * 40)),
         )
         return " ".join(
-            f"{chance.choice(number)}{chance.choice(('', ' '))}{chance.choice(UNIT_NAMES)}" for _ in range(4)
+            f"{chance.choice(number)}{chance.choice(('', ' '))}{chance.choice(UNIT_NAMES)}"
+            for _ in range(chance.choice((1, 1, 2, 4)))
         )
     return anything(chance)
 

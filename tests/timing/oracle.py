@@ -213,6 +213,7 @@ def is_in_week(text: str, day: date) -> bool:
     return (thursday - date(1970, 1, 1)) % timedelta(weeks=int(every)) == timedelta(weeks=int(wanted or 0))
 
 
+@lru_cache(maxsize=10_000)
 def month_days(day: date) -> list[date]:
     first = day.replace(day=1)
     around = (first + timedelta(days=each) for each in range(31))

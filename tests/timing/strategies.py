@@ -1,12 +1,25 @@
 """Random triggers and moments for the property tests."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
 
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from cronty.timing import BadTrigger, CatchUp, Cron, Interval, Once, Trigger, zone
-from cronty.timing.cron import Gap, Overlap
+from cronty.timing import (
+    BadTrigger,
+    Calendar,
+    CalendarRule,
+    CatchUp,
+    Cron,
+    DayOff,
+    Interval,
+    Once,
+    Span,
+    Trigger,
+    zone,
+)
+from cronty.timing.zoned import Gap, Overlap
 from tests.timing.oracle import transitions
 
 thorough = settings(max_examples=300, deadline=None)
@@ -79,7 +92,63 @@ INTERVALS = st.builds(
     ),
     MOMENTS,
 )
-TRIGGERS: st.SearchStrategy[Trigger] = st.one_of(CRONS, INTERVALS, st.builds(Once, MOMENTS))
+SPANS = (
+    st.tuples(st.integers(0, 1439), st.integers(0, 1439), st.integers(1, 600))
+    .map(lambda three: (min(three[:2]), max(three[:2]), three[2]))
+    .filter(lambda three: three[2] <= three[1] - three[0])
+    .map(lambda three: Span(*three))
+)
+TIMES = st.lists(st.one_of(st.integers(0, 1439), SPANS), min_size=1, max_size=3).map(tuple)
+
+
+def some[Value](values: st.SearchStrategy[Value], most: int = 3) -> st.SearchStrategy[tuple[Value, ...]]:
+    return st.one_of(st.just(()), st.lists(values, max_size=most).map(tuple))
+
+
+FROM_EITHER_END = st.integers(1, 31) | st.integers(-31, -1)
+DATES = st.dates(date(2015, 1, 1), date(2035, 1, 1))
+DAYS = st.fixed_dictionaries(
+    {
+        "months": some(st.integers(1, 12), 5),
+        "days": some(FROM_EITHER_END, 5),
+        "weekdays": some(st.integers(0, 6), 5),
+        "nths": some(st.tuples(st.sampled_from([1, 2, 3, 4, 5, -1, -2]), st.integers(0, 6))),
+        "business_days": some(st.sampled_from([1, 2, 10, 20, -1, -5])),
+    }
+)
+RHYTHMS = st.one_of(
+    st.just((1, "day", None)),
+    st.tuples(st.integers(2, 40), st.just("day"), DATES),
+    st.tuples(st.integers(2, 9), st.sampled_from(["week", "month", "year"]), DATES),
+)
+
+
+def rule_of(times: Any, rhythm: Any, days: Any) -> CalendarRule | None:
+    """A rule, unless it would rest for more than 10 years."""
+    try:
+        rule = CalendarRule(times, *rhythm, **days)
+        Calendar((rule,))
+    except BadTrigger:
+        return None
+    return rule
+
+
+RULES = st.builds(rule_of, TIMES, RHYTHMS, DAYS).filter(lambda rule: rule is not None)
+CALENDARS = st.builds(
+    Calendar,
+    st.lists(RULES, min_size=1, max_size=3).map(tuple),
+    st.sampled_from(ZONES),
+    starts=st.none() | st.just(date(2020, 6, 1)),
+    ends=st.none() | st.just(date(2030, 6, 30)),
+    without=some(DATES),
+    calendars=some(st.sampled_from(["DE-BE", "team"])),
+    instead=st.sampled_from(["skip", "next_business_day", "previous_business_day"]),
+    off=some(st.builds(DayOff, DATES, st.just("a day off"))),
+    on=some(DATES),
+    gap=GAPS,
+    overlap=OVERLAPS,
+)
+TRIGGERS: st.SearchStrategy[Trigger] = st.one_of(CRONS, CALENDARS, INTERVALS, st.builds(Once, MOMENTS))
 CATCH_UPS = st.builds(
     CatchUp,
     st.sampled_from(["latest", "all", "none"]),

@@ -6,7 +6,6 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from cronty.timing import BadTrigger
 from cronty.timing.rule import read_rule
 
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -37,8 +36,14 @@ def test_active_hours_may_be_those_of_weekdays() -> None:
 
 
 @pytest.mark.parametrize("minutes", [45, 90, 7])
-def test_what_does_not_divide_an_hour_is_refused_with_what_does(minutes: int) -> None:
+def test_what_does_not_divide_an_hour_counts_from_the_first_of_the_day(minutes: int) -> None:
     text = f"every {minutes} minutes between 8:00 and 22:00"
-    with pytest.raises(BadTrigger) as refused:
-        read_rule("words", {"text": text}, "Europe/Berlin", datetime(2027, 3, 1, tzinfo=UTC))
-    assert "15, 20 or 30 minutes" in refused.value.hint
+    midnight = datetime(2027, 3, 1, tzinfo=UTC)
+    trigger = read_rule("words", {"text": text}, "UTC", midnight).trigger
+    moment, slots = midnight, list[datetime]()
+    while (slot := trigger.after(moment)) is not None and slot < midnight + timedelta(days=1):
+        slots.append(slot)
+        moment = slot
+    first, last = midnight + timedelta(hours=8), midnight + timedelta(hours=22)
+    assert slots[:3] == [first + number * timedelta(minutes=minutes) for number in range(3)]
+    assert last - timedelta(minutes=minutes) <= slots[-1] < last, "between leaves out its end"

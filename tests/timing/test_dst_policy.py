@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cronty.timing import BadTrigger, Broken, Cron, from_json, from_stored, nominal, to_json, zone
-from cronty.timing.cron import Gap, Overlap
+from cronty.timing.zoned import Gap, Overlap
 from tests.timing.strategies import EXPRESSIONS, NEAR_CHANGES, POLICIES, possible, thorough
 
 GAPS: tuple[Gap, ...] = ("run_after", "skip")

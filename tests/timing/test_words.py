@@ -13,6 +13,8 @@ from tests.timing.phrases import (
     PHRASES,
     PLACES,
     REFUSED,
+    REFUSED_TOO,
+    SAID,
     ZONED,
     now_in,
     shown,
@@ -72,26 +74,49 @@ def test_what_cannot_be_kept_is_refused_with_a_way_out(text: str, message: str, 
     assert (refused.value.message, refused.value.hint) == (message, hint)
 
 
+@pytest.mark.parametrize("zone_name", PLACES)
+@pytest.mark.parametrize(("text", "expected"), SAID)
+def test_what_people_say_is_read_as_the_table_has_it(text: str, expected: list[str], zone_name: str) -> None:
+    read = read_words(text, now_in(zone_name), zone_name)
+    found = read.readings if isinstance(read, Ambiguous) else (read,)
+    soft = isinstance(read, Ambiguous) and len(found) == 1
+    assert [as_in_the_table(each, zone_name, soft=soft) for each in found] == expected
+    assert soft == any("no exact time" in (each.note or "") for each in found)
+    assert all(each.next_at is not None for each in found)
+
+
+def as_in_the_table(reading: Reading, zone_name: str, *, soft: bool) -> str:
+    times = "" if reading.max_runs is None else f" times {reading.max_runs}"
+    where = "" if reading.zone == zone_name else f" [{reading.zone}]"
+    return f"{'~ ' if soft else ''}{shown(reading.trigger, reading.zone)}{times}{where}"
+
+
 def test_the_tables_are_as_large_as_promised() -> None:
-    assert len(PHRASES) >= 150
-    assert len(AMBIGUOUS) + len(REFUSED) >= 40
+    clear = [text for text, readings in SAID if len(readings) == 1]
+    assert len({*clear, *(text for text, _ in PHRASES)}) >= 600
+    assert len(SAID) - len(clear) + len(AMBIGUOUS) + len(AMBIGUOUS_SOMEWHERE) >= 50
+    assert len(REFUSED) + len(REFUSED_TOO) >= 180
+
+
+@pytest.mark.parametrize(("text", "message", "hint"), REFUSED_TOO)
+def test_what_people_say_and_cannot_be_read_is_refused_with_a_fitting_example(
+    text: str, message: str, hint: str
+) -> None:
+    with pytest.raises(BadTrigger) as refused:
+        read_words(text, now_in(BERLIN), BERLIN)
+    assert (refused.value.message, refused.value.hint) == (message, hint)
 
 
 def test_every_suggestion_in_a_hint_can_be_read() -> None:
-    suggestions = {each for _, _, hint in REFUSED for each in re.findall(r'"([^"]+)"', hint)}
+    suggestions = {each for _, _, hint in (*REFUSED, *REFUSED_TOO) for each in re.findall(r'"([^"]+)"', hint)}
     unreadable = {each for each in suggestions if not is_readable(each)}
     # Parts of a sentence, and zones.
     assert unreadable == {
-        *("am", "pm", "and", "every", "0", "1st", "31st", "first", "fourth", "last", "on the 1st"),
-        *(
-            "last day of the month",
-            "last weekday of the month",
-            "last Friday of the month",
-            "first Monday of the month",
-        ),
-        *("on the 1st, or on Mondays", "every Monday and Thursday", "on Friday"),
-        "2027-01-31",
-        *("UTC", "Europe/Berlin", "America/New_York", "*/15"),
+        *("am", "pm", "and", "every", "day", "friday", "wednesday", "0", "1st", "31st", "first", "fourth", "last"),
+        *("last day of the month", "last Friday of the month", "last Monday of the month", "on Friday", "on Monday"),
+        *("3 May 2027", "until 31 December", "except 25 December 2027"),
+        "except 24 December 2027 through 1 January 2028",
+        *("UTC", "Europe/Berlin", "America/New_York", "America/Los_Angeles", "*/15"),
     }
 
 
@@ -101,6 +126,15 @@ def is_readable(text: str) -> bool:
     except BadTrigger:
         return False
     return True
+
+
+def test_some_days_or_every_day_is_every_day() -> None:
+    assert shown(one("on April 1st, or Monday through Sunday, at 9:00").trigger, BERLIN) == "cron 0 9 * * *"
+
+
+def test_the_month_of_one_kind_of_day_is_not_that_of_the_other() -> None:
+    found = one("first Friday of every May, or on Mondays, at 9")
+    assert shown(found.trigger, BERLIN) == "calendar 09:00 1FR months 5 + 09:00 MO"
 
 
 def test_every_day_at_nine_is_never_every_24_hours() -> None:

@@ -73,7 +73,7 @@ async def phone() -> AsyncGenerator[Plain]:
 async def cronty(url: str, clock: HandClock, phone: Plain, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[Cronty]:
     monkeypatch.setenv("CRONTY_SECRET_KEY", new_key())
     monkeypatch.setenv("CRONTY_NTFY_URL", phone.url)
-    monkeypatch.setenv("CRONTY_ALLOWED_HOSTS", phone.allowed)
+    monkeypatch.setenv("CRONTY_ALLOWED_HOSTS", f"{phone.allowed}@*")
     made = Cronty(url, clock=clock, run_jobs=False)
 
     @made.task

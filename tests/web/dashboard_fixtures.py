@@ -18,9 +18,9 @@ from cronty.contract.requests import ScheduleJob
 from cronty.contract.result import Ok
 from cronty.jobs.job import Job
 from cronty.scheduler import Service
+from cronty.web.callers import FindCaller, by_token, single_owner
 from cronty.web.dashboard import dashboard_routes
 from cronty.web.hosts import Hosts
-from cronty.web.who import WhoCalls, anybody, by_token
 from tests.conftest import HandClock
 from tests.web.demo import SECRET_KEY
 
@@ -120,7 +120,7 @@ class Browser:
         return Page(answer.text)
 
 
-def application(service: Callable[[], Service], who: WhoCalls) -> Starlette:
+def application(service: Callable[[], Service], who: FindCaller) -> Starlette:
     """The dashboard alone, behind the same fence as the whole."""
     return Starlette(routes=dashboard_routes(service, who), middleware=[Middleware(Hosts, [HOST])])
 
@@ -132,15 +132,15 @@ class House:
     cronty: Cronty
 
     @asynccontextmanager
-    async def visited(self, who: WhoCalls) -> AsyncGenerator[Browser]:
+    async def visited(self, who: FindCaller) -> AsyncGenerator[Browser]:
         app = application(lambda: self.cronty.service, who)
         async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url=ORIGIN) as client:
             yield Browser(client)
 
-    def locally(self, owner: str = "ann") -> WhoCalls:
-        return anybody(owner)
+    def locally(self, owner: str = "ann") -> FindCaller:
+        return single_owner(owner)
 
-    def by_key(self) -> WhoCalls:
+    def by_key(self) -> FindCaller:
         return by_token(lambda: self.cronty.service.identity)
 
     async def key(self, owner: str, *scopes: str) -> str:

@@ -183,8 +183,8 @@ def conform(url: str, folder: Path, calls: int) -> Figures:
     with (
         accepting() as phone,
         serving(
-            folder, "--auth", "--app", "words:cronty", database_url=url, secret_key=new_key(), allowed_hosts=phone,
-            ntfy_url=f"http://{phone}", limits='{"pushes_per_day": 0, "wakes_per_hour": 0}',
+            folder, "--auth", "--app", "words:cronty", database_url=url, secret_key=new_key(),
+            allowed_hosts=f"{phone}@*", ntfy_url=f"http://{phone}", limits='{"pushes_per_day": 0, "wakes_per_hour": 0}',
         ) as served,
     ):  # fmt: skip
         return Callers(served, keys, phone).run(calls)

@@ -86,7 +86,7 @@ def test_keys_and_search_need_no_mouse(chromium: Browser, demo: Served) -> None:
         page.keyboard.press("Escape")
         page.get_by_role("button", name="Dark").first.click()
         expect(page.locator("html")).to_have_attribute("data-theme", "dark")
-        page.get_by_role("button", name="As the system").first.click()
+        page.get_by_role("button", name="System").first.click()
         assert noticed(page) == []
 
 

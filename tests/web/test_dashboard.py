@@ -10,7 +10,7 @@ from cronty.contract.caller import local_caller
 from cronty.contract.result import Ok
 from cronty.jobs.action import Action
 from cronty.web.dashboard.assets import assets
-from cronty.web.dashboard.guarding import CSP
+from cronty.web.dashboard.security import CSP
 from tests.conftest import TRAIL, HandClock, Hands
 from tests.web.dashboard_fixtures import Browser, House, ann, house
 
@@ -77,10 +77,10 @@ async def test_a_job_is_made_from_a_form_and_says_its_rule_back(
         "once": once["value"] or "",
     }  # fmt: skip
     await ann.post("/jobs", **fields)
-    assert ann.went_to == "/jobs/1?said=made"
+    assert ann.went_to == "/jobs/1?done=made"
     await ann.post("/jobs", **fields)
-    assert ann.went_to == "/jobs/1?said=made", "pressed twice, made once"
-    page = await ann.get("/jobs/1?said=made")
+    assert ann.went_to == "/jobs/1?done=made", "pressed twice, made once"
+    page = await ann.get("/jobs/1?done=made")
     for said in ("The job is scheduled", "At 08:30 on weekdays, Berlin time", "What needs me?", "team", "For claude"):
         assert said in page.text
     job = await house.cronty.service.scheduler.show(local_caller("ann"), 1)
@@ -146,7 +146,7 @@ async def test_the_words_and_the_next_slots_show_while_one_types(ann: Browser, c
     unclear = await ann.get("/jobs/preview?when=at+8&zone=UTC")
     assert "may mean" in unclear.text
     assert "Type the one you mean." in unclear.text
-    assert "in your own words" in (await ann.get("/jobs/preview?when=&zone=")).text
+    assert "in words or as cron" in (await ann.get("/jobs/preview?when=&zone=")).text
 
 
 async def test_a_change_keeps_what_it_leaves_alone_and_is_refused_if_somebody_was_quicker(
@@ -182,8 +182,8 @@ async def test_the_buttons_of_a_job_do_what_they_say(house: House, ann: Browser,
     job = await house.job("Tea")
     for act, said, status in [
         ("pause", "The job is paused", "Paused"),
-        ("resume", "The job goes on", "Scheduled"),
-        ("run", "A run was asked for", "Running"),
+        ("resume", "The job is resumed", "Scheduled"),
+        ("run", "A run is queued", "Running"),
         ("cancel", "The job is cancelled", "Cancelled"),
     ]:
         await ann.post(f"/jobs/{job.number}/{act}")
@@ -245,11 +245,11 @@ async def test_a_run_shows_its_attempts_and_can_be_tried_again(
     assert [one["value"] for one in page.all("input", name="run")] == [run]
     assert "Failing: ValueError: no luck" in (await ann.get("/")).text
     await ann.post("/runs/redrive", run=run, from_="run")
-    assert ann.went_to == f"/runs/{run}?said=again"
+    assert ann.went_to == f"/runs/{run}?done=again"
     assert "Waiting" in (await ann.get(ann.went_to)).text
     await ann.post("/runs/redrive", 404, run=run, from_="run")
     await ann.post("/runs/redrive", run=[run, "nonsense"])
-    assert ann.went_to == "/fleet?said=again&n=0"
+    assert ann.went_to == "/fleet?done=again&n=0"
     await ann.post("/runs/redrive")
     assert "Choose the runs" in (await ann.get(ann.went_to)).text
     assert "Waiting" in (await ann.get(f"/jobs/{job}/runs?verdict=waiting")).text
@@ -294,12 +294,12 @@ async def test_looking_at_the_inbox_takes_nothing_and_a_person_can_settle_it(
     page = await ann.get("/inbox")
     assert len(page.all("input", name="receipt")) == 2
     await ann.post("/inbox", receipt=receipts[0], outcome="done")
-    assert ann.went_to == "/inbox?said=late"
+    assert ann.went_to == "/inbox?done=late"
     handed = await house.cronty.service.inbox.read(local_caller("ann"))
     assert isinstance(handed, Ok)
     assert [item.attempt for item in handed.value] == [1], "nobody had taken it by looking"
     await ann.post("/inbox", receipt=receipts[3], outcome="quiet")
-    assert ann.went_to == "/inbox?said=quiet", "a person's word counts, whoever holds it"
+    assert ann.went_to == "/inbox?done=quiet", "a person's word counts, whoever holds it"
 
 
 async def test_a_key_is_shown_once_and_revoked(house: House, ann: Browser) -> None:
@@ -326,7 +326,7 @@ async def test_a_channel_is_added_without_its_address_ever_being_shown(house: Ho
     assert "phone" in page.text
     assert "canary-topic-7f3a" not in ann.pages[-1].text
     page = await ann.post("/settings/channels", 422, name="Not A Name", url="ntfy://x")
-    assert "Invalid name of a channel" in page.text
+    assert "Invalid channel name" in page.text
     await ann.post("/settings/channels/change", remove="phone")
     assert "No channels yet" in (await ann.get("/settings")).text
     await ann.post("/settings/channels/change", 404, remove="phone")

@@ -5,8 +5,8 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 
 from cronty.jobs.overview import MOST_COUNTED, Bin, Day, Lag, Slot, Timeline, Verdict
+from cronty.web.dashboard.formats import ago, brief, counted, day_text, span, utc_beside
 from cronty.web.dashboard.heatmap import draw_year
-from cronty.web.dashboard.saying import ago, brief, counted, day_text, span, utc_beside
 from cronty.web.dashboard.sparkline import HEIGHT, draw_columns, draw_lag
 from cronty.web.dashboard.timeline import MOST_STACKED, draw_timeline
 

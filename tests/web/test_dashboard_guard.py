@@ -7,7 +7,7 @@ import pytest
 
 from cronty.contract.caller import local_caller
 from cronty.contract.result import Ok
-from cronty.web.dashboard.guarding import BROWSER, LARGEST_FORM, SESSION
+from cronty.web.dashboard.security import BROWSER, LARGEST_FORM, SESSION
 from tests.conftest import HandClock, Hands
 from tests.web.dashboard_fixtures import HOST, ORIGIN, Browser, House, Page, ann, application, house
 
@@ -187,7 +187,7 @@ async def test_a_key_does_what_its_scopes_allow_and_no_more(
     visitor.client.cookies.delete(SESSION)
     await sign_in(visitor, await house.key("ann", "read", "admin"))
     page = await visitor.post("/settings/keys", 403, name="more", scope=["read", "run"])
-    assert "A key can't allow what the one it is made with doesn't: run" in page.text
+    assert "A key can't allow more than the one it is made with: run" in page.text
 
 
 async def test_a_database_that_is_away_is_said_calmly(house: House) -> None:

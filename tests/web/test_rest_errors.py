@@ -18,8 +18,8 @@ from cronty.contract.result import Err
 from cronty.mcp.server import GROUPS
 from cronty.store.migrate import migrate
 from cronty.web.problems import PROBLEM_JSON, problem
-from cronty.web.rest.asking import LONGEST_BODY
 from cronty.web.rest.openapi import described
+from cronty.web.rest.request import LONGEST_BODY
 from tests.web.conftest import PLACE, Api, Keyed
 
 SOURCE = Path(__file__).parents[2] / "src/cronty"

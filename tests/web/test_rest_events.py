@@ -20,7 +20,7 @@ from cronty.scheduler.event_stream import Listener
 from cronty.scheduler.identity import Identity
 from cronty.store.database import StoreUnavailable
 from cronty.web.dashboard import live
-from cronty.web.dashboard.guarding import SESSION
+from cronty.web.dashboard.security import SESSION
 from cronty.web.rest import events
 from cronty.web.rest.events import MOST_LISTENERS
 from tests.actions.servers import serving
@@ -165,7 +165,7 @@ async def test_what_was_found_before_the_database_was_away_is_told_after_it(
 ) -> None:
     """It goes away between the look for events and the look at the key."""
     monkeypatch.setattr(events, "QUIET_FOR", 0.15)
-    monkeypatch.setattr(live, "ASK_WHO_EVERY", 0.15)
+    monkeypatch.setattr(live, "CHECK_KEY_EVERY", 0.15)
     found = False
     failed = asyncio.Event()
     wait, identify = Listener.wait, Identity.identify

@@ -85,9 +85,9 @@ SPECIAL: Final[dict[str, Way]] = {
 NO_IDS: Final = {
     "GET /jobs", "POST /jobs", "GET /jobs/deleted", "GET /runs/failed", "GET /events", "POST /preview", "GET /clock",
     "GET /tasks", "POST /inbox/read", "GET /channels", "POST /notifications", "GET /me", "GET /limits", "GET /keys",
-    "POST /keys", "GET /trail",
+    "POST /keys", "GET /trail", "GET /calendars",
 }  # fmt: skip
-OWN_NAMES: Final = {"PUT /channels/{name}"}
+OWN_NAMES: Final = {"PUT /channels/{name}", "PUT /calendars/{name}"}
 """A name of one's own, which is made here and can be nobody else's."""
 
 
@@ -114,7 +114,7 @@ def test_every_route_is_in_the_matrix_or_takes_no_id() -> None:
 async def world(
     ann: Api, bob: Api, worker: Hands, clock: HandClock, sql: asyncpg.Connection, phone: Any
 ) -> dict[str, dict[str, list[int]]]:
-    """Each a prompt in the inbox, a failed run, a job to come, a paused one, a key and a channel; Bob most twice."""
+    """Each a prompt in the inbox, a failed run, a job to come, one paused, a key, a channel, a list; Bob most twice."""
     await sql.execute("update cronty.owners set next_number = $1", FIRST)
     await sql.execute("update cronty.api_keys set number = $1", FIRST + 500)
     made: dict[str, dict[str, list[int]]] = {}
@@ -133,6 +133,8 @@ async def world(
         channel = FIRST + 900 + number
         url = f"ntfy://{phone.allowed}/of-{owner}"
         assert (await api.ask("PUT", f"/channels/phone-{channel}", json={"url": url})).status_code == 200
+        days = {"days": {"2027-12-25": f"of {owner}"}}
+        assert (await api.ask("PUT", f"/calendars/phone-{channel}", json=days)).status_code == 200
         numbers = [int(job["job_id"].split("_")[1]) for job in jobs]
         made[owner] = {"jobs": numbers, "keys": keys, "channels": [channel]}
     clock.advance(seconds=61)
@@ -154,7 +156,7 @@ def theirs(world: dict[str, dict[str, list[int]]], owner: str, way: Way) -> list
 
 async def state_of(sql: asyncpg.Connection, owner: str | None = None) -> str:
     """Everything there is, of one owner or of all."""
-    tables = ("jobs", "due", "runs", "queue", "attempts", "stop_requests", "channels")
+    tables = ("jobs", "due", "runs", "queue", "attempts", "stop_requests", "channels", "calendars")
     whose = "t.owner_id in (select id from cronty.owners where name = coalesce($1, name))"
     rows = [
         await sql.fetch(f"select t::text from cronty.{table} t where {whose} order by 1", owner) for table in tables

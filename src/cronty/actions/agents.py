@@ -1,5 +1,6 @@
 """Which agents there are and how each is woken: the operator's file, read and checked once."""
 
+import os
 import re
 import tomllib
 from collections.abc import Mapping
@@ -7,18 +8,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, cast, get_args
 
+from cronty.actions.accounts import Account, account_of, flaw_of_file
+
 Delivery = Literal["inbox", "webhook", "command"]
 
 DELIVERIES: Final[tuple[Delivery, ...]] = get_args(Delivery)
 LONGEST: Final = 86_400.0
+EVERY_OWNER: Final = "*"
 
 PRESETS: Final[Mapping[str, Mapping[str, object]]] = {
-    # What isn't allowed is denied: nobody is there to be asked. No tools from anybody's configuration.
+    # What isn't allowed is denied: nobody is there to be asked. No tools from anybody's configuration, and no file
+    # outside of its folder.
     "claude": {
         "deliver": "command",
         "command": [
             *("claude", "-p", "--output-format", "json", "--strict-mcp-config"),
-            *("--allowedTools", "Read,Glob,Grep", "--max-budget-usd", "1"),
+            *("--allowedTools", "Read(./**)", "--max-budget-usd", "1"),
         ],
         "environment": ["ANTHROPIC_API_KEY"],
     },
@@ -28,7 +33,7 @@ PRESETS: Final[Mapping[str, Mapping[str, object]]] = {
         "environment": ["OPENAI_API_KEY"],
     },
 }
-"""Ready-made agents; they read and answer, and change nothing."""
+"""Ready-made agents; they read what is in their folder and answer, and change nothing."""
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,254}")
@@ -40,9 +45,16 @@ _EXAMPLES: Final = {
     "timeout": "timeout = 600",
     "workdir": 'workdir = "/srv/claude"',
     "environment": 'environment = ["ANTHROPIC_API_KEY"]',
+    "user": 'user = "claude"',
+    "owners": 'owners = ["ann@example.com"], or ["*"] for every owner',
+    "memory": "memory = 4096",
+    "processes": "processes = 256",
 }
-_ONLY: Final = {"command": "command", "timeout": "command", "workdir": "command", "environment": "command"} | {
-    "url": "webhook"
+_OF_COMMANDS: Final = ("command", "timeout", "workdir", "environment", "user", "memory", "processes")
+_ONLY: Final[Mapping[str, tuple[Delivery, ...]]] = {
+    **dict.fromkeys(_OF_COMMANDS, ("command",)),
+    "url": ("webhook",),
+    "owners": ("command", "webhook"),
 }
 
 
@@ -52,7 +64,9 @@ class BadAgents(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """`environment` names the variables that pass through to `command`; `timeout` is in seconds."""
+    """`environment` names the variables that pass through to `command`; `timeout` is in seconds, `memory` in MiB for
+    each process. `user` is who the program runs as, None for who we are; without `owners` it serves the owner of the
+    installation alone."""
 
     name: str
     deliver: Delivery = "inbox"
@@ -61,11 +75,21 @@ class Agent:
     timeout: float = 600.0
     workdir: str | None = None
     environment: tuple[str, ...] = ()
+    user: Account | None = None
+    owners: tuple[str, ...] = ()
+    memory: int = 4096
+    processes: int = 256
+
+    def serves(self, owner: str, own: str) -> bool:
+        """Whether it is woken for this owner; `own` is the one that whoever sits at the machine is."""
+        return owner in (self.owners or (own,)) or EVERY_OWNER in self.owners
 
 
 def read_agents(path: Path) -> dict[str, Agent]:
     """The agents of a TOML file by name, or `BadAgents`."""
     try:
+        if flaw := flaw_of_file(path):
+            raise BadAgents(f"{path} {flaw}, so no agent in it is woken. Mend it: chmod 600 {path}")
         text = path.read_text(encoding="utf-8")
         tables = tomllib.loads(text)
     except (OSError, UnicodeDecodeError) as error:
@@ -103,22 +127,67 @@ def _checked(path: Path, name: str, table: Mapping[str, object]) -> Agent:
     if deliver not in DELIVERIES:
         raise _wrong(path, name, "deliver", f"is {deliver!r}")
     for key, needed in _ONLY.items():
-        if key in table and deliver != needed:
-            raise _wrong(path, name, key, f'goes only with deliver = "{needed}", and this one is "{deliver}"')
-    command, environment, url = table.get("command", []), table.get("environment", []), table.get("url", "")
+        if key in table and deliver not in needed:
+            raise _wrong(path, name, key, f'goes only with deliver = "{needed[0]}", and this one is "{deliver}"')
+    if deliver == "inbox":
+        return Agent(name)
+    owners = table.get("owners", [])
+    if not _texts(owners):
+        raise _wrong(path, name, "owners", "must be a list of owners, as they are spelled in tokens")
+    if deliver == "webhook":
+        url = table.get("url")
+        if not isinstance(url, str) or not url:
+            raise _wrong(path, name, "url", "must be an https URL")
+        return Agent(name, deliver, url=url, owners=tuple(cast("list[str]", owners)))
+    return _program(path, name, table, tuple(cast("list[str]", owners)))
+
+
+def _program(path: Path, name: str, table: Mapping[str, object], owners: tuple[str, ...]) -> Agent:
+    command, environment = table.get("command", []), table.get("environment", [])
     timeout, workdir = table.get("timeout", 600), table.get("workdir")
-    if not _texts(command) or (deliver == "command" and not command):
+    if not _texts(command) or not command:
         raise _wrong(path, name, "command", "must be a list of texts, the program first")
-    if not isinstance(url, str) or (deliver == "webhook" and not url):
-        raise _wrong(path, name, "url", "must be an https URL")
     if isinstance(timeout, bool) or not isinstance(timeout, int | float) or not 0 < timeout <= LONGEST:
         raise _wrong(path, name, "timeout", f"must be a number of seconds up to {LONGEST:g}, not {timeout!r}")
-    if workdir is not None and not (isinstance(workdir, str) and Path(workdir).is_absolute()):
+    if workdir is None:
+        raise _wrong(path, name, "workdir", "must be given: the folder the program works in")
+    if not isinstance(workdir, str) or not Path(workdir).is_absolute():
         raise _wrong(path, name, "workdir", f"must be an absolute path, not {workdir!r}")
     if not _texts(environment) or not all(_VARIABLE.fullmatch(one) for one in cast("list[str]", environment)):
         raise _wrong(path, name, "environment", "must be a list of names of variables, without their values")
-    argv, names = cast("list[str]", command), cast("list[str]", environment)
-    return Agent(name, deliver, tuple(argv), url, float(timeout), workdir, tuple(names))
+    numbers = {key: table.get(key, default) for key, default in (("memory", 4096), ("processes", 256))}
+    for key, value in numbers.items():
+        if isinstance(value, bool) or not isinstance(value, int) or not 16 <= value <= 1 << 20:
+            raise _wrong(path, name, key, f"must be a whole number from 16 to {1 << 20}, not {value!r}")
+    return Agent(
+        name,
+        "command",
+        tuple(cast("list[str]", command)),
+        timeout=float(timeout),
+        workdir=workdir,
+        environment=tuple(cast("list[str]", environment)),
+        user=_account(path, name, table.get("user")),
+        owners=owners,
+        memory=cast("int", numbers["memory"]),
+        processes=cast("int", numbers["processes"]),
+    )
+
+
+def _account(path: Path, name: str, user: object) -> Account | None:
+    """Who its program runs as; None if that is who we are."""
+    root = os.geteuid() == 0
+    if user is None:
+        if root:
+            raise _wrong(path, name, "user", "must be given, because this process is root and the program must not be")
+        return None
+    account = account_of(user) if isinstance(user, str) else None
+    if account is None:
+        raise _wrong(path, name, "user", f"must name a user of this machine, not {user!r}")
+    if account.uid == 0:
+        raise _wrong(path, name, "user", "must not be root, who may read everything of ours")
+    if not root and account.uid != os.geteuid():
+        raise _wrong(path, name, "user", f"is {user!r}, and only root can start a program as another user")
+    return account if root else None
 
 
 def _texts(value: object) -> bool:

@@ -1,11 +1,12 @@
 """Wakes an agent by starting its program: the envelope on standard input, what it prints is the result.
 
-The program is the operator's, named in a file; a caller can't name one. It gets no shell, no environment but what
-is named, and a session of its own, so that whatever it starts ends with it.
+The program is the operator's, named in a file; a caller can't name one. But a caller's words are what it reads, so it
+is taken for hostile: it gets no shell, no environment but what is named, nothing of ours to read, limits, and a
+supervisor that ends it with whatever it has started.
 """
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
@@ -16,8 +17,8 @@ import orjson
 
 from cronty.actions.agents import Agent, BadAgents, read_agents
 from cronty.actions.outbound import untrusted_text, without
-from cronty.actions.program import GRACE, Printed, Program, ProgramFailed, result_of
-from cronty.actions.prompt import About, WebhookAgent, envelope_of
+from cronty.actions.program import GRACE, Confinement, Printed, Program, ProgramFailed, result_of
+from cronty.actions.prompt import About, Registered, WebhookAgent, envelope_of
 from cronty.actions.tasks import PermanentError, RetryAfter, Snooze, running_in
 from cronty.actions.webhook import Webhook
 from cronty.jobs.action import ROUTED
@@ -28,6 +29,7 @@ from cronty.timing.rule import read_instant
 
 TRY_AGAIN: Final = 75  # EX_TEMPFAIL
 PASSED_ON: Final = ("PATH", "HOME", "LANG")
+_LIMITS: Final = {"CORE": 0, "NOFILE": 4096}
 MAX_SAID: Final = 200
 _SHORTEST_SECRET: Final = 6
 _LONGEST_CHARACTER: Final = 12  # bytes, as two escaped surrogates in JSON
@@ -45,17 +47,22 @@ class AgentBusy(RetryAfter):
 
 @dataclass(frozen=True, slots=True)
 class CommandAgent:
-    """One agent of the operator's file, on this worker. `source` is the environment that names are looked up in."""
+    """One agent of the operator's file, on this worker. `source` is the environment that names are looked up in;
+    `hidden` are our own folders and files, which are no business of its program."""
 
-    agent: Agent
-    about: About
+    registered: Registered
     source: Mapping[str, str]
+    hidden: Sequence[str] = ()
     grace: float = GRACE
+
+    @property
+    def agent(self) -> Agent:
+        return self.registered.agent
 
     async def wake(self, prompt: str, agent: str | None = None, data: object = None) -> object:
         """Wake the agent by starting its program. Schedule it as a prompt for this agent."""
         patience = timedelta(seconds=self.agent.timeout)
-        envelope = await envelope_of(self.about, prompt, agent or self.agent.name, data, patience)
+        envelope = await envelope_of(self.registered, prompt, agent, data, patience)
         printed = await self._run(envelope.as_text().encode(errors="replace"))
         secrets = self._secrets()
         printed.drop_halves(max(map(len, secrets), default=0) * _LONGEST_CHARACTER)
@@ -74,6 +81,8 @@ class CommandAgent:
         """What is named, and the run: a `cronty mcp` that the program starts keeps it with every job it makes."""
         names = (*PASSED_ON, *self.agent.environment)
         given = {name: self.source[name] for name in names if name in self.source}
+        if (account := self.agent.user) is not None:
+            given |= {"HOME": account.home, "USER": account.name, "LOGNAME": account.name}
         run = running_in()
         return given if run is None else {**given, "CRONTY_RUN": run}
 
@@ -84,8 +93,10 @@ class CommandAgent:
 
     async def _run(self, text: bytes) -> Printed:
         agent = self.agent
+        what, limits = f"agent {agent.name!r}", {**_LIMITS, "DATA": agent.memory << 20, "NPROC": agent.processes}
+        held = Confinement(agent.user, self.hidden, limits)
         program = Program(
-            f"agent {agent.name!r}", agent.command, self.environment(), agent.workdir, agent.timeout, self.grace
+            what, agent.command, self.environment(), agent.workdir, agent.timeout, self.grace, confinement=held
         )
         try:
             return await program.run(text)
@@ -93,18 +104,32 @@ class CommandAgent:
             raise AgentFailed(str(failed)) from None
 
 
-def agent_tasks(
-    path: Path, webhook: Webhook, about: About, source: Mapping[str, str]
-) -> dict[str, Callable[..., object]]:
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What agents are woken in: `source` is the environment, `hidden` what no program of theirs may read, `own` the
+    owner that whoever sits at the machine is."""
+
+    about: About
+    source: Mapping[str, str]
+    own: str
+    hidden: Sequence[Path] = ()
+
+
+def agent_tasks(path: Path, webhook: Webhook, around: Surroundings) -> dict[str, Callable[..., object]]:
     """What wakes the agents of a file, by the names of their tasks; those of the inbox wake themselves."""
     tasks: dict[str, Callable[..., object]] = {}
+    hidden = [one.expanduser().resolve() for one in around.hidden]
     for agent in read_agents(path).values():
+        registered = Registered(agent, around.about, around.own)
         if agent.deliver == "command":
-            tasks[f"{ROUTED}{agent.name}"] = CommandAgent(agent, about, source).wake
+            workdir = Path(agent.workdir or "/").resolve()
+            if any(workdir.is_relative_to(one) for one in hidden):
+                raise BadAgents(f"{path}: agent {agent.name!r}: workdir is in a folder of ours; choose another one.")
+            tasks[f"{ROUTED}{agent.name}"] = CommandAgent(registered, around.source, [*map(str, hidden)]).wake
         elif agent.deliver == "webhook":
             if flaw := webhook.check(agent.url):
                 raise BadAgents(f"{path}: agent {agent.name!r}: url: {flaw}")
-            tasks[f"{ROUTED}{agent.name}"] = WebhookAgent(agent.name, agent.url, webhook, about).wake
+            tasks[f"{ROUTED}{agent.name}"] = WebhookAgent(registered, webhook).wake
     return tasks
 
 

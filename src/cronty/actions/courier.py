@@ -38,31 +38,31 @@ class Courier:
         self._outbound = outbound
         self._relay = Relay(outbound, frozenset(schemes) - OUR_OWN, **options)
 
-    async def check(self, url: str) -> Shown:
+    async def check(self, url: str, owner: str | None = None) -> Shown:
         """Whether it could be a channel; raises `PermanentError` with a sentence, which never holds the URL."""
         try:
-            return await self._checked(url, self._scheme(url))
+            return await self._checked(url, self._scheme(url), owner)
         # A URL that was put together wrongly has something else where its host should be.
         except CallRefused as refused:
             raise PermanentError(f"We don't call its host: {refused.reason}.") from None
         except CallFailed as failed:
             raise PermanentError(f"Its host can't be reached ({failed.category}).") from None
 
-    async def _checked(self, url: str, scheme: str) -> Shown:
+    async def _checked(self, url: str, scheme: str, owner: str | None) -> Shown:
         if scheme not in OUR_OWN:
-            return Shown(scheme, await self._relay.check(url))
-        server = urlsplit(self._ntfy(url).server)
+            return Shown(scheme, await self._relay.check(url, owner))
+        server = urlsplit(self._ntfy(url, owner).server)
         host, secure = server.hostname or "", server.scheme == "https"
-        await self._outbound.permit(host, server.port or (443 if secure else 80), encrypted=secure)
+        await self._outbound.permit(host, server.port or (443 if secure else 80), encrypted=secure, owner=owner)
         return Shown(scheme, f"ntfy at {host}")
 
-    async def deliver(self, url: str, fields: Mapping[str, object]) -> dict[str, object]:
+    async def deliver(self, url: str, fields: Mapping[str, object], owner: str | None = None) -> dict[str, object]:
         """`fields` are those of `notify`, and its topic the channel's name."""
         if self._scheme(url) in OUR_OWN:
-            ntfy = self._ntfy(url)
+            ntfy = self._ntfy(url, owner)
             sent = {**fields, "topic": ntfy.topic}
             with unlogged():
-                facts = await publish(self._outbound, ntfy.server, ntfy.token, sent, confidential=True)
+                facts = await publish(self._outbound, ntfy.server, ntfy.token, sent, owner=owner, confidential=True)
             return {"id": facts["id"], "channel": fields["topic"], "time": facts["time"]}
         await self._relay.send(
             url,
@@ -70,6 +70,7 @@ class Courier:
             as_text(fields),
             markdown=bool(fields.get("markdown")),
             urgent=cast("int", fields.get("priority") or 3) > 3,
+            owner=owner,
         )
         return {"channel": fields["topic"], "time": int(datetime.now(UTC).timestamp())}
 
@@ -85,7 +86,7 @@ class Courier:
             raise PermanentError(f"A channel's URL begins with one of these and ://, in lower case: {accepted}.")
         return found[1]
 
-    def _ntfy(self, url: str) -> _Ntfy:
+    def _ntfy(self, url: str, owner: str | None) -> _Ntfy:
         found = _NTFY.fullmatch(url)
         if not found:
             raise PermanentError("An ntfy channel is written ntfy://host/topic, or ntfy://token@host/topic.")
@@ -93,12 +94,12 @@ class Courier:
         plain, secure = f"http://{netloc}/", f"https://{netloc}/"
         if scheme == "ntfy":
             try:
-                self._outbound.check(plain)  # which is so for a host that an operator has allowed
+                self._outbound.check(plain, owner)  # which is so for a host that an operator has allowed
             except CallRefused:
                 pass
             else:
                 return _Ntfy(plain, token, topic)
-        self._outbound.check(secure)
+        self._outbound.check(secure, owner)
         return _Ntfy(secure, token, topic)
 
 

@@ -1,15 +1,18 @@
 """Push notifications through ntfy: what one may hold, and publishing it."""
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from re import compile as pattern
 from typing import Annotated, Any, Final, cast
 
 from pydantic import Field
 
+from cronty.actions.allowed import EVERYBODY
 from cronty.actions.courier import Courier
 from cronty.actions.ntfy import publish
 from cronty.actions.outbound import Outbound
 from cronty.actions.tasks import PermanentError, current_run
+from cronty.actions.webhook import Whose
 from cronty.contract.result import Err
 from cronty.jobs.action import Action
 
@@ -57,6 +60,19 @@ type Finder = Callable[[int, str], Awaitable[str | None]]
 """The URL of the channel of that name, of whoever owns the job; None if there never was one."""
 
 
+@dataclass(frozen=True, slots=True)
+class Token:
+    """An access token of the operator's for the ntfy server, and whose notifications go with it; None is the operator.
+
+    Whoever is allowed by it reaches every topic that it opens."""
+
+    text: str
+    owners: frozenset[str | None]
+
+    def serves(self, owner: str | None) -> bool:
+        return owner in self.owners or EVERYBODY in self.owners
+
+
 class Notify:
     """`base_url` is the ntfy server; a private one must also be among the guard's allowed hosts."""
 
@@ -64,16 +80,18 @@ class Notify:
         self,
         outbound: Outbound,
         base_url: str = "https://ntfy.sh",
-        token: str | None = None,
+        token: Token | None = None,
         *,
         courier: Courier | None = None,
         find: Finder | None = None,
+        whose: Whose | None = None,
     ) -> None:
         self._outbound = outbound
         self._url = base_url.rstrip("/") + "/"
         self._token = token
         self._courier = courier or Courier(outbound)
         self._find = find
+        self._whose = whose
 
     async def notify(
         self,
@@ -104,23 +122,27 @@ class Notify:
         }  # fmt: skip
         if flaw := check_notification(**fields):
             raise PermanentError(flaw.message)
-        return await self._deliver(await self._channel(topic), fields)
+        url, owner = await self._channel(topic)
+        return await self._deliver(url, fields, owner)
 
-    async def push(self, url: str | None, **fields: Any) -> dict[str, object]:
+    async def push(self, url: str | None, owner: str | None = None, /, **fields: Any) -> dict[str, object]:
         """Send fields that were checked, outside of a run; `url` is the channel's, None for the ntfy topic."""
-        return await self._deliver(url, fields)
+        return await self._deliver(url, fields, owner)
 
-    async def _channel(self, topic: str) -> str | None:
+    async def _channel(self, topic: str) -> tuple[str | None, str | None]:
+        """The channel's URL, None for the ntfy topic; and whose run it is."""
         try:
             owner_id = current_run().owner_id
         except LookupError:  # somebody tries it out, outside of a run
-            return None
-        return None if self._find is None else await self._find(owner_id, topic)
+            return None, None
+        url = None if self._find is None else await self._find(owner_id, topic)
+        return url, None if self._whose is None else await self._whose(owner_id)
 
-    async def _deliver(self, url: str | None, fields: Mapping[str, object]) -> dict[str, object]:
+    async def _deliver(self, url: str | None, fields: Mapping[str, object], owner: str | None) -> dict[str, object]:
         if url is not None:
-            return await self._courier.deliver(url, fields)
-        return await publish(self._outbound, self._url, self._token, fields)
+            return await self._courier.deliver(url, fields, owner)
+        token = self._token.text if self._token is not None and self._token.serves(owner) else None
+        return await publish(self._outbound, self._url, token, fields)
 
 
 def check_notification(

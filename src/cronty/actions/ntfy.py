@@ -17,11 +17,18 @@ _MESSAGE_ID: Final = pattern(r"[A-Za-z0-9_-]{1,64}")
 
 
 async def publish(
-    outbound: Outbound, server: str, token: str | None, fields: Mapping[str, object], *, confidential: bool = False
+    outbound: Outbound,
+    server: str,
+    token: str | None,
+    fields: Mapping[str, object],
+    *,
+    owner: str | None = None,
+    confidential: bool = False,
 ) -> dict[str, object]:
-    """Post the fields, and answer with what ntfy says of it. `confidential`: nothing in the server's words is kept."""
+    """Post the fields, and answer with what ntfy says of it. `confidential`: nothing in the server's words is kept.
+    `owner` is whose server it is, None for the operator's."""
     body = orjson.dumps({name: value for name, value in fields.items() if value is not None and value is not False})
-    answer = await outbound.send("POST", server, headers=_headers(token), body=body)
+    answer = await outbound.send("POST", server, headers=_headers(token), body=body, owner=owner)
     host = urlsplit(server).hostname or server
     require_success(answer, host, "" if confidential else _said(answer, token))
     return _facts(answer, fields["topic"], host)

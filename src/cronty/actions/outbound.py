@@ -11,7 +11,6 @@ import asyncio
 import socket
 import ssl
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
@@ -21,6 +20,8 @@ from typing import Any, Final, Literal, cast
 import httpx2
 
 from cronty.actions.addresses import OPERATORS_OWN, Address, as_address, flaw_of_name, kind_of
+from cronty.actions.allowed import USUAL_PORTS, AllowedHosts
+from cronty.actions.names import Names
 from cronty.actions.tasks import PermanentError, RetryAfter, TargetGone
 
 TIME_LIMIT: Final = 10.0
@@ -28,11 +29,9 @@ READ_LIMIT: Final = 64 * 1024
 MAX_URL: Final = 2048
 LONGEST_RETRY_AFTER: Final = timedelta(hours=1)
 
-_USUAL_PORTS: Final = frozenset({80, 443})
 _ADDRESSES_TRIED: Final = 4
 _CONNECT_LIMIT: Final = 3.0  # for an address that has others behind it
 _URL: Final = pattern(r"([Hh][Tt][Tt][Pp][Ss]?)://([^/?#@]+)([/?#].*)?")
-_ALLOWED: Final = pattern(r"(\[[^\[\]/?#@]+\]|[^:\[\]/?#@]+)(?::([0-9]{1,5}))?")
 
 type Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
 Category = Literal[
@@ -95,80 +94,89 @@ class Target:
 
 
 class Outbound:
-    """One per process. `allowed_hosts` ("host" or "host:port") may be private, and may be called by plain http."""
+    """One per process. `allowed_hosts` ("host" or "host:port", and "@owner") may be private, and may be called by plain
+    http. Every call is some owner's, or, where that is None, the operator's; `own` is the owner of the installation."""
 
     def __init__(
-        self, allowed_hosts: Sequence[str] = (), *, time_limit: float = TIME_LIMIT, read_limit: int = READ_LIMIT,
-        resolver: Resolver | None = None, tls: ssl.SSLContext | None = None,
+        self, allowed_hosts: Sequence[str] = (), *, own: str = "local", time_limit: float = TIME_LIMIT,
+        read_limit: int = READ_LIMIT, resolver: Resolver | None = None, names: Names | None = None,
+        tls: ssl.SSLContext | None = None,
     ) -> None:  # fmt: skip
         if isinstance(allowed_hosts, str):  # it would be taken for a sequence of one-letter hosts
             raise TypeError(f"allowed_hosts is a list of hosts, not {allowed_hosts!r}.")
-        self._allowed = frozenset(_read_allowed(entry) for entry in allowed_hosts)
+        self._allowed = AllowedHosts(allowed_hosts, own, _spelled)
         self._time_limit = time_limit
         self._read_limit = read_limit
-        self._resolve = resolver or self._ask_system
+        self._resolver = resolver
+        self._names = names or Names()
         self._tls = tls
-        self._opened: tuple[httpx2.AsyncHTTPTransport, ThreadPoolExecutor] | None = None
+        self._opened: httpx2.AsyncHTTPTransport | None = None
 
-    def check(self, url: str) -> None:
+    def check(self, url: str, owner: str | None = None) -> None:
         """Raise `CallRefused` for what is refused whatever its name resolves to; sends nothing."""
-        target = self._target(url)
+        target = self._target(url, owner)
         if (address := as_address(target.host)) is not None:
             _require_open(target, [address])
 
     async def send(
-        self, method: str, url: str, *, headers: Mapping[str, str] | None = None, body: bytes = b""
+        self,
+        method: str,
+        url: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        body: bytes = b"",
+        owner: str | None = None,
     ) -> Answer:
         """Any status is an answer. Raises `CallRefused`, or `CallFailed` if there was none."""
-        target = self._target(url)
+        target = self._target(url, owner)
         try:
             async with asyncio.timeout(self._time_limit):
-                addresses = await self._addresses(target)
+                addresses = await self._addresses(target, owner)
                 return await self._exchange(target, addresses, method, headers or {}, body)
         except (OSError, httpx2.TransportError) as error:
             category = _category(error)
             raise CallFailed(f"Calling {_shown(target.host)!r} failed: {_SENTENCES[category]}.", category) from error
 
     async def permit(
-        self, host: str, port: int, *, ports: frozenset[int] = _USUAL_PORTS, encrypted: bool = True
+        self,
+        host: str,
+        port: int,
+        *,
+        ports: frozenset[int] = USUAL_PORTS,
+        encrypted: bool = True,
+        owner: str | None = None,
     ) -> Sequence[Address]:
         """Where somebody else's code may connect to on behalf of an owner; raises as `send` does."""
         spelled = f"[{host}]" if ":" in host else host
         parsed, name = _read_host(f"https://{spelled}:{port}/", host)
-        target = self._admit(parsed, name, port, encrypted=encrypted, ports=ports)
+        target = self._admit(parsed, name, port, owner, encrypted=encrypted, ports=ports)
         try:
             async with asyncio.timeout(self._time_limit):
-                return await self._addresses(target)
+                return await self._addresses(target, owner)
         except OSError as error:
             category = _category(error)
             raise CallFailed(f"Calling {_shown(name)!r} failed: {_SENTENCES[category]}.", category) from error
 
-    def allows(self, host: str, port: int) -> bool:
-        """Whether an operator has named this host, which may then be private and be called by plain http."""
-        return (host, port) in self._allowed or ((host, None) in self._allowed and port in _USUAL_PORTS)
-
     async def aclose(self) -> None:
         """Let go of what calls have needed; another call takes it up again."""
+        self._names.close()
         if self._opened is not None:
-            (transport, threads), self._opened = self._opened, None
+            transport, self._opened = self._opened, None
             await transport.aclose()
-            threads.shutdown(wait=False, cancel_futures=True)
 
-    def _open(self) -> tuple[httpx2.AsyncHTTPTransport, ThreadPoolExecutor]:
+    def _open(self) -> httpx2.AsyncHTTPTransport:
         """Made with the first call: most processes never make one, and reading the certificates takes time."""
         if self._opened is None:
-            transport = httpx2.AsyncHTTPTransport(
+            self._opened = httpx2.AsyncHTTPTransport(
                 verify=True if self._tls is None else self._tls,
                 trust_env=False,
                 limits=httpx2.Limits(max_connections=None, max_keepalive_connections=0),
             )
-            # Threads of its own: a name that takes long to resolve holds up other calls, but nobody else's work.
-            self._opened = transport, ThreadPoolExecutor(16, "cronty-dns")
         return self._opened
 
     # -- where to -----------------------------------------------------------------------------------------------
 
-    def _target(self, url: str) -> Target:
+    def _target(self, url: str, owner: str | None) -> Target:
         # Of a URL that can't be read nothing is said: a password or a token may stand where its host should be.
         if len(url) > MAX_URL:
             raise CallRefused("…", f"the URL has {len(url)} characters, and at most {MAX_URL} are read")
@@ -176,14 +184,21 @@ class Outbound:
             raise CallRefused("…", "it isn't a plain URL such as https://example.com/path, without user or password")
         parsed, host = _read_host(url, found[2] if found[2].startswith("[") else found[2].partition(":")[0])
         port = {"https": 443, "http": 80}[parsed.scheme] if parsed.port is None else parsed.port
-        if parsed.scheme != "https" and not self.allows(host, port):
+        if parsed.scheme != "https" and not self._allowed.allow(host, port, owner):
             raise CallRefused(host, "only https is allowed")
-        return self._admit(parsed, host, port)
+        return self._admit(parsed, host, port, owner)
 
     def _admit(
-        self, url: httpx2.URL, host: str, port: int, *, encrypted: bool = True, ports: frozenset[int] = _USUAL_PORTS
+        self,
+        url: httpx2.URL,
+        host: str,
+        port: int,
+        owner: str | None,
+        *,
+        encrypted: bool = True,
+        ports: frozenset[int] = USUAL_PORTS,
     ) -> Target:
-        allowed = self.allows(host, port)
+        allowed = self._allowed.allow(host, port, owner)
         if not allowed and not encrypted:
             raise CallRefused(host, "only encrypted connections are allowed")
         if not allowed and port not in ports:
@@ -192,22 +207,20 @@ class Outbound:
             raise CallRefused(host, f"port {port} isn't allowed, only {accepted} and {last}")
         return Target(url, host, port, allowed)
 
-    async def _addresses(self, target: Target) -> Sequence[Address]:
+    async def _addresses(self, target: Target, owner: str | None) -> Sequence[Address]:
         """Every address of the host, if all of them are open to us."""
         if (literal := as_address(target.host)) is not None:
             found = [literal]
         else:
-            answers = await self._resolve(target.host, target.port)
+            if self._resolver is not None:
+                answers = await self._resolver(target.host, target.port)
+            else:
+                answers = await self._names.find(target.host, target.port, owner)
             found = [address for answer in dict.fromkeys(answers) if (address := as_address(answer)) is not None]
             if not found or len(found) < len(set(answers)):
                 raise socket.gaierror(socket.EAI_NONAME, "no address")
         _require_open(target, found)
         return found
-
-    async def _ask_system(self, host: str, port: int) -> Sequence[str]:
-        loop = asyncio.get_running_loop()
-        answers = await loop.run_in_executor(self._open()[1], _getaddrinfo, host, port)
-        return [str(address[0]) for *_, address in answers]
 
     # -- there and back -----------------------------------------------------------------------------------------
 
@@ -239,7 +252,7 @@ class Outbound:
             content=body,
             extensions={"sni_hostname": target.host, "timeout": {"connect": connect_limit}},
         )
-        response = await self._open()[0].handle_async_request(request)
+        response = await self._open().handle_async_request(request)
         try:
             kept, truncated = await self._read(response)
         finally:
@@ -318,17 +331,11 @@ def _read_host(url: str, shown: str) -> tuple[httpx2.URL, str]:
     return parsed, host
 
 
-def _read_allowed(entry: str) -> tuple[str, int | None]:
-    found = _ALLOWED.fullmatch(entry.strip())
+def _spelled(host: str) -> str:
     try:
-        if not found:
-            raise CallRefused(entry, "it isn't a host")
-        _, host = _read_host(f"http://{found[1]}/", found[1])
+        return _read_host(f"http://{host}/", host)[1]
     except CallRefused as refused:
-        raise ValueError(
-            f"Can't allow {entry!r}: use a host or host:port, such as 'ntfy.internal:8080' or '[fd12::1]'."
-        ) from refused
-    return host, int(found[2]) if found[2] else None
+        raise ValueError(host) from refused
 
 
 def _require_open(target: Target, addresses: Sequence[Address]) -> None:
@@ -339,13 +346,6 @@ def _require_open(target: Target, addresses: Sequence[Address]) -> None:
             raise CallRefused(
                 target.host, f"it has a {kind} address" if kind != "embedded IPv4" else "it hides an IPv4 address"
             )
-
-
-def _getaddrinfo(host: str, port: int) -> list[tuple[object, object, object, str, tuple[str | int | bytes, ...]]]:
-    try:
-        return [*socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
-    except UnicodeError:  # how Python says that a label can't be asked for
-        raise socket.gaierror(socket.EAI_NONAME, "no such name") from None
 
 
 def _category(error: BaseException) -> Category:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
+from cronty.actions.agents import Agent
 from cronty.actions.tasks import PermanentError, current_run
 from cronty.actions.webhook import Webhook
 from cronty.jobs.envelope import Envelope, RunFacts
@@ -25,25 +26,38 @@ def prompt(prompt: str, agent: str | None = None, data: object = None) -> None:
     raise NotImplementedError("A prompt is settled by the agent that reads it, not performed by a worker.")
 
 
-async def envelope_of(about: About, prompt: str, agent: str, data: object, patience: timedelta) -> Envelope:
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """An agent of the operator's file. `own` is the owner that whoever sits at the machine is."""
+
+    agent: Agent
+    about: About
+    own: str
+
+
+async def envelope_of(
+    registered: Registered, prompt: str, agent: str | None, data: object, patience: timedelta
+) -> Envelope:
     """The envelope of the run being performed; its agent has `patience` from now on."""
+    name = registered.agent.name
     run = current_run()
-    facts = await about(run.owner_id, run.job_id, run.scheduled_for)
+    facts = await registered.about(run.owner_id, run.job_id, run.scheduled_for)
     if facts is None:
         raise PermanentError("Its run isn't there any more.")
-    return Envelope(prompt, data, agent, facts, run.attempt, facts.now + patience)
+    if not registered.agent.serves(facts.owner, registered.own):
+        raise PermanentError(f"Agent {name!r} isn't there for {facts.owner!r}; whoever runs this service can allow it.")
+    return Envelope(prompt, data, agent or name, facts, run.attempt, facts.now + patience)
 
 
 @dataclass(frozen=True, slots=True)
 class WebhookAgent:
     """An agent that is woken by a signed call to its operator's URL; an answer of 2xx means that it has been."""
 
-    name: str
-    url: str
+    registered: Registered
     webhook: Webhook
-    about: About
 
     async def wake(self, prompt: str, agent: str | None = None, data: object = None) -> dict[str, object]:
         """Wake the agent by its webhook. Schedule it as a prompt for this agent."""
-        envelope = await envelope_of(self.about, prompt, agent or self.name, data, WEBHOOK_PATIENCE)
-        return await self.webhook.webhook(self.url, body=envelope.as_json())
+        envelope = await envelope_of(self.registered, prompt, agent, data, WEBHOOK_PATIENCE)
+        registered = self.registered.agent
+        return await self.webhook.wake(registered.name, registered.url, envelope.facts.owner, envelope.as_json())

@@ -7,7 +7,6 @@ each service we offer has its list of options, whatever else is given is refused
 import asyncio
 import importlib
 from collections.abc import Callable, Collection, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
@@ -15,6 +14,7 @@ from typing import Any, Final
 from cronty.actions.addresses import Address
 from cronty.actions.fence import Fence
 from cronty.actions.outbound import CallFailed, CallRefused, Outbound
+from cronty.actions.shares import Shares
 from cronty.actions.tasks import PermanentError
 
 TIME_LIMIT: Final = 20.0
@@ -61,12 +61,12 @@ class Relay:
         self.schemes = frozenset(schemes)
         self._outbound = outbound
         self._time_limit = time_limit
-        self._threads: ThreadPoolExecutor | None = None
+        self._shares = Shares("cronty-channel")
 
-    async def check(self, url: str) -> str:
+    async def check(self, url: str, owner: str | None = None) -> str:
         """What may be shown of the URL; raises `PermanentError` with a sentence if it can't be a channel."""
         scheme = url.partition("://")[0].lower()
-        server, _ = await self._prepared(url, scheme)
+        server, _ = await self._prepared(url, scheme, owner)
         service = SERVICES.get(scheme)
         if service is None:
             return scheme
@@ -74,11 +74,13 @@ class Relay:
             return f"mail to {_recipient(server)}"
         return f"{service.title} at {server.host}" if service.host else service.title
 
-    async def send(self, url: str, title: str, body: str, *, markdown: bool, urgent: bool) -> None:
+    async def send(
+        self, url: str, title: str, body: str, *, markdown: bool, urgent: bool, owner: str | None = None
+    ) -> None:
         """Raises `CallFailed` if it may go better another time; Apprise says no more than that it didn't work."""
         scheme = url.partition("://")[0].lower()
-        server, addresses = await self._prepared(url, scheme)
-        apprise = await self._apprise()
+        server, addresses = await self._prepared(url, scheme, owner)
+        apprise = await self._apprise(owner)
         crowd = apprise.Apprise(asset=_asset(apprise))
         crowd.add(server)
         subject = body.strip().partition("\n")[0][:MAX_SUBJECT] if scheme.startswith("mailto") else ""
@@ -88,18 +90,16 @@ class Relay:
             form = apprise.NotifyFormat.MARKDOWN if markdown else apprise.NotifyFormat.TEXT
             return bool(crowd.notify(body=body, title=title or subject, notify_type=kind, body_format=form))
 
-        if not await self._inside(Fence(addresses), deliver):
+        if not await self._inside(Fence(addresses), deliver, owner):
             raise CallFailed(f"The service behind the {scheme} channel didn't take the message.", "undelivered")
 
     async def aclose(self) -> None:
-        if self._threads is not None:
-            threads, self._threads = self._threads, None
-            threads.shutdown(wait=False, cancel_futures=True)
+        self._shares.close()
 
-    async def _prepared(self, url: str, scheme: str) -> tuple[Any, Sequence[tuple[Address, int]]]:
+    async def _prepared(self, url: str, scheme: str, owner: str | None) -> tuple[Any, Sequence[tuple[Address, int]]]:
         """Apprise's object for the URL, and where the host it names is."""
-        apprise = await self._apprise()
-        server = await self._inside(Fence(), lambda: _server(apprise, url, scheme))
+        apprise = await self._apprise(owner)
+        server = await self._inside(Fence(), lambda: _server(apprise, url, scheme), owner)
         service = SERVICES.get(scheme)
         if service is None or not service.host:
             return server, ()  # where it leads is decided inside; the fence holds it to public addresses
@@ -108,17 +108,17 @@ class Relay:
         else:
             secure, host, ports = bool(server.secure), server.host, WEB_PORTS
             port = server.port or (443 if secure else 80)
-        addresses = await self._outbound.permit(host, port, ports=ports, encrypted=secure)
+        addresses = await self._outbound.permit(host, port, ports=ports, encrypted=secure, owner=owner)
         return server, [(address, port) for address in addresses]
 
-    async def _apprise(self) -> Any:
-        return await asyncio.get_running_loop().run_in_executor(self._pool(), _load_apprise)
+    async def _apprise(self, owner: str | None) -> Any:
+        return await self._shares.run(owner, _load_apprise)
 
-    async def _inside[T](self, fence: Fence, call: Callable[[], T]) -> T:
-        """In a thread of our own, for no longer than the limit."""
+    async def _inside[T](self, fence: Fence, call: Callable[[], T], owner: str | None) -> T:
+        """In a thread of the owner's share, for no longer than the limit."""
         try:
             async with asyncio.timeout(self._time_limit):
-                result = await asyncio.get_running_loop().run_in_executor(self._pool(), fence.run, call)
+                result = await self._shares.run(owner, lambda: fence.run(call))
         except TimeoutError:
             raise CallFailed("The channel's service gave no complete answer in time.", "timeout") from None
         finally:
@@ -126,11 +126,6 @@ class Relay:
         if fence.refused:
             raise CallRefused("the channel's host", "it led to a place that isn't open to us")
         return result
-
-    def _pool(self) -> ThreadPoolExecutor:
-        if self._threads is None:
-            self._threads = ThreadPoolExecutor(16, "cronty-channel")
-        return self._threads
 
 
 @cache

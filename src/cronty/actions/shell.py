@@ -16,6 +16,7 @@ from typing import Any, Final, cast
 
 import orjson
 
+from cronty.actions.accounts import flaw_of_file
 from cronty.actions.outbound import untrusted_text
 from cronty.actions.program import Program, result_of
 from cronty.actions.tasks import PermanentError
@@ -89,9 +90,8 @@ class Shell:
 def read_commands(path: Path) -> dict[str, Declared]:
     """The commands of a file by name; none if there is no file."""
     try:
-        found = path.stat()
-        if found.st_mode & 0o022 or found.st_uid not in (0, os.geteuid()):
-            raise BadCommands(f"{path} may be written by others, so nothing in it is run. Mend it: chmod 600 {path}")
+        if flaw := flaw_of_file(path):
+            raise BadCommands(f"{path} {flaw}, so nothing in it is run. Mend it: chmod 600 {path}")
         tables = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return {}

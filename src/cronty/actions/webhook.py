@@ -1,8 +1,6 @@
 """Signed webhooks, by the rules of Standard Webhooks."""
 
-import binascii
-from base64 import b64decode
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from re import compile as pattern
@@ -10,16 +8,18 @@ from typing import Annotated, Final, Literal
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 import orjson
-import standardwebhooks
 from pydantic import Field
 
 from cronty.actions.outbound import CallRefused, Outbound, require_success, untrusted_text, without
+from cronty.actions.signatures import Keys, Kind, secrets_of, signers_of
 from cronty.actions.tasks import PermanentError, current_run
 
 MAX_HEADERS: Final = 20
 MAX_HEADER: Final = 4096
 MAX_RESPONSE: Final = 2048
 MAX_SAID: Final = 200
+FIRED: Final = "schedule.fired"
+WOKEN: Final = "agent.woken"
 SHORTEST_KEY: Final = 8
 SHORTEST_PATH: Final = 16
 """From how many characters on a part of a path may be a key, as chat services have it, and not just a word."""
@@ -33,16 +33,20 @@ _OURS: Final = frozenset({
 _SECRET: Final = frozenset({"authorization", "proxy-authorization", "cookie"})
 
 
+type Whose = Callable[[int], Awaitable[str | None]]
+"""The name of an owner by its id; None if it isn't there any more."""
+
+
 class Webhook:
-    """Each secret ("whsec_…") signs: give the old and the new one while receivers change over, none to not sign."""
+    """Each of the installation's `keys` signs, so that receivers can change over; without any nothing is signed."""
 
     def __init__(
-        self, outbound: Outbound, secrets: Sequence[str] = (), *, clock: Callable[[], datetime] | None = None
+        self, outbound: Outbound, whose: Whose, keys: Keys = tuple, *, clock: Callable[[], datetime] | None = None
     ) -> None:
         self._outbound = outbound
+        self._whose = whose
+        self._keys = keys
         self._clock = clock or partial(datetime.now, UTC)
-        self._secrets = tuple(secrets)
-        self._signers = [_signer(secret, number) for number, secret in enumerate(secrets, 1)]
 
     async def webhook(
         self,
@@ -64,13 +68,33 @@ class Webhook:
 
         Example: webhook(url="https://example.com/hooks/cronty", body={"prompt": "Write the weekly report"})
         """
-        if flaw := self.check(url, headers, method):
+        owner = await self._whose(current_run().owner_id)
+        if owner is None:
+            raise PermanentError("Its owner isn't there any more.")
+        if flaw := self.check(url, headers, method, owner):
             raise PermanentError(flaw)
-        now = self._clock()
-        content = _envelope(now, body)
-        sent = {**(headers or {}), **self._signed(now, content), "content-type": "application/json"}
-        answer = await self._outbound.send(method, url, headers=sent, body=content)
-        said = without({*self._secrets, *confidential(url, headers or {})}, answer.body.decode(errors="replace"))
+        content = _content(FIRED, self._clock(), {"owner": owner, **_run(), "payload": body})
+        return await self._call(method, url, headers or {}, content, ("webhook", owner), owner)
+
+    async def wake(self, agent: str, url: str, owner: str, envelope: object) -> dict[str, object]:
+        """Wake an agent of the operator's, at a URL of the operator's and with the key of that agent."""
+        content = _content(WOKEN, self._clock(), {"owner": owner, "agent": agent, **_run(), "payload": envelope})
+        return await self._call("POST", url, {}, content, ("wake", agent), None)
+
+    async def _call(
+        self,
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        content: bytes,
+        signed_for: tuple[Kind, str],
+        owner: str | None,
+    ) -> dict[str, object]:
+        now, keys = self._clock(), self._keys()
+        ours = {**self._signed(now, content, keys, signed_for), "content-type": "application/json"}
+        answer = await self._outbound.send(method, url, headers={**headers, **ours}, body=content, owner=owner)
+        secrets = {*secrets_of(keys, *signed_for), *confidential(url, headers)}
+        said = without(secrets, answer.body.decode(errors="replace"))
         require_success(answer, urlsplit(url).hostname or url, untrusted_text(said, MAX_SAID))
         response = untrusted_text(said, MAX_RESPONSE + 1, lines=True)
         return {
@@ -79,22 +103,31 @@ class Webhook:
             "truncated": answer.truncated or len(response) > MAX_RESPONSE,
         }
 
-    def check(self, url: str, headers: Mapping[str, object] | None = None, method: str = "POST") -> str | None:
+    def check(
+        self,
+        url: str,
+        headers: Mapping[str, object] | None = None,
+        method: str = "POST",
+        owner: str | None = None,
+    ) -> str | None:
         """None if it could be sent; else a sentence saying why not. Resolves nothing and sends nothing."""
         if method not in ("POST", "PUT"):
             return f"method must be POST or PUT, not {method!r}."
         try:
-            self._outbound.check(url)
+            self._outbound.check(url, owner)
         except CallRefused as refused:
             return str(refused)
         return check_headers(headers or {})
 
-    def _signed(self, now: datetime, content: bytes) -> dict[str, str]:
+    def _signed(
+        self, now: datetime, content: bytes, keys: Sequence[bytes], signed_for: tuple[Kind, str]
+    ) -> dict[str, str]:
         """A new moment, and so a new signature, for every attempt; the id stays."""
         message_id = current_run().idempotency_key
         headers = {"webhook-id": message_id, "webhook-timestamp": str(int(now.timestamp()))}
-        if self._signers:
-            signatures = [signer.sign(message_id, now, content.decode()) for signer in self._signers]
+        if keys:
+            signers = signers_of(keys, *signed_for)
+            signatures = [signer.sign(message_id, now, content.decode()) for signer in signers]
             headers["webhook-signature"] = " ".join(signatures)
         return headers
 
@@ -125,26 +158,16 @@ def check_headers(headers: Mapping[str, object]) -> str | None:
     return None
 
 
-def _envelope(now: datetime, payload: object) -> bytes:
+def _content(kind: str, now: datetime, data: Mapping[str, object]) -> bytes:
+    return orjson.dumps({"type": kind, "timestamp": now, "data": data}, option=orjson.OPT_UTC_Z)
+
+
+def _run() -> dict[str, object]:
     run = current_run()
-    data = {
+    return {
         "run_id": run.run_id,
         "job_id": run.job_number,
         "scheduled_for": run.scheduled_for,
         "attempt": run.attempt,
         "epoch": run.epoch,
-        "payload": payload,
     }
-    return orjson.dumps({"type": "schedule.fired", "timestamp": now, "data": data}, option=orjson.OPT_UTC_Z)
-
-
-def _signer(secret: str, number: int) -> standardwebhooks.Webhook:
-    """The library would make something of nearly any text, so the form is checked first; the secret is never shown."""
-    text = secret.removeprefix("whsec_")
-    try:
-        key = b64decode(text + "=" * (-len(text) % 4), validate=True)
-    except (binascii.Error, ValueError):
-        key = b""
-    if not 24 <= len(key) <= 64:
-        raise ValueError(f"Webhook secret number {number} must be 'whsec_' and the base64 of 24 to 64 random bytes.")
-    return standardwebhooks.Webhook(key)

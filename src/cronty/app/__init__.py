@@ -1,4 +1,4 @@
-"""Puts it together: the public class `Cronty`, which opens and closes everything."""
+"""The public class `Cronty`, which opens and closes everything."""
 
 from cronty.app.cronty import Cronty
 

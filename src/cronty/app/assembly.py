@@ -1,15 +1,16 @@
-"""The service and the engine over an open database, made as the settings say."""
+"""Makes the service and the engine from the settings and an open database."""
 
-from collections.abc import Callable
 from importlib.metadata import version
 
 import orjson
 
 from cronty.actions.tasks import Registry
+from cronty.app.keys import with_the_key
 from cronty.app.outside import Outside
 from cronty.engine.engine import Engine, EngineOptions
 from cronty.jobs.limits import DEFAULTS, BadLimits, Limits, read_limits
 from cronty.scheduler import Scheduler, Service
+from cronty.scheduler.calendars import Calendars
 from cronty.scheduler.channels import Channels
 from cronty.scheduler.identity import Identity, Provider
 from cronty.scheduler.inbox import Inbox
@@ -24,7 +25,7 @@ from cronty.store.job_store import JobStore
 from cronty.store.key_store import KeyStore
 from cronty.store.overview_store import OverviewStore
 from cronty.store.run_store import RunStore
-from cronty.store.sealing import Sealer, key_of_folder
+from cronty.store.sealing import Sealer
 from cronty.store.signing import Signer
 
 
@@ -38,11 +39,12 @@ def make_service(settings: Settings, database: Database, jobs: JobStore, outside
         scheduler=scheduler,
         inbox=Inbox(InboxStore(database)),
         runs=Runs(RunStore(database), scheduler),
-        channels=Channels(ChannelStore(database, _with_the_key(settings, Sealer.read)), outside.courier),
+        channels=Channels(ChannelStore(database, with_the_key(settings, Sealer.read)), outside.courier),
         identity=Identity(KeyStore(database), settings.public_url, secret, provider),
-        trail=AuditStore(database, _with_the_key(settings, Signer.read)),
+        trail=AuditStore(database, with_the_key(settings, Signer.read)),
         overview=Overview(OverviewStore(database), scheduler),
         notify=outside.notify,
+        calendars=Calendars(jobs.calendars, scheduler),
     )
 
 
@@ -64,10 +66,3 @@ def limits_of(settings: Settings) -> Limits:
         return read_limits(DEFAULTS, orjson.loads(settings.limits or "{}"))
     except (orjson.JSONDecodeError, BadLimits, AttributeError) as bad:
         raise ValueError(f"CRONTY_LIMITS can't be read: {bad}") from None
-
-
-def _with_the_key[T](settings: Settings, read: Callable[[str], T]) -> T | None:
-    """Made with the key of the settings; a local installation keeps one of its own."""
-    if settings.secret_key is not None:
-        return read(settings.secret_key.get_secret_value())
-    return read(key_of_folder(settings.data_dir)) if settings.database_url is None else None

@@ -1,4 +1,4 @@
-"""Runs something that is opened with `async with` in a thread of its own, for programs that aren't async."""
+"""Runs an async context manager in its own thread, for programs that aren't async."""
 
 import asyncio
 import threading
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class Background:
-    """`start` returns when it is open, `stop` when it is closed."""
+    """`start` returns once it is open, `stop` once it is closed."""
 
     def __init__(self, opened: AbstractAsyncContextManager[object]) -> None:
         self._opened = opened
@@ -18,7 +18,7 @@ class Background:
 
     def start(self) -> None:
         if self._thread is not None:
-            raise RuntimeError("Cronty is started already.")
+            raise RuntimeError("Cronty is already started.")
         ready = threading.Event()
         failure: list[BaseException] = []
 
@@ -49,7 +49,7 @@ class Background:
         self._thread = None
 
     def wait[T](self, call: Coroutine[Any, Any, T]) -> T:
-        """The result of a call that is made in the thread."""
+        """Make a call in the thread and return its result."""
         if self._thread is None or self._loop is None:
             call.close()
             raise RuntimeError("Cronty isn't started; call cronty.start() first.")

@@ -1,4 +1,4 @@
-"""The public class `Cronty`: the operations of the table in your program; it opens and closes everything."""
+"""The public class `Cronty`: every operation in your own program; it opens and closes everything."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -13,9 +13,9 @@ from cronty import telemetry
 from cronty.actions.tasks import Registry, running_in
 from cronty.app.assembly import limits_of, make_engine, make_service
 from cronty.app.background import Background
-from cronty.app.outside import Outside
+from cronty.app.outside import Lookups, Outside
 from cronty.contract.caller import Caller, local_caller
-from cronty.contract.operation import AsyncFace, Operation
+from cronty.contract.operation import AsyncApi, Operation
 from cronty.contract.operations import Operations
 from cronty.contract.result import Result, value_of
 from cronty.engine.engine import Engine
@@ -30,24 +30,25 @@ from cronty.store.health import why_not_writable
 from cronty.store.job_store import JobStore
 from cronty.store.local import start_local_server
 from cronty.store.migrate import migrate, schema_state
+from cronty.store.owner_store import OwnerStore
 from cronty.store.replica import Replica, replica_url
 from cronty.store.schema import SchemaProblem, state_of
 from cronty.telemetry import Outage, ReplicaOutage
 
 RETRY_REST: Final = 1.0
-"""Seconds between two tries to open, while there is patience."""
+"""Seconds between attempts to open the database."""
 
 ANSWER_WITHIN: Final = 2.0
 _CLOSED: Final = "Cronty isn't open; use `async with cronty:` or cronty.start() first."
 
 
-class Cronty(Operations, AsyncFace):
-    """A scheduler in your program: register tasks, open it, schedule. What is refused is raised as `CrontyError`.
+class Cronty(Operations, AsyncApi):
+    """A scheduler in your program: register tasks, open it, schedule. A refusal is raised as `CrontyError`.
 
     `async with cronty:` runs everything on the current event loop; `start()` and `stop()` run it in a background
     thread, and `wait()` makes a call from there. Without a database URL (argument, or CRONTY_DATABASE_URL) a local
-    PostgreSQL is started, which needs `cronty[local]`. A database that is away is waited for as many seconds as there
-    is `patience`.
+    PostgreSQL is started, which needs `cronty[local]`. `patience` is how many seconds to wait for a
+    database that can't be reached.
     """
 
     surface: Literal["python", "cli"] = "python"
@@ -64,11 +65,11 @@ class Cronty(Operations, AsyncFace):
     ) -> None:
         given = {"database_url": database_url, "concurrency": concurrency, "data_dir": data_dir}
         self.settings = Settings(**{name: value for name, value in given.items() if value is not None})  # pyright: ignore[reportArgumentType]
-        limits_of(self.settings)  # what can't be read is refused now
+        limits_of(self.settings)  # refuse bad limits now
         self.owner = owner
         self.registry = Registry()
-        self._outside = Outside(self.settings, self._channel)
-        self._outside.register(self.registry, self.settings, self._facts)
+        self._outside = Outside(self.settings, owner, Lookups(self._channel, self._owner_name, self._facts))
+        self._outside.register(self.registry)
         self.run_jobs = run_jobs
         self.die_when_stuck = False
         self.patience = 0.0
@@ -85,6 +86,9 @@ class Cronty(Operations, AsyncFace):
 
     async def _channel(self, owner_id: int, topic: str) -> str | None:
         return await self.service.channels.url_of_id(owner_id, topic)
+
+    async def _owner_name(self, owner_id: int) -> str | None:
+        return await OwnerStore(self.database).name_of(owner_id)
 
     async def _facts(self, owner_id: int, job_id: int, slot: datetime) -> RunFacts | None:
         return await self.service.inbox.about(owner_id, job_id, slot)
@@ -108,7 +112,7 @@ class Cronty(Operations, AsyncFace):
 
     @property
     def caller(self) -> Caller:
-        """This program, or the run that it is performing; it may do everything."""
+        """This program, or the run it is performing; it has every scope."""
         return replace(local_caller(self.owner, self.surface, trusted=True), run=running_in())
 
     async def ask[R, A](self, operation: Operation[..., R, A], request: R, /) -> A:
@@ -117,7 +121,7 @@ class Cronty(Operations, AsyncFace):
 
     @property
     def service(self) -> Service:
-        """What answers every operation, for any caller."""
+        """Answers every operation, for any caller."""
         if self._outgrown is not None:
             raise self._outgrown
         if self._service is None:
@@ -133,7 +137,7 @@ class Cronty(Operations, AsyncFace):
     # -- the agenda ---------------------------------------------------------------------------------------------
 
     async def schedule_prompt(self, at: datetime, prompt: str) -> int:
-        """Put a prompt for an agent on the agenda; answers with its number."""
+        """Put a prompt for an agent on the agenda; returns its number."""
         return value_of(await self._agenda.add(self.caller, prompt, ("once", {"run_at": at}))).number
 
     async def list_scheduled_tasks(
@@ -145,14 +149,14 @@ class Cronty(Operations, AsyncFace):
     async def update_scheduled_task(
         self, task_id: int, *, fire_at: datetime | None = None, prompt: str | None = None
     ) -> int:
-        """Change an item that is still pending; how many rows changed, so 0 if there is none to edit."""
+        """Change an item that is still pending; returns how many rows changed, 0 if there is none to edit."""
         if fire_at is None and prompt is None:
             raise ValueError("Give at least one of fire_at and prompt.")
         when: When | None = None if fire_at is None else ("once", {"run_at": fire_at})
         return _rows_changed(await self._agenda.edit(self.caller, task_id, prompt, when))
 
     async def cancel_scheduled_task(self, task_id: int) -> int:
-        """Cancel an item that is still pending; how many rows changed."""
+        """Cancel an item that is still pending; returns how many rows changed."""
         return _rows_changed(await self._agenda.cancel(self.caller, task_id))
 
     @property
@@ -187,10 +191,10 @@ class Cronty(Operations, AsyncFace):
                     return
             except StoreMisnamed:
                 raise
-            except StoreUnavailable as away:
+            except StoreUnavailable as outage:
                 if monotonic() + RETRY_REST > ends:
                     raise
-                self._outage.fault(away)
+                self._outage.fault(outage)
                 await asyncio.sleep(RETRY_REST)
 
     async def _open_store(self, stack: AsyncExitStack) -> None:
@@ -216,14 +220,14 @@ class Cronty(Operations, AsyncFace):
         stack.callback(asyncio.create_task(watch, name="cronty schema").cancel)
 
     async def why_not_ready(self) -> str | None:
-        """Why this process can't do its work now, or None if it can; it answers in time whatever the database does."""
+        """Why this process can't work now, or None if it can; it returns in time even if the database hangs."""
         if self._database is None:
             return "Cronty isn't open."
-        away = await why_not_writable(self._database, ANSWER_WITHIN)
-        return away or (None if self._engine is None else self._engine.why_stuck())
+        reason = await why_not_writable(self._database, ANSWER_WITHIN)
+        return reason or (None if self._engine is None else self._engine.why_stuck())
 
     async def open_database(self) -> str:
-        """The database's URL, with its schema in place: a local one is migrated, anybody else's only checked."""
+        """The database's URL, with its schema in place: a local database is migrated, any other is only checked."""
         url = self.settings.database_url
         if url is None:
             url = await asyncio.to_thread(start_local_server, self.settings.data_dir)
@@ -232,12 +236,12 @@ class Cronty(Operations, AsyncFace):
         return url
 
     async def check_schema(self) -> float:
-        """A newer version may upgrade the database while this one is at work: go on beside it, or give up."""
+        """A newer version may upgrade the database while this one runs: continue if it can, or give up."""
         if self._database is None or self._outgrown is not None:
             return LONGEST_REST
         state = await state_of(self._database)
         if problem := state.problem():
-            if self._outgrown is None:  # else another look is giving up just now
+            if self._outgrown is None:  # else another check is giving up just now
                 await self._give_up(problem)
         elif state.newer != self._newer:
             self._newer = state.newer
@@ -245,7 +249,7 @@ class Cronty(Operations, AsyncFace):
         return LONGEST_REST
 
     async def _give_up(self, problem: SchemaProblem) -> None:
-        """The database isn't ours any more: finish what runs, start nothing, answer nothing."""
+        """This version can't use the database any more: finish running runs, start nothing, answer nothing."""
         telemetry.schema_refused(problem)
         self._outgrown = problem
         await self._stop_engine()

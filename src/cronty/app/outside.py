@@ -1,47 +1,62 @@
-"""What reaches outside: the one guarded way out, and the built-in tasks that use it."""
+"""Everything that calls out: the guarded HTTP client, and the built-in tasks that use it."""
 
 import os
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from datetime import datetime
 
-from cronty.actions.command import agent_tasks
+from cronty.actions.command import Surroundings, agent_tasks
 from cronty.actions.courier import Courier
-from cronty.actions.notify import Notify
+from cronty.actions.notify import Notify, Token
 from cronty.actions.outbound import Outbound, require_success
 from cronty.actions.prompt import prompt
 from cronty.actions.shell import Shell
 from cronty.actions.tasks import Registry
 from cronty.actions.webhook import Webhook
+from cronty.app.keys import with_the_key
 from cronty.jobs.action import COMMAND
 from cronty.jobs.envelope import RunFacts
 from cronty.settings import Settings
+from cronty.store.sealing import read_keys
 
-type FindChannel = Callable[[int, str], Awaitable[str | None]]
-"""From an owner's id and a topic to the URL of the channel of that name."""
 
-type FindFacts = Callable[[int, int, datetime], Awaitable[RunFacts | None]]
-"""From a run, by the ids of its owner and its job and its slot, to what an envelope says about it."""
+@dataclass(frozen=True, slots=True)
+class Lookups:
+    """What actions ask the database for, by the ids that a run has."""
+
+    channel: Callable[[int, str], Awaitable[str | None]]
+    """From an owner and a topic to the URL of the channel of that name."""
+    owner: Callable[[int], Awaitable[str | None]]
+    """From an owner's id to its name."""
+    facts: Callable[[int, int, datetime], Awaitable[RunFacts | None]]
+    """From a run, by owner, job and slot, to what an envelope says about it."""
 
 
 class Outside:
-    """Open from the start; `aclose` ends its connections."""
+    """Open from the start; `aclose` ends its connections. `own` is the owner that the settings are for."""
 
-    def __init__(self, settings: Settings, channel: FindChannel) -> None:
-        token = settings.ntfy_token.get_secret_value() if settings.ntfy_token else None
-        self.outbound = Outbound(_listed(settings.allowed_hosts))
+    def __init__(self, settings: Settings, own: str, lookups: Lookups) -> None:
+        self._settings, self._own, self._lookups = settings, own, lookups
+        served = frozenset(_listed(settings.ntfy_token_owners) or [own]) | {None}
+        token = Token(settings.ntfy_token.get_secret_value(), served) if settings.ntfy_token else None
+        self.outbound = Outbound(_listed(settings.allowed_hosts), own=own)
         self.courier = Courier(self.outbound, _listed(settings.channel_schemes))
-        self.notify = Notify(self.outbound, settings.ntfy_url, token, courier=self.courier, find=channel)
-        self._webhook = Webhook(self.outbound, _listed(settings.webhook_secrets))
+        self.notify = Notify(
+            self.outbound, settings.ntfy_url, token, courier=self.courier, find=lookups.channel, whose=lookups.owner
+        )
 
-    def register(self, registry: Registry, settings: Settings, facts: FindFacts) -> None:
+    def register(self, registry: Registry) -> None:
         """What can be scheduled with nothing registered: declarative actions, never code."""
+        settings = self._settings
+        webhook = Webhook(self.outbound, self._lookups.owner, lambda: with_the_key(settings, read_keys) or [])
         registry.add(self.notify.notify, "notify")
-        registry.add(self._webhook.webhook, "webhook")
+        registry.add(webhook.webhook, "webhook")
         registry.declare(prompt)
         if settings.commands is not None:
             registry.add(Shell(settings.commands, os.environ).command, COMMAND)
         if settings.agents_file is not None:
-            for name, wake in agent_tasks(settings.agents_file, self._webhook, facts, os.environ).items():
+            around = Surroundings(self._lookups.facts, os.environ, self._own, settings.secret_places)
+            for name, wake in agent_tasks(settings.agents_file, webhook, around).items():
                 registry.add(wake, name)
 
     async def fetch(self, url: str) -> bytes:

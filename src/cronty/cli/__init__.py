@@ -1,1 +1,1 @@
-"""The same, as commands; and work, migrate, doctor."""
+"""The command line: the operations as commands, and serve, work, migrate, doctor."""

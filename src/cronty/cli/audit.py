@@ -1,4 +1,4 @@
-"""`cronty audit`: whether the trail is whole, the trail as lines of JSON, and old months of it as files."""
+"""`cronty audit`: verify the audit trail, export it as lines of JSON, archive old months as files."""
 
 import sys
 from collections.abc import Awaitable, Callable, Sequence
@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 
-from cronty.cli.asking import ask
-from cronty.cli.saying import REFUSED, Json, print_json, say
+from cronty.cli.connection import ask
+from cronty.cli.output import REFUSED, Json, print_json, say
 from cronty.contract.result import Err, Ok, Result
 from cronty.store.archiving import NO_KEY, Archived
 from cronty.store.audit_store import AuditStore, Head
@@ -24,7 +24,7 @@ app = typer.Typer(no_args_is_help=True, help="The trail of who did what: check i
 
 type Checked = Sequence[tuple[Path, MonthFile]]
 
-Owner = Annotated[str | None, typer.Option(help="Whose trail. Left out: everybody's.")]
+Owner = Annotated[str | None, typer.Option(help="Whose trail. Left out: all owners'.")]
 
 
 @app.command()
@@ -35,7 +35,7 @@ def verify(
     ] = None,
     owner: Owner = None,
     head: Annotated[
-        str | None, typer.Option(help="A head you kept, as NUMBER:HASH; says whether it is still in the trail.")
+        str | None, typer.Option(help="A head you saved, as NUMBER:HASH; checks that it is still in the trail.")
     ] = None,
     public_key: Annotated[
         list[str] | None,
@@ -46,7 +46,7 @@ def verify(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Check every entry against its hash and the one before it; exit 1 and say where, if something was changed."""
+    """Check every entry against its hash and the entry before it; exit 1 and print where it was changed."""
     if head is not None and owner is None:
         raise typer.BadParameter("name the --owner whose head it is.", param_hint="--head")
     if files and owner is not None:
@@ -76,7 +76,7 @@ def export(
             sys.stdout.buffer.write(line)
         return Ok(await trail.heads(owner))
 
-    heads = _look(write)
+    heads = _ask(write)
     sys.stdout.flush()
     months = [head.archived_month for head in heads if head.archived_month is not None]
     if months and (start is None or f"{start:%Y-%m}" <= max(months)):
@@ -112,7 +112,7 @@ def archive(
                     typer.echo(f"archived  {made.value.month}  {made.value.entries}  {made.value.path}")
         return Ok(None)
 
-    _look(work, json=json)
+    _ask(work, json=json)
     if json:
         print_json({"archived": [asdict(one) | {"path": str(one.path)} for one in done]})
     elif not done:
@@ -126,7 +126,7 @@ def key(json: Json = False) -> None:
     async def look(trail: AuditStore) -> Result[Signer]:
         return NO_KEY if trail.signer is None else Ok(trail.signer)
 
-    signer = _look(look, json=json)
+    signer = _ask(look, json=json)
     if json:
         print_json({"public_key": signer.public_key, "key_id": signer.key_id})
     else:
@@ -134,7 +134,7 @@ def key(json: Json = False) -> None:
 
 
 def _verify_database(owner: str | None, head: str | None, keys: PublicKeys | None, *, json: bool) -> list[str]:
-    broken, heads, unsealed, erasing = _look(lambda trail: _verify(trail, owner, head, keys), json=json)
+    broken, heads, unsealed, erasing = _ask(lambda trail: _verify(trail, owner, head, keys), json=json)
     if json:
         shown = [asdict(one) | {"head": f"{one.number}:{one.hash}"} for one in heads]
         print_json(
@@ -146,7 +146,7 @@ def _verify_database(owner: str | None, head: str | None, keys: PublicKeys | Non
         cut = "" if one.archived_through is None else f"  1 to {one.archived_through} archived, {one.archived_month}"
         typer.echo(f"{state}  {one.owner}  {one.number}:{one.hash}{cut}")
     if unsealed:
-        say(f"{unsealed} not sealed yet: too young to be checked. Look again in a few seconds.", err=True)
+        say(f"{unsealed} not sealed yet, so they can't be checked. Try again in a few seconds.", err=True)
     elif not heads and not erasing:
         say("There are no entries.")
     for one in erasing:
@@ -159,7 +159,7 @@ def _verify_database(owner: str | None, head: str | None, keys: PublicKeys | Non
 async def _verify(
     trail: AuditStore, owner: str | None, head: str | None, keys: PublicKeys | None
 ) -> Result[tuple[list[str], list[Head], int, list[str]]]:
-    """What is broken, where the chains end, how many entries came in meanwhile, and who is being erased."""
+    """What is broken, where the chains end, how many entries aren't sealed yet, and which owners are being erased."""
     broken = [f"{one.owner}: {one.why}." for one in await trail.verify(owner, keys)]
     heads = await trail.heads(owner)
     erasing = await trail.being_erased(owner)
@@ -174,12 +174,12 @@ async def _verify(
         if found is None and int(number) < archived:
             return Err("archived", f"Entry {number} was archived", "Look for its hash in the file of its month.")
         if found != kept.lower():
-            broken.append(f"{owner}: entry {number} isn't the one you kept: the chain was made anew.")
+            broken.append(f"{owner}: entry {number} isn't the one you saved: the chain was rewritten.")
     return Ok((broken, heads, await trail.unsealed(owner), erasing))
 
 
 def _verify_files(files: Sequence[Path], keys: PublicKeys | None, *, json: bool) -> list[str]:
-    checked = read_months(files, keys) if keys else _look(lambda trail: _check_and_join(trail, files), json=json)
+    checked = read_months(files, keys) if keys else _ask(lambda trail: _check_and_join(trail, files), json=json)
     broken = [f"{path}: {why}." for path, file in checked for why in file.broken]
     if json:
         shown = [
@@ -196,7 +196,7 @@ def _verify_files(files: Sequence[Path], keys: PublicKeys | None, *, json: bool)
 
 
 async def _check_and_join(trail: AuditStore, files: Sequence[Path]) -> Result[Checked]:
-    """Check files with our own keys, and that they fit what the database says was archived."""
+    """Check files with our own keys and against what the database says was archived."""
     if trail.signer is None:
         return NO_KEY
     checked = read_months(files, trail.signer.public_keys)
@@ -206,5 +206,5 @@ async def _check_and_join(trail: AuditStore, files: Sequence[Path]) -> Result[Ch
     return Ok(checked)
 
 
-def _look[T](question: Callable[[AuditStore], Awaitable[Result[T]]], *, json: bool = False) -> T:
+def _ask[T](question: Callable[[AuditStore], Awaitable[Result[T]]], *, json: bool = False) -> T:
     return ask(lambda cronty: question(cronty.service.trail), json=json)

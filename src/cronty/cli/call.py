@@ -1,12 +1,12 @@
-"""`cronty call`: any operation of the contract, with its request and its answer as JSON."""
+"""`cronty call`: any operation, with its request and its answer as JSON."""
 
 from typing import Annotated, cast
 
 import orjson
 import typer
 
-from cronty.cli.asking import Face, call
-from cronty.cli.saying import REFUSED, refuse
+from cronty.cli.connection import Api, call
+from cronty.cli.output import REFUSED, refuse
 from cronty.contract.operations import ALL
 from cronty.contract.result import Err
 
@@ -34,7 +34,7 @@ def call_operation(
     if isinstance(request, Err):
         refuse(request.message, REFUSED, hint=request.hint, json=True)
 
-    async def ask(face: Face) -> object:
-        return await face.ask(wanted, request.value)
+    async def ask(api: Api) -> object:
+        return await api.ask(wanted, request.value)
 
     call(ask, json=True)

@@ -1,4 +1,4 @@
-"""`cronty channel`: where reminders go; and `cronty key`, what their URLs are encrypted with."""
+"""`cronty channel`: where reminders go; and `cronty key`, which makes encryption keys."""
 
 import sys
 from collections.abc import Awaitable, Callable
@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from cronty.cli.asking import ask, caller_for
-from cronty.cli.saying import Column, Json, print_json, say, show_rows
+from cronty.cli.connection import ask, caller_for
+from cronty.cli.output import Column, Json, print_json, say, show_rows
 from cronty.contract.result import Result
 from cronty.scheduler.channels import Channels
 from cronty.store.sealing import new_key
@@ -23,24 +23,26 @@ def add(
     name: Name,
     url: Annotated[
         str | None,
-        typer.Argument(help="Where it leads. Left out, it is asked for, and stays out of the shell's history."),
+        typer.Argument(
+            help="Where it leads. Left out: you are prompted for it, so it stays out of the shell's history."
+        ),
     ] = None,
     owner: Owner = "local",
     json: Json = False,
 ) -> None:
     """Name a destination, such as ntfy://ntfy.sh/topic or mailtos://user:password@example.com; replaces an old one."""
-    given = url if url is not None else _asked()
+    given = url if url is not None else _prompt_for_url()
     saved = _ask(lambda channels: channels.add(caller_for(owner), name, given), json=json)
     if json:
         print_json({"name": saved.name, "leads_to": saved.hint, "replaced": saved.replaced})
         return
-    act = "Replaced" if saved.replaced else "Added"
-    say(f"{act} {saved.name}: {saved.hint}. Try it: cronty channel test {name}")
+    done = "Replaced" if saved.replaced else "Added"
+    say(f"{done} {saved.name}: {saved.hint}. Try it: cronty channel test {name}")
 
 
 @app.command("list")
 def list_channels(owner: Owner = "local", json: Json = False) -> None:
-    """Show the names, and what may be shown of where they lead."""
+    """Show the names, and where each one leads, without secrets."""
     found = _ask(lambda channels: channels.list(caller_for(owner)), json=json)
     if json:
         shown = [{"name": one.name, "leads_to": one.hint, "since": one.created_at.isoformat()} for one in found]
@@ -55,14 +57,14 @@ def list_channels(owner: Owner = "local", json: Json = False) -> None:
 
 @app.command()
 def remove(name: Name, owner: Owner = "local", json: Json = False) -> None:
-    """Forget where a name leads; what is still sent to it fails, and goes nowhere else."""
+    """Forget where a name leads; messages still sent to it fail, and go nowhere else."""
     _ask(lambda channels: channels.remove(caller_for(owner), name), json=json)
     _done(f"Removed {name}. Reminders for it will fail until it is added again.", {"removed": name}, json=json)
 
 
 @app.command("test")
 def try_out(name: Name, owner: Owner = "local", json: Json = False) -> None:
-    """Send a message there now."""
+    """Send a test message there now."""
     _ask(lambda channels: channels.test(caller_for(owner), name), json=json)
     _done(f"Sent a message to {name}.", {"sent_to": name}, json=json)
 
@@ -90,7 +92,7 @@ def _done(text: str, answer: dict[str, object], *, json: bool) -> None:
         say(text)
 
 
-def _asked() -> str:
+def _prompt_for_url() -> str:
     if sys.stdin.isatty():
         return str(typer.prompt("URL (not shown)", hide_input=True, err=True))
     return sys.stdin.readline().strip()

@@ -1,4 +1,4 @@
-"""`cronty import crontab`: what cron does, taken over line by line."""
+"""`cronty import crontab`: schedules the lines of a crontab."""
 
 import getpass
 import hashlib
@@ -15,9 +15,9 @@ import typer
 
 from cronty.actions.shell import declare
 from cronty.app import Cronty
-from cronty.cli.asking import ask
+from cronty.cli.connection import ask
 from cronty.cli.crontab_lines import Planned, Refusal, read_crontab
-from cronty.cli.saying import MISUSED, REFUSED, Column, Json, clock, print_json, progress, refuse, say, show_rows
+from cronty.cli.output import MISUSED, REFUSED, Column, Json, clock, print_json, progress, refuse, say, show_rows
 from cronty.contract.requests import ScheduleJob
 from cronty.contract.result import Err, Ok, Result
 from cronty.jobs.action import COMMAND
@@ -32,34 +32,34 @@ POLICY: Final = {"timeout": 86_400.0, "pause_after": 0}
 
 TAG: Final = "crontab"
 
-app = typer.Typer(no_args_is_help=True, help="Take over what another scheduler does.")
+app = typer.Typer(no_args_is_help=True, help="Import jobs from another scheduler.")
 
 
 @app.callback()
 def _root() -> None:
-    """Take over what another scheduler does."""
+    """Import jobs from another scheduler."""
 
 
 @app.command("crontab")
 def import_crontab(
     file: Annotated[
-        str | None, typer.Argument(help="The file, - for standard input. Left out: what `crontab -l` says.")
+        str | None, typer.Argument(help="The file, - for standard input. Left out: the output of `crontab -l`.")
     ] = None,
     system: Annotated[bool, typer.Option("--system", help="Lines have a user field, as in /etc/crontab.")] = False,
     zone_name: Annotated[
         str | None, typer.Option("--zone", help="The zone of lines without CRON_TZ. Left out: the machine's.")
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would become of each line.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print what would happen to each line.")] = False,
     json: Json = False,
 ) -> None:
-    """Schedule the lines of a crontab; those that can't be are refused one by one, with the reason. Repeatable."""
+    """Schedule the lines of a crontab; a line that can't be scheduled is refused with the reason. Repeatable."""
     try:
         used = zone(zone_name or machine_zone()).key
     except BadTrigger as bad:
         raise typer.BadParameter(f"{bad.message}. {bad.hint}", param_hint="--zone") from None
     users = frozenset({getpass.getuser()}) if system else None
     found = list(read_crontab(_text(file), used, users, _is_user))
-    fates = _looked_at(found) if dry_run else ask(lambda cronty: _schedule(cronty, found, json=json))
+    fates = _dry_run(found) if dry_run else ask(lambda cronty: _schedule(cronty, found, json=json))
     refused = sum(one["fate"] == "refused" for one in fates)
     if json:
         print_json({"zone": used, "dry_run": dry_run, "lines": fates})
@@ -72,7 +72,7 @@ def import_crontab(
 # -- importing --------------------------------------------------------------------------------------------------------
 
 
-def _looked_at(found: Sequence[Planned | Refusal]) -> list[dict[str, Any]]:
+def _dry_run(found: Sequence[Planned | Refusal]) -> list[dict[str, Any]]:
     now = datetime.now(UTC)
     return [
         _refused(one) if isinstance(one, Refusal) else _fate(one, "schedulable", one.trigger.after(now))
@@ -125,7 +125,7 @@ def _request(line: Planned, key: str) -> ScheduleJob:
 
 
 def _key(line: Planned) -> str:
-    """What the line comes to, so that a file that is read again makes nothing twice."""
+    """A key made from the line's meaning, so that importing a file again makes no second job."""
     whole = f"{line.trigger.expression}\n{line.trigger.zone}\n{line.command.name}"
     return f"crontab:{hashlib.sha256(whole.encode()).hexdigest()[:32]}"
 
@@ -158,8 +158,8 @@ def _show(fates: Sequence[dict[str, Any]], zone_name: str, *, dry_run: bool) -> 
             say(f"line {one['line']}: {one['text']}", "yellow", err=True)
             say(f"refused: {one['why']}", err=True, indent=2)
     counts = {fate: sum(one["fate"] == fate for one in fates) for fate in _FATES}
-    said = ", ".join(f"{number} {_FATES[fate]}" for fate, number in counts.items() if number)
-    say(f"{said or 'There is nothing in it'}. Times without a zone are meant in {zone_name}.")
+    summary = ", ".join(f"{number} {_FATES[fate]}" for fate, number in counts.items() if number)
+    say(f"{summary or 'There is nothing in it'}. Times without a zone are meant in {zone_name}.")
     if counts["scheduled"] and not dry_run:
         say(
             "Cron still runs these lines too: take them out of the crontab (`crontab -e`). Cronty runs them as long as "
@@ -180,14 +180,14 @@ _FATES: Final = {
 
 
 def machine_zone() -> str:
-    """The zone that cron on this machine means; the setting where that can't be found out."""
+    """The zone that cron on this machine uses; the setting if that can't be found."""
     settings = _settings()
     if "zone" in settings.model_fields_set:
         return settings.zone
     if named := os.environ.get("TZ", "").removeprefix(":"):
         return named
-    place = os.path.realpath("/etc/localtime")
-    return place.partition("zoneinfo/")[2] or settings.zone
+    file = os.path.realpath("/etc/localtime")
+    return file.partition("zoneinfo/")[2] or settings.zone
 
 
 def _text(file: str | None) -> str:
@@ -199,12 +199,12 @@ def _text(file: str | None) -> str:
         except OSError as error:
             refuse(f"{file} can't be read: {error.strerror}.", MISUSED)
     try:
-        said = subprocess.run(["crontab", "-l"], capture_output=True, text=True, check=False)
+        output = subprocess.run(["crontab", "-l"], capture_output=True, text=True, check=False)
     except OSError:
         refuse("There is no `crontab` on this machine. Name a file, or - for standard input.", MISUSED)
-    if said.returncode:
-        refuse(f"`crontab -l` says: {said.stderr.strip()}. Name a file, or - for standard input.")
-    return said.stdout
+    if output.returncode:
+        refuse(f"`crontab -l` says: {output.stderr.strip()}. Name a file, or - for standard input.")
+    return output.stdout
 
 
 def _is_user(name: str) -> bool:

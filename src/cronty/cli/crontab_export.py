@@ -8,15 +8,15 @@ import typer
 
 from cronty.actions.shell import Declared, read_commands
 from cronty.app import Cronty
-from cronty.cli.asking import ask
+from cronty.cli.connection import ask
 from cronty.cli.crontab_lines import joined_percent, settings_of
-from cronty.cli.saying import print_json, say
+from cronty.cli.output import print_json, say
 from cronty.contract.result import Err, Ok, Result
 from cronty.jobs.action import COMMAND
 from cronty.jobs.ids import job_id_text
 from cronty.jobs.job import Filter, Job
 from cronty.jobs.moments import moment_text
-from cronty.scheduler.door import MOST_LISTED
+from cronty.scheduler.scheduler import MOST_LISTED
 from cronty.settings import Settings
 from cronty.timing import Cron, to_json
 
@@ -40,7 +40,7 @@ def export(
 
 
 async def _every_job(cronty: Cronty) -> Result[list[Job]]:
-    """Those with something to come, oldest first."""
+    """All jobs that have not ended, oldest first."""
     found: dict[int, Job] = {}
     for status in ("pending", "running"):
         cursor = None
@@ -73,7 +73,7 @@ def _as_json(job: Job) -> dict[str, Any]:
 
 
 def _as_crontab(jobs: Sequence[Job], commands: dict[str, Declared]) -> tuple[list[str], list[tuple[Job, str]]]:
-    """The lines, and the jobs that no line can say. Settings can't be taken back, so who has fewest comes first."""
+    """The lines, and the jobs that a crontab can't hold. Settings can't be unset, so jobs with fewest come first."""
     left: list[tuple[Job, str]] = []
     good: list[tuple[Job, Cron, Declared]] = []
     for job in jobs:
@@ -87,7 +87,7 @@ def _as_crontab(jobs: Sequence[Job], commands: dict[str, Declared]) -> tuple[lis
     for job, trigger, command in sorted(good, key=lambda one: (len(settings_of(one[2])), one[0].number)):
         wanted = {"CRON_TZ": trigger.zone, **settings_of(command)}
         if surplus := sorted(set(current) - set(wanted)):
-            left.append((job, f"the lines above it set {surplus[0]}, which it goes without"))
+            left.append((job, f"the lines above it set {surplus[0]}, which it must not have"))
             continue
         lines += [f"{name}={_quoted(value)}" for name, value in wanted.items() if current.get(name) != value]
         current = wanted
@@ -103,11 +103,11 @@ def _flaw(job: Job, commands: dict[str, Declared]) -> str | None:
     if command is None or "\n" in command.run:
         return "its command isn't declared on this machine" if command is None else "its command has several lines"
     if not isinstance(trigger, Cron) or "%" in trigger.expression:
-        return "its times are none that cron knows"
+        return "cron can't express its schedule"
     if (trigger.gap, trigger.overlap) != ("run_after", "first"):
-        return "it asks for something of its own when clocks change"
+        return "it has its own rule for clock changes"
     if job.state == "paused" or job.max_runs is not None or job.ends_at is not None:
-        return "it is paused, or ends, which cron can't say"
+        return "it is paused or has an end, which cron can't express"
     return None
 
 

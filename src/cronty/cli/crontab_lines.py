@@ -1,8 +1,8 @@
-"""What the lines of a crontab mean: each one becomes a command with its time, or is refused with the reason.
+"""Reads a crontab: each line becomes a command with its schedule, or is refused with the reason.
 
-Read as Vixie cron and its heirs do: settings count for the lines below them, the first `%` ends the command and begins
-what it reads, `~` is a random number in a range. That number is drawn from the line itself, so that reading the file
-again gives the same one.
+The rules are those of Vixie cron and its successors: settings apply to the lines below them, the first `%` ends the
+command and begins its standard input, `~` is a random number in a range. That number is computed from the line itself,
+so that reading the file again gives the same one.
 """
 
 import re
@@ -43,7 +43,7 @@ class Refusal:
 
 @dataclass(slots=True)
 class _Reader:
-    """`users`: None if lines have no user field, else whom we may run as. `is_user` knows who exists."""
+    """`users`: None if lines have no user field, else the users we may run as. `is_user`: whether a user exists."""
 
     zone: str
     users: frozenset[str] | None
@@ -77,12 +77,10 @@ class _Reader:
         count = 1 if line.startswith("@") else 5
         parts = line.split(None, count)
         if len(parts) <= count:
-            raise _Wrong(f"it has {len(parts)} field(s) and no command; cron wants five fields and a command.")
+            raise _Wrong(f"it has {len(parts)} field(s) and no command; cron needs five fields and a command.")
         *fields, rest = parts
         if fields[0].lower() == "@reboot":
-            raise _Wrong(
-                "@reboot is no moment on a clock. Start it with the machine instead: a systemd unit, or launchd."
-            )
+            raise _Wrong("@reboot isn't a time. Start it with the machine instead: a systemd unit, or launchd.")
         rest = self._without_user(rest)
         self._check_sixth(fields, rest)
         drawn = [_draw(at, part, line) for at, part in enumerate(fields)] if count == 5 else fields
@@ -112,12 +110,12 @@ class _Reader:
                 f'Leave one out, as in "{" ".join([*fields[1:], word])}".'
             )
         if self.users is None and more and len(fields) == 5 and self.is_user(word):
-            raise _Wrong(f'"{word}" is a user here: if this is a system crontab, say so with --system.')
+            raise _Wrong(f'"{word}" is a user here: if this is a system crontab, use --system.')
 
     def _command(self, rest: str) -> Declared:
         command, stdin = split_percent(rest)
         if not command.strip():
-            raise _Wrong("its command is empty: everything after the first % is what a command reads.")
+            raise _Wrong("its command is empty: everything after the first % is the command's standard input.")
         environment = {name: value for name, value in self.environment.items() if name != "SHELL"}
         return Declared(
             command.strip(), self.environment.get("SHELL", SHELL), stdin, environment.get("HOME"), environment
@@ -125,13 +123,13 @@ class _Reader:
 
 
 class _Wrong(Exception):
-    """Why a line isn't taken."""
+    """Why a line is refused."""
 
 
 def read_crontab(
     text: str, zone_name: str, users: frozenset[str] | None = None, is_user: Callable[[str], bool] = lambda _: False
 ) -> Iterator[Planned | Refusal]:
-    """Every line that asks for something, in order."""
+    """Every line with a command, in order."""
     reader = _Reader(zone_name, users, is_user)
     for number, line in enumerate(text.replace("\r\n", "\n").split("\n"), 1):
         found = reader.read(number, line)
@@ -140,24 +138,24 @@ def read_crontab(
 
 
 def split_percent(text: str) -> tuple[str, str | None]:
-    r"""The command, and what it reads: the first `%` begins it, further ones are its line ends, `\%` is a `%`."""
+    r"""The command and its standard input: the first `%` begins it, further ones are newlines in it, `\%` is a `%`."""
     parts = [part.replace("\\%", "%") for part in re.split(r"(?<!\\)%", text)]
     return parts[0], "\n".join(parts[1:]) if len(parts) > 1 else None
 
 
 def joined_percent(command: Declared) -> str:
-    """The same, the other way round."""
+    """The inverse of `split_percent`."""
     parts = [command.run, *([] if command.stdin is None else command.stdin.split("\n"))]
     return "%".join(part.replace("%", "\\%") for part in parts)
 
 
 def settings_of(command: Declared) -> Mapping[str, str]:
-    """The settings above a line that has this command."""
+    """The settings that a line with this command needs above it."""
     return {**command.environment, **({"SHELL": command.shell} if command.shell != SHELL else {})}
 
 
 def _draw(at: int, part: str, line: str) -> str:
-    """A number for each `~` of a field."""
+    """The field with a number in place of each `~`."""
     items = part.split(",")
     for place, item in enumerate(items):
         if "~" not in item:
@@ -167,7 +165,7 @@ def _draw(at: int, part: str, line: str) -> str:
         first = int(found[1] or low) if found else high + 1
         final = int(found[2] or high) if found else low
         if not low <= first <= final <= high:
-            raise _Wrong(f'{_NAMES[at]}: "{item}" is no range to draw from; "{low}~{high}" would be.')
+            raise _Wrong(f'{_NAMES[at]}: "{item}" is not a valid range; "{low}~{high}" is.')
         step = int(found[3]) if found and found[3] else 0
         chosen = first + crc32(f"{line} {at} {place}".encode()) % (min(step, final - first + 1) or final - first + 1)
         items[place] = f"{chosen}-{final}/{step}" if step else str(chosen)

@@ -1,4 +1,4 @@
-"""`cronty doctor`: is all well?"""
+"""`cronty doctor`: checks an installation."""
 
 import asyncio
 from datetime import UTC, datetime
@@ -6,20 +6,20 @@ from typing import Final
 
 import typer
 
-from cronty.cli.saying import REFUSED, Column, Json, print_json, refuse, show_rows
+from cronty.cli.output import REFUSED, Column, Json, print_json, refuse, show_rows
 from cronty.settings import Settings
 from cronty.store.connecting import ATTRIBUTE, WRITABLE, each_host, wanted_of
 from cronty.store.health import Health, look
 from cronty.store.local import start_local_server
-from cronty.store.migrate import OLDEST_POSTGRES, schema_state
+from cronty.store.migrate import OLDEST_POSTGRES, SAFE_POSTGRES, schema_state
 from cronty.timing import tzdata_version
 
 STALE: Final = 15
-"""Seconds after which a lease that has passed, or a slot that is due, should have been seen to; `health.sql` agrees."""
+"""Seconds after which an expired lease or a due slot should have been handled; the same as in `health.sql`."""
 
 
 def doctor(json: Json = False) -> None:
-    """Look at the database, the clock, time zones, workers and overdue slots; exit 1 if something is wrong."""
+    """Check the database, the clock, time zones, workers and overdue slots; exit 1 if something is wrong."""
     settings = Settings()  # pyright: ignore[reportCallIssue] -- its defaults are fields
     url = settings.database_url or start_local_server(settings.data_dir)
     if problem := asyncio.run(schema_state(url)).problem():
@@ -39,31 +39,39 @@ def doctor(json: Json = False) -> None:
 
 
 def _servers(url: str) -> tuple[bool, str, str]:
-    """Whether a connection may stay with a server that takes no writes."""
+    """Whether connections always go to a server that takes writes."""
     count, wanted = len(each_host(url)), wanted_of(url)
     if wanted not in (None, *WRITABLE):
-        return False, "servers", f"{ATTRIBUTE}={wanted} may stay with a replica: leave it out, or say read-write"
+        return False, "servers", f"{ATTRIBUTE}={wanted} may stay with a replica: leave it out, or use read-write"
     return True, "servers", f"{count} servers; the one that takes writes is used" if count > 1 else "1 server"
 
 
+def _database(health: Health) -> tuple[bool, str, str]:
+    flaw = ""
+    major, minor = divmod(health.version_number, 10000)
+    if health.version_number < OLDEST_POSTGRES:
+        flaw = f", and {OLDEST_POSTGRES // 10000} is the oldest that will do"
+    elif minor < (safe := SAFE_POSTGRES.get(major, 0)):
+        flaw = f" lacks security fixes: install {major}.{safe} or newer and restart it"
+    elif health.read_only:
+        flaw = ", read-only: nothing can fire"
+    return not flaw, "database", f"PostgreSQL {health.version}{flaw}"
+
+
 def _findings(health: Health, here: datetime) -> list[tuple[bool, str, str]]:
-    """Each thing looked at: whether it is good, what it is, and what was seen."""
+    """For each check: whether it passed, what was checked, and what was found."""
     offset = (health.now - here).total_seconds()
     late = (health.now - health.oldest_overdue).total_seconds() if health.oldest_overdue else 0.0
-    mine = tzdata_version()
-    others = sorted(set(health.tzdata or []) - {mine})
+    our_tzdata = tzdata_version()
+    others = sorted(set(health.tzdata or []) - {our_tzdata})
     stale = ", ".join(health.stale_tasks or [])
     return [
-        (
-            health.version_number >= OLDEST_POSTGRES and not health.read_only,
-            "database",
-            f"PostgreSQL {health.version}" + (", read-only: nothing can fire" if health.read_only else ""),
-        ),
+        _database(health),
         (abs(offset) < 1, "clock", f"this machine is {offset:+.3f} s from the database"),
         (
             not others,
             "time zones",
-            f"tzdata {mine}" + (f"; workers use {', '.join(others)}" if others else ""),
+            f"tzdata {our_tzdata}" + (f"; workers use {', '.join(others)}" if others else ""),
         ),
         (
             health.workers > 0,

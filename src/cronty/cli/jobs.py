@@ -1,4 +1,4 @@
-"""Jobs from the command line: the same acts as in the tools, under the same names."""
+"""The commands about jobs: add, list, show, pause, resume, cancel, delete, undelete, run."""
 
 from collections.abc import Awaitable, Callable
 from typing import Annotated, Final, cast
@@ -7,10 +7,10 @@ import orjson
 import typer
 
 from cronty.app import Cronty
-from cronty.cli.asking import Face, call
-from cronty.cli.completing import Id
+from cronty.cli.completion import Id
+from cronty.cli.connection import Api, call
+from cronty.cli.output import Column, Json, clock, print_json, say, show_rows
 from cronty.cli.runs import runs, show_runs, why
-from cronty.cli.saying import Column, Json, clock, print_json, say, show_rows
 from cronty.contract.answers import JobDetail, JobSummary, to_json
 from cronty.jobs.overview import MOST_COUNTED
 from cronty.scheduler.agenda import title
@@ -27,17 +27,17 @@ def add(
     task: Annotated[str | None, typer.Option(help="Run this registered task instead.")] = None,
     kwargs: Annotated[str, typer.Option(help="Its arguments, as a JSON object.")] = "{}",
     name: Annotated[str | None, typer.Option(help="What the job is called. Default: the text, or the task.")] = None,
-    zone: Annotated[str | None, typer.Option(help="The time zone meant, if the words name none.")] = None,
-    max_runs: Annotated[int | None, typer.Option(min=1, help="Stop after so many runs.")] = None,
+    zone: Annotated[str | None, typer.Option(help="The time zone, if the words name none.")] = None,
+    max_runs: Annotated[int | None, typer.Option(min=1, help="Stop after this many runs.")] = None,
     tag: Annotated[list[str] | None, typer.Option(help="A label to find it by.")] = None,
     json: Json = False,
 ) -> None:
     """Schedule something: a notification, a prompt for an agent, or a registered task."""
     kind, arguments = _action(text, notify, agent, task, kwargs, prompt=prompt)
     made, armed = call(
-        lambda face: with_workers(
-            face,
-            face.schedule_job(
+        lambda api: with_workers(
+            api,
+            api.schedule_job(
                 name or title(text or kind),
                 kind,
                 "words",
@@ -60,10 +60,10 @@ def add(
 def _action(
     text: str, notify: str | None, agent: str | None, task: str | None, kwargs: str, *, prompt: bool
 ) -> tuple[str, dict[str, object]]:
-    """The one thing that was asked for."""
+    """The task and its arguments from the options."""
     wanted = [notify is not None, prompt or agent is not None, task is not None]
     if sum(wanted) != 1:
-        raise typer.BadParameter("Say what to do, once: --notify CHANNEL, --prompt (or --agent), or --task NAME.")
+        raise typer.BadParameter("Give exactly one of --notify CHANNEL, --prompt (or --agent), or --task NAME.")
     if task is not None:
         try:
             given = orjson.loads(kwargs)
@@ -73,11 +73,11 @@ def _action(
             raise typer.BadParameter(f'--kwargs must be a JSON object such as {{"path": "/data"}}, not {kwargs}')
         return task, cast("dict[str, object]", given)
     if not text.strip():
-        raise typer.BadParameter("Say what it is to say, after the time.")
+        raise typer.BadParameter("Give the text of the message or prompt, after the time.")
     if notify is not None:
         return "notify", {"message": text, "topic": notify}
-    said: dict[str, object] = {"prompt": text}
-    return "prompt", said | ({"agent": agent} if agent else {})
+    arguments: dict[str, object] = {"prompt": text}
+    return "prompt", arguments | ({"agent": agent} if agent else {})
 
 
 def list_jobs(
@@ -92,7 +92,7 @@ def list_jobs(
     if deleted:
         _list_deleted(count, json=json)
         return
-    found = call(lambda face: face.list_jobs(status, limit=count, name=name, tag=tag), json=json)
+    found = call(lambda api: api.list_jobs(status, limit=count, name=name, tag=tag), json=json)
     if json:
         return
     if not found.jobs:
@@ -107,7 +107,7 @@ def list_jobs(
 
 
 def _list_deleted(count: int, *, json: bool) -> None:
-    found = call(lambda face: face.list_deleted_jobs(limit=count), json=json)
+    found = call(lambda api: api.list_deleted_jobs(limit=count), json=json)
     if json:
         return
     if not found.jobs:
@@ -120,7 +120,7 @@ def _list_deleted(count: int, *, json: bool) -> None:
 
 def show(job: Id, json: Json = False) -> None:
     """Show one job in full, with its last runs."""
-    found = call(lambda face: face.job_status(job), json=json)
+    found = call(lambda api: api.job_status(job), json=json)
     if json:
         return
     say(found.name, "bold")
@@ -140,40 +140,40 @@ def show(job: Id, json: Json = False) -> None:
 
 def pause(job: Id, json: Json = False) -> None:
     """Hold a job: nothing fires until it is resumed."""
-    _done(call(lambda face: face.pause_job(job), json=json), "Paused", json=json)
+    _done(call(lambda api: api.pause_job(job), json=json), "Paused", json=json)
 
 
 def resume(job: Id, json: Json = False) -> None:
-    """Let a paused job go on with its next time."""
-    _done(call(lambda face: face.resume_job(job), json=json), "Resumed", json=json)
+    """Let a paused job continue with its next time."""
+    _done(call(lambda api: api.resume_job(job), json=json), "Resumed", json=json)
 
 
 def cancel(job: Id, json: Json = False) -> None:
     """End a job; it stays listed."""
-    call(lambda face: face.cancel_job(job), json=json)
+    call(lambda api: api.cancel_job(job), json=json)
     if not json:
         say(f"Cancelled {job}.")
 
 
 def delete(job: Id, json: Json = False) -> None:
-    """End a job and hide it; for 30 days `cronty undelete` brings it back, then it goes with its runs."""
-    call(lambda face: face.delete_job(job), json=json)
+    """End a job and hide it; for 30 days `cronty undelete` brings it back, then it is removed with its runs."""
+    call(lambda api: api.delete_job(job), json=json)
     if not json:
         say(f"Deleted {job}.")
 
 
 def undelete(job: Id, json: Json = False) -> None:
     """Bring a deleted job back as it was; `cronty list --deleted` shows which there are."""
-    _done(call(lambda face: face.undelete_job(job), json=json), "Undeleted", json=json)
+    _done(call(lambda api: api.undelete_job(job), json=json), "Undeleted", json=json)
 
 
 def run(job: Id, json: Json = False) -> None:
-    """Run a job once, now, beside its schedule."""
-    started, armed = call(lambda face: with_workers(face, face.run_job_now(job)))
+    """Run a job once, now, in addition to its schedule."""
+    started, armed = call(lambda api: with_workers(api, api.run_job_now(job)))
     if json:
         print_json(to_json(started) | {"armed": armed})
         return
-    say(f"Asked for {started.run_id}; `cronty runs {job}` shows it.")
+    say(f"Queued {started.run_id}; `cronty runs {job}` shows it.")
     _warn(armed)
 
 
@@ -192,18 +192,18 @@ COMMANDS: Final[dict[str, Callable[..., None]]] = {
 }
 
 
-async def with_workers[T](face: Face, asking: Awaitable[T]) -> tuple[T, bool]:
-    """The answer, and whether a worker is there to perform it; a server performs it itself."""
-    answer = await asking
-    if not isinstance(face, Cronty):
+async def with_workers[T](api: Api, call: Awaitable[T]) -> tuple[T, bool]:
+    """The answer, and whether a worker is alive to run it; a server runs jobs itself."""
+    answer = await call
+    if not isinstance(api, Cronty):
         return answer, True
-    fleet = await face.service.overview.fleet()
+    fleet = await api.service.overview.fleet()
     return answer, any(worker.alive for worker in fleet.workers)
 
 
 def _warn(armed: bool) -> None:
     if not armed:
-        say("Nothing runs the jobs at the moment: `cronty up` does.", "yellow", err=True)
+        say("No worker is running, so nothing fires. Start one with `cronty up`.", "yellow", err=True)
 
 
 def number(job_id: str) -> str:
@@ -211,10 +211,10 @@ def number(job_id: str) -> str:
     return job_id.split("_")[1]
 
 
-def _done(job: JobDetail, act: str, *, json: bool) -> None:
+def _done(job: JobDetail, done: str, *, json: bool) -> None:
     coming = f"; next on {clock(job.next_run)}" if job.next_run else ""
     if not json:
-        say(f"{act} {job.name}{coming}.")
+        say(f"{done} {job.name}{coming}.")
 
 
 def _state(job: JobSummary | JobDetail) -> str:

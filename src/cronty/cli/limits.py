@@ -1,16 +1,16 @@
-"""`cronty limits`: how much an owner may have and do."""
+"""`cronty limits`: shows and sets an owner's limits."""
 
 from typing import Annotated
 
 import orjson
 import typer
 
-from cronty.cli.asking import ask, caller_for
-from cronty.cli.saying import Column, Json, print_json, show_rows
+from cronty.cli.connection import ask, caller_for
+from cronty.cli.output import Column, Json, print_json, show_rows
 from cronty.contract.result import Ok, Result
 from cronty.scheduler.allowance import Allowance
 
-app = typer.Typer(no_args_is_help=True, help="How much an owner may have and do; docs/reference/limits.md says more.")
+app = typer.Typer(no_args_is_help=True, help="An owner's limits; see docs/reference/limits.md.")
 
 type Shown = dict[str, dict[str, object]]
 
@@ -19,22 +19,24 @@ Owner = Annotated[str, typer.Option(help="Whose limits.")]
 
 @app.command()
 def show(owner: Owner = "local", json: Json = False) -> None:
-    """An owner's limits, and what is used of them."""
-    _say(ask(lambda cronty: _shown(cronty.service.scheduler.allowance, owner), json=json), json=json)
+    """Show an owner's limits, and how much of them is used."""
+    _print(ask(lambda cronty: _shown(cronty.service.scheduler.allowance, owner), json=json), json=json)
 
 
 @app.command("set")
 def set_limits(
     changes: Annotated[
         list[str],
-        typer.Argument(metavar="NAME=VALUE…", help="For example jobs=50000; 0 is no limit, jobs= takes it back."),
+        typer.Argument(
+            metavar="NAME=VALUE…", help="For example jobs=50000; 0 means no limit, jobs= restores the default."
+        ),
     ],
     owner: Owner = "local",
     json: Json = False,
 ) -> None:
-    """Give an owner limits of its own; those not named stay as they are. Running engines follow in ten seconds."""
+    """Set limits of an owner; the others stay as they are. Running engines apply them within ten seconds."""
     given = dict(_read(change) for change in changes)
-    _say(ask(lambda cronty: _changed(cronty.service.scheduler.allowance, owner, given), json=json), json=json)
+    _print(ask(lambda cronty: _changed(cronty.service.scheduler.allowance, owner, given), json=json), json=json)
 
 
 async def _shown(allowance: Allowance, owner: str) -> Result[Shown]:
@@ -60,7 +62,7 @@ def _read(change: str) -> tuple[str, object]:
         return name, text
 
 
-def _say(shown: Shown, *, json: bool) -> None:
+def _print(shown: Shown, *, json: bool) -> None:
     if json:
         print_json(shown)
         return

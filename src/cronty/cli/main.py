@@ -1,4 +1,4 @@
-"""The commands of an operator: mcp, serve, work, migrate, doctor; and where the others are."""
+"""The entry point: mcp, serve, work and migrate; the other commands are added from their modules."""
 
 import asyncio
 import os
@@ -10,18 +10,20 @@ import typer
 from pydantic import ValidationError
 
 from cronty.actions.agents import BadAgents
+from cronty.actions.secrecy import hide_process, take_from_environment
 from cronty.actions.shell import BadCommands
 from cronty.app import Cronty
 from cronty.cli import audit, channel, crontab, jobs, limits, owner, service, token
 from cronty.cli.call import call_operation
 from cronty.cli.crontab_export import export
 from cronty.cli.doctor import doctor
-from cronty.cli.loading import extra, load, opened, set_up_logging
 from cronty.cli.next import next_slots
-from cronty.cli.saying import MISUSED, REFUSED, Json, print_json, say, waiting
+from cronty.cli.output import MISUSED, REFUSED, Json, print_json, say, waiting
+from cronty.cli.startup import extra, load, opened, set_up_logging
 from cronty.cli.watch import watch
+from cronty.cli.webhook_secret import webhook_secret
 from cronty.scheduler.identity import WeakSecret
-from cronty.settings import Settings
+from cronty.settings import SECRET_VARIABLES, BadSetting, Settings, remember
 from cronty.store.database import StoreUnavailable
 from cronty.store.local import NoDatabase, start_local_server
 from cronty.store.migrate import migrate, schema_state
@@ -40,13 +42,14 @@ for command in (watch, service.up, service.down, service.status, doctor):
     app.command()(command)
 app.add_typer(channel.app, name="channel")
 app.command("key")(channel.key)
+app.command("webhook-secret")(webhook_secret)
 app.add_typer(token.app, name="token")
 app.add_typer(audit.app, name="audit")
 app.add_typer(limits.app, name="limits")
 app.add_typer(owner.app, name="owner")
 
 
-def _say_version(wanted: bool) -> None:
+def _print_version(wanted: bool) -> None:
     if wanted:
         typer.echo(f"cronty {version('cronty')}")
         raise typer.Exit
@@ -55,7 +58,7 @@ def _say_version(wanted: bool) -> None:
 @app.callback()
 def _root(
     _version: Annotated[
-        bool, typer.Option("--version", callback=_say_version, is_eager=True, help="Say the version.")
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
     url: Annotated[
         str | None,
@@ -73,12 +76,12 @@ def work(
     concurrency: Annotated[int | None, typer.Option(min=1, max=10_000, help="How many runs at once.")] = None,
 ) -> None:
     """Run a worker: fire what is due, perform your tasks, until SIGTERM."""
-    set_up_logging(_settings().log_level)
+    _begin()
     cronty = load(target)
     cronty.run_jobs = cronty.die_when_stuck = True
     if concurrency is not None:
         cronty.settings = cronty.settings.model_copy(update={"concurrency": concurrency})
-    asyncio.run(_work_until_told(cronty))
+    asyncio.run(_work_until_stopped(cronty))
 
 
 App = Annotated[str | None, typer.Option("--app", help="Where your own Cronty and its tasks are, as module:name.")]
@@ -89,9 +92,9 @@ EVERY_TOOL = "jobs,notifications,agenda,inbox"
 @app.command()
 def mcp(target: App = None, tools: Tools = EVERY_TOOL) -> None:
     """Speak MCP over standard input and output: the command to give to Claude, Cursor and the others."""
-    set_up_logging(_settings().log_level)
-    service.mend(_settings())
-    extra("cronty.cli.serve", "mcp").speak(target, tools)
+    _begin()
+    service.restart_if_gone(_settings())
+    extra("cronty.cli.serve", "mcp").serve_stdio(target, tools)
 
 
 @app.command()
@@ -101,10 +104,10 @@ def serve(
     host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=1, max=65535, help="The port to listen on.")] = 8125,
     name: Annotated[list[str] | None, typer.Option(help="Another host name clients may call it by.")] = None,
-    auth: Annotated[bool, typer.Option("--auth", help="Ask every caller for a token.")] = False,
+    auth: Annotated[bool, typer.Option("--auth", help="Require a token from every caller.")] = False,
 ) -> None:
     """Serve the dashboard, REST at /api/v1 and MCP at /mcp over HTTP, and run the jobs."""
-    set_up_logging(_settings().log_level)
+    _begin()
     extra("cronty.cli.serve", "mcp").serve(target, tools, host, port, name or [], auth=auth)
 
 
@@ -119,7 +122,7 @@ def migrate_command(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Bring the database to the schema this version needs, while workers go on."""
+    """Bring the database to the schema this version needs, while workers keep running."""
     if check:
         _check_schema(json=json)
         return
@@ -140,11 +143,18 @@ def _check_schema(*, json: bool) -> None:
     elif problem:
         say(f"Missing: {', '.join(state.missing)}." if state.missing and not state.incompatible else str(problem))
     elif state.newer:
-        say(f"Nothing is missing. The database is newer than this version, which may go on: {', '.join(state.newer)}.")
+        say(f"Nothing is missing. The database is newer, and this version can use it: {', '.join(state.newer)}.")
     else:
         say("Nothing is missing.")
     if problem:
         raise typer.Exit(REFUSED)
+
+
+def _begin() -> None:
+    """What every process does first that stays: nobody else of the same user reads its secrets from now on."""
+    hide_process()
+    remember(take_from_environment(SECRET_VARIABLES))
+    set_up_logging(_settings().log_level)
 
 
 def _settings() -> Settings:
@@ -156,9 +166,9 @@ def _url() -> str:
     return settings.database_url or start_local_server(settings.data_dir)
 
 
-async def _work_until_told(cronty: Cronty) -> None:
-    async with opened(cronty) as told:
-        await told.wait()
+async def _work_until_stopped(cronty: Cronty) -> None:
+    async with opened(cronty) as stopping:
+        await stopping.wait()
 
 
 _EXPECTED: Final = (
@@ -169,12 +179,13 @@ _EXPECTED: Final = (
     BadKey,
     BadAgents,
     BadCommands,
+    BadSetting,
     WeakSecret,
 )
 
 
 def main() -> None:
-    """The console script; expected faults are said in a line, without a trace."""
+    """The console script; expected errors are printed in one line, without a traceback."""
     try:
         app()
     except _EXPECTED as error:

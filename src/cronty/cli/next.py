@@ -1,11 +1,11 @@
-"""When would it fire? Words or a cron expression in, slots out; needs no database."""
+"""`cronty next`: the next slots of words or a cron expression; needs no database."""
 
 from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
 
-from cronty.cli.saying import MISUSED, UNCLEAR, Column, Json, print_json, refuse, say, show_rows
+from cronty.cli.output import MISUSED, UNCLEAR, Column, Json, print_json, refuse, say, show_rows
 from cronty.settings import Settings
 from cronty.timing import Ambiguous, BadTrigger, Cron, Reading, Slot, preview, read_words, to_json
 
@@ -14,11 +14,11 @@ def next_slots(
     when: Annotated[
         str, typer.Argument(help='When, in words or as cron: "every weekday at 8:30", "30 8 * * MON-FRI".')
     ],
-    zone: Annotated[str | None, typer.Option(help="The time zone meant, if the words name none.")] = None,
+    zone: Annotated[str | None, typer.Option(help="The time zone, if the words name none.")] = None,
     count: Annotated[int, typer.Option("-n", "--count", min=1, max=1000, help="How many slots.")] = 5,
     json: Json = False,
 ) -> None:
-    """Show when something would fire; exit 2 if it can't be read, 3 if it may mean several things."""
+    """Show when something would fire; exit 2 if it can't be read, 3 if it can be read in several ways."""
     now = datetime.now(UTC)
     try:
         found = read_words(when, now, zone or _usual_zone())
@@ -64,7 +64,7 @@ def _show_choices(when: str, found: Ambiguous, now: datetime, *, json: bool) -> 
         slots = preview(each.trigger, now, 1, each.zone)
         rows.append((each.words, _clock(slots[0].local, "%a %d %b %Y") if slots else "never"))
     show_rows([Column("reading", fold=True), Column("next, local", whole=True)], rows)
-    say("Say which one, for example in these words.")
+    say("Repeat the command with the one you mean, for example in these words.")
 
 
 def _clock(moment: datetime, day: str) -> str:

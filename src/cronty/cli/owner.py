@@ -1,26 +1,29 @@
-"""`cronty owner`: what whoever runs an installation does about an owner as a whole."""
+"""`cronty owner`: erases an owner; for the operator of an installation."""
 
 from typing import Annotated
 
 import typer
 
 from cronty.app import Cronty
-from cronty.cli.asking import ask
-from cronty.cli.saying import Json, print_json, refuse, say, waiting
+from cronty.cli.connection import ask
+from cronty.cli.output import Json, print_json, refuse, say, waiting
 from cronty.contract.result import Err, Ok, Result
 from cronty.store.owner_store import OwnerStore
 
-app = typer.Typer(no_args_is_help=True, help="Owners, for whoever runs the installation.")
+app = typer.Typer(no_args_is_help=True, help="Owners, for the operator of the installation.")
 
 
 @app.command()
 def erase(
-    name: Annotated[str, typer.Argument(help="The owner whose jobs, history, channels, keys and trail are to go.")],
-    yes: Annotated[bool, typer.Option("--yes", help="Don't ask for the name once more.")] = False,
+    name: Annotated[str, typer.Argument(help="The owner whose jobs, history, channels, keys and trail are erased.")],
+    yes: Annotated[bool, typer.Option("--yes", help="Don't ask for the name again.")] = False,
     json: Json = False,
 ) -> None:
-    """Erase an owner with everything of it. It can't be taken back; interrupted, it is started again."""
-    if not yes and typer.prompt(f"Everything of {name} will be gone. Type the owner's name to go on", err=True) != name:
+    """Erase an owner and all its data. It can't be undone. If interrupted, run it again."""
+    if (
+        not yes
+        and typer.prompt(f"All data of {name} will be erased. Type the owner's name to continue", err=True) != name
+    ):
         refuse("Nothing was erased: that isn't the name.", json=json)
     with waiting("Erasing …"):
         counts = ask(lambda cronty: _erased(cronty, name), json=json)
@@ -28,7 +31,7 @@ def erase(
         print_json({"erased": name, **counts})
         return
     jobs, rows, entries = counts["jobs"], counts["rows"], counts["entries"]
-    say(f"Erased {name}: {jobs} jobs, {rows} runs and the like, {entries} entries of the trail.")
+    say(f"Erased {name}: {jobs} jobs, {rows} runs and other rows, {entries} entries of the trail.")
 
 
 async def _erased(cronty: Cronty, name: str) -> Result[dict[str, int]]:

@@ -1,4 +1,4 @@
-"""What became of slots: `cronty runs` and `cronty why`."""
+"""`cronty runs` and `cronty why`: how slots ended, and why."""
 
 import re
 from collections.abc import Sequence
@@ -9,9 +9,9 @@ from zoneinfo import ZoneInfo
 import typer
 
 from cronty.app import Cronty
-from cronty.cli.asking import ask, call
-from cronty.cli.completing import Id, complete_jobs
-from cronty.cli.saying import Column, Json, clock, print_json, say, show_rows
+from cronty.cli.completion import Id, complete_jobs
+from cronty.cli.connection import ask, call
+from cronty.cli.output import Column, Json, clock, print_json, say, show_rows
 from cronty.contract.answers import Run, RunOfJob, to_json
 from cronty.contract.result import Err, Ok, Result
 from cronty.jobs.moments import local_text
@@ -37,9 +37,9 @@ def runs(
 ) -> None:
     """List the planned moments of a job, each with its verdict and the reason; or everything that failed."""
     if job is None:
-        found = call(lambda face: face.list_failed_runs(limit=count), json=json)
+        found = call(lambda api: api.list_failed_runs(limit=count), json=json)
     else:
-        found = call(lambda face: face.list_runs(job, limit=count), json=json)
+        found = call(lambda api: api.list_runs(job, limit=count), json=json)
     if json:
         return
     if not found.runs:
@@ -61,14 +61,14 @@ def show_runs(found: Sequence[Run]) -> None:
 
 
 def _reason(one: Run) -> str:
-    said = one.error or one.reason or ""
+    reason = one.error or one.reason or ""
     if one.next_attempt_at and one.attempt:
-        return f"{said}; tried again {clock(one.next_attempt_at)}".lstrip("; ")
-    return said
+        return f"{reason}; tried again {clock(one.next_attempt_at)}".lstrip("; ")
+    return reason
 
 
 def why(job: Id, slot: Slot, json: Json = False) -> None:
-    """Say what became of one planned moment of a job, and why."""
+    """Explain how one planned run of a job ended, and why."""
     found = ask(lambda cronty: _explained(cronty, job, slot), json=json)
     if json:
         print_json(found)
@@ -76,13 +76,13 @@ def why(job: Id, slot: Slot, json: Json = False) -> None:
         say(found["in_words"])
 
 
-async def _explained(cronty: Cronty, job: str, said: str) -> Result[dict[str, Any]]:
+async def _explained(cronty: Cronty, job: str, text: str) -> Result[dict[str, Any]]:
     shown = await cronty.service.scheduler.show(cronty.caller, job)
     if isinstance(shown, Err):
         return shown
     now, _ = await cronty.service.scheduler.clock(cronty.caller)
     try:
-        moment = _read(said, shown.value.zone, now)
+        moment = _read(text, shown.value.zone, now)
     except BadTrigger as bad:
         return Err("bad_time", bad.message, bad.hint)
     facts: dict[str, Any] = {"slot": moment.isoformat()}
@@ -94,25 +94,23 @@ async def _explained(cronty: Cronty, job: str, said: str) -> Result[dict[str, An
         return Ok(facts | {"run": to_json(run_of(run, shown.value.zone, shown.value.trigger)), "in_words": words})
     due = shown.value.trigger.after(moment - timedelta(microseconds=1))
     if due == moment:
-        words = (
-            "It is planned, and its time hasn't come." if moment > now else "It was planned before the job was made."
-        )
+        words = "It is planned, and its time hasn't come." if moment > now else "It is before the job was made."
     else:
         zone = shown.value.zone
         after = f" The next one after that is {local_text(due, zone)}." if due else ""
-        words = f"{local_text(moment, zone)}, is no moment of this job.{after}"
+        words = f"{local_text(moment, zone)}, is not a slot of this job.{after}"
     return Ok(facts | {"run": None, "next_slot": due.isoformat() if due else None, "in_words": words})
 
 
-def _read(said: str, zone_name: str, now: datetime) -> datetime:
-    """A moment that may be past: words are about what is to come, so of today they are read as its first moment."""
-    if _CLOCK.fullmatch(said.strip()):
-        said = f"today at {said.strip()}"
+def _read(text: str, zone_name: str, now: datetime) -> datetime:
+    """A time that may be past. Words mean a future time, so they are also read as of the start of today."""
+    if _CLOCK.fullmatch(text.strip()):
+        text = f"today at {text.strip()}"
     try:
-        return read_instant(said, zone_name, now)
+        return read_instant(text, zone_name, now)
     except BadTrigger:
         midnight = now.astimezone(ZoneInfo(zone_name)).replace(hour=0, minute=0, second=0, microsecond=0)
-        return read_instant(said, zone_name, midnight.astimezone(UTC))
+        return read_instant(text, zone_name, midnight.astimezone(UTC))
 
 
 def _covers(run: RunRecord, moment: datetime) -> bool:

@@ -16,9 +16,9 @@ from starlette.middleware import Middleware
 from starlette.routing import BaseRoute, Mount
 
 from cronty.app import Cronty
-from cronty.cli.loading import check_reach, extra, load, opened
-from cronty.cli.service_away import tell_of_absences
-from cronty.cli.service_place import url_of
+from cronty.cli.service_absences import log_absences
+from cronty.cli.service_folder import url_of
+from cronty.cli.startup import check_reach, extra, load, opened
 from cronty.cli.stdin import make_stdin_end_when_told
 from cronty.contract.caller import local_caller
 from cronty.contract.http import PREFIX
@@ -26,27 +26,27 @@ from cronty.mcp.auth import Verifier, auth_settings, current_caller
 from cronty.mcp.context import ToolContext
 from cronty.mcp.server import GROUPS, Auth, CrontyServer
 from cronty.mcp.tool import Group
+from cronty.web.callers import by_token, single_owner
 from cronty.web.health import health_routes
 from cronty.web.hosts import Hosts
-from cronty.web.who import anybody, by_token
 
 
-def speak(app: str | None, tools: str) -> None:
+def serve_stdio(app: str | None, tools: str) -> None:
     """MCP over standard input and output, until the client hangs up."""
-    with redirect_stdout(sys.stderr):  # whatever the caller's module prints while it is loaded
+    with redirect_stdout(sys.stderr):  # the user's module may print while it is loaded
         cronty = _cronty(app)
-    with suppress(BrokenPipeError):  # the client hung up without a word; there is nobody left to tell
-        asyncio.run(_speak(cronty, _groups(tools)))
+    with suppress(BrokenPipeError):  # the client is gone
+        asyncio.run(_serve_stdio(cronty, _groups(tools)))
 
 
 def serve(app: str | None, tools: str, host: str, port: int, names: Sequence[str], *, auth: bool) -> None:
-    """MCP over HTTP, until told to stop. `names`: what else clients may call this server."""
+    """MCP over HTTP, until told to stop. `names`: other host names of this server."""
     check_reach(host, auth=auth)
     cronty = _cronty(app)
     if "public_url" not in cronty.settings.model_fields_set:
         cronty.settings = cronty.settings.model_copy(update={"public_url": f"{url_of(host, port)}/mcp"})
     asgi = http_app(cronty, _groups(tools), [f"{host}:{port}", f"localhost:{port}", *names], auth=auth)
-    # A client that listens for changes would hold the server up for ever.
+    # Without a limit, a client that listens for changes would keep the server from stopping.
     config = uvicorn.Config(asgi, host=host, port=port, log_config=None, access_log=False, timeout_graceful_shutdown=2)
     asyncio.run(_serve(cronty, config))
 
@@ -54,7 +54,7 @@ def serve(app: str | None, tools: str, host: str, port: int, names: Sequence[str
 def http_app(cronty: Cronty, groups: Sequence[Group], hosts: Sequence[str], *, auth: bool = False) -> Starlette:
     """One ASGI application over an open Cronty: health, readiness, REST, the dashboard and MCP.
 
-    Without `auth` everybody who can reach it is the owner of that Cronty.
+    Without `auth` every caller is the owner of that Cronty.
     """
     settings = cronty.settings
     if auth:
@@ -73,7 +73,7 @@ def http_app(cronty: Cronty, groups: Sequence[Group], hosts: Sequence[str], *, a
         async with server.session_manager.run():
             yield
 
-    who = by_token(lambda: cronty.service.identity) if auth else anybody(cronty.owner)
+    who = by_token(lambda: cronty.service.identity) if auth else single_owner(cronty.owner)
     rest = extra("cronty.web.rest", "web")
     routes: list[BaseRoute] = [
         *health_routes(cronty.why_not_ready),
@@ -82,46 +82,46 @@ def http_app(cronty: Cronty, groups: Sequence[Group], hosts: Sequence[str], *, a
         Mount("/", mcp_app),
     ]
     middleware = [Middleware(Hosts, hosts)]
-    # A path with a line break in it fits no route at all, and is to be answered like any other.
+    # A path with a line break matches no route; it gets the same 404 as any other.
     return Starlette(routes=routes, lifespan=lifespan, middleware=middleware, exception_handlers={404: rest.refused})
 
 
 async def _serve(cronty: Cronty, config: uvicorn.Config) -> None:
-    """Opened before there is a server, so that a database that is away is said in a line and not in a trace."""
+    """Open before serving, so that an unreachable database is reported in one line and not as a traceback."""
     server = uvicorn.Server(config)
     began = datetime.now(UTC)
-    async with opened(cronty) as told:
+    async with opened(cronty) as stopping:
 
-        async def stop_when_told() -> None:
-            # Once it serves, the server takes signals itself, and raises them again when it is done.
-            await told.wait()
+        async def stop_server() -> None:
+            # While serving, the server handles signals itself and raises them again when it is done.
+            await stopping.wait()
             server.should_exit = True
 
-        beside = [asyncio.ensure_future(one) for one in (stop_when_told(), tell_of_absences(cronty, began))]
+        background = [asyncio.ensure_future(one) for one in (stop_server(), log_absences(cronty, began))]
         try:
             await server.serve()
         finally:
-            for one in beside:
+            for one in background:
                 one.cancel()
 
 
-async def _speak(cronty: Cronty, groups: Sequence[Group]) -> None:
+async def _serve_stdio(cronty: Cronty, groups: Sequence[Group]) -> None:
     """Tools are listed at once, while the database is still being started; the first call waits for it."""
     hang_up = make_stdin_end_when_told()
     loop = asyncio.get_running_loop()
-    for told in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(told, hang_up)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, hang_up)
     cronty.when_outgrown = hang_up
     opening = asyncio.ensure_future(cronty.__aenter__())
     context = ToolContext(cronty, lambda: local_caller(cronty.owner), lambda: asyncio.shield(opening))
-    speaking = asyncio.ensure_future(CrontyServer(context, groups).run_stdio_async())
+    serving = asyncio.ensure_future(CrontyServer(context, groups).run_stdio_async())
     try:
-        await asyncio.wait({opening, speaking}, return_when=asyncio.FIRST_COMPLETED)
-        await opening  # if that failed there is nothing to speak about
-        await speaking
+        await asyncio.wait({opening, serving}, return_when=asyncio.FIRST_COMPLETED)
+        await opening  # raises if opening failed
+        await serving
     finally:
         hang_up()
-        await asyncio.wait({opening, speaking})
+        await asyncio.wait({opening, serving})
         if opening.exception() is None:
             await cronty.__aexit__()
 

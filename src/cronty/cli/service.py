@@ -15,20 +15,20 @@ import typer
 
 from cronty.actions.agents import read_agents
 from cronty.cli import service_keeper, service_units
-from cronty.cli.loading import check_reach
-from cronty.cli.saying import REFUSED, Json, print_json, say, waiting
-from cronty.cli.service_place import Kept, Place, Wish, url_of
-from cronty.cli.service_standing import show_standing, standing_of
+from cronty.cli.output import REFUSED, Json, print_json, say, waiting
+from cronty.cli.service_folder import Kept, ServiceFolder, ServiceSpec, url_of
+from cronty.cli.service_status import show_status, status_of
+from cronty.cli.startup import check_reach
 from cronty.settings import Settings
 
 PATIENCE: Final = 120.0
-"""Seconds that a first start may take: it may have to make a database."""
+"""Seconds that a first start may take: it may have to create a database."""
 
 _KEPT: Final = re.compile(
     r"CRONTY_.*|PYTHON.*|LC_.*|XDG_.*|PATH|HOME|LANG|USER|LOGNAME|SHELL|TMPDIR|TZ|SSL_CERT_.*|(https?|all|no)_proxy",
     re.IGNORECASE,
 )
-"""What of the environment the service sees, besides what the agents file names."""
+"""Environment variables passed to the service, besides those named in the agents file."""
 
 log = logging.getLogger("cronty.service")
 
@@ -40,97 +40,97 @@ def up(
     host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
     port: Port = 8125,
     name: Annotated[list[str] | None, typer.Option(help="Another host name clients may call it by.")] = None,
-    auth: Annotated[bool, typer.Option("--auth", help="Ask every caller for a token.")] = False,
+    auth: Annotated[bool, typer.Option("--auth", help="Require a token from every caller.")] = False,
     background: Annotated[
-        bool, typer.Option("--background", help="Leave it in the background, without systemd or launchd.")
+        bool, typer.Option("--background", help="Run it in the background, without systemd or launchd.")
     ] = False,
     json: Json = False,
 ) -> None:
-    """Run Cronty in the background from now on: the jobs, and `cronty serve`. Doing it twice does no harm."""
+    """Run Cronty in the background from now on: the jobs, and `cronty serve`. Running it twice is harmless."""
     check_reach(host, auth=auth)
     settings = _settings()
-    place = Place(settings.data_dir)
-    place.make()
+    folder = ServiceFolder(settings.data_dir)
+    folder.make()
     kept: Kept = "background" if background else service_units.keeper_of_this_system()
     arguments = ["--host", host, "--port", str(port), *(["--app", target] if target else [])]
     arguments += [part for each in name or [] for part in ("--name", each)] + (["--auth"] if auth else [])
-    wish = Wish(arguments, url_of(host, port), kept, str(Path.cwd()), _environment(settings))
+    spec = ServiceSpec(arguments, url_of(host, port), kept, str(Path.cwd()), _environment(settings))
     with waiting("Starting …"):
-        already = _is_as_wished(place, wish)
-        flaw = _bring_up(place, wish, already=already)
+        already = _is_same_service(folder, spec)
+        flaw = _bring_up(folder, spec, already=already)
     if flaw is not None:
-        _say_why_not(flaw, place, json=json)
+        _say_why_not(flaw, folder, json=json)
         raise typer.Exit(REFUSED)
-    answer = {"up": True, "already": already, "url": wish.url, "mcp": f"{wish.url}/mcp", "kept_by": kept}
+    answer = {"up": True, "already": already, "url": spec.url, "mcp": f"{spec.url}/mcp", "kept_by": kept}
     if json:
-        print_json(answer | {"log": str(place.log)})
+        print_json(answer | {"log": str(folder.log)})
         return
-    say(f"Cronty {'was up already' if already else 'is up'} at {wish.url}; MCP at {wish.url}/mcp.")
-    say("Reminders fire with every client closed. `cronty status` looks, `cronty down` stops it.")
+    say(f"Cronty {'was up already' if already else 'is up'} at {spec.url}; MCP at {spec.url}/mcp.")
+    say("Reminders fire with every client closed. `cronty status` shows its state, `cronty down` stops it.")
     if kept == "systemd" and not _lingers():
         say("It stops when you log out: `loginctl enable-linger` lets it stay, and start with the machine.")
 
 
 class Flaw(NamedTuple):
-    """Why it isn't up; `logged` if its log says more."""
+    """Why the service isn't up; `logged` if its log says more."""
 
     text: str
     logged: bool = False
 
 
-def _say_why_not(flaw: Flaw, place: Place, *, json: bool) -> None:
-    lines = place.last_lines() if flaw.logged else []
+def _say_why_not(flaw: Flaw, folder: ServiceFolder, *, json: bool) -> None:
+    lines = folder.last_lines() if flaw.logged else []
     if json:
-        print_json({"up": False, "error": flaw.text, "last_lines": lines, "log": str(place.log)})
+        print_json({"up": False, "error": flaw.text, "last_lines": lines, "log": str(folder.log)})
         return
     say(f"cronty: It isn't up: {flaw.text}", err=True)
     for line in lines:
         say(line, err=True, indent=2)
     if lines:
-        say(f"(the end of {place.log})", err=True)
+        say(f"(the end of {folder.log})", err=True)
 
 
 def down(json: Json = False) -> None:
-    """Stop the service; what is planned stays planned, and is caught up on by policy when something runs again."""
-    place = Place(_settings().data_dir)
-    was_up = _was_up(place)
-    if place.folder.exists():
-        with place.turn():
-            wish = place.wish()
-            place.ask_for_nothing()
-        if wish is not None:
-            service_units.remove(wish.kept_by, place)
-        service_keeper.end(place, "keeper")
-        service_keeper.end(place, "serving")
+    """Stop the service; jobs stay planned, and catch up by their policy when it runs again."""
+    folder = ServiceFolder(_settings().data_dir)
+    was_up = _was_up(folder)
+    if folder.path.exists():
+        with folder.lock():
+            spec = folder.spec()
+            folder.remove_spec()
+        if spec is not None:
+            service_units.remove(spec.kept_by, folder)
+        service_keeper.end(folder, "keeper")
+        service_keeper.end(folder, "serving")
     if json:
         print_json({"up": False, "was_up": was_up})
         return
-    say("Cronty is down. Nothing fires until something runs again." if was_up else "Cronty wasn't up.")
+    say("Cronty is down. Nothing fires until it runs again." if was_up else "Cronty wasn't up.")
 
 
 def status(json: Json = False) -> None:
-    """Say whether the service is up, since when and where, what comes next and what it did; exit 1 if it isn't."""
-    place = Place(_settings().data_dir)
-    found: dict[str, Any] = asyncio.run(standing_of(place, is_ready))
+    """Show whether the service is up, since when and where, what comes next and what it did; exit 1 if it isn't."""
+    folder = ServiceFolder(_settings().data_dir)
+    found: dict[str, Any] = asyncio.run(status_of(folder, is_ready))
     if json:
         print_json(found)
     else:
-        show_standing(found)
+        show_status(found)
     if not found["up"]:
         raise typer.Exit(1)
 
 
-def mend(settings: Settings) -> None:
-    """Bring back a service that was asked for and is gone, as after a restart of a machine without systemd."""
-    place = Place(settings.data_dir)
-    wish = place.wish()
-    if wish is not None and wish.kept_by == "background" and place.alive("keeper") is None:
+def restart_if_gone(settings: Settings) -> None:
+    """Start a service again that `cronty up` started and that is gone, as after a reboot without systemd."""
+    folder = ServiceFolder(settings.data_dir)
+    spec = folder.spec()
+    if spec is not None and spec.kept_by == "background" and folder.alive("keeper") is None:
         log.warning("the service that `cronty up` started is gone; starting it again. `cronty down` ends it for good")
-        service_keeper.start(place)
+        service_keeper.start(folder)
 
 
 def is_ready(url: str) -> bool:
-    """Whether a Cronty answers there; asked directly, whatever proxies are set."""
+    """Whether a Cronty answers there; proxies are ignored."""
     parts = urlsplit(url)
     connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=5)
     try:
@@ -142,61 +142,61 @@ def is_ready(url: str) -> bool:
         connection.close()
 
 
-def _bring_up(place: Place, wish: Wish, *, already: bool) -> Flaw | None:
-    """See to it that it is as wished; why it isn't, or None."""
+def _bring_up(folder: ServiceFolder, spec: ServiceSpec, *, already: bool) -> Flaw | None:
+    """Bring the service up; why it isn't up, or None."""
     if not already:
-        before = place.wish()
+        before = folder.spec()
         if before is not None:
-            service_units.remove(before.kept_by, place)
-        service_keeper.end(place, "keeper")
-        service_keeper.end(place, "serving")
-        if _is_taken(wish.url):
-            return Flaw(f"the port of {wish.url} is taken by another program. Name another one: cronty up --port 8126")
-        with place.turn():
-            place.ask_for(wish)
+            service_units.remove(before.kept_by, folder)
+        service_keeper.end(folder, "keeper")
+        service_keeper.end(folder, "serving")
+        if _is_taken(spec.url):
+            return Flaw(f"the port of {spec.url} is taken by another program. Name another one: cronty up --port 8126")
+        with folder.lock():
+            folder.save_spec(spec)
         try:
-            _start(place, wish)
+            _start(folder, spec)
         except service_units.UnitRefused as refused:
-            place.ask_for_nothing()
-            return Flaw(f"{refused}. `cronty up --background` does without.")
-    flaw = _wait(place, wish)
-    if flaw is not None and not already:  # it must not go on trying for ever
-        place.ask_for_nothing()
-        service_units.remove(wish.kept_by, place)
-        service_keeper.end(place, "keeper")
+            folder.remove_spec()
+            return Flaw(f"{refused}. `cronty up --background` runs without it.")
+    flaw = _wait(folder, spec)
+    if flaw is not None and not already:  # otherwise it would keep trying
+        folder.remove_spec()
+        service_units.remove(spec.kept_by, folder)
+        service_keeper.end(folder, "keeper")
     return flaw
 
 
-def _start(place: Place, wish: Wish) -> None:
-    if wish.kept_by == "background":
-        service_keeper.start(place)
+def _start(folder: ServiceFolder, spec: ServiceSpec) -> None:
+    if spec.kept_by == "background":
+        service_keeper.start(folder)
     else:
-        service_units.install(wish.kept_by, service_keeper.command(place), place)
+        service_units.install(spec.kept_by, service_keeper.command(folder), folder)
 
 
-def _wait(place: Place, wish: Wish) -> Flaw | None:
-    """Wait until it answers; why it doesn't, or None. Two servers that have ended tell enough."""
+def _wait(folder: ServiceFolder, spec: ServiceSpec) -> Flaw | None:
+    """Wait until it answers; why it doesn't, or None. Gives up after two servers have exited."""
     ends = time.monotonic() + PATIENCE
     seen: set[int] = set()
     while time.monotonic() < ends:
-        serving = place.alive("serving")
+        serving = folder.alive("serving")
         if serving is not None:
             seen.add(serving.pid)
-            if is_ready(wish.url):
+            if is_ready(spec.url):
                 return None
         elif len(seen) > 1:
-            return Flaw("it ends as soon as it has started. It says:", logged=True)
+            return Flaw("it exits right after its start. Its log:", logged=True)
         time.sleep(0.05)
-    return Flaw(f"it doesn't answer within {PATIENCE:g} s. It says:", logged=True)
+    return Flaw(f"it doesn't answer within {PATIENCE:g} s. Its log:", logged=True)
 
 
-def _is_as_wished(place: Place, wish: Wish) -> bool:
-    before = place.wish()
-    return before is not None and before.same_as(wish) and _was_up(place) and place.alive("keeper") is not None
+def _is_same_service(folder: ServiceFolder, spec: ServiceSpec) -> bool:
+    before = folder.spec()
+    return before is not None and before.same_as(spec) and _was_up(folder) and folder.alive("keeper") is not None
 
 
-def _was_up(place: Place) -> bool:
-    return place.alive("keeper") is not None or place.alive("serving") is not None
+def _was_up(folder: ServiceFolder) -> bool:
+    return folder.alive("keeper") is not None or folder.alive("serving") is not None
 
 
 def _environment(settings: Settings) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Who keeps the keeper: systemd or launchd, where there is one that works for this user."""
+"""Installs the keeper as a systemd or launchd unit, if this user has one of them."""
 
 import hashlib
 import os
@@ -12,17 +12,17 @@ from typing import Final
 
 from platformdirs import user_data_path
 
-from cronty.cli.service_place import Kept, Place
+from cronty.cli.service_folder import Kept, ServiceFolder
 
 _PATIENCE: Final = 90.0
 
 
 class UnitRefused(Exception):
-    """The system's own keeper doesn't take the service; the text is what it said."""
+    """systemd or launchd refused the service; the text is its message."""
 
 
 def keeper_of_this_system() -> Kept:
-    """systemd on a Linux where the user has one that answers, launchd on a Mac, else nobody but ourselves."""
+    """systemd if the user's instance answers, launchd on a Mac, else `background`."""
     if sys.platform == "darwin":
         return "launchd"
     if shutil.which("systemctl") is None:
@@ -31,22 +31,22 @@ def keeper_of_this_system() -> Kept:
     return "systemd" if asked.returncode == 0 else "background"
 
 
-def name_of(place: Place) -> str:
-    """`cronty`; with something after it for data that aren't in the usual folder."""
-    if place.folder == Place(user_data_path("cronty")).folder:
+def name_of(folder: ServiceFolder) -> str:
+    """The unit's name: `cronty`, with a hash if the data folder isn't the default one."""
+    if folder.path == ServiceFolder(user_data_path("cronty")).path:
         return "cronty"
-    return f"cronty-{hashlib.sha256(os.fsencode(place.folder)).hexdigest()[:8]}"
+    return f"cronty-{hashlib.sha256(os.fsencode(folder.path)).hexdigest()[:8]}"
 
 
-def unit_file(kept: Kept, place: Place) -> Path:
+def unit_file(kept: Kept, folder: ServiceFolder) -> Path:
     if kept == "launchd":
-        return Path.home() / "Library/LaunchAgents" / f"{name_of(place)}.plist"
+        return Path.home() / "Library/LaunchAgents" / f"{name_of(folder)}.plist"
     base = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
-    return Path(base) / "systemd/user" / f"{name_of(place)}.service"
+    return Path(base) / "systemd/user" / f"{name_of(folder)}.service"
 
 
 def systemd_unit(command: Sequence[str]) -> str:
-    """`KillMode=process`: a PostgreSQL that the service has started may have other users by now."""
+    """`KillMode=process`: a PostgreSQL started by the service may have other users by now."""
     return f"""[Unit]
 Description=Cronty, durable schedules
 After=network.target
@@ -63,58 +63,58 @@ WantedBy=default.target
 """
 
 
-def launchd_agent(command: Sequence[str], place: Place) -> bytes:
+def launchd_agent(command: Sequence[str], folder: ServiceFolder) -> bytes:
     """`AbandonProcessGroup`: as with systemd, a PostgreSQL that was started outlives the service if others use it."""
     return plistlib.dumps(
         {
-            "Label": name_of(place),
+            "Label": name_of(folder),
             "ProgramArguments": list(command),
             "RunAtLoad": True,
             "KeepAlive": True,
             "AbandonProcessGroup": True,
             "ThrottleInterval": 2,
             "ExitTimeOut": 70,
-            "StandardOutPath": str(place.log),
-            "StandardErrorPath": str(place.log),
+            "StandardOutPath": str(folder.log),
+            "StandardErrorPath": str(folder.log),
         }
     )
 
 
-def install(kept: Kept, command: Sequence[str], place: Place) -> None:
-    """Write the unit, and have it started now and at every login."""
-    path, name = unit_file(kept, place), name_of(place)
+def install(kept: Kept, command: Sequence[str], folder: ServiceFolder) -> None:
+    """Write the unit and start it, now and at every login."""
+    path, name = unit_file(kept, folder), name_of(folder)
     path.parent.mkdir(parents=True, exist_ok=True)
     if kept == "systemd":
         path.write_text(systemd_unit(command), encoding="utf-8")
-        _call("systemctl", "--user", "daemon-reload")
-        _call("systemctl", "--user", "enable", f"{name}.service")
-        _call("systemctl", "--user", "restart", f"{name}.service")
+        _run("systemctl", "--user", "daemon-reload")
+        _run("systemctl", "--user", "enable", f"{name}.service")
+        _run("systemctl", "--user", "restart", f"{name}.service")
     elif kept == "launchd":
-        path.write_bytes(launchd_agent(command, place))
-        _call("launchctl", "bootout", f"gui/{os.getuid()}/{name}", refused=False)
-        _call("launchctl", "bootstrap", f"gui/{os.getuid()}", str(path))
+        path.write_bytes(launchd_agent(command, folder))
+        _run("launchctl", "bootout", f"gui/{os.getuid()}/{name}", check=False)
+        _run("launchctl", "bootstrap", f"gui/{os.getuid()}", str(path))
 
 
-def remove(kept: Kept, place: Place) -> None:
-    """Stop the service and forget its unit; one that is gone already is fine."""
-    name = name_of(place)
+def remove(kept: Kept, folder: ServiceFolder) -> None:
+    """Stop the service and remove its unit; it may be gone already."""
+    name = name_of(folder)
     if kept == "systemd":
-        _call("systemctl", "--user", "disable", "--now", f"{name}.service", refused=False)
-        unit_file(kept, place).unlink(missing_ok=True)
-        _call("systemctl", "--user", "daemon-reload", refused=False)
+        _run("systemctl", "--user", "disable", "--now", f"{name}.service", check=False)
+        unit_file(kept, folder).unlink(missing_ok=True)
+        _run("systemctl", "--user", "daemon-reload", check=False)
     elif kept == "launchd":
-        _call("launchctl", "bootout", f"gui/{os.getuid()}/{name}", refused=False)
-        unit_file(kept, place).unlink(missing_ok=True)
+        _run("launchctl", "bootout", f"gui/{os.getuid()}/{name}", check=False)
+        unit_file(kept, folder).unlink(missing_ok=True)
 
 
-def _call(*command: str, refused: bool = True) -> None:
+def _run(*command: str, check: bool = True) -> None:
     done = subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE, check=False)
-    if done.returncode and refused:
-        said = (done.stderr or done.stdout).strip().splitlines()
-        raise UnitRefused(f"`{' '.join(command)}` says: {said[-1] if said else done.returncode}")
+    if done.returncode and check:
+        lines = (done.stderr or done.stdout).strip().splitlines()
+        raise UnitRefused(f"`{' '.join(command)}` says: {lines[-1] if lines else done.returncode}")
 
 
 def _quoted(part: str) -> str:
-    """One word of a unit's command line: `%` and `$` mean something there."""
+    """One word of a unit's command line, with its special characters `%` and `$` escaped."""
     escaped = part.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
     return f'"{escaped}"' if any(each in part for each in " \t'\"\\") else escaped

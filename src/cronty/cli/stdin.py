@@ -1,7 +1,7 @@
-"""A standard input that ends when its client hangs up, or when we do.
+"""A standard input that ends when the client closes it, or when we decide to stop.
 
-The SDK reads it in a thread that nothing but its end can end: without this, a server that has to leave while its
-client stays would wait for ever.
+The SDK reads it in a thread that only ends with the input: without this, a server that must stop while its client is
+still connected would wait forever.
 """
 
 import os
@@ -12,18 +12,18 @@ from contextlib import suppress
 
 
 def make_stdin_end_when_told() -> Callable[[], None]:
-    """Put a pipe in the place of standard input that passes everything on; what is returned ends it, once."""
-    wire = os.dup(0)
+    """Replace standard input with a pipe that passes everything on; returns a function that ends it."""
+    original = os.dup(0)
     reading, writing = os.pipe()
     hearing, telling = os.pipe()
     os.dup2(reading, 0)
     os.close(reading)
-    told = threading.Event()
+    ended = threading.Event()
 
     def pass_on() -> None:
         with suppress(OSError):
-            while hearing not in select.select([wire, hearing], [], [])[0]:
-                chunk = os.read(wire, 65536)
+            while hearing not in select.select([original, hearing], [], [])[0]:
+                chunk = os.read(original, 65536)
                 if not chunk:
                     break
                 while chunk:
@@ -31,8 +31,8 @@ def make_stdin_end_when_told() -> Callable[[], None]:
         os.close(writing)
 
     def hang_up() -> None:
-        if not told.is_set():
-            told.set()
+        if not ended.is_set():
+            ended.set()
             os.close(telling)
 
     threading.Thread(target=pass_on, name="standard input", daemon=True).start()

@@ -1,4 +1,4 @@
-"""`cronty token`: what callers of `cronty serve --auth` show: API keys, and tokens of our own."""
+"""`cronty token`: makes API keys and signed tokens for callers of `cronty serve --auth`."""
 
 from collections.abc import Awaitable
 from datetime import UTC, datetime
@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from cronty.cli.asking import ask, caller_for, read_duration
-from cronty.cli.saying import Column, Json, print_json, say, show_rows
+from cronty.cli.connection import ask, caller_for, read_duration
+from cronty.cli.output import Column, Json, print_json, say, show_rows
 from cronty.contract.caller import MEANINGS, SCOPES
 from cronty.contract.result import Ok, Result
 from cronty.scheduler.identity import NewKey
@@ -20,7 +20,7 @@ _SCOPES = "; ".join(f"{scope}: {meaning}" for scope, meaning in MEANINGS.items()
 Scope = Annotated[
     list[str] | None, typer.Option(help=f"What it allows; may be repeated, all of them if left out. {_SCOPES}.")
 ]
-Agent = Annotated[str | None, typer.Option(help="The agent it is for, if it is for one.")]
+Agent = Annotated[str | None, typer.Option(help="The agent it is for, if any.")]
 Owner = Annotated[str, typer.Option(help="Whose jobs its bearer sees and makes.")]
 
 
@@ -31,11 +31,11 @@ def add(
     scope: Scope = None,
     agent: Agent = None,
     expires_in: Annotated[
-        str | None, typer.Option(help="How long it is good, such as 30d; for ever if left out.")
+        str | None, typer.Option(help="How long it is valid, such as 30d. Left out: it never expires.")
     ] = None,
     json: Json = False,
 ) -> None:
-    """Make an API key. It is shown once, and can be revoked."""
+    """Make an API key. It is shown only once, and can be revoked."""
     lasts = None if expires_in is None else read_duration(expires_in, "--expires-in")
     ends = None if lasts is None else datetime.now(UTC) + lasts
     made: NewKey = ask(
@@ -47,14 +47,14 @@ def add(
     if json:
         print_json({"id": made.number, "key": made.text, "owner": owner, "expires_at": ends and ends.isoformat()})
         return
-    say(f"Key {made.number} of {owner}{_until(ends)}. It is shown this once:", err=True)
+    say(f"Key {made.number} of {owner}{_until(ends)}. It is shown only once:", err=True)
     typer.echo(made.text)
 
 
 @app.command()
 def issue(
     email: Annotated[str, typer.Option(help="Who it is for: the owner whose jobs its bearer sees and makes.")],
-    expires_in: Annotated[str, typer.Option(help="How long it is good, such as 30d or 12h.")],
+    expires_in: Annotated[str, typer.Option(help="How long it is valid, such as 30d or 12h.")],
     scope: Scope = None,
     agent: Agent = None,
     json: Json = False,
@@ -73,7 +73,7 @@ def issue(
 @app.command("list")
 def list_keys(owner: Owner = "local", json: Json = False) -> None:
     """Show an owner's API keys: never the keys themselves."""
-    found = ask(lambda cronty: _answered(cronty.service.identity.keys(caller_for(owner))), json=json)
+    found = ask(lambda cronty: _as_result(cronty.service.identity.keys(caller_for(owner))), json=json)
     if json:
         print_json({"keys": found})
         return
@@ -90,7 +90,7 @@ def revoke(
     owner: Owner = "local",
     json: Json = False,
 ) -> None:
-    """Take an API key back at once; the jobs it made pause."""
+    """Revoke an API key at once; the jobs it made pause."""
     ask(lambda cronty: cronty.service.identity.revoke(caller_for(owner), number), json=json)
     if json:
         print_json({"revoked": number})
@@ -98,8 +98,8 @@ def revoke(
     say(f"Revoked key {number}. The jobs it made are paused.")
 
 
-async def _answered[T](asking: Awaitable[T]) -> Result[T]:
-    return Ok(await asking)
+async def _as_result[T](call: Awaitable[T]) -> Result[T]:
+    return Ok(await call)
 
 
 async def _at_once[T](answer: Result[T]) -> Result[T]:
@@ -116,7 +116,7 @@ def _row(key: KeyInfo, now: datetime) -> tuple[str, ...]:
     if key.revoked_at:
         state = f"revoked {key.revoked_at:%Y-%m-%d}"
     elif key.expires_at:
-        state = f"{'ran out' if key.expires_at <= now else 'good until'} {key.expires_at:%Y-%m-%d}"
+        state = f"{'expired' if key.expires_at <= now else 'good until'} {key.expires_at:%Y-%m-%d}"
     else:
         state = "good"
     return str(key.number), key.name, allows, key.agent or "", used, state

@@ -1,4 +1,4 @@
-"""`cronty watch`: what fires, as it fires."""
+"""`cronty watch`: shows runs as they happen."""
 
 import asyncio
 import os
@@ -14,14 +14,14 @@ from rich.live import Live
 from rich.text import Text
 
 from cronty.app import Cronty
-from cronty.cli.asking import open_for
+from cronty.cli.connection import open_for
+from cronty.cli.output import Column, Json, console, fit, say
 from cronty.cli.runs import VERDICTS
-from cronty.cli.saying import Column, Json, console, fit, say
 from cronty.jobs.overview import RunEvent
 from cronty.store.database import StoreUnavailable
 
 LOOK: Final = 1.0
-"""Seconds before the database is asked again that can't be reached."""
+"""Seconds before a database that can't be reached is tried again."""
 
 _COLUMNS: Final = (
     Column("at", whole=True),
@@ -36,13 +36,13 @@ def watch(
     lines: Annotated[bool, typer.Option("--lines", help="A line for each event, even on a terminal.")] = False,
     json: Json = False,
 ) -> None:
-    """Show what fires while it fires, until Ctrl-C: as a table on a terminal, else a line for each event."""
+    """Show runs as they happen, until Ctrl-C: as a table on a terminal, else a line for each event."""
     out = console()
     try:
         open_for(lambda cronty: _watch(cronty, out, live=out.is_terminal and not (lines or json), json=json))
     except KeyboardInterrupt:
         return
-    except BrokenPipeError:  # whoever read it has seen enough; Python would complain once more at its end
+    except BrokenPipeError:  # the reader has closed the pipe; without this Python would complain again at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -51,15 +51,15 @@ async def _watch(cronty: Cronty, out: Console, *, live: bool, json: bool) -> Non
     zone = ZoneInfo(zone_name)
     shown: dict[str, RunEvent] = {}
     if not json:
-        say(f"What fires from now on, in {zone_name} time; Ctrl-C ends it.", "dim", err=not live)
+        say(f"Runs from now on, in {zone_name} time; Ctrl-C ends it.", "dim", err=not live)
     picture = Live(console=out, auto_refresh=False) if live else nullcontext()
     with picture as table:
         async with cronty.service.overview.listen(cronty.caller, now) as listener:
             while True:
                 try:
                     events = await listener.wait(LOOK)
-                except StoreUnavailable as away:
-                    say(f"cronty: {away} Looking again.", err=True)
+                except StoreUnavailable as outage:
+                    say(f"cronty: {outage} Trying again.", err=True)
                     await asyncio.sleep(LOOK)
                     continue
                 for event in events:
@@ -86,8 +86,8 @@ def _picture(shown: dict[str, RunEvent], zone: ZoneInfo, out: Console) -> Group:
 def _row(event: RunEvent, zone: ZoneInfo) -> tuple[str, ...]:
     why = event.error or event.reason or ""
     tried = f"attempt {event.attempt}" if event.attempt > 1 else ""
-    said = "; ".join(part for part in (why, tried) if part)
-    return f"{event.at.astimezone(zone):%H:%M:%S}", str(event.job_number), event.name, event.verdict, said
+    details = "; ".join(part for part in (why, tried) if part)
+    return f"{event.at.astimezone(zone):%H:%M:%S}", str(event.job_number), event.name, event.verdict, details
 
 
 def _print_lines(events: list[RunEvent], zone: ZoneInfo, *, json: bool) -> None:

@@ -1,4 +1,4 @@
-"""The two clients: the operations of the table over HTTP; one waits and the other is awaited."""
+"""The two clients, sync and async: every operation over HTTP."""
 
 import asyncio
 import random
@@ -14,13 +14,13 @@ import httpx2
 from cronty.contract.answers import JobSummary, Run
 from cronty.contract.answers_of_owner import RunEvent, TrailEntry
 from cronty.contract.http import PREFIX, call_of
-from cronty.contract.operation import AsyncFace, Operation, SyncFace
+from cronty.contract.operation import AsyncApi, Operation, SyncApi
 from cronty.contract.operations import Operations
 from cronty.contract.requests import ScheduleJob
 from cronty.contract.result import CrontyError, Err
 
 AWAY: Final = frozenset({429, 502, 503, 504})
-"""Answers after which asking again may help."""
+"""Statuses after which a retry may help."""
 
 
 class _Connection:
@@ -38,11 +38,11 @@ class _Connection:
 
     def _is_last(self, operation: Operation[..., Any, Any], number: int, response: httpx2.Response | None) -> bool:
         """Whether to stop after this try; `response` None means that none came."""
-        hopeless = response is not None and response.status_code not in AWAY
-        return hopeless or not operation.retry or number >= self._tries
+        final = response is not None and response.status_code not in AWAY
+        return final or not operation.retry or number >= self._tries
 
 
-class Client(Operations, SyncFace, _Connection):
+class Client(Operations, SyncApi, _Connection):
     """`with Client(url, key) as cronty: cronty.list_jobs()`. A refusal is raised as `CrontyError`."""
 
     def __enter__(self) -> Self:
@@ -67,7 +67,7 @@ class Client(Operations, SyncFace, _Connection):
             time.sleep(_pause(number))
 
     def jobs(self, status: str | None = None, **wanted: Any) -> Generator[JobSummary]:
-        """All jobs that match, however many pages that is."""
+        """All jobs that match, over all pages."""
         cursor = None
         while True:
             page = self.list_jobs(status, cursor=cursor, **wanted)
@@ -85,7 +85,7 @@ class Client(Operations, SyncFace, _Connection):
                 return
 
     def trail(self) -> Generator[TrailEntry]:
-        """Everything done, the latest first."""
+        """All entries of the audit trail, the latest first."""
         before = None
         while True:
             page = self.read_trail(before=before)
@@ -94,7 +94,7 @@ class Client(Operations, SyncFace, _Connection):
                 return
 
     def events(self, after: str | datetime | None = None) -> Generator[RunEvent]:
-        """What happens to runs, as it happens, until you stop; a lost line is taken up where it was lost."""
+        """Run events as they happen, until you stop; after a lost connection it continues where it was."""
         place, lost = _place(after), 0
         while True:
             try:
@@ -112,7 +112,7 @@ class Client(Operations, SyncFace, _Connection):
             time.sleep(_pause(lost))
 
 
-class AsyncClient(Operations, AsyncFace, _Connection):
+class AsyncClient(Operations, AsyncApi, _Connection):
     """`async with AsyncClient(url, key) as cronty: await cronty.list_jobs()`."""
 
     async def __aenter__(self) -> Self:
@@ -137,7 +137,7 @@ class AsyncClient(Operations, AsyncFace, _Connection):
             await asyncio.sleep(_pause(number))
 
     async def jobs(self, status: str | None = None, **wanted: Any) -> AsyncGenerator[JobSummary]:
-        """All jobs that match, however many pages that is."""
+        """All jobs that match, over all pages."""
         cursor = None
         while True:
             page = await self.list_jobs(status, cursor=cursor, **wanted)
@@ -157,7 +157,7 @@ class AsyncClient(Operations, AsyncFace, _Connection):
                 return
 
     async def trail(self) -> AsyncGenerator[TrailEntry]:
-        """Everything done, the latest first."""
+        """All entries of the audit trail, the latest first."""
         before = None
         while True:
             page = await self.read_trail(before=before)
@@ -167,7 +167,7 @@ class AsyncClient(Operations, AsyncFace, _Connection):
                 return
 
     async def events(self, after: str | datetime | None = None) -> AsyncGenerator[RunEvent]:
-        """What happens to runs, as it happens, until you stop; a lost line is taken up where it was lost."""
+        """Run events as they happen, until you stop; after a lost connection it continues where it was."""
         place, lost = _place(after), 0
         while True:
             try:
@@ -188,7 +188,7 @@ class AsyncClient(Operations, AsyncFace, _Connection):
 def _given[R](operation: Operation[..., R, Any], request: R) -> dict[str, Any]:
     """A request as httpx2 takes it."""
     if isinstance(request, ScheduleJob) and request.idempotency_key is None:
-        # So that a repeated call whose first answer got lost makes no second job.
+        # So that a retry after a lost answer doesn't make a second job.
         request = replace(request, idempotency_key=str(uuid4()))
     call = call_of(operation, request)
     return {
@@ -206,20 +206,20 @@ def _read[A](operation: Operation[..., Any, A], response: httpx2.Response) -> A:
 
 
 def error_of(response: httpx2.Response) -> CrontyError:
-    """From problem details; any other answer (a proxy's, say) is told by its status."""
+    """The error in problem details; any other answer, such as a proxy's, becomes an error with its status."""
     try:
         found: Any = response.json()
     except ValueError:
         found = None
-    told = cast("dict[str, Any]", found) if isinstance(found, dict) else {}
-    message = str(told.get("detail") or f"{response.url} answered {response.status_code}.")
-    code = str(told.get("code") or f"http_{response.status_code}")
-    return CrontyError(Err(code, message, str(told.get("hint") or ""), told.get("field")))
+    details = cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+    message = str(details.get("detail") or f"{response.url} answered {response.status_code}.")
+    code = str(details.get("code") or f"http_{response.status_code}")
+    return CrontyError(Err(code, message, str(details.get("hint") or ""), details.get("field")))
 
 
 def unreachable(url: str, failure: Exception) -> CrontyError:
-    said = str(failure) or type(failure).__name__
-    return CrontyError(Err("unreachable", f"{url} can't be reached: {said}.", "Is `cronty serve` running there?"))
+    reason = str(failure) or type(failure).__name__
+    return CrontyError(Err("unreachable", f"{url} can't be reached: {reason}.", "Is `cronty serve` running there?"))
 
 
 class _Refused(Exception):
@@ -244,14 +244,14 @@ def _listening(place: str | None) -> dict[str, Any]:
     return {"method": "GET", "url": "/events", "headers": headers, "timeout": httpx2.Timeout(30, read=60)}
 
 
-def _event(told: object) -> RunEvent:
-    fields = cast("dict[str, Any]", told)
+def _event(data: object) -> RunEvent:
+    fields = cast("dict[str, Any]", data)
     moments: dict[str, Any] = {name: datetime.fromisoformat(fields[name]) for name in ("at", "scheduled_for")}
     return RunEvent(**{**fields, **moments})
 
 
 def _lost(url: str, failure: Exception, before: int, most: int) -> int:
-    """How often in a row the line was lost now; raises what can't be mended by trying again."""
+    """How often in a row the connection was lost; raises an error that a retry can't fix."""
     refused = failure.error if isinstance(failure, _Refused) else None
     if isinstance(failure, _Refused) and failure.status not in AWAY:
         raise failure.error from None

@@ -1,1 +1,1 @@
-"""What can be asked and answered: every request, answer, error and operation, said once; no I/O."""
+"""Every request, answer, error and operation, defined once; no I/O."""

@@ -1,6 +1,6 @@
-"""Every answer, once. Moments are aware datetimes here, in the job's zone where there is one, and ISO 8601 in JSON.
+"""Every answer. Times are aware datetimes, in the job's zone if there is a job, and ISO 8601 in JSON.
 
-A field marked with `OMITTED` isn't in the JSON while it has its default.
+A field marked with `OMITTED` is left out of the JSON when it has its default value.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ OMITTED: Final = {"omitted": True}
 
 
 class Answer:
-    """Fields of a newer server are ignored, so that an older client can read it."""
+    """The base of all answers. Unknown fields are ignored, so that an older client can read a newer server."""
 
     __pydantic_config__ = {"extra": "ignore"}  # noqa: RUF012
 
@@ -28,7 +28,7 @@ def to_json(value: object) -> Any:
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, list | tuple):
-        return [to_json(one) for one in cast("Sequence[object]", value)]
+        return [to_json(item) for item in cast("Sequence[object]", value)]
     if not is_dataclass(value):
         return value
     found = [(one, getattr(value, one.name)) for one in fields(value)]
@@ -102,7 +102,7 @@ class JobList(Answer):
 
 @dataclass(frozen=True, kw_only=True)
 class Run(Answer):
-    """One planned moment with its verdict and the reason for it; `slots` and `through` if it speaks for several."""
+    """One planned moment with its verdict and its reason; `slots` and `through` if it stands for several moments."""
 
     EXAMPLE: ClassVar = {
         "run_id": RUN, "scheduled_for": AT, "verdict": "done", "reason": None, "attempt": 1, "started_at": AT,
@@ -253,7 +253,7 @@ class Attempt(Answer):
 
 @dataclass(frozen=True, kw_only=True)
 class RunDetail(RunOfJob):
-    """A run in full: the attempts before its last stand in `attempts`."""
+    """A run in full; `attempts` are those before its last."""
 
     EXAMPLE: ClassVar = {**RunOfJob.EXAMPLE, "attempts": [Attempt.EXAMPLE]}
 
@@ -262,7 +262,7 @@ class RunDetail(RunOfJob):
 
 @dataclass(frozen=True, kw_only=True)
 class RedrivenRuns(Answer):
-    """`refused` are runs that didn't fail, are gone, or were never there."""
+    """`refused` are runs that didn't fail, are gone, or don't exist."""
 
     EXAMPLE: ClassVar = {"redriven": [RUN], "refused": []}
 
@@ -290,7 +290,7 @@ class SchedulePreview(Answer):
 
 @dataclass(frozen=True, kw_only=True)
 class CurrentTime(Answer):
-    """The moment it is, in a zone and in UTC."""
+    """The current time, in a zone and in UTC."""
 
     EXAMPLE: ClassVar = {
         "datetime": AT, "date": "2026-11-16", "time": "09:00:00", "timezone": "Europe/Berlin", "utc": UTC,

@@ -1,4 +1,4 @@
-"""The answers about an owner's own things: inbox, channels, keys, limits, trail."""
+"""The answers about an owner: inbox, channels, keys, limits, audit trail."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -24,7 +24,7 @@ class Provenance(Answer):
 
 @dataclass(frozen=True, kw_only=True)
 class InboxItem(Answer):
-    """A prompt whose time has come; it is the reader's until `deadline`, which is also `lease_until`."""
+    """A prompt that is due; the reader holds it until `deadline`, which is also `lease_until`."""
 
     EXAMPLE: ClassVar = {
         "receipt": RECEIPT, "prompt": "Look at my pull requests.", "data": None, "agent": "claude", "job_id": JOB,
@@ -52,7 +52,7 @@ class InboxItem(Answer):
 
 @dataclass(frozen=True, kw_only=True)
 class InboxItems(Answer):
-    """What was handed out."""
+    """The prompts handed to the reader."""
 
     EXAMPLE: ClassVar = {"items": [InboxItem.EXAMPLE], "count": 1}
 
@@ -62,7 +62,7 @@ class InboxItems(Answer):
 
 @dataclass(frozen=True, kw_only=True)
 class AcknowledgedItems(Answer):
-    """`refused` were settled already, handed out again, or never there."""
+    """`refused` receipts were settled already, handed out again, or don't exist."""
 
     EXAMPLE: ClassVar = {"acknowledged": [RECEIPT], "refused": []}
 
@@ -73,7 +73,7 @@ class AcknowledgedItems(Answer):
 
 @dataclass(frozen=True, kw_only=True)
 class Channel(Answer):
-    """What may be shown of a channel; never its URL."""
+    """A channel without its URL, which is secret."""
 
     EXAMPLE: ClassVar = {"name": "phone", "scheme": "ntfy", "leads_to": "ntfy://ntfy.sh/…", "created_at": UTC}
 
@@ -81,6 +81,28 @@ class Channel(Answer):
     scheme: str
     leads_to: str
     created_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class CalendarOfDaysOff(Answer):
+    """A list of days off; `jobs_moved` is how many jobs took its days over just now."""
+
+    EXAMPLE: ClassVar = {"name": "team", "days": 12, "make_up_days": 1, "updated_at": UTC, "jobs_moved": 3}
+
+    name: str
+    days: int
+    make_up_days: int
+    updated_at: datetime
+    jobs_moved: int | None = field(default=None, metadata=OMITTED)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CalendarList(Answer):
+    """The owner's lists of days off."""
+
+    EXAMPLE: ClassVar = {"calendars": [CalendarOfDaysOff.EXAMPLE]}
+
+    calendars: list[CalendarOfDaysOff]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,7 +126,7 @@ class SentNotification(Answer):
 
 @dataclass(frozen=True, kw_only=True)
 class Key(Answer):
-    """A key as its owner may see it again; never the key itself."""
+    """An API key without its secret."""
 
     EXAMPLE: ClassVar = {
         "id": 3, "name": "laptop", "scopes": ["read", "schedule"], "agent": None, "created_at": UTC,
@@ -132,7 +154,7 @@ class KeyList(Answer):
 
 @dataclass(frozen=True, kw_only=True)
 class NewKey(Answer):
-    """`key` is shown this once."""
+    """A key just made; `key` is shown only here."""
 
     EXAMPLE: ClassVar = {"id": 3, "key": "cronty_3_…"}
 
@@ -142,7 +164,7 @@ class NewKey(Answer):
 
 @dataclass(frozen=True, kw_only=True)
 class Me(Answer):
-    """Whom a token stands for, and what it allows."""
+    """The owner a token belongs to, and what it allows."""
 
     EXAMPLE: ClassVar = {"owner": "ann", "scopes": ["read", "schedule"], "agent": None, "key_id": 3}
 
@@ -154,7 +176,7 @@ class Me(Answer):
 
 @dataclass(frozen=True, kw_only=True)
 class LimitsAndUse(Answer):
-    """What an owner may have and do, and what is used of it; 0 means no such limit."""
+    """An owner's limits, and how much of them is used; 0 means no limit."""
 
     EXAMPLE: ClassVar = {
         "limits": {"jobs": 10000, "pushes_per_day": 500}, "used": {"jobs": 4, "stored_bytes": 512},
@@ -166,7 +188,7 @@ class LimitsAndUse(Answer):
 
 @dataclass(frozen=True, kw_only=True)
 class TrailEntry(Answer):
-    """One act: what was done, by whom, through what, and what it changed."""
+    """One change: what was done, by whom, through which program, and what it changed."""
 
     EXAMPLE: ClassVar = {
         "number": 7, "at": UTC, "what": "paused", "job_id": 12, "actor": {"owner": "ann", "key_id": 3},
@@ -199,7 +221,7 @@ class Trail(Answer):
 
 @dataclass(frozen=True, kw_only=True)
 class RunEvent(Answer):
-    """Something that happened to a run; `at` is where listening goes on after it."""
+    """Something that happened to a run; pass `at` to continue listening after it."""
 
     EXAMPLE: ClassVar = {
         "at": UTC, "run_id": RUN, "job_id": "12", "name": "stand-up", "scheduled_for": UTC, "verdict": "done",

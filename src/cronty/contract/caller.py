@@ -1,4 +1,4 @@
-"""Who calls: for which owner, with which scopes, through which surface and client."""
+"""The caller of an operation: for which owner, with which scopes, through which surface and client."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -19,11 +19,12 @@ MEANINGS: Final[dict[Scope, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """`owner` comes from the token and from nowhere else. `agent` is set if the token was made for one.
+    """`owner` always comes from the token. `agent` is set if the token was made for an agent.
 
-    If the token is a key, `key_id` is the id in it and `key_number` is its number for its owner. `client` is what the
-    calling program says of itself: {"name": …, "version": …}. `run` is the run that makes the call, by its message id.
-    `trusted` callers sit at the machine itself, so they may schedule its commands. `operation` is what they ask for.
+    If the token is a key, `key_id` is the id inside the key and `key_number` is the number its owner sees. `client` is
+    how the calling program identifies itself: {"name": …, "version": …}. `run` is the message id of the run that makes
+    the call. A `trusted` caller works on the machine itself and may schedule its commands. `operation` is what it asks
+    for.
     """
 
     owner: str
@@ -41,7 +42,7 @@ class Caller:
         return scope in self.scopes
 
     def origin(self) -> dict[str, object]:
-        """What a job keeps of its maker."""
+        """What a job stores about the caller that made it."""
         known: dict[str, object] = {"surface": self.surface}
         if self.client is not None:
             known["client"] = dict(self.client)
@@ -51,26 +52,26 @@ class Caller:
 
     @property
     def is_agent(self) -> bool:
-        """Over MCP the caller always is one, elsewhere if the token was made for one."""
+        """True for every MCP caller; on other surfaces if the token was made for an agent."""
         return self.surface == "mcp" or self.agent is not None
 
     def actor(self) -> dict[str, object]:
-        """Who acted, as the trail keeps it."""
+        """Who made the call, as stored in the audit trail."""
         known = {"owner": self.owner, "agent": self.agent, "key_id": self.key_number}
         return {name: value for name, value in known.items() if value is not None}
 
     def via(self) -> dict[str, object]:
-        """Through what they acted, as the trail keeps it."""
+        """Which surface, operation and client were used, as stored in the audit trail."""
         known = {"surface": self.surface, "operation": self.operation, "client": self.client}
         return {name: value for name, value in known.items() if value is not None}
 
 
 def local_caller(owner: str, surface: Surface = "python", *, trusted: bool = False) -> Caller:
-    """The person at the machine, who may do everything to what is the owner's."""
+    """A user of this machine, with every scope for this owner."""
     return Caller(owner, frozenset(SCOPES), surface=surface, trusted=trusted)
 
 
 def read_scopes(names: Iterable[str]) -> frozenset[Scope]:
-    """The scopes among these names; a token from elsewhere may hold other names, which mean nothing here."""
+    """The scopes among these names; unknown names, as in another issuer's token, are ignored."""
     given = set(names)
     return frozenset(scope for scope in SCOPES if scope in given)

@@ -9,7 +9,7 @@ class Code(NamedTuple):
 
 
 CODES: Final[dict[str, Code]] = {
-    # who asks
+    # the caller
     "unauthorized": Code(401, "There was no token."),
     "unauthenticated": Code(401, "The token isn't valid."),
     "missing_scope": Code(403, "The token doesn't have the scope that the call needs."),
@@ -17,14 +17,16 @@ CODES: Final[dict[str, Code]] = {
     "foreign_origin": Code(403, "A form came from another site's page."),
     "owner_erased": Code(403, "The owner is being erased."),
     "misdirected": Code(421, "The server isn't called by that host name."),
-    # what is asked for
+    # the thing asked for
     "not_found": Code(404, "There is no such thing, or it belongs to another owner."),
     "no_such_path": Code(404, "There is nothing at that path."),
-    "bad_method": Code(405, "That method isn't possible there."),
+    "bad_method": Code(405, "That path doesn't take this method."),
     "not_editable": Code(409, "The job has ended, or is in a state in which that isn't possible."),
-    "key_taken": Code(409, "Another job has been made with the idempotency key since."),
-    "already_running": Code(409, "The job runs already, and one at a time."),
+    "key_taken": Code(409, "Another job has been made with the same idempotency key since."),
+    "already_running": Code(409, "The job is already running, and runs one at a time."),
     "not_pending": Code(409, "The agenda item isn't pending any more."),
+    "too_many_calendars": Code(409, "The owner has as many lists of days off as there may be."),
+    "calendar_in_use": Code(409, "Jobs go by the list of days off."),
     "too_many_channels": Code(409, "The owner has as many channels as there may be."),
     "archived": Code(409, "The entry of the trail was archived with its month."),
     "being_erased": Code(409, "The owner is being erased, and its trail with it."),
@@ -34,43 +36,43 @@ CODES: Final[dict[str, Code]] = {
     "other_file": Code(409, "There is a file of that name with something else in it."),
     "version_conflict": Code(412, "The job has changed since it was looked at."),
     "too_large": Code(413, "The body is too large."),
-    # what is wrong with it
+    # the request
     "bad_request": Code(422, "A field is missing, unknown or of the wrong type."),
-    "ambiguous": Code(422, "The words may mean several things; the message lists them."),
+    "ambiguous": Code(422, "The schedule can be read in several ways; the message lists them."),
     "bad_agent": Code(422, "The name of an agent can't be used."),
     "bad_arguments": Code(422, "The arguments don't fit the task, or aren't plain JSON."),
     "bad_change": Code(422, "Nothing to change was given."),
     "bad_channel": Code(422, "The channel's URL can't be used."),
     "bad_count": Code(422, "The count is out of range."),
-    "bad_cursor": Code(422, "The cursor isn't one that a page gave."),
+    "bad_cursor": Code(422, "The cursor didn't come from an earlier page."),
     "bad_head": Code(422, "The head of a trail can't be read."),
     "bad_key": Code(422, "The idempotency key can't be used."),
     "bad_kind": Code(422, "There is no such kind of action."),
     "bad_limit": Code(422, "The limit is out of range."),
     "bad_limits": Code(422, "The limits of an owner can't be read."),
     "bad_max_runs": Code(422, "max_runs is out of range."),
-    "bad_name": Code(422, "The name is empty, too long or can't be kept."),
+    "bad_name": Code(422, "The name is empty, too long or can't be stored."),
     "bad_owner": Code(422, "The name of an owner can't be used."),
     "bad_policy": Code(422, "The policy can't be read."),
     "bad_prompt": Code(422, "The prompt is empty or too long."),
     "bad_receipt": Code(422, "No receipt was given."),
     "bad_runs": Code(422, "No run, or too many runs, were named."),
     "bad_scope": Code(422, "There is no such scope."),
-    "bad_snooze": Code(422, "The moment to snooze until can't be read, or is past."),
+    "bad_snooze": Code(422, "The snooze time can't be read, or is in the past."),
     "bad_tags": Code(422, "There are too many tags, or one is too long."),
-    "bad_time": Code(422, "A moment can't be read, or is past."),
+    "bad_time": Code(422, "A time can't be read, or is in the past."),
     "bad_timezone": Code(422, "There is no such time zone."),
-    "bad_trigger": Code(422, "The schedule isn't possible, or never comes."),
+    "bad_trigger": Code(422, "The schedule is invalid, or never fires."),
     "bad_wait": Code(422, "The wait is out of range."),
-    "not_sent": Code(422, "The notification was refused where it was sent to."),
-    "unreadable": Code(422, "The words of a schedule or a time can't be read."),
+    "not_sent": Code(422, "The receiving service refused the notification."),
+    "unreadable": Code(422, "A schedule or time in words can't be read."),
     "unknown_state": Code(422, "There is no such verdict."),
     "unknown_status": Code(422, "There is no such status."),
     "unknown_task": Code(422, "No worker has registered such a task."),
-    # not now, not here
-    "over_limit": Code(429, "The owner has or does as much as it may."),
-    "too_many_listeners": Code(429, "The owner listens on as many connections as it may."),
-    "fault": Code(500, "A fault in Cronty; nothing is known about the effect of the call."),
+    # limits and outages
+    "over_limit": Code(429, "The owner has reached one of its limits."),
+    "too_many_listeners": Code(429, "The owner has reached the limit on event connections."),
+    "fault": Code(500, "Cronty failed unexpectedly; the call may or may not have taken effect."),
     "no_commands": Code(501, "The server declares no commands."),
     "no_key": Code(501, "The server has no key to encrypt with."),
     "no_secret": Code(501, "The server has no secret to sign tokens with."),
@@ -81,5 +83,5 @@ CODES: Final[dict[str, Code]] = {
 
 
 def status_of(code: str) -> int:
-    """A code that isn't listed says that something given was wrong."""
+    """422 for a code that isn't listed."""
     return CODES[code].status if code in CODES else 422

@@ -1,4 +1,4 @@
-"""Where each field of a request travels in HTTP: said once, for the server, the clients and the OpenAPI page."""
+"""Where each field of a request goes in HTTP: path, query, header or body. The server, clients and OpenAPI use it."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ _NO_VERSION: Final = -1
 
 
 def place_of(operation: AnyOperation, name: str) -> Place:
-    """Where the field of this name in JSON travels."""
+    """Where the field with this JSON name goes."""
     if f"{{{name}}}" in operation.path:
         return "path"
     if name in HEADERS:
@@ -30,7 +30,7 @@ def place_of(operation: AnyOperation, name: str) -> Place:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A request as HTTP carries it."""
+    """A request in HTTP terms."""
 
     method: str
     path: str
@@ -51,7 +51,7 @@ def call_of[R](operation: Operation[..., R, Any], request: R) -> Call:
 
 @dataclass(frozen=True, slots=True)
 class Arrived:
-    """What came over HTTP; the query as pairs, because names may repeat. Names of headers are in lower case."""
+    """An incoming HTTP request. The query is pairs, because names may repeat; header names are lower case."""
 
     path: Mapping[str, str]
     query: Sequence[tuple[str, str]] = ()
@@ -60,7 +60,7 @@ class Arrived:
 
 
 def fields_of(operation: AnyOperation, arrived: Arrived) -> Result[dict[str, object]]:
-    """The inverse of `call_of`: the fields of a request before they are read. Unknown names pass."""
+    """The inverse of `call_of`: the raw fields of a request. Unknown names are kept; `Operation.read` refuses them."""
     queried = [name for name, _ in arrived.query]
     sent: Sequence[tuple[Place, Sequence[str]]] = (("query", queried), ("body", list(arrived.body)))
     for where, names in sent:
@@ -79,7 +79,7 @@ def fields_of(operation: AnyOperation, arrived: Arrived) -> Result[dict[str, obj
 
 
 def _typed(operation: AnyOperation, name: str, text: str) -> object:
-    """A text of the query or the path as the kind of value its field takes; as it is if it can't be one."""
+    """A query or path value as an integer if its field takes one and it is one; otherwise unchanged."""
     is_number = "integer" in _kinds(operation, name) and re.fullmatch(r"-?[0-9]{1,18}", text, re.ASCII)
     return int(text) if is_number else text
 
@@ -91,7 +91,7 @@ def _kinds(operation: AnyOperation, name: str) -> set[str]:
 
 
 def _version(if_match: str) -> int | None:
-    """The version that an ETag of ours names, whatever the job's runs have done since; None if any will do."""
+    """The job version in an If-Match header, ignoring the hash of its runs; None if any version is fine."""
     tags = [one.strip() for one in if_match.split(",")]
     if "*" in tags:
         return None

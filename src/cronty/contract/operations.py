@@ -1,4 +1,4 @@
-"""The table: every operation once, in this order on every surface. Each Python face inherits it."""
+"""The table of operations, in this order on every surface. Each Python API inherits it."""
 
 from typing import Any, Final
 
@@ -18,6 +18,8 @@ from cronty.contract.answers import (
 )
 from cronty.contract.answers_of_owner import (
     AcknowledgedItems,
+    CalendarList,
+    CalendarOfDaysOff,
     Channel,
     ChannelList,
     InboxItems,
@@ -36,6 +38,7 @@ from cronty.contract.requests import (
     DeleteJob,
     EditJob,
     GetCurrentTime,
+    ListCalendars,
     ListChannels,
     ListDeletedJobs,
     ListFailedRuns,
@@ -48,10 +51,12 @@ from cronty.contract.requests import (
     ReadInbox,
     ReadTrail,
     RedriveRuns,
+    RemoveCalendar,
     RemoveChannel,
     ResumeJob,
     RevokeKey,
     RunJobNow,
+    SaveCalendar,
     SaveChannel,
     ScheduleJob,
     SendPushNotification,
@@ -162,6 +167,18 @@ class Operations:
     try_channel = Operation(
         TryChannel, SentNotification, "POST", "/channels/{name}/test", title="Try a channel", group="messages",
         scope="admin", hints=_OUTWARD, tool=False,
+    )  # fmt: skip
+    list_calendars = Operation(
+        ListCalendars, CalendarList, "GET", "/calendars", title="List calendars", group="owner", scope="read",
+        hints=READS, tool=False,
+    )  # fmt: skip
+    save_calendar = Operation(
+        SaveCalendar, CalendarOfDaysOff, "PUT", "/calendars/{name}", title="Save a calendar", group="owner",
+        scope="schedule", hints=REPEATABLE, refusals=("too_many_calendars",), tool=False, retry=True,
+    )  # fmt: skip
+    remove_calendar = Operation(
+        RemoveCalendar, type(None), "DELETE", "/calendars/{name}", title="Remove a calendar", group="owner",
+        scope="schedule", hints=_ENDS, status=204, refusals=("calendar_in_use",), tool=False,
     )  # fmt: skip
     who_am_i = Operation(WhoAmI, Me, "GET", "/me", title="Who am I", group="owner", scope=None, hints=READS, tool=False)
     show_limits = Operation(

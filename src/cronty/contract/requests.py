@@ -1,6 +1,6 @@
-"""Every request, once: the docstring of a class is the operation's description, that of a field the parameter's.
+"""Every request. The docstring of a class describes the operation; the docstring of a field describes the parameter.
 
-In an edit three things differ: left out (`UNSET`, the default), emptied (`None`), and set.
+A field of an edit is left out (`UNSET`, the default), emptied (`None`) or set.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ from cronty.contract.caller import SCOPES
 from cronty.contract.operation import UNSET, Unset
 
 # Not `type` aliases: those would become a `$ref`, which not every MCP client follows.
-TriggerType = Literal["once", "interval", "cron", "words"]
+TriggerType = Literal["once", "interval", "cron", "calendar", "words"]
 Outcome = Literal["done", "quiet", "failed", "snooze"]
 
 JOB: Final = "job_12_1794729600"
@@ -20,7 +20,7 @@ RUN: Final = "run_12_1794816000000000"
 
 
 class Request:
-    """Unknown names are refused, because a mistyped one would do nothing."""
+    """The base of all requests. Unknown names are refused, so that a mistyped one isn't silently ignored."""
 
     __slots__ = ()
     __pydantic_config__ = {  # noqa: RUF012
@@ -50,7 +50,7 @@ class ScheduleJob(Request):
     trigger_type: TriggerType
     """Which kind of trigger_config it is."""
     trigger_config: Mapping[str, Any]
-    """once: {"run_at": "2027-01-31T09:00:00+01:00"}; interval: {"seconds","minutes","hours","days"}; cron: {"expression": "0 */2 * * *"}; words: {"text": "every weekday at 8:30"}."""  # noqa: E501
+    """once: {"run_at": "2027-01-31T09:00:00+01:00"}; interval: {"seconds","minutes","hours","days"}; cron: {"expression": "0 */2 * * *"}; calendar: {"rules": [{"times": ["09:00"], "weekdays": ["MO", "-1FR"]}]}, rules also take days, months, business_days, every with unit and since; words: {"text": "every weekday at 8:30"}."""  # noqa: E501
     args: Sequence[Any] | None = None
     """Positional arguments of the task."""
     kwargs: Mapping[str, Any] | None = None
@@ -103,7 +103,7 @@ class ListJobs(Request):
 
 @dataclass(frozen=True, slots=True)
 class OneJob(Request):
-    """The request of everything that is asked of one job."""
+    """The base of requests about one job."""
 
     EXAMPLE: ClassVar = {"job_id": "job_1_1738764000"}
 
@@ -162,7 +162,7 @@ class PauseJob(OneJob):
 
 @dataclass(frozen=True, slots=True)
 class ResumeJob(OneJob):
-    """Let a paused job go on with its next future run; the runs it slept through are skipped."""
+    """Let a paused job continue with its next future run; runs that came due while it was paused are skipped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +177,7 @@ class DeleteJob(OneJob):
 
 @dataclass(frozen=True, slots=True)
 class UndeleteJob(OneJob):
-    """Bring a deleted job back as it was; one that was to go on does so with its next run from now. Repeatable."""
+    """Bring a deleted job back as it was; an active one continues with its next run from now. Repeatable."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +195,7 @@ class ListDeletedJobs(Request):
 
 @dataclass(frozen=True, slots=True)
 class RunJobNow(OneJob):
-    """Run a scheduled job once, right now, beside its schedule, which stays as it is. Look at what became of it
+    """Run a scheduled job once, right now, beside its schedule, which stays as it is. See how it ended
     with list_runs."""
 
 
@@ -246,7 +246,7 @@ class ShowRun(Request):
 @dataclass(frozen=True, slots=True)
 class RedriveRuns(Request):
     """Try failed runs again, now, each under its own id and with a new round of attempts. Use it after the cause
-    is mended."""
+    is fixed."""
 
     EXAMPLE: ClassVar = {"run_ids": ["run_12_1789462800000000"]}
 
@@ -318,7 +318,7 @@ class AcknowledgeInbox(Request):
     receipts: Sequence[str]
     """The receipts that read_inbox gave."""
     outcome: Outcome = "done"
-    """What became of them; quiet: done, and there is nothing to say."""
+    """How they ended; quiet: done, with nothing to report."""
     _: KW_ONLY
     report: str | None = None
     """What was done, or what went wrong; kept with the run."""
@@ -362,12 +362,12 @@ class SendPushNotification(Request):
 
 @dataclass(frozen=True, slots=True)
 class ListChannels(Request):
-    """The names of channels, and what may be shown of where they lead."""
+    """The names of channels, and where each one leads, without secrets."""
 
 
 @dataclass(frozen=True, slots=True)
 class OneChannel(Request):
-    """The request of everything that is asked of one channel."""
+    """The base of requests about one channel."""
 
     EXAMPLE: ClassVar = {"name": "phone"}
 
@@ -384,17 +384,55 @@ class SaveChannel(Request):
     name: str
     """What the channel is called."""
     url: str
-    """Where it leads. It is encrypted, and never answered again."""
+    """Where it leads. It is stored encrypted and never shown again."""
 
 
 @dataclass(frozen=True, slots=True)
 class RemoveChannel(OneChannel):
-    """Forget where a name leads; what is still sent to it fails, and goes nowhere else."""
+    """Forget where a name leads; messages still sent to it fail, and go nowhere else."""
 
 
 @dataclass(frozen=True, slots=True)
 class TryChannel(OneChannel):
-    """Send a message there now."""
+    """Send a test message there now."""
+
+
+# -- days off ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ListCalendars(Request):
+    """The lists of days off that schedules may go by, with how many days each has."""
+
+
+@dataclass(frozen=True, slots=True)
+class SaveCalendar(Request):
+    """Keep a list of days off under a name; a list that has the name already is replaced, and the jobs that go by it
+    follow. A schedule names it in its calendars: its slots on such days are skipped, or moved to a business day."""
+
+    EXAMPLE: ClassVar = {"name": "team", "days": {"2027-12-25": "Christmas Day"}, "make_up_days": ["2027-10-09"]}
+
+    name: str
+    """What the list is called."""
+    _: KW_ONLY
+    days: Mapping[str, Any] | None = None
+    """Days off by date, each with its name."""
+    windows: Sequence[Any] | None = None
+    """Freezes, e.g. [{"from": "2027-12-20", "through": "2028-01-03", "name": "Year-end freeze"}]."""
+    make_up_days: Sequence[Any] | None = None
+    """Days on which work is done after all, also on a weekend; they win."""
+    ics: str | None = None
+    """An iCalendar file whose all-day events are days off."""
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveCalendar(Request):
+    """Forget a list of days off that no job goes by."""
+
+    EXAMPLE: ClassVar = {"name": "team"}
+
+    name: str
+    """What the list is called."""
 
 
 # -- the owner ----------------------------------------------------------------------------------------------------
@@ -402,22 +440,22 @@ class TryChannel(OneChannel):
 
 @dataclass(frozen=True, slots=True)
 class WhoAmI(Request):
-    """Whom this token stands for, and what it allows."""
+    """The owner this token belongs to, and what it allows."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShowLimits(Request):
-    """How much this owner may have and do, and what is used of it."""
+    """This owner's limits, and how much of them is used."""
 
 
 @dataclass(frozen=True, slots=True)
 class ListKeys(Request):
-    """The owner's API keys, never the keys themselves; revoked ones too."""
+    """The owner's API keys, including revoked ones; the secret itself is never shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class AddKey(Request):
-    """Make an API key. It is shown this once, can be revoked, and allows no more than the token it is made with."""
+    """Make an API key. It is shown only once, can be revoked, and allows no more than the token it is made with."""
 
     EXAMPLE: ClassVar = {"name": "laptop", "scopes": ["read", "schedule"], "expires_at": "2027-11-16T00:00:00Z"}
 
@@ -427,14 +465,14 @@ class AddKey(Request):
     """Any of read, schedule, run, prompts, admin; at most what this token allows."""
     _: KW_ONLY
     agent: str | None = None
-    """The agent it is for, if it is for one."""
+    """The agent it is for, if any."""
     expires_at: str | datetime | None = None
-    """Until when it is good: ISO 8601, or words. Default: for ever."""
+    """When it expires: ISO 8601, or words. Default: never."""
 
 
 @dataclass(frozen=True, slots=True)
 class RevokeKey(Request):
-    """Take an API key back at once; the jobs it made pause."""
+    """Revoke an API key at once; the jobs it made pause."""
 
     EXAMPLE: ClassVar = {"key_id": 3}
 

@@ -20,7 +20,7 @@ class Ok[T]:
 class Err:
     """`code` is for programs (`codes.py` lists them), `message` says what was wrong, `hint` what to do next.
 
-    `field` names the field of the request that was wrong, where it was one.
+    `field` names the request field that was wrong, if there is one.
     """
 
     code: str
@@ -41,7 +41,7 @@ type Result[T] = Ok[T] | Err
 
 
 class CrontyError(Exception):
-    """What the Python faces raise for an `Err`."""
+    """What the Python APIs raise for an `Err`."""
 
     def __init__(self, err: Err) -> None:
         super().__init__(f"{err.message} {err.hint}".strip())

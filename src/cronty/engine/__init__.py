@@ -1,1 +1,1 @@
-"""What happens when nobody asks: fire, work, settle, rescue, prune."""
+"""What happens without a request: fire, work, settle, rescue, prune."""

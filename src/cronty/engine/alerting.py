@@ -1,19 +1,19 @@
-"""Makes jobs of alerts, apart from what raised them: making a job may have to wait for its owner's other callers."""
+"""Turns alerts into jobs. What raises an alert doesn't do it, because making a job may wait for a lock on the owner."""
 
 from typing import Final
 
 from cronty.engine.loop import LONGEST_REST
 from cronty.store.engine_store import EngineStore
 
-MOST: Final = 100
+BATCH: Final = 100
 
 
 class Alerting:
-    """Woken when one is raised; every engine does it, and none makes a job of the same alert."""
+    """Woken when an alert is raised. Every engine does it; each alert becomes one job."""
 
     def __init__(self, store: EngineStore) -> None:
         self._store = store
 
     async def step(self) -> float:
-        """Send what is there; 0 if there may be more."""
-        return 0 if await self._store.send_alerts(MOST) == MOST else LONGEST_REST
+        """Send a batch of alerts; 0 if there may be more."""
+        return 0 if await self._store.send_alerts(BATCH) == BATCH else LONGEST_REST

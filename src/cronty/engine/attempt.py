@@ -11,7 +11,7 @@ from cronty.jobs.policy import Policy
 
 @dataclass(slots=True, eq=False)
 class Attempt:
-    """`worker` is who claimed it: it fences the settlement even if this process has a new name by then."""
+    """`worker` is the worker id that claimed it; the settlement needs it even if this process has a new id by then."""
 
     job_id: int
     slot: datetime
@@ -37,5 +37,5 @@ class Attempt:
 
 
 def current_run_of(attempt: Attempt) -> CurrentRun:
-    """What the attempt's task may know of its run."""
+    """What the attempt's task can see of its run."""
     return CurrentRun(attempt.owner_id, attempt.job_id, attempt.job_number, attempt.slot, attempt.number, attempt.epoch)

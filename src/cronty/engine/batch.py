@@ -1,4 +1,4 @@
-"""What one locked batch of due jobs becomes."""
+"""The changes that one locked batch of due jobs leads to."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -10,7 +10,7 @@ from cronty.store.engine_store import Moved
 
 
 class Batch:
-    """Filled job by job, written at once. `attempts` are the ordinary fires, `next_slots` what comes after each."""
+    """Filled job by job, then written together. `attempts` are the ordinary fires, `next_slots` their next slots."""
 
     def __init__(self) -> None:
         self.attempts: list[Attempt] = []
@@ -25,12 +25,12 @@ class Batch:
         self.next_slots.append(next_slot)
 
     def slots(self) -> list[tuple[int, datetime]]:
-        """Every slot that is to get a run row."""
+        """Every slot that will get a run row."""
         ordinary = [(one.job_id, one.slot) for one in self.attempts]
         return ordinary + [(one.job_id, row.slot) for one in self.moved for row in one.rows]
 
     def leave_out(self, taken: set[tuple[int, datetime]]) -> None:
-        """Pass over slots that have their row: a clock set back, or a run asked for at the very same moment."""
+        """Drop slots that already have a run row: the clock was set back, or a manual run has the same time."""
         self.moved = [
             one._replace(rows=[r for r in one.rows if (one.job_id, r.slot) not in taken]) for one in self.moved
         ]
@@ -41,7 +41,7 @@ class Batch:
                 self.fire(attempt, next_slot)
 
     def skip(self, reasons: Mapping[tuple[int, datetime], str]) -> None:
-        """Give slots that were to be run a verdict instead; a job that ends with one has failed, and says why."""
+        """Mark slots as skipped instead of running them. A job whose last slot is skipped has failed."""
         self.moved = [self._skipping(one, reasons) for one in self.moved]
         for attempt, next_slot in self._take_ordinary():
             if (attempt.job_id, attempt.slot) in reasons:
@@ -59,7 +59,7 @@ class Batch:
         ]
         if rows == list(one.rows) or any(row.state == "waiting" for row in rows):
             return one._replace(rows=rows)
-        self.replaced = [job_id for job_id in self.replaced if job_id != one.job_id]  # nothing comes to replace it
+        self.replaced = [job_id for job_id in self.replaced if job_id != one.job_id]  # no run replaces it now
         if one.next_slot is None:
             self.missed.append((one.job_id, f"{rows[-1].state}: {rows[-1].reason}"))
         return one._replace(rows=rows)

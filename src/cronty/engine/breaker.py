@@ -1,4 +1,4 @@
-"""Holds jobs that keep failing."""
+"""Pauses jobs that keep failing."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ from cronty import telemetry
 from cronty.store.engine_store import EngineStore
 
 
-async def hold_failing(store: EngineStore, jobs: Sequence[tuple[int, str | None]]) -> None:
-    """Pause jobs that fail too often, or that have a reason of their own not to go on."""
+async def pause_failing(store: EngineStore, jobs: Sequence[tuple[int, str | None]]) -> None:
+    """Pause those of these jobs that fail too often, and those given with a reason."""
     for job_id, reason in await store.pause_failing(jobs):
         telemetry.job_paused(job_id, reason)

@@ -1,4 +1,4 @@
-"""Claims runs that wait: retries, rescued ones, those that fired where there was no room or no such task."""
+"""Claims waiting runs: retries, rescued runs, and runs that the engine that fired them couldn't start itself."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from typing import Final
 from cronty.actions.tasks import Registry
 from cronty.engine.attempt import Attempt
 from cronty.engine.crowd import Crowd
-from cronty.engine.limiting import NO_END, Limiting
+from cronty.engine.limiting import NO_LIMIT, Limiting
 from cronty.engine.working import PATIENCE, Working
 from cronty.jobs.policy import load_policy
 from cronty.store.database import Row
@@ -18,37 +18,40 @@ from cronty.store.engine_store import EngineStore
 BATCH: Final = 500
 
 FULL_REST: Final = 0.25
+"""Seconds until the next look if some owners are at their limit: the waiting runs may be theirs."""
 
 LATEST_COMMIT: Final = timedelta(seconds=5)
-"""How long after a run began to wait it can be seen; what takes longer is found at the next look at everything."""
+"""The longest time between the start of a run's wait and the commit that makes it visible. Later ones are found by the
+next look at the whole queue."""
 
 LOOK_AGAIN_EVERY: Final = 10.0
-"""How often runs are looked for that were passed over because they wait behind those of owners left out."""
+"""How often the whole queue is looked at again, without a lower bound."""
 
 TOGETHER: Final = (BATCH, 50, 1)
-"""How many runs that have crashed 0, 1, 2 times a worker performs at once: a run that takes its worker down is found
-by ever smaller groups, so that the others aren't quarantined with it."""
+"""How many runs that have crashed their worker 0, 1 or 2 times are performed at once. The groups get smaller, so that
+the run that causes the crashes is found and the others aren't quarantined with it."""
 
 
-class Passed:
-    """How far looks have come that left some owners out: what waits longer is theirs, however much that is.
+class QueueBounds:
+    """Where looks at the queue that leave some owners out may start: every older run belongs to those owners.
 
-    What begins to wait does so now, by the clock of a transaction that may be seen a little later. Everything is looked
-    at again every few seconds, for what another process had locked and let go of, and for runs that got another task.
+    Without this bound, each look would walk over all their runs. New runs join the queue at the current time, or a
+    little before it, when their transaction commits. The bound is dropped every few seconds, to find runs that another
+    process had locked and released, and runs whose task was changed.
     """
 
     def __init__(self) -> None:
         self._ends: dict[tuple[int, frozenset[int]], tuple[datetime, float]] = {}
 
     def through(self, crashes: int, left_out: frozenset[int], moment: datetime) -> None:
-        """Nothing that waits since before `moment` is anybody else's."""
+        """All runs that were due before `moment` belong to the owners `left_out`."""
         now = monotonic()
         self._ends = {look: end for look, end in self._ends.items() if now < end[1]}
         _, good_until = self._ends.get((crashes, left_out), (moment, now + LOOK_AGAIN_EVERY))
         self._ends[crashes, left_out] = (moment - LATEST_COMMIT, good_until)
 
     def bound(self, crashes: int, left_out: frozenset[int]) -> datetime | None:
-        """Where a look that leaves these owners out starts; None means everywhere."""
+        """Where a look that leaves these owners out starts; None means at the beginning."""
         now = monotonic()
         return max(
             (
@@ -60,8 +63,8 @@ class Passed:
         )
 
 
-def _some_stay(rows: list[Row], left: Mapping[int, int], usual: int) -> bool:
-    """Whether an owner got as many as there was room for, so that more of theirs may wait."""
+def _may_have_more(rows: list[Row], left: Mapping[int, int], usual: int) -> bool:
+    """Whether an owner's limit was used up, so that more of its runs may be waiting."""
     claimed = Counter(row["owner_id"] for row in rows)
     return any(count >= left.get(owner, usual) for owner, count in claimed.items())
 
@@ -76,14 +79,14 @@ class Claiming:
         self._working = working
         self.crowd = Crowd()
         self._full: list[int] = []
-        self._passed = Passed()
+        self._bounds = QueueBounds()
 
     async def step(self, worker: int) -> float:
-        """Claim a batch of each kind as `worker`; 0 if there may be more, else seconds until the next one is due."""
+        """Claim a batch for each number of crashes; 0 if there may be more, else seconds until the next run is due."""
         tasks = list(self._registry.tasks)
         if not tasks:
             return float("inf")
-        await self._working.wait_for_room(self.crowd.patience(PATIENCE))
+        await self._working.wait_for_place(self.crowd.patience(PATIENCE))
         if left_out := self.crowd.turn():
             began = monotonic()
             await self._claim(worker, tasks, 0, BATCH, left_out)
@@ -103,30 +106,30 @@ class Claiming:
         if full:
             return 0.05
         if self._full:
-            return FULL_REST  # what waits may be theirs, who have as many runs as they may
+            return FULL_REST
         seconds = await self._store.seconds_until_queued(tasks)
         return max(0.05, seconds) if seconds is not None else float("inf")
 
     async def _claim(
         self, worker: int, tasks: list[str], crashes: int, limit: int, left_out: frozenset[int] = frozenset()
     ) -> tuple[int, bool]:
-        """How many were claimed, and whether there was no room to try."""
+        """How many runs were claimed, and whether the worker was full."""
         places = self._working.reserve(limit, beyond=bool(left_out))
         if not places:
             return 0, True
         try:
-            room = await self._limiting.room()
-            self._full = [] if room is None else room.full()
-            left, usual = ({}, NO_END) if room is None else (room.left, room.usual)
+            runs_left = await self._limiting.runs_left()
+            self._full = [] if runs_left is None else runs_left.full()
+            left, usual = ({}, NO_LIMIT) if runs_left is None else (runs_left.left, runs_left.usual)
             without = left_out.union(self._full)
             now = await self._store.now() if without else None
-            low = self._passed.bound(crashes, without)
+            low = self._bounds.bound(crashes, without)
             rows = await self._store.claim_runs(worker, tasks, crashes, places, without, left, usual, low)
         except BaseException:
             self._working.release(places)
             raise
-        if now is not None and len(rows) < places and not _some_stay(rows, left, usual):
-            self._passed.through(crashes, without, now)
+        if now is not None and len(rows) < places and not _may_have_more(rows, left, usual):
+            self._bounds.through(crashes, without, now)
         if len(rows) == places and (not left_out or places == limit):
             self.crowd.saw([row["owner_id"] for row in rows])
         self._working.release(places - len(rows))

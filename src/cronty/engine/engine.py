@@ -1,4 +1,4 @@
-"""One worker process: its lease, its duties, and how it leaves."""
+"""One worker process: its lease, its duties, and its shutdown."""
 
 import asyncio
 from contextlib import suppress
@@ -41,8 +41,8 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 class EngineOptions:
     """`lease` and `drain` are seconds; `keep_days` is how much history is kept.
 
-    `die_when_stuck` ends the process when a task holds the event loop for two leases: right for a worker of its own,
-    rude inside somebody's program.
+    `die_when_stuck` ends the process when a task blocks the event loop for two leases. That is right for a worker
+    process, and wrong inside a user's own program.
     """
 
     concurrency: int = 50
@@ -55,7 +55,7 @@ class EngineOptions:
 
 
 class Engine:
-    """Everything that happens when nobody asks. `start` it, `stop` it; tests call the steps of its duties."""
+    """Everything that happens without a request. `start` it, `stop` it; tests call the steps of its duties."""
 
     def __init__(self, database: Database, registry: Registry, options: EngineOptions) -> None:
         store = EngineStore(database)
@@ -78,6 +78,7 @@ class Engine:
         self.settling = Settling(store, self.working, partial(self._wake, "claim"))
         hurry = partial(self._wake, "beat")
         self.lease = Lease(store, self.working, self.settling, options.lease, options.version, hurry)
+        self.working.still_ours = self.lease.holds
         self.rescuing = Rescuing(store, self.lease, options.lease)
         self.retiming = Retiming(ZoneStore(database))
         self.firing.left_zones = self.retiming.left_zones
@@ -109,13 +110,13 @@ class Engine:
             watch(lambda: self._turns, 2 * self._options.lease, self._finished.is_set)
 
     def why_stuck(self) -> str | None:
-        """Why this engine can't be relied on now: it has missed heartbeats, each of which is a commit."""
+        """Why this engine isn't healthy, or None: it has missed heartbeats, and each of them is a commit."""
         silent = monotonic() - self._committed
         too_long = max(self._options.lease * 2 / 3, LEAST_PATIENCE)
         return f"The engine hasn't committed anything for {silent:.0f} s." if silent > too_long else None
 
     async def enlist(self) -> None:
-        """Make ready what firing needs, and take a lease."""
+        """Prepare what firing needs, and take a lease."""
         await self._store.make_partitions()
         await self._store.publish_tasks(self._registry.published())
         await self.retiming.look()
@@ -123,10 +124,10 @@ class Engine:
         self._committed = monotonic()
 
     async def stop(self) -> None:
-        """Stop firing, finish what runs within the drain time, hand the rest over, and give up the lease."""
+        """Stop firing, let runs finish within the drain time, hand the rest to other workers, and give up the lease."""
         self._stopping.set()
         self._wake_all()
-        # A claim that is under way must be known before it can be seen that nothing is left.
+        # Wait for claims that are under way: only then is it known which runs are left.
         claiming = [task for name, task in self._tasks if name in CLAIMING]
         if claiming:
             await asyncio.wait(claiming, timeout=self._options.drain)
@@ -137,7 +138,7 @@ class Engine:
             await self.working.wait_until_empty(5)
         self._finished.set()
         self._wake_all()
-        if not self.working.in_flight:  # else the lease stays until it passes, and others rescue what is left
+        if not self.working.in_flight:  # else the lease runs out, and other workers rescue what is left
             with suppress(Exception):
                 async with asyncio.timeout(5):
                     await self.limiting.write()
@@ -161,7 +162,7 @@ class Engine:
         return await self.lease.claiming(self.firing.step)
 
     async def _fire_more(self) -> float:
-        """The second pair of hands: works only while the first one finds full batches."""
+        """A second loop that fires, but only while the first one finds full batches."""
         if not self.firing.crowded:
             return float("inf")
         rest = await self.lease.claiming(self.firing.step)
@@ -195,7 +196,7 @@ class Engine:
         word, _, detail = message.partition(" ")
         match word:
             case "due":
-                # a float has no microseconds to spare in this century
+                # subtract a millisecond, because the float is only exact to about a microsecond
                 self.firing.low.lower(_EPOCH + timedelta(seconds=float(detail) - 0.001))
                 self._wake("fire")
             case "queue":
@@ -204,7 +205,7 @@ class Engine:
                 self._wake("alert")
             case "stop" if detail == str(self.worker):
                 self._wake("beat")
-            case "listening":  # whatever was said before wasn't heard
+            case "listening":  # earlier messages were missed
                 self.firing.low.forget()
                 self._wake_all()
             case _:

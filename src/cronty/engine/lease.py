@@ -1,17 +1,16 @@
-"""The name under which this process claims runs, and its right to them.
+"""The worker id under which this process claims runs, and the lease that makes them its own.
 
-A lease is renewed by a heartbeat; others rescue the runs of a worker whose lease has passed. A name comes into doubt
-when a claim fails: PostgreSQL may have committed it and the answer got lost, so that the database thinks of runs as
-ours that we have never heard of. Then nothing more is claimed under that name, what the database knows of it and we
-do not is handed back, and the name is dropped when all we do know of has been settled.
+A heartbeat renews the lease; other workers rescue the runs of a worker whose lease has expired. A worker id is in doubt
+after a claim failed: PostgreSQL may have committed the claim although its answer was lost, so that the database lists
+runs as ours that we don't know of. Then nothing more is claimed under that id, the runs we don't know of are handed
+back, and the id is dropped when all the runs we do know of are settled.
 
-A failover or a restore may lose the latest history, and nothing fails then. So what the database has as ours is
-compared with what we have, at the first heartbeat after the loss if that shows it, and now and then in any case: runs
-whose settlement was lost are handed back, and those whose claim was lost are interrupted.
+A failover or a restore may lose the latest transactions without any error. So the runs that the database lists as ours
+are compared with the runs we have: after a heartbeat that shows such a loss, and regularly. Runs whose settlement was
+lost are handed back, and runs whose claim was lost are interrupted.
 
-An engine that was away itself can't tell who is dead: after a suspended machine wakes or a standby takes over, every
-lease has passed. So it strikes off others only when its own heartbeats have come steadily for a whole lease, under one
-name, and the database remembers them.
+After a suspended machine wakes up or a standby takes over, every lease looks expired. So an engine strikes off other
+workers only if its own heartbeats have come steadily for a whole lease, under one id, and the database has them all.
 """
 
 import asyncio
@@ -31,18 +30,18 @@ from cronty.store.engine_store import EngineStore
 from cronty.timing import tzdata_version
 
 STEADY: Final = 0.6
-"""The part of a lease within which one heartbeat must follow the other."""
+"""The next heartbeat must come within this part of a lease to count as steady."""
 
 LOOK_EVERY: Final = 2
-"""Leases between two looks at what the database thinks of as ours. A run that is unknown here at two of them isn't on
-its way."""
+"""How many leases pass between two comparisons with the database. A run that is unknown here at two of them wasn't just
+claimed."""
 
 type _Run = tuple[int, datetime, int]
 
 
 class Lease:
-    """`lasts` is seconds; `hurry` is called when the next heartbeat should come at once. `beat_at` is when the last one
-    came, by the database's clock."""
+    """`lasts` is in seconds. `beat_soon` is called when the next heartbeat should come at once. `beat_at` is when the
+    last heartbeat was, by the database's clock."""
 
     def __init__(
         self,
@@ -51,15 +50,15 @@ class Lease:
         settling: Settling,
         lasts: float,
         version: str,
-        hurry: Callable[[], None],
+        beat_soon: Callable[[], None],
     ) -> None:
         self._store = store
         self._working = working
         self._settling = settling
         self._lasts = lasts
         self._version = version
-        self._hurry = hurry
-        self._ends = 0.0
+        self._beat_soon = beat_soon
+        self._ends: dict[int, float] = {}  # of each name, by the monotonic clock
         self.beat_at: datetime | None = None
         self._steady_since: datetime | None = None
         self._epoch = 0
@@ -72,13 +71,13 @@ class Lease:
         self.worker = 0
 
     async def register(self) -> None:
-        """Take a name that nobody has had."""
+        """Take a new worker id."""
         async with self._one_at_a_time:
             await self._register()
 
     async def claiming(self, step: Callable[[int], Awaitable[float]]) -> float:
         """Do a step that claims runs under the current name; if it fails, the name is in doubt."""
-        if monotonic() >= self._ends:  # as after being frozen: others may have what is ours by now
+        if not self.holds(self.worker):  # as after being frozen: others may have what is ours by now
             await self.beat()
         worker = self.worker
         self._claims[worker] += 1
@@ -86,24 +85,28 @@ class Lease:
             return await step(worker)
         except BaseException:
             self._in_doubt.add(worker)
-            self._hurry()
+            self._beat_soon()
             raise
         finally:
             self._claims[worker] -= 1
 
+    def holds(self, worker: int) -> bool:
+        """Whether what was claimed under this name is still ours, as far as can be known here."""
+        return monotonic() < self._ends.get(worker, 0.0)
+
     async def beat(self) -> float:
-        """Renew the lease and hear what is to be stopped; answers how long to rest."""
+        """Renew the lease and stop the runs that are to be stopped; seconds until the next heartbeat."""
         async with self._one_at_a_time:
             if self.worker in self._in_doubt or not await self._renew(self.worker):
-                self._in_doubt.add(self.worker)  # a claim under way may yet commit under this name
+                self._in_doubt.add(self.worker)  # a claim under way may still commit under this id
                 await self._register()
             for worker in self._in_doubt - {self.worker}:
                 await (self._compare(worker) if self._claims[worker] else self._clear_up(worker))
             await self._look_at_runs()
         return self._lasts / 3
 
-    async def judge(self) -> datetime | None:
-        """The moment as of which this engine may strike others off; None while it may not."""
+    async def may_strike_off(self) -> datetime | None:
+        """The time for which this engine may decide whose lease has expired; None while it may not."""
         await self.beat()
         if self.beat_at is None or self._steady_since is None:
             return None
@@ -122,7 +125,8 @@ class Lease:
             self._working.concurrency,
             self._lasts,
         )
-        self._renewed(asked_at, now, None)
+        self._ends[self.worker] = asked_at + self._lasts
+        self._renewed(now, None)
         self._looked_at, self._unknown = now, set()
         if before:
             telemetry.renamed(before, self.worker)
@@ -131,20 +135,21 @@ class Lease:
         asked_at = monotonic()
         beaten = await self._store.beat(worker, self._lasts)
         if beaten is None:  # struck off: others perform what was claimed under this name
+            self._ends.pop(worker, None)
             self._working.interrupt(self._mine(worker))
             return False
+        self._ends[worker] = asked_at + self._lasts
         if worker == self.worker:
             now, before, epoch = beaten
             forgot = self.beat_at is not None and before < self.beat_at
             self._went_back = self._went_back or forgot or epoch != self._epoch
             self._epoch = epoch
-            self._renewed(asked_at, now, before)
+            self._renewed(now, before)
         await self._stop_what_is_asked(worker)
         return True
 
-    def _renewed(self, asked_at: float, now: datetime, before: datetime | None) -> None:
+    def _renewed(self, now: datetime, before: datetime | None) -> None:
         """`before` is the last heartbeat that the database knows of: what we remember may be lost to it."""
-        self._ends = asked_at + self._lasts
         longest = timedelta(seconds=self._lasts * STEADY)
         steady = (
             self.beat_at is not None
@@ -157,17 +162,17 @@ class Lease:
         self.beat_at = now
 
     async def _stop_what_is_asked(self, worker: int) -> None:
-        met = [
+        done = [
             (job_id, slot)
             for job_id, slot, held in await self._store.list_stops(worker)
-            # What is held and not known here has just been claimed, and its answer is on its way: asked again soon.
+            # A run that is held but not known here was just claimed, and will be known at the next heartbeat.
             if self._working.stop(job_id, slot) or not held
         ]
-        if met:
-            await self._store.forget_stops(worker, met)
+        if done:
+            await self._store.forget_stops(worker, done)
 
     async def _look_at_runs(self) -> None:
-        """Compare the runs of the current name; doubt it if the database has had some for long that we don't know."""
+        """Compare the runs of the current id; it is in doubt if the same unknown run is found twice."""
         now, every = self.beat_at, timedelta(seconds=self._lasts * LOOK_EVERY)
         if now is None:
             return
@@ -180,14 +185,14 @@ class Lease:
             return
         if unknown & self._unknown:
             self._in_doubt.add(self.worker)
-            self._hurry()
+            self._beat_soon()
         self._looked_at, self._unknown = now, unknown
 
     def _mine(self, worker: int) -> list[Attempt]:
         return [one for one in (*self._working.known(), *self._settling.held) if one.worker == worker]
 
     async def _compare(self, worker: int) -> list[_Run]:
-        """Interrupt what we have under this name and the database hasn't; answers what it has and we haven't."""
+        """Interrupt runs that only we have under this id; returns those that only the database has."""
         mine = {one: (one.job_id, one.slot, one.number) for one in self._mine(worker)}
         running = await self._store.running_of(worker)
         remembered, known = set(running), set(mine.values())
@@ -195,12 +200,13 @@ class Lease:
         return [run for run in running if run not in known]
 
     async def _clear_up(self, worker: int) -> None:
-        """Nothing is claimed under this name any more: what the database has and we haven't can't be on its way."""
+        """Nothing is claimed under this id any more, so unknown runs aren't new claims: hand them back."""
         mine = self._mine(worker)
         if unknown := await self._compare(worker):
             telemetry.handed_back(worker, await self._store.hand_back(worker, unknown))
             await self._store.notify("queue")
         if not mine:
+            self._ends.pop(worker, None)
             await self._store.leave(worker)
         if not mine or not await self._renew(worker):
             self._in_doubt.discard(worker)

@@ -1,9 +1,9 @@
-"""Holds back what goes over an owner's limits: wakes of an agent and runs by the hour, and runs at once.
+"""Enforces an owner's limits: wakes of an agent per hour, runs per hour, and concurrent runs.
 
-Wakes are counted for everybody, one statement for all of a batch; a batch without prompts pays nothing. Runs are
-counted only for owners that have such a limit, and far from it only in memory: what a process has counted is written
-every few seconds, so that a limit nobody reaches costs no row for each run. What is over gets its verdict like any
-other slot that isn't run; what would be too much at once waits in the queue.
+Wakes are counted for all owners, with one statement for a whole batch; a batch without prompts costs nothing. Runs are
+counted only for owners that have such a limit. Far from the limit they are counted in memory and written every few
+seconds, so that they don't cost a write each. Slots over an hourly limit are skipped, with the reason. Runs over the
+concurrency limit wait in the queue.
 """
 
 from collections import Counter, defaultdict
@@ -20,14 +20,14 @@ from cronty.store.alerts import Held
 from cronty.store.engine_store import DueJobs, EngineStore
 
 REFRESH_EVERY: Final = 10.0
-"""How soon an owner's new limits are heard of, and how long a run may go uncounted."""
+"""Seconds until an owner's new limits apply, and until counts in memory are written."""
 
 RUNS: Final = "runs"
-NO_END: Final = 2**31 - 1
+NO_LIMIT: Final = 2**31 - 1
 
 
 class Use(NamedTuple):
-    """A slot that is to be run."""
+    """A slot that will be run."""
 
     owner_id: int
     job_id: int
@@ -36,7 +36,7 @@ class Use(NamedTuple):
 
 
 class RunCounts:
-    """Runs of an hour by owner: what the database knows of, and what it will be told."""
+    """Runs of this hour by owner: the database's count, and what isn't written yet."""
 
     def __init__(self) -> None:
         self._hour: datetime | None = None
@@ -44,7 +44,7 @@ class RunCounts:
         self._unwritten: Counter[tuple[int, datetime]] = Counter()
 
     def add(self, owner_id: int, hour: datetime, runs: int, limit: int) -> int:
-        """How many have to be written now, those from before included; none as long as the limit is far."""
+        """How many runs have to be written now, earlier ones included; 0 while the owner is below half of its limit."""
         if hour != self._hour:
             self._known.clear()
             self._hour = hour
@@ -58,22 +58,22 @@ class RunCounts:
         self._known[owner_id] = used
 
     def take(self) -> list[tuple[int, str, datetime, int]]:
-        """What is to be written, once."""
+        """Take what isn't written yet, to write it."""
         unwritten, self._unwritten = self._unwritten, Counter()
         return [(owner_id, RUNS, hour, runs) for (owner_id, hour), runs in unwritten.items()]
 
 
-class Room:
-    """How many more of an owner's runs may be performed at once."""
+class RunsLeft:
+    """How many more runs each owner may start now, by its limit of concurrent runs."""
 
     def __init__(self, usual: int, own: Mapping[int, int], running: Mapping[int, int]) -> None:
-        """`usual` and `own` are limits, 0 for none; `running` is how many there are."""
-        self.usual = usual or NO_END
-        limits = {owner: own.get(owner, usual) or NO_END for owner in {*own, *running}}
+        """`usual` is the default limit, `own` has those of single owners; 0 means none. `running` counts runs."""
+        self.usual = usual or NO_LIMIT
+        limits = {owner: own.get(owner, usual) or NO_LIMIT for owner in {*own, *running}}
         self.left = {owner: most - running.get(owner, 0) for owner, most in limits.items()}
 
     def take(self, owner_id: int) -> bool:
-        """Whether there is room for one more, which is then taken."""
+        """Count one more run; whether it is within the limit."""
         left = self.left.get(owner_id, self.usual)
         self.left[owner_id] = left - 1
         return left > 0
@@ -83,7 +83,7 @@ class Room:
 
 
 class Limiting:
-    """`defaults` hold for owners without limits of their own."""
+    """`defaults` apply to owners without limits of their own."""
 
     def __init__(self, store: EngineStore, defaults: Limits) -> None:
         self._store = store
@@ -95,42 +95,42 @@ class Limiting:
         self._runs = RunCounts()
 
     async def refresh(self) -> None:
-        """Hear of limits that have changed, and write what was counted, every few seconds."""
+        """Every few seconds, read the owners' limits and write the counts."""
         if monotonic() < self._fresh_until:
             return
         found = await self._store.limited_owners()
         self._own = {owner: read_limits(self._defaults, given) for owner, given in found.items()}
-        everybody = (self._defaults, *self._own.values())
-        self._runs_are_limited = any(one.runs_per_hour for one in everybody)
-        self._at_once_is_limited = any(one.concurrent_runs for one in everybody)
+        limits = (self._defaults, *self._own.values())
+        self._runs_are_limited = any(one.runs_per_hour for one in limits)
+        self._at_once_is_limited = any(one.concurrent_runs for one in limits)
         await self.write()
         self._fresh_until = monotonic() + REFRESH_EVERY
 
     async def write(self) -> None:
-        """Tell the database of runs that were only counted here."""
+        """Write the runs that were only counted in memory."""
         if unwritten := self._runs.take():
             for (owner_id, _), used in (await self._store.count_uses(unwritten)).items():
                 self._runs.know(owner_id, used)
 
-    async def room(self) -> Room | None:
-        """What may be run at once; None if nobody has such a limit."""
+    async def runs_left(self) -> RunsLeft | None:
+        """How many more runs each owner may start; None if no owner has such a limit."""
         if not self._at_once_is_limited:
             return None
         own = {owner: limits.concurrent_runs for owner, limits in self._own.items()}
         usual = self._defaults.concurrent_runs
         limited = None if usual else [owner for owner, most in own.items() if most]
-        return Room(usual, own, await self._store.running_by_owner(limited))
+        return RunsLeft(usual, own, await self._store.running_by_owner(limited))
 
-    async def room_for(self, due: DueJobs) -> Room | None:
-        """What the owners of a batch may run at once; None if none of them has such a limit. Only theirs is counted."""
+    async def runs_left_for(self, due: DueJobs) -> RunsLeft | None:
+        """The same for the owners of a batch; only their runs are counted."""
         if not self._at_once_is_limited:
             return None
         limits = {owner: self._of(owner).concurrent_runs for owner in {row["owner_id"] for row in due.rows}}
         limited = [owner for owner, most in limits.items() if most]
-        return Room(0, limits, await due.running_by_owner(limited)) if limited else None
+        return RunsLeft(0, limits, await due.running_by_owner(limited)) if limited else None
 
     async def hold(self, due: DueJobs, batch: Batch, now: datetime) -> None:
-        """Turn what is over a limit into verdicts, and say so the first time in an hour."""
+        """Skip the slots of a batch that are over an hourly limit; tell the owner the first time in the hour."""
         hour = hour_of(now)
         wakes = self._wakes(batch)
         asked = {key: len(uses) for key, uses in wakes.items()}
@@ -162,7 +162,7 @@ class Limiting:
             await due.tell_held(now, told)
 
     def _wakes(self, batch: Batch) -> dict[tuple[int, str], list[Use]]:
-        """The prompts of a batch, by whose they are and for which agent, as far as they are limited."""
+        """The prompts of a batch whose wakes are limited, by owner and agent."""
         found: dict[tuple[int, str], list[Use]] = defaultdict(list)
         for use in _uses(batch, with_tasks=False):
             if use.agent is not None and self._of(use.owner_id).wakes_per_hour:
@@ -170,7 +170,7 @@ class Limiting:
         return found
 
     def _near(self, batch: Batch, hour: datetime) -> dict[int, int]:
-        """Owners that come near their limit with this batch, and how many runs of theirs have to be counted."""
+        """Owners that are near their hourly limit with this batch, and how many runs to count for each."""
         runs = Counter(attempt.owner_id for attempt in batch.attempts)
         for moved in batch.moved:
             runs[moved.owner_id] += sum(row.state == "waiting" for row in moved.rows)
@@ -182,7 +182,7 @@ class Limiting:
         return near
 
     def topic_of(self, owner_id: int) -> str:
-        """Where an owner hears of what isn't about one job's policy; "" for nowhere."""
+        """The topic for alerts that no job's policy covers; "" for none."""
         return self._of(owner_id).alert
 
     def _of(self, owner_id: int) -> Limits:
@@ -194,7 +194,7 @@ def _runs_of(batch: Batch, owner_id: int) -> list[Use]:
 
 
 def _uses(batch: Batch, *, with_tasks: bool) -> Iterable[Use]:
-    """What of a batch is to be run: every prompt, and tasks if they count."""
+    """The slots of a batch that will be run: prompts, and tasks too if `with_tasks`."""
     for attempt in batch.attempts:
         name = attempt.task.name
         agent = name.removeprefix(ROUTED) if name.startswith(ROUTED) else None

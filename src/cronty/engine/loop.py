@@ -1,4 +1,4 @@
-"""The one loop: repeat a step, rest as long as it says or until woken, survive whatever it throws."""
+"""The loop that runs every duty: repeat a step, rest as long as it says or until woken, and survive its exceptions."""
 
 import asyncio
 import random
@@ -10,10 +10,10 @@ from cronty import telemetry
 from cronty.store.database import StoreBusy, StoreUnavailable
 
 type Step = Callable[[], Awaitable[float]]
-"""Does its duty once and answers how many seconds it may rest; 0 means that there may be more to do."""
+"""Does its duty once and returns how many seconds to rest; 0 means that there may be more to do."""
 
 LONGEST_REST: Final = 30.0
-"""Even a duty that is woken when there is something to do looks by itself as often as that."""
+"""The longest rest in seconds, also for a duty that is woken when there is something to do."""
 
 
 async def keep_doing(
@@ -30,7 +30,7 @@ async def keep_doing(
             failures += 1
             if isinstance(error, StoreBusy):
                 telemetry.step_busy(name, error, failures)
-            elif not isinstance(error, StoreUnavailable):  # the database tells of its outage itself, once
+            elif not isinstance(error, StoreUnavailable):  # Database logs an outage itself, once
                 telemetry.step_failed(name, error, failures)
             rest = min(0.1 * 2**failures, 2.0) * (0.5 + random.random() / 2)
             await asyncio.sleep(rest)  # a wake must not turn an outage into a busy loop

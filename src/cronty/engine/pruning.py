@@ -1,4 +1,4 @@
-"""Lets the past go, in small steps: weeks of runs, what waits for ever, and jobs that are over."""
+"""Removes old data in small steps: weeks of runs, runs that have waited too long, and jobs that have ended."""
 
 import asyncio
 from collections import Counter
@@ -13,15 +13,15 @@ from cronty.store.history_store import START, WAYS_TO_END, HistoryStore, Place
 
 PRUNE_EVERY: Final = 3600.0
 PRUNE_AGAIN: Final = 300.0
-"""How soon to try again where something is in the way."""
+"""How soon to try again if something was locked."""
 
 ROWS: Final = 500
 JOBS: Final = 100
-"""At most so many in one transaction."""
+"""The most rows and jobs in one transaction."""
 
 
 class Pruning:
-    """Every engine does it; what one has locked, the others leave to it."""
+    """Every engine does it, and skips what another engine has locked."""
 
     def __init__(self, store: HistoryStore, keep: timedelta) -> None:
         self.store = store
@@ -29,7 +29,7 @@ class Pruning:
         self._failures: Counter[str] = Counter()
 
     async def step(self) -> float:
-        """Let go of everything that is old enough; seconds until the next look."""
+        """Remove everything that is old enough; seconds until the next step."""
         now = await self.store.now()
         horizon, keep = now - self._keep, self._keep.total_seconds()
         parts: dict[str, Callable[[], Awaitable[None]]] = {
@@ -38,7 +38,7 @@ class Pruning:
             "pruning attempts": lambda: _while_full(lambda: self.store.prune_attempts(horizon, ROWS)),
             "pruning usage": lambda: _while_full(lambda: self.store.prune_usage(horizon, ROWS)),
             "pruning tasks": lambda: self.store.prune_tasks(horizon),
-            # After the weeks, so that only few are looked at in vain.
+            # After the weeks: a job is removed only when its history is gone.
             "removing ended jobs": lambda: self._remove_ended(_monday_of(horizon)),
             "removing deleted jobs": lambda: _all(lambda place: self.store.remove_deleted(now, place, JOBS, ROWS)),
         }
@@ -46,7 +46,7 @@ class Pruning:
         return PRUNE_EVERY if all(done) else PRUNE_AGAIN
 
     async def _try(self, name: str, part: Callable[[], Awaitable[None]]) -> bool:
-        """Whether it could be done. If not, the other parts go on: a week that a backup reads keeps no job."""
+        """Whether it succeeded. A failure doesn't stop the other parts."""
         try:
             await part()
         except StoreUnavailable as error:
@@ -66,7 +66,7 @@ class Pruning:
 
 
 def _monday_of(moment: datetime) -> datetime:
-    """When the week began, as weeks of history do."""
+    """The start of the week, as the partitions of `runs` have it."""
     midnight = moment.replace(hour=0, minute=0, second=0, microsecond=0)
     return midnight - timedelta(days=midnight.weekday())
 
@@ -88,5 +88,5 @@ async def _all(step: Callable[[Place], Awaitable[tuple[Place | None, int]]]) -> 
 
 
 async def _rest(began: float) -> None:
-    """As long as the step took: others have half of the database at least."""
+    """Sleep as long as the step took, so that pruning uses at most half of the database's time."""
     await asyncio.sleep(monotonic() - began)

@@ -1,8 +1,8 @@
-"""Keeps next slots true to the zone database: new rules of a zone move its jobs, and old ones don't fire them.
+"""Moves jobs to new slots when the time zone database (tzdata) changes the rules of their zone.
 
-Two versions of the zone database may be at work at once, as during an upgrade. Almost all zones are the same in both.
-A zone whose rules differ goes by the newest version that a living worker has: the other workers leave its jobs alone.
-When no worker with that version is left, as after a rollback, the zone goes back to the rules of those that are.
+Workers may have two versions of tzdata at once, as during an upgrade. Almost all zones are the same in both. If a
+zone's rules differ, the newest version that a live worker has is used, and workers with an older version don't fire
+its jobs. When no worker with that version is left, as after a rollback, the older rules are used again.
 """
 
 from datetime import datetime
@@ -20,15 +20,15 @@ BATCH: Final = 5000
 
 
 class Retiming:
-    """The duty of applying this process's zone database where it is the one that counts."""
+    """The duty of applying this process's tzdata to the zones it decides."""
 
     def __init__(self, store: ZoneStore) -> None:
         self._store = store
         self.left_zones: list[str] = []
-        """Zones that go by newer rules than this process has: their jobs are left to workers that know them."""
+        """Zones with newer rules than this process has; other workers fire their jobs."""
 
     async def step(self) -> float:
-        """Look at one batch of jobs; 0 if there may be more."""
+        """Check one batch of jobs; 0 if there may be more."""
         moving = await self.look()
         if not moving:
             return LONGEST_REST
@@ -38,7 +38,7 @@ class Retiming:
         return LONGEST_REST if ended else 0
 
     async def look(self) -> dict[str, str]:
-        """Compare rules: which zones to leave to others, and which have jobs to be moved to this process's rules."""
+        """Find the zones to leave to other workers; return the zones whose jobs must move, with the new rules."""
         mine, version = _rules(await self._store.zones()), tzdata_version()
         left = sorted(zone.name for zone, rules in mine if rules != zone.rules and zone.version > version and zone.kept)
         if left and left != self.left_zones:
@@ -58,10 +58,10 @@ class Retiming:
 
 
 def moved(row: Row) -> Move | None:
-    """Where the rules of this process put the job's next slot, if that is elsewhere."""
+    """The job's next slot by this process's rules, if it is another one."""
     trigger = from_stored(orjson.loads(row["trigger"]))
     if isinstance(trigger, Broken):
-        return None  # it is set aside, with its reason, when it would fire
+        return None  # the job is set aside when it is due
     slot: datetime | None = trigger.after(row["computed_after"])
     if slot is not None and row["ends_at"] is not None and slot > row["ends_at"]:
         slot = None
@@ -71,7 +71,7 @@ def moved(row: Row) -> Move | None:
 
 
 def _rules(zones: list[ZoneInUse]) -> list[tuple[ZoneInUse, str | None]]:
-    """Zones with the rules this process has for them; None if it doesn't know the zone."""
+    """Each zone with this process's rules for it; None if it doesn't know the zone."""
     found: list[tuple[ZoneInUse, str | None]] = []
     for zone in zones:
         try:

@@ -1,4 +1,4 @@
-"""Seals the trail's new entries every few seconds, so that no act has to wait for its turn in the chain."""
+"""Seals new entries of the trail every few seconds, so that a request doesn't have to wait to be chained."""
 
 from typing import Final
 
@@ -8,11 +8,11 @@ SEAL_EVERY: Final = 5.0
 
 
 class Sealing:
-    """Every engine does it; one that finds another at it leaves it to that one."""
+    """Every engine does it, but not while another one is sealing."""
 
     def __init__(self, trail: AuditStore) -> None:
         self._trail = trail
 
     async def step(self) -> float:
-        """Seal what is there; 0 if there may be more."""
+        """Seal a batch of entries; 0 if there may be more."""
         return 0 if await self._trail.seal_some() == MOST_SEALED else SEAL_EVERY

@@ -1,4 +1,4 @@
-"""Writes down how attempts ended, in sets, fenced by attempt and worker."""
+"""Writes how attempts ended, many at once. A write applies only if the run still has this attempt and this worker."""
 
 import random
 from collections import defaultdict
@@ -9,7 +9,7 @@ from typing import Final
 
 from cronty import telemetry
 from cronty.engine.attempt import Attempt
-from cronty.engine.breaker import hold_failing
+from cronty.engine.breaker import pause_failing
 from cronty.engine.working import Working
 from cronty.jobs.outcome import Done, Failed, Interrupted, Snoozed
 from cronty.jobs.retry import after_attempt
@@ -23,9 +23,9 @@ REFUSED_REST: Final = 5.0
 
 
 class Settling:
-    """An outcome that was reached is kept until it is written: the fence makes trying again safe.
+    """An outcome is kept until it is written. Trying again is safe, because a second write doesn't apply.
 
-    Only a value that can't be written turns an outcome into another, and only that of the attempt that has it.
+    Only an outcome whose value can't be stored is replaced by a failure.
     """
 
     def __init__(self, store: EngineStore, working: Working, requeued: Callable[[], None]) -> None:
@@ -42,7 +42,7 @@ class Settling:
         return [*self._batch, *self._refused]
 
     async def step(self) -> float:
-        """Settle what has ended; 0 if there may be more."""
+        """Settle attempts that have ended; 0 if there may be more."""
         if not self._batch:
             self._batch = self._working.take_ended(BATCH)
         rest = 0.0 if self._batch else float("inf")
@@ -51,7 +51,7 @@ class Settling:
         return min(rest, await self._try_refused()) if self._refused else rest
 
     async def _settle_all(self, attempts: Sequence[Attempt]) -> None:
-        """All of one worker's together; one by one if that fails for a reason that may be only one's own."""
+        """Settle one worker's attempts together, or one by one if that fails: one of them may be the cause."""
         try:
             await self._settle(attempts[0].worker, attempts)
         except StoreUnavailable as error:
@@ -74,7 +74,7 @@ class Settling:
                 if not is_unwritable(error):
                     raise
                 await self._settle_instead(attempt, error)
-        except StoreBusy as error:  # what it needs is locked; the others' may not be
+        except StoreBusy as error:  # its rows are locked; those of the other attempts may not be
             self._keep(attempt, error)
         except StoreUnavailable:
             raise
@@ -84,7 +84,7 @@ class Settling:
             self._written([attempt])
 
     async def _settle_instead(self, attempt: Attempt, error: Exception) -> None:
-        """What can't be written is a failure that says so; the outcome stays what it was until that is written."""
+        """Settle an outcome that can't be stored as a failure; the outcome is kept until that is written."""
         outcome = attempt.outcome
         attempt.outcome = Failed(f"Its outcome could not be written: {type(error).__name__}", permanent=True)
         try:
@@ -94,7 +94,7 @@ class Settling:
             raise
 
     def _keep(self, attempt: Attempt, error: Exception) -> None:
-        """Nobody knows why it can't be written; it must neither be lost nor stand in the way of others."""
+        """Keep an outcome that can't be written for an unknown reason: it must not be lost or block the others."""
         if attempt not in self._refused:
             telemetry.settlement_kept(attempt.job_id, error)
             self._batch.remove(attempt)
@@ -138,24 +138,24 @@ class Settling:
                 telemetry.superseded(count)
         if failed:
             reasons = {one.job_id: one.outcome.gone for one in attempts if isinstance(one.outcome, Failed)}
-            await hold_failing(self._store, [(job_id, reasons.get(job_id)) for job_id in failed])
+            await pause_failing(self._store, [(job_id, reasons.get(job_id)) for job_id in failed])
         await self._after(attempts, others)
 
     async def _after(self, attempts: Sequence[Attempt], others: Sequence[Other]) -> None:
-        """What a settlement means to others: the job's failures, and runs that waited for this one."""
+        """Update what depends on these attempts: the jobs' failures, and runs that waited for them."""
         recovered = [one.job_id for one in attempts if one.failing and isinstance(one.outcome, Done)]
         if recovered:
             await self._store.clear_failing(recovered)
-        if in_turn := _in_turn(attempts):
-            with suppress(StoreBusy):  # a job that is held just now: its line moves on at the next look at all of them
-                if await self._store.release_lines(in_turn):
+        if jobs := _jobs_with_lines(attempts):
+            with suppress(StoreBusy):  # the job is locked; the next look at all lines moves it on
+                if await self._store.release_lines(jobs):
                     self._tell_requeued()
         if any(one.wait is not None for one in others):
             self._tell_requeued()
 
 
-def _in_turn(attempts: Sequence[Attempt]) -> list[int]:
-    """Jobs of which a run may stand in line. An ordinary fire of a job that skips overlaps leaves none behind."""
+def _jobs_with_lines(attempts: Sequence[Attempt]) -> list[int]:
+    """Jobs that may have runs in line. An ordinary fire of a job that skips overlaps leaves none."""
     return sorted(
         {
             one.job_id

@@ -1,4 +1,4 @@
-"""Ends a worker whose event loop is held by a task: better to die of it and be counted than to live on like that."""
+"""Ends a worker process whose event loop is blocked by a task, so that the run counts as a crash."""
 
 import faulthandler
 import os
@@ -9,13 +9,13 @@ from typing import Final
 
 CHECK_EVERY: Final = 0.5
 STUCK: Final = 70
-"""The exit code, as in sysexits: an internal fault of the software."""
+"""The exit code, EX_SOFTWARE in sysexits.h."""
 
 
 def watch(turns: Callable[[], int], patience: float, ended: Callable[[], bool]) -> None:
-    """End the process if `turns` doesn't change for `patience` seconds, with a trace of what holds it.
+    """End the process, with a stack trace, if `turns` doesn't change for `patience` seconds.
 
-    Checks are counted, not time, so that a process that was frozen itself isn't taken for stuck.
+    It counts checks instead of time, so that a process that was suspended isn't taken for stuck.
     """
 
     def look() -> None:

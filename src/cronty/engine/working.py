@@ -13,20 +13,22 @@ from cronty.engine.attempt import Attempt, current_run_of
 from cronty.jobs.outcome import Cancelled, Failed, Interrupted, Outcome
 
 MOST_AHEAD: Final = 4000
-"""How many attempts may be claimed beyond what is being performed, if they end fast enough to deserve it."""
+"""The most attempts that are claimed ahead of those being performed, if attempts end fast enough."""
 
 PATIENCE: Final = 1.0
-"""How long a full worker waits for room before it leaves what is due to others."""
+"""Seconds that a full worker waits for a free place before it leaves due runs to other workers."""
 
 PACE_WINDOW: Final = 0.25
-"""Attempts that ended within the last so many seconds say how far ahead to claim."""
+"""As many attempts are claimed ahead as ended within this many seconds."""
+
+_NOT_STARTED: Final = Interrupted("its worker's lease had passed before it began")
 
 
 class Working:
     """What this process has claimed and not yet settled.
 
-    `concurrency` bounds how many coroutines and how many threads are busy. Beyond that only as much is claimed
-    as ended lately: a process with slow tasks leaves the rest to others, one with fast tasks never runs dry.
+    `concurrency` limits the busy coroutines and, separately, the busy threads. Attempts are claimed ahead of that only
+    as fast as they end: a process with slow tasks leaves runs to other workers, one with fast tasks never runs dry.
     """
 
     def __init__(self, concurrency: int, ended: Callable[[], None]) -> None:
@@ -35,41 +37,44 @@ class Working:
         self._line: deque[Attempt] = deque()
         self._performing: dict[Attempt, None] = {}  # a set that keeps its order
         self._coroutines = 0
-        self._threads = Threads(concurrency, _in_thread, self._returned)
+        self._threads = Threads(concurrency, self._in_thread, self._returned)
         self._ended: list[Attempt] = []
         self._unsettled: dict[tuple[int, datetime], Attempt] = {}  # by job and slot
-        self._room = asyncio.Event()
+        self._freed = asyncio.Event()
         self._pace: deque[tuple[float, int]] = deque()
         self._paced = 0
         self.in_flight = 0
+        self.still_ours: Callable[[int], bool] = lambda _worker: True
+        """Whether what was claimed under this name may be started here. Another worker may have it by now, or the run
+        that comes after it, if this process was frozen or hasn't reached the database for a lease."""
         self.suspects = Counter[int]()
-        """How many of what is claimed have taken so many workers down."""
+        """How many claimed attempts are of runs that have crashed their worker, by the number of crashes."""
 
-    # -- room ---------------------------------------------------------------------------------------------------
+    # -- places -------------------------------------------------------------------------------------------------
 
-    def room(self) -> int:
+    def free_places(self) -> int:
         return self.concurrency + min(MOST_AHEAD, self._ended_lately()) - self.in_flight
 
     def reserve(self, most: int, *, beyond: bool = False) -> int:
-        """Take up to `most` places before claiming; give back what isn't used with `release`.
+        """Reserve up to `most` places before claiming; `release` those that aren't used.
 
-        `beyond` is for those who would have to wait behind somebody's crowd: as many again as are performed at once.
+        `beyond` adds `concurrency` more places, for owners that would have to wait behind greedy ones.
         """
-        places = max(0, min(most, self.room() + (self.concurrency if beyond else 0)))
+        places = max(0, min(most, self.free_places() + (self.concurrency if beyond else 0)))
         self.in_flight += places
         return places
 
     def release(self, places: int) -> None:
         self.in_flight -= places
-        self._room.set()
+        self._freed.set()
 
-    async def wait_for_room(self, patience: float) -> None:
-        """Return once there is room, or after `patience` seconds without any."""
+    async def wait_for_place(self, patience: float) -> None:
+        """Return once a place is free, or after `patience` seconds."""
         try:
             async with asyncio.timeout(patience):
-                while self.room() <= 0:
-                    self._room.clear()
-                    await self._room.wait()
+                while self.free_places() <= 0:
+                    self._freed.clear()
+                    await self._freed.wait()
         except TimeoutError:
             pass
 
@@ -78,8 +83,8 @@ class Working:
         try:
             async with asyncio.timeout(patience):
                 while self.in_flight:
-                    self._room.clear()
-                    await self._room.wait()
+                    self._freed.clear()
+                    await self._freed.wait()
         except TimeoutError:
             return False
         return True
@@ -93,21 +98,21 @@ class Working:
     # -- performing ---------------------------------------------------------------------------------------------
 
     def take(self, attempts: Sequence[Attempt], *, first: bool = False) -> None:
-        """Perform attempts whose places are reserved; `first` before all that wait in line."""
+        """Perform attempts whose places are reserved; `first` puts them before those that wait."""
         calls: list[Attempt] = []
         for attempt in attempts:
             if attempt.crashes:
                 self.suspects[attempt.crashes] += 1
             run = (attempt.job_id, attempt.slot)
             older = self._unsettled.get(run)
-            if older is not None and _in_each_others_way(older, attempt):
+            if older is not None and _conflict(older, attempt):
                 self._put_back(older, attempt)
                 continue
             self._unsettled[run] = attempt
             if not attempt.task.is_async:
                 self._performing[attempt] = None
                 calls.append(attempt)
-            elif first or attempt.crashes:  # a suspect in line would be blamed for a crash that is somebody else's
+            elif first or attempt.crashes:  # while it waits, it would be blamed for another run's crash
                 self._line.appendleft(attempt)
             else:
                 self._line.append(attempt)
@@ -116,12 +121,12 @@ class Working:
         self._start_coroutines()
 
     def _put_back(self, older: Attempt, attempt: Attempt) -> None:
-        """What is under way here could be claimed again: the database has gone back to before the first claim."""
+        """End both attempts at a run that was claimed twice: the database lost the first claim in a failover."""
         self._abandon(older, Interrupted("the database went back to before its claim"))
         self._end(attempt, Interrupted("an attempt that the database has forgotten was under way"))
 
     def drop(self, attempts: Sequence[Attempt]) -> None:
-        """Claimed, but their job was cancelled before anybody could know."""
+        """End attempts that were claimed although their job was cancelled."""
         for attempt in attempts:
             if attempt.crashes:
                 self.suspects[attempt.crashes] += 1
@@ -131,10 +136,13 @@ class Working:
         loop = asyncio.get_running_loop()
         while self._line and self._coroutines < self.concurrency:
             attempt = self._line.popleft()
+            if not self.still_ours(attempt.worker):
+                self._end(attempt, _NOT_STARTED)
+                continue
             attempt.started = monotonic()
             attempt.run = current_run_of(attempt)
             self._coroutines += 1
-            # An eager task that never waits is over before this line ends, at the price of a function call.
+            # An eager task that never awaits ends within this line, and costs no more than a function call.
             handle = asyncio.Task(self._perform(attempt), loop=loop, eager_start=True)
             if not handle.done():
                 attempt.handle = handle
@@ -147,12 +155,24 @@ class Working:
             outcome = await outcome_of_async(attempt.task, attempt.run, attempt.arguments)
         except asyncio.CancelledError:
             pass
-        except BaseException as raised:  # SystemExit and the like: the worker isn't the task's to end
+        except BaseException as raised:  # such as SystemExit: a task must not end its worker
             outcome = Failed(f"{type(raised).__name__}: the task tried to end its worker")
         self._coroutines -= 1
         self._end(attempt, outcome)
         if self._line and attempt.handle is not None:
             self._start_coroutines()
+
+    def _in_thread(self, attempt: Attempt) -> None:
+        if attempt.over:
+            return
+        outcome: Outcome = _NOT_STARTED
+        if self.still_ours(attempt.worker):
+            attempt.started = monotonic()
+            attempt.run = current_run_of(attempt)
+            outcome = outcome_of_sync(attempt.task, attempt.run, attempt.arguments)
+        if not attempt.over:
+            attempt.ended = monotonic()
+            attempt.outcome = outcome
 
     def _returned(self, attempts: list[Attempt]) -> None:
         for attempt in attempts:
@@ -175,11 +195,11 @@ class Working:
     # -- settling and stopping ----------------------------------------------------------------------------------
 
     def known(self) -> list[Attempt]:
-        """Everything claimed and not yet handed out for settlement."""
+        """Everything claimed and not yet taken for settlement."""
         return [*self._line, *self._performing, *self._ended]
 
     def take_ended(self, most: int) -> list[Attempt]:
-        """Attempts that are over and wait to be settled."""
+        """Take attempts that have ended, to settle them."""
         taken, self._ended = self._ended[:most], self._ended[most:]
         return taken
 
@@ -195,7 +215,7 @@ class Working:
         self.release(len(attempts))
 
     def stop(self, job_id: int, slot: datetime) -> bool:
-        """Cancel this run; False if it isn't known here (yet)."""
+        """Cancel this run; False if it isn't known here."""
         for attempt in self.known():
             if attempt.job_id == job_id and attempt.slot == slot:
                 self._abandon(attempt, Cancelled())
@@ -203,14 +223,14 @@ class Working:
         return False
 
     def expire(self) -> None:
-        """End the attempts that have used up their time."""
+        """End attempts that have exceeded their timeout."""
         now = monotonic()
         for attempt in list(self._performing):
             if attempt.started and now - attempt.started > attempt.policy.timeout:
                 self._abandon(attempt, Failed(f"Timeout: it ran longer than {attempt.policy.timeout:g} s"))
 
     def interrupt(self, attempts: Iterable[Attempt]) -> None:
-        """What isn't over of these goes to another worker."""
+        """Stop those of these attempts that haven't ended; other workers will run them."""
         for attempt in attempts:
             self._abandon(attempt, Interrupted())
 
@@ -218,7 +238,7 @@ class Working:
         self._threads.close()
 
     def _abandon(self, attempt: Attempt, outcome: Outcome) -> None:
-        """A coroutine is cancelled; a thread can only be told, and what it returns later is ignored."""
+        """End an attempt. A coroutine is cancelled; a thread can only be asked to stop, and its result is ignored."""
         if attempt.over:
             return
         if attempt in self._line:
@@ -233,17 +253,7 @@ class Working:
             attempt.handle.cancel()
 
 
-def _in_each_others_way(older: Attempt, attempt: Attempt) -> bool:
-    """Whether two attempts of a run would be performed at once, or one's outcome be taken for the other's."""
+def _conflict(older: Attempt, attempt: Attempt) -> bool:
+    """Whether two attempts at a run would be performed at once, or can't be told apart when they are settled."""
     under_way = not older.over or (older.handle is not None and not older.handle.done())
     return under_way or (older.number, older.worker) == (attempt.number, attempt.worker)
-
-
-def _in_thread(attempt: Attempt) -> None:
-    if not attempt.over:
-        attempt.started = monotonic()
-        attempt.run = current_run_of(attempt)
-        outcome = outcome_of_sync(attempt.task, attempt.run, attempt.arguments)
-        if not attempt.over:
-            attempt.ended = monotonic()
-            attempt.outcome = outcome

@@ -1,4 +1,4 @@
-"""What a run does: a registered task by name, with JSON arguments and never code."""
+"""What a run does: a registered task, named, with JSON arguments. It never holds code."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,15 +17,16 @@ BUILT_IN: Final[Mapping[str, ActionKind]] = {"notify": "notify", "prompt": "prom
 
 PROMPT: Final = "prompt"
 ROUTED: Final = "prompt:"
-"""A prompt whose agent some worker wakes is the task `prompt:` + the agent; the others are `prompt`, and wait."""
+"""The task of a prompt that a worker can wake its agent for is `prompt:<agent>`. Any other prompt is the task `prompt`,
+and waits in the inbox."""
 
 COMMAND: Final = "command"
-"""The task that runs a command line declared on the worker's machine; only whoever sits there may schedule it."""
+"""The task that runs a command line declared on the worker's machine. Only the local user may schedule it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """`task` is the name a worker registered; `notify`, `prompt` and `webhook` are names like any other."""
+    """`task` is the name a worker registered. `notify`, `prompt` and `webhook` are built-in tasks."""
 
     task: str
     args: tuple[object, ...] = ()
@@ -37,7 +38,7 @@ class Action:
 
     @property
     def agent(self) -> str | None:
-        """Which agent a prompt is for; None if it is for whichever reads it first."""
+        """Which agent a prompt is for; None if any agent may read it."""
         given = self.kwargs.get("agent")
         if isinstance(given, str):
             return given
@@ -48,7 +49,7 @@ class Action:
 
 
 def as_prompt(action: Action) -> Action:
-    """A prompt with its arguments by name and no route yet; `prompt:claude` is short for the agent claude."""
+    """The same prompt as the task `prompt`, with every argument by name, also the agent in `prompt:claude`."""
     named = dict(zip(("prompt", "agent", "data"), action.args, strict=False))
     kwargs = {**named, **action.kwargs}
     if kwargs.get("agent") is None and (agent := Action(action.task).agent) is not None:
@@ -57,7 +58,7 @@ def as_prompt(action: Action) -> Action:
 
 
 def check_arguments_size(action: Action) -> Err | None:
-    """None if the arguments are plain JSON of a size and depth we keep."""
+    """None if the arguments are plain JSON and neither too large nor too deeply nested."""
     if _depth(action.args) > MAX_DEPTH or _depth(action.kwargs) > MAX_DEPTH:
         return Err("bad_arguments", f"The arguments are nested deeper than {MAX_DEPTH} levels.", "Flatten them.")
     if (flaw := _flaw(action.args) or _flaw(action.kwargs)) is not None:
@@ -76,7 +77,7 @@ def check_arguments_size(action: Action) -> Err | None:
 
 
 def _flaw(value: object) -> str | None:
-    """What would be written as something else, or not at all: NaN becomes null, PostgreSQL keeps no NUL."""
+    """A value that can't be stored as it is: NaN would become null, and PostgreSQL can't store a NUL character."""
     if isinstance(value, float) and not isfinite(value):
         return f"{value} is not a JSON number"
     if isinstance(value, str):
@@ -91,7 +92,7 @@ def _members(value: object) -> list[object]:
 
 
 def _depth(value: object, level: int = 0) -> int:
-    """How deeply containers nest; stops counting just past the limit, so hostile input costs little."""
+    """How deeply containers nest. It stops counting just past the limit, so that hostile input costs little."""
     if level > MAX_DEPTH or not isinstance(value, list | tuple | dict):
         return level
     return max((_depth(member, level + 1) for member in _members(cast("object", value))), default=level + 1)

@@ -1,4 +1,4 @@
-"""What an owner is told of a job in trouble: whether at all, where, and in which words."""
+"""Decides whether a change of a job's health becomes an alert, where it goes, and what it says."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,8 +9,8 @@ import orjson
 from cronty.jobs.job import JobState
 from cronty.jobs.policy import Policy
 
-PATIENT: Final = Policy(attempts=10, catch_up_window=10 * 366 * 86400.0).dump()
-"""An alert is a notification like any other: it is tried as long as a reminder, and never too late to be sent."""
+ALERT_POLICY: Final = Policy(attempts=10, catch_up_window=10 * 366 * 86400.0).dump()
+"""An alert is retried like any notification, and it is sent however late it is."""
 
 LIMIT_REACHED: Final = "A limit was reached"
 
@@ -27,7 +27,7 @@ class Alert:
 
     @property
     def name(self) -> str:
-        """Of the job that sends it."""
+        """The name of the job that sends the alert."""
         return f"Alert: {self.title}"[:200]
 
     def arguments_json(self) -> str:
@@ -35,8 +35,8 @@ class Alert:
         return orjson.dumps({"args": [], "kwargs": kwargs}).decode()
 
 
-class Health(NamedTuple):
-    """How a job stands."""
+class JobHealth(NamedTuple):
+    """A job's state and its failures."""
 
     state: JobState
     failures_in_row: int
@@ -45,31 +45,31 @@ class Health(NamedTuple):
 
 
 class Change(NamedTuple):
-    """A job that stands otherwise now; its policy as it is stored."""
+    """A job whose health changed. `policy` is JSON as it is stored."""
 
     job_id: int
     owner_id: int
     name: str
     policy: str
-    before: Health
-    after: Health
+    before: JobHealth
+    after: JobHealth
 
 
 def alert_about(change: Change, owners_topic: str = "") -> Alert | None:
-    """Once each: the first failure, the one at which it is said again, being paused, being set aside, and recovery.
+    """An alert for the first failure, for failure number `alert_after`, for a pause, being set aside, and recovery.
 
-    `owners_topic` is where an owner hears of a job that is set aside and has no topic of its own. The policy is read
-    with care: a job may be set aside because it can't be read.
+    `owners_topic` is used for a job that was set aside and has no topic of its own. The policy may be unreadable: that
+    may be why the job was set aside.
     """
     job_id, owner_id, name, policy, before, after = change
-    topic, alert_after = _wish(policy)
+    topic, alert_after = _alert_settings(policy)
     if after.state == "set_aside" and before.state != "set_aside":
         topic, title, message = topic or owners_topic, f"{name} was set aside", after.reason or ""
     elif after.state == "paused" and before.state == "active" and after.reason is not None:
         last = "" if after.last_error is None else f". The last error: {after.last_error}"
         title, message = f"{name} was paused", f"{after.reason}{last}"
     elif before.last_error is not None and after.last_error is None:
-        title, message = f"{name} works again", _it_had(before.failures_in_row)
+        title, message = f"{name} works again", _what_was_wrong(before.failures_in_row)
     elif before.failures_in_row == 0 < after.failures_in_row or (
         before.failures_in_row < alert_after <= after.failures_in_row
     ):
@@ -79,15 +79,15 @@ def alert_about(change: Change, owners_topic: str = "") -> Alert | None:
     return Alert(owner_id, job_id, topic, title, message) if topic else None
 
 
-def _wish(stored_policy: str) -> tuple[str, int]:
-    """The topic and `alert_after` of a policy, whatever else is in it."""
+def _alert_settings(stored_policy: str) -> tuple[str, int]:
+    """The topic and `alert_after` of a stored policy; the defaults if they can't be read."""
     policy = orjson.loads(stored_policy)
     given = cast("Mapping[str, object]", policy if isinstance(policy, dict) else {})
     topic, after = given.get("alert"), given.get("alert_after")
     return topic if isinstance(topic, str) else "", after if isinstance(after, int) else Policy().alert_after
 
 
-def _it_had(failures: int) -> str:
+def _what_was_wrong(failures: int) -> str:
     return f"It had failed {_times(failures)}." if failures else "It had been paused."
 
 

@@ -1,4 +1,4 @@
-"""API keys as text: what their owner keeps, and what is stored of them."""
+"""The text of an API key, and the hash of it that is stored."""
 
 import hashlib
 import hmac
@@ -9,18 +9,18 @@ _KEY: Final = re.compile(r"cronty_([0-9]{1,19})_([A-Za-z0-9_-]{43})")
 
 
 def key_text(key_id: int, secret: str) -> str:
-    """A key as its owner keeps it: `cronty_<id>_<secret>`."""
+    """The key as it is shown to its owner: `cronty_<id>_<secret>`."""
     return f"cronty_{key_id}_{secret}"
 
 
 def read_key(text: str) -> tuple[int, str] | None:
-    """The id and the secret of a key, or None if it isn't one."""
+    """The id and the secret of a key, or None if the text isn't a key."""
     found = _KEY.fullmatch(text)
     return (int(found[1]), found[2]) if found and int(found[1]) < 2**63 else None
 
 
 def key_hash(secret: str) -> bytes:
-    """What is stored of a key. The secret is 32 random bytes, so a fast hash is safe."""
+    """The hash that is stored. The secret is 32 random bytes, so a fast hash is safe."""
     return hashlib.sha256(secret.encode()).digest()
 
 

@@ -1,4 +1,4 @@
-"""Arguments against the parameters a task has published, without having its code."""
+"""Checks a job's arguments against the parameters that its task has published; the task's code isn't needed."""
 
 from collections.abc import Mapping
 from typing import Any, cast
@@ -11,7 +11,7 @@ from cronty.jobs.action import Action
 
 
 def check_arguments(action: Action, parameters: Mapping[str, object]) -> Err | None:
-    """None if the task could be called with them; else what is wrong, and how the task is called."""
+    """None if the task can be called with the action's arguments; else what is wrong, and how to call the task."""
     by_name = sorted(set(action.kwargs) & set(cast("list[str]", parameters.get("positional_only", []))))
     if by_name:
         return _wrong(action, parameters, f"{by_name[0]!r} can only be given by position, in args")
@@ -23,7 +23,7 @@ def check_arguments(action: Action, parameters: Mapping[str, object]) -> Err | N
     if twice:
         return _wrong(action, parameters, f"{twice[0]!r} is given both by position and by name")
     validator = Draft202012Validator({**parameters, "$schema": "https://json-schema.org/draft/2020-12/schema"})
-    written = orjson.loads(action.arguments_json())  # as it will be read back: a tuple is an array by then
+    written = orjson.loads(action.arguments_json())  # as it will be read back: tuples become arrays
     instance: Any = {**dict(zip(positional, written["args"], strict=False)), **written["kwargs"]}
     for error in validator.iter_errors(instance):  # pyright: ignore[reportUnknownMemberType]
         return _wrong(action, parameters, _problem(error, instance, parameters))
@@ -31,7 +31,7 @@ def check_arguments(action: Action, parameters: Mapping[str, object]) -> Err | N
 
 
 def signature_of(task: str, parameters: Mapping[str, object]) -> str:
-    """How a task is called, in a line: `run_backup(path: string, compress: boolean = true)`."""
+    """The task's signature: `run_backup(path: string, compress: boolean = true)`."""
     properties = cast("dict[str, dict[str, object]]", parameters.get("properties", {}))
     required = set(cast("list[str]", parameters.get("required", [])))
     parts: list[str] = []
@@ -42,7 +42,7 @@ def signature_of(task: str, parameters: Mapping[str, object]) -> str:
 
 
 def _problem(error: ValidationError, instance: dict[str, object], parameters: Mapping[str, object]) -> str:
-    """What a validator found, said as one would of a function."""
+    """A validation error, in words that fit a function call."""
     where = ".".join(str(part) for part in error.path)
     if not where and error.validator == "required":
         missing = [name for name in cast("list[str]", parameters.get("required", [])) if name not in instance]

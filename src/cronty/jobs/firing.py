@@ -1,4 +1,4 @@
-"""Which run rows a plan becomes, once overlap with the previous run is settled."""
+"""Turns a plan into run rows, after applying the overlap policy."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,7 +12,7 @@ OVERLAPPED = "the previous run was still in flight"
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
-    """A row to insert: `waiting` means it is to be performed."""
+    """A row to insert; one whose state is `waiting` will be run."""
 
     slot: datetime
     state: RunState
@@ -23,7 +23,7 @@ class RunRow:
 
 
 def rows_of(plan: Plan, overlap: Overlap, *, in_flight: bool) -> list[RunRow]:
-    """The rows of a plan in time order; `in_flight` says that an earlier run of the job isn't over."""
+    """The rows of a plan in time order; `in_flight` means that an earlier run of the job hasn't ended."""
     rows = [
         RunRow(past.first, past.verdict, past.followed_by, past.through, past.slots, past.reason)
         for past in plan.passed

@@ -1,4 +1,4 @@
-"""A job's number, three ways to write it; every way is read everywhere. Each owner's jobs count from 1."""
+"""Three ways to write a job's number, all of them accepted everywhere. Each owner's jobs are numbered from 1."""
 
 import re
 from datetime import datetime
@@ -26,7 +26,7 @@ def schedule_id_text(number: int) -> str:
 
 
 def read_job_id(text: str | int) -> int | None:
-    """The number behind any form of an id, or None: an odd id is simply one that doesn't exist."""
+    """The job's number in any of the three forms; None if the text is none of them, so that no job is found."""
     if isinstance(text, int):
         return text if 0 < text <= _MAX else None
     text = text.strip()

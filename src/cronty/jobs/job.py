@@ -1,4 +1,4 @@
-"""What someone asked for, and the one status it has that callers see."""
+"""A job, its states, and the status that callers see."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -6,16 +6,16 @@ from typing import Final, Literal, cast, get_args
 
 from cronty.jobs.action import Action
 from cronty.jobs.policy import Policy
-from cronty.timing import Trigger, to_json
+from cronty.timing import Calendar, Trigger, to_json
 
 JobState = Literal["active", "paused", "cancelled", "set_aside"]
 Status = Literal["pending", "running", "completed", "failed", "cancelled"]
-TriggerType = Literal["once", "interval", "cron"]
+TriggerType = Literal["once", "interval", "cron", "calendar"]
 
 STATUSES: Final[tuple[Status, ...]] = get_args(Status)
 
 UNDELETED_FOR: Final = timedelta(days=30)
-"""How long a deleted job can be brought back; then it is removed, with its runs."""
+"""How long a deleted job can be restored; after that it is removed with its runs."""
 
 JOB_MOVES: Final[dict[JobState, frozenset[JobState]]] = {
     "active": frozenset({"paused", "cancelled", "set_aside"}),
@@ -28,12 +28,12 @@ JOB_MOVES: Final[dict[JobState, frozenset[JobState]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A job as its owner sees it. `number` is what its owner calls it by; `id` is global and is shown to nobody.
+    """A job as its owner sees it. The owner uses `number`; `id` is global and internal.
 
-    `next_slot` is what comes next; None while paused or when nothing does. `held_slot` is the slot that
-    would have come next when the job was paused, cancelled or deleted. `zone` is the one it is spoken of in. No slot
-    of its rule lies before `slots_after`: when it was made or its rule was changed, or its start if that is later.
-    A deleted job keeps the state it was `deleted_from`, for when it is brought back.
+    `next_slot` is None while the job is paused or if no slot follows. `held_slot` is the slot that was next when the
+    job was paused, cancelled or deleted. `zone` is the zone its times are shown in. The job has no slot before
+    `slots_after`: the time it was made or its trigger was changed, or its start if that is later. `deleted_from` is the
+    state of a deleted job before it was deleted, used when it is restored.
     """
 
     id: int
@@ -81,8 +81,16 @@ class Job:
         return trigger_type(self.trigger)
 
     @property
+    def next_run(self) -> datetime | None:
+        """The next slot that no day off takes."""
+        slot = self.next_slot
+        if slot is None or not isinstance(self.trigger, Calendar) or self.trigger.taken(slot) is None:
+            return slot
+        return self.trigger.open.after(slot)
+
+    @property
     def fire_at(self) -> datetime | None:
-        """The moment the job stands for in a list: its next slot, or else the last one it had."""
+        """The time a list sorts the job by: its next slot, or else its held or last one."""
         return self.next_slot or self.held_slot or self.last_slot
 
     @property
@@ -91,7 +99,7 @@ class Job:
 
     @property
     def remaining(self) -> int | None:
-        """How many more slots max_runs allows; runs that were asked for don't count."""
+        """How many more slots `max_runs` allows; manual runs don't count."""
         return None if self.max_runs is None else max(0, self.max_runs - self.run_count + self.manual_count)
 
 
@@ -111,7 +119,7 @@ class Filter:
 def status(state: JobState, *, in_flight: bool, has_next: bool, failing: bool) -> Status:
     """The status that callers see, computed from the state of the job and of its runs.
 
-    The SQL function `cronty.job_status` says the same, to filter by it; a test holds the two together.
+    The SQL function `cronty.job_status` does the same, for filters; a test compares the two.
     """
     if state == "cancelled":
         return "cancelled"

@@ -1,4 +1,4 @@
-"""How much one owner may have and do, and what is said when it is too much. Nothing is counted here."""
+"""How much one owner may have and do, and the messages for what goes over a limit. Counting is done elsewhere."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
@@ -15,21 +15,21 @@ OVER: Final = "over_limit"
 
 @dataclass(frozen=True, slots=True)
 class OverLimit(Err):
-    """A refusal; `limit` is the field of `Limits` that it is about."""
+    """A request was refused; `limit` is the field of `Limits` that it would exceed."""
 
     limit: str = ""
 
 
 class BadLimits(ValueError):
-    """Limits that can't be kept; the text names the field, the value and what is accepted."""
+    """Invalid limits; the text names the field, the value and what is accepted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Zero means that there is no such limit. `alert` is the topic or channel where it is said that one was reached.
+    """Zero means no limit. `alert` is the topic or channel that is told when a limit was reached.
 
-    Intervals are seconds: `min_interval` for any job, `min_agent_interval` for what an agent makes that isn't a
-    registered task. `depth` counts jobs that were made by runs of jobs that were made by runs.
+    Intervals are seconds: `min_interval` for any job, `min_agent_interval` for the notifications, prompts and webhooks
+    that an agent makes. `depth` limits chains of jobs that are each made by a run of the job before.
     """
 
     jobs: int = 10_000
@@ -66,11 +66,11 @@ def read_limits(base: Limits, given: Mapping[str, object]) -> Limits:
     return replace(base, **dict(given))  # pyright: ignore[reportArgumentType]
 
 
-# -- what is refused at the door -----------------------------------------------------------------------------------
+# -- what the scheduler refuses ------------------------------------------------------------------------------------
 
 
 def too_often(limits: Limits, action: Action, trigger: Trigger, *, by_agent: bool) -> OverLimit | None:
-    """A cron has no finer grain than a minute, so only an interval can be too short."""
+    """Only an interval can be too short: cron fires once a minute at most."""
     if not isinstance(trigger, Interval):
         return None
     agents = by_agent and action.kind != "task"
@@ -81,26 +81,26 @@ def too_often(limits: Limits, action: Action, trigger: Trigger, *, by_agent: boo
     whose = f"A {action.kind} that an agent makes" if agents else "A job"
     return OverLimit(
         OVER,
-        f"{whose} may repeat every {least:g} seconds at the most; this one would every {seconds:g}.",
+        f"{whose} may repeat at most every {least:g} seconds; this one would repeat every {seconds:g}.",
         f"Use an interval of {least:g} seconds or more, or ask the operator for a lower limit.",
         limit="min_interval",
     )
 
 
 def too_many(limits: Limits, jobs: int) -> OverLimit | None:
-    """`jobs` is how many there are already."""
+    """`jobs` is how many the owner has already."""
     if not limits.jobs or jobs < limits.jobs:
         return None
     return OverLimit(
         OVER,
-        f"There are {jobs} jobs with something to come already; {limits.jobs} are allowed.",
+        f"There are already {jobs} jobs that will still run; {limits.jobs} are allowed.",
         "Cancel some first (list_jobs shows them), or ask the operator for more.",
         limit="jobs",
     )
 
 
 def too_large(limits: Limits, stored: int, more: int) -> OverLimit | None:
-    """`stored` is what the arguments of the owner's jobs take up already."""
+    """`stored` is the size of the arguments of the owner's jobs so far, `more` that of the new one."""
     if not limits.stored_bytes or stored + more <= limits.stored_bytes:
         return None
     return OverLimit(
@@ -113,7 +113,7 @@ def too_large(limits: Limits, stored: int, more: int) -> OverLimit | None:
 
 
 def too_deep(limits: Limits, depth: int) -> OverLimit | None:
-    """`depth` is how many runs in a row have made the next job."""
+    """`depth` is how many jobs long the chain is, each made by a run of the one before."""
     if not limits.depth or depth <= limits.depth:
         return None
     return OverLimit(
@@ -137,13 +137,13 @@ def over_pushes(limits: Limits, used: int) -> OverLimit | None:
         return None
     return OverLimit(
         OVER,
-        f"{limits.pushes_per_day} notifications have been sent at once today (UTC); more aren't allowed.",
+        f"{limits.pushes_per_day} immediate notifications have been sent today (UTC); no more are allowed.",
         "Wait for tomorrow, put several messages into one, or ask the operator for more.",
         limit="pushes_per_day",
     )
 
 
-# -- what is held in the engine ------------------------------------------------------------------------------------
+# -- what the engine skips -----------------------------------------------------------------------------------------
 
 
 def held_wakes(limits: Limits, agent: str) -> str:
@@ -156,12 +156,12 @@ def held_runs(limits: Limits) -> str:
 
 
 def excess(asked: int, used: int, limit: int) -> int:
-    """How many of `asked` are too many, `used` being the count with all of them."""
+    """How many of `asked` are over the limit; `used` is the count that includes all of them."""
     return min(asked, max(0, used - limit)) if limit else 0
 
 
 def wakes_of(agent: str | None) -> str:
-    """What the wakes of an agent are counted under."""
+    """The name under which an agent's wakes are counted."""
     return f"wakes {agent or ''}"[:100]
 
 

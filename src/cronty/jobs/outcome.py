@@ -13,17 +13,17 @@ class Done:
 
 
 DONE: Final = Done()
-"""Nothing to keep, as most successes."""
+"""A success without a result, the usual case."""
 
 QUIET: Final = Done('{"quiet":true}')
-"""An agent did what it was asked and has nothing to say: said outright, never guessed from its words."""
+"""An agent succeeded and says that it has nothing to report. This is never inferred from its text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """`permanent` means that trying again can't help; `wait` is the least time before it may.
+    """`permanent` means that a retry can't help; `wait` is the shortest time before a retry.
 
-    `gone` says why the job itself should not go on, if what it calls is there no more.
+    `gone` is set if what the job calls no longer exists, and is the reason for which the job is paused.
     """
 
     error: str
@@ -34,21 +34,21 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Snoozed:
-    """The attempt asks to be made again later; it counts neither as a success nor as a failure."""
+    """The attempt asks to run again later; it counts neither as a success nor as a failure."""
 
     wait: timedelta
 
 
 @dataclass(frozen=True, slots=True)
 class Cancelled:
-    """Somebody asked to stop it."""
+    """A stop was requested."""
 
     reason: str = "cancelled while running"
 
 
 @dataclass(frozen=True, slots=True)
 class Interrupted:
-    """The worker is leaving; another one makes the next attempt."""
+    """The worker is shutting down; another worker makes the next attempt."""
 
     reason: str = "the worker shut down"
 

@@ -1,4 +1,4 @@
-"""What a person looks at: slots before and behind now, how late they started, what needs attention, who works."""
+"""What the dashboard shows: past and planned slots, how late they started, what needs attention, and the workers."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -11,13 +11,13 @@ from cronty.timing import Trigger
 Verdict = Literal[
     "planned", "waiting", "running", "done", "failed", "cancelled", "skipped", "coalesced", "missed", "quarantined"
 ]
-"""What became of a slot: the states of a run, and `planned` for one whose time has not come."""
+"""The state of a slot: that of its run, or `planned` if its time hasn't come."""
 
 MOST_COUNTED: Final = 10_000
-"""Where counting stops; a count that has come so far means "at least"."""
+"""Counting stops here: a count this high means "at least"."""
 
 MOST_DRAWN: Final = 400
-"""How many slots a timeline names one by one; of more it only counts."""
+"""A timeline with more slots than this shows only counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class Bin:
-    """The slots from `start` on, until the next bin starts."""
+    """How many slots there are from `start` until the next bin starts, by verdict."""
 
     start: datetime
     verdicts: dict[Verdict, int]
@@ -41,10 +41,10 @@ class Bin:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """`bins` cover `since` to `until` without a gap, each `width` long; `slots` is None when there are too many.
+    """`bins` cover `since` to `until` without a gap, each `width` long; `slots` is None if there are too many.
 
-    `planned_through` is how far planned slots were counted: less far than `until` if there are too many of them. A row
-    that speaks for many slots is counted where its first one is.
+    Planned slots were counted up to `planned_through`, which is before `until` if there are too many of them. A run row
+    that covers a range of slots is counted at the first one.
     """
 
     since: datetime
@@ -58,7 +58,7 @@ class Timeline:
 
 @dataclass(frozen=True, slots=True)
 class Lag:
-    """How long slots waited from their time to their start, in seconds; None in a bin where nothing started."""
+    """How late slots started, in seconds; None in a bin where nothing started."""
 
     start: datetime
     p50: float | None
@@ -67,7 +67,7 @@ class Lag:
 
 @dataclass(frozen=True, slots=True)
 class Concern:
-    """Something a person should look at: a job that is held, or fails, or a run that failed for good."""
+    """A job that needs attention: it is paused, set aside, failing or overdue."""
 
     kind: Literal["paused", "set_aside", "failing", "overdue"]
     job_number: int
@@ -94,7 +94,7 @@ class Day:
 
 @dataclass(frozen=True, slots=True)
 class RunEvent:
-    """Something that happened to a run, and when; a worker that was cut off may write it down later than others."""
+    """A change of a run. A worker that was disconnected may write it late, so events can arrive out of order."""
 
     at: datetime
     run_id: str
@@ -123,24 +123,24 @@ class WorkerLook:
 
 @dataclass(frozen=True, slots=True)
 class Fleet:
-    """The whole installation, in numbers that name no owner; each, and each bin, is counted up to `MOST_COUNTED`."""
+    """Totals for the whole installation, without owners. Each total and each bin is counted up to `MOST_COUNTED`."""
 
     now: datetime
     workers: list[WorkerLook] = field(default_factory=list["WorkerLook"])
     waiting: int = 0
     running: int = 0
     overdue: int = 0
-    """Slots whose time has passed and that nobody has fired yet."""
+    """Slots whose time has passed and that haven't been fired."""
     oldest_overdue: datetime | None = None
     throughput: list[Bin] = field(default_factory=list[Bin])
-    """Verdicts of the last minutes."""
+    """Verdicts of the last few minutes."""
     lag: list[Lag] = field(default_factory=list[Lag])
-    """How late slots started that were done in the same bins."""
+    """How late the slots in the same bins started."""
 
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """What is needed of a job to say when it fires: from `next_slot` on, `remaining` times or without an end."""
+    """What is needed to compute a job's slots: they start at `next_slot`; `remaining` is how many, None for no end."""
 
     job_number: int
     name: str
@@ -150,7 +150,7 @@ class Planned:
     remaining: int | None
 
     def then(self) -> "Planned | None":
-        """The job as it will be when its next slot has passed."""
+        """The same job after its next slot has fired; None if no slot follows."""
         remaining = None if self.remaining is None else self.remaining - 1
         following = None if remaining is not None and remaining <= 0 else self.trigger.after(self.next_slot)
         if following is None or (self.ends_at is not None and following > self.ends_at):
@@ -159,7 +159,7 @@ class Planned:
 
 
 def planned_slots(jobs: Iterable[Planned], until: datetime) -> Iterator[Slot]:
-    """What the jobs will fire before `until`, in order of time."""
+    """All slots of the jobs before `until`, in time order."""
     ahead = [(job.next_slot, job.job_number, job) for job in jobs]
     heapify(ahead)
     while ahead and ahead[0][0] < until:
@@ -175,7 +175,7 @@ def planned_slots(jobs: Iterable[Planned], until: datetime) -> Iterator[Slot]:
 def bins_of(
     since: datetime, until: datetime, width: timedelta, counted: Iterable[tuple[datetime, Verdict, int]]
 ) -> list[Bin]:
-    """What was counted, each at its moment, in bins without a gap."""
+    """Sorts counts into bins that cover `since` to `until` without a gap."""
     bins = [Bin(since + number * width, {}) for number in range(-((since - until) // width))]
     for at, verdict, slots in counted:
         verdicts = bins[(at - since) // width].verdicts

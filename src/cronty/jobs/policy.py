@@ -22,12 +22,12 @@ CATCH_UPS: Final[tuple[str, ...]] = get_args(CatchUpMode.__value__)
 
 
 class BadPolicy(ValueError):
-    """A policy that can't be followed; the text names the field, the value and what is accepted."""
+    """An invalid policy; the text names the field, the value and what is accepted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """All durations are seconds, so that a policy reads the same in JSON, SQL and Python."""
+    """All durations are seconds, so that a policy looks the same in JSON, SQL and Python."""
 
     attempts: int = 1
     backoff: float = 5.0
@@ -45,7 +45,7 @@ class Policy:
     alert_after: int = 5
     expires_after: float = 30 * 86400.0
     unread: str = "{}"
-    """What a newer version wrote and this one can't read, as JSON: it is ignored, and kept when the job is saved."""
+    """JSON of fields that a newer version wrote and this one can't read: ignored, and kept when the job is saved."""
 
     @property
     def serial(self) -> bool:
@@ -58,8 +58,8 @@ class Policy:
     def dump(self) -> str:
         """Only what differs from the defaults of a plain task, as JSON."""
         plain = asdict(_PLAIN)
-        said = {key: value for key, value in asdict(self).items() if key != "unread" and value != plain[key]}
-        return orjson.dumps({**orjson.loads(self.unread), **said}).decode()
+        changed = {key: value for key, value in asdict(self).items() if key != "unread" and value != plain[key]}
+        return orjson.dumps({**orjson.loads(self.unread), **changed}).decode()
 
 
 _PLAIN: Final = Policy()
@@ -69,15 +69,15 @@ _RATIOS: Final = {"jitter": (0, 1), "backoff_factor": (1, 1000)}
 _COUNTS: Final = frozenset({"attempts", "catch_up_limit", "pause_after", "alert_after"})
 _TARGET: Final = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 SHORTEST_EXPIRY: Final = 3600.0
-"""Engines look for prompts that nobody has read once an hour."""
+"""Engines look for unread prompts once an hour."""
 
 _POSITIVE: Final = frozenset({"backoff", "backoff_max", "timeout", "catch_up_window"})
 
 
 def default_policy(action: Action) -> dict[str, object]:
-    """What reaches outside is tried again; somebody's own function runs once unless they say otherwise.
+    """Built-in actions are retried, because networks fail. Other tasks run once unless their policy says otherwise.
 
-    A reminder is tried for three quarters of an hour: a laptop that has just woken up has no network yet.
+    Notifications are retried for 45 minutes: a laptop that has just woken up has no network yet.
     """
     match action.kind:
         case "task":
@@ -89,7 +89,7 @@ def default_policy(action: Action) -> dict[str, object]:
 
 
 def make_policy(given: Mapping[str, object]) -> Policy:
-    """A policy from named values, or `BadPolicy` saying which one can't be followed."""
+    """A policy from named values; raises `BadPolicy` for one that is invalid."""
     unknown = sorted(set(given) - _FIELDS)
     if unknown:
         raise BadPolicy(f"Unknown policy field: {shown(unknown[0])}. Known are: {', '.join(sorted(_FIELDS))}.")
@@ -126,9 +126,9 @@ def _check(name: str, value: object) -> None:
 
 @lru_cache(maxsize=4096)
 def load_policy(stored: str) -> Policy:
-    """A stored policy; remembered, because most jobs share theirs.
+    """A stored policy. It is cached, because many jobs have the same one.
 
-    It never fails: a field or a value that only a newer version knows is left at its default, and kept.
+    It never fails: a field or a value that only a newer version knows is kept in `unread`, and the default is used.
     """
     given = _object(stored)
     read: dict[str, object] = {}
@@ -141,7 +141,7 @@ def load_policy(stored: str) -> Policy:
 
 
 def changed_policy(policy: Policy, given: Mapping[str, object]) -> Policy:
-    """A policy with some fields given anew, or `BadPolicy`."""
+    """The policy with some fields replaced; raises `BadPolicy`."""
     make_policy(given)
     unread = {name: value for name, value in _object(policy.unread).items() if name not in given}
     return replace(policy, **dict(given), unread=orjson.dumps(unread).decode())  # pyright: ignore[reportArgumentType]
@@ -153,5 +153,5 @@ def _object(text: str) -> dict[str, object]:
 
 
 def spread_delay(owner: str, name: str, spread: float) -> int:
-    """How many whole seconds after its slot a job starts: always the same for the same owner and name."""
+    """How many seconds after its slots a job starts; always the same for the same owner and name."""
     return crc32(f"{owner}\0{name}".encode()) % int(spread) if spread >= 1 else 0

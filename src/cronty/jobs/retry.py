@@ -1,4 +1,4 @@
-"""What follows an attempt: the whole retry policy as one function."""
+"""What happens after an attempt: the whole retry policy in one function."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -9,7 +9,7 @@ from cronty.jobs.policy import Policy
 from cronty.jobs.run import RunState
 
 MAX_CRASHES: Final = 3
-"""A run that took its worker down this often is quarantined instead of being tried again."""
+"""A run that has crashed its worker this often is quarantined instead of being retried."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,14 +24,14 @@ class Settlement:
 
 
 def after_attempt(outcome: Outcome, failures: int, policy: Policy, luck: float) -> Settlement:
-    """The run's next state, `failures` being its failed attempts before this one and `luck` from 0 to 1."""
+    """The run's next state. `failures` is how many attempts failed before; `luck` is a random number from 0 to 1."""
     match outcome:
         case Done(result):
             return Settlement("done", result=result)
         case Failed(error, permanent, least):
             if permanent or failures + 1 >= policy.attempts:
                 return Settlement("failed", error=error)
-            # Jitter only lengthens a wait that was asked for: a crowd told "in a minute" must not return as one.
+            # Jitter only lengthens a requested wait, so that callers told "in a minute" don't all come back at once.
             pause = max(pause_before_retry(failures, policy, luck), least * (1 + policy.jitter * luck))
             return Settlement("waiting", wait=pause, error=error)
         case Snoozed(wait):
@@ -45,7 +45,7 @@ def after_attempt(outcome: Outcome, failures: int, policy: Policy, luck: float) 
 
 
 def pause_before_retry(failures: int, policy: Policy, luck: float) -> timedelta:
-    """Exponential with jitter; the cap comes first, so that jitter still spreads a crowd that reached it."""
+    """Exponential backoff with jitter. The cap is applied before the jitter, so that pauses at the cap still vary."""
     try:
         pause = min(policy.backoff * policy.backoff_factor**failures, policy.backoff_max)
     except OverflowError:

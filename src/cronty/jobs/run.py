@@ -1,4 +1,4 @@
-"""The record of one slot: what became of it, and why."""
+"""A run: the record of what happened at one slot, and why."""
 
 import re
 from dataclasses import dataclass
@@ -20,14 +20,13 @@ MOVES: Final[dict[RunState, frozenset[RunState]]] = {
     "missed": frozenset(),
     "quarantined": frozenset(),
 }
-"""Which state may follow which. A prompt waits until its agent gives it a verdict; what waits too
-long expires, and was missed. A verdict is final, unless somebody
-asks for a failed or quarantined run to be tried again: then it goes back to waiting, with its id and its attempts."""
+"""Which state may follow which. A waiting prompt is settled by its agent, and is missed if it waits too long. A verdict
+is final, except that a failed or quarantined run can be redriven: it waits again, with the same id and attempts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """`slots` > 1 means that one row speaks for all slots from `scheduled_for` through `through`."""
+    """`slots` > 1 means that the row covers all slots from `scheduled_for` through `through`."""
 
     job_number: int
     scheduled_for: datetime
@@ -50,7 +49,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class AttemptRecord:
-    """An attempt that wasn't its run's last."""
+    """An attempt that was followed by another; the last one is stored in the run."""
 
     attempt: int
     started_at: datetime | None
@@ -61,7 +60,7 @@ class AttemptRecord:
 
 @dataclass(frozen=True, slots=True)
 class FailedRun:
-    """A run that failed, and whose job it was."""
+    """A failed run with some fields of its job."""
 
     run: Run
     name: str
@@ -72,7 +71,7 @@ class FailedRun:
 
 @dataclass(frozen=True, slots=True)
 class Absence:
-    """A time in which nothing was running, as its slots tell: from the first of them until they were caught up on."""
+    """A time in which no engine was running: from the first slot that came late until the slots were caught up on."""
 
     since: datetime
     until: datetime
@@ -86,13 +85,13 @@ _MICROSECOND: Final = timedelta(microseconds=1)
 
 
 def run_id(job_number: int, scheduled_for: datetime) -> str:
-    """The run's name for its owner, by the owner's number of its job; the same for every attempt."""
+    """The run's id as its owner sees it, made of the job's number; the same for every attempt."""
     return f"run_{job_number}_{(scheduled_for - _EPOCH) // _MICROSECOND}"
 
 
 def message_id(job_id: int, scheduled_for: datetime) -> str:
-    """The run's name for receivers that serve many owners, by the job's global id: no other run has it, so it serves as
-    an idempotency key. The same for every attempt."""
+    """The run's id for webhook receivers, made of the job's global id. Unique across owners and the same for every
+    attempt, so that a receiver can use it as an idempotency key."""
     return f"msg_{job_id}_{(scheduled_for - _EPOCH) // _MICROSECOND}"
 
 
@@ -100,7 +99,7 @@ _MESSAGE: Final = re.compile(r"msg_([0-9]{1,19})_([0-9]{1,17})")
 
 
 def read_message_id(text: str) -> tuple[int, datetime] | None:
-    """The run that a message id names, by the job's id and the slot; None if it isn't one."""
+    """The job's id and the slot in a message id; None if the text isn't one."""
     found = _MESSAGE.fullmatch(text.strip())
     if found is None or int(found[1]) >= 2**63:
         return None
@@ -111,13 +110,12 @@ _RECEIPT: Final = re.compile(r"run_([0-9]{1,19})_([0-9]{1,17})(?:#([0-9]{1,9}))?
 
 
 def receipt(job_number: int, scheduled_for: datetime, attempt: int) -> str:
-    """The run's name with the attempt it was read in: good for settling it only as long as nobody read it again."""
+    """The run's id with its attempt: it can settle the run only until the run is handed out again."""
     return f"{run_id(job_number, scheduled_for)}#{attempt}"
 
 
 def read_receipt(text: str) -> tuple[int, datetime, int | None] | None:
-    """The run that a run id or a receipt names, by job number and slot, and the attempt if it names one; None if it is
-    neither."""
+    """The job's number, the slot and the attempt in a run id (no attempt) or a receipt; None if it is neither."""
     found = _RECEIPT.fullmatch(text.strip())
     if found is None or int(found[1]) >= 2**63:
         return None

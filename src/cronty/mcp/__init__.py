@@ -1,1 +1,1 @@
-"""Cronty as MCP tools: three dialects of one model, and what they share."""
+"""Cronty as MCP tools: the operations of the table, and three dialects of them."""

@@ -19,7 +19,7 @@ from cronty.scheduler.moments import read_span
 from cronty.timing import Once, describe
 
 ACCEPTED: Final = (
-    'Accepted are ISO 8601 ("2027-01-31T09:00:00+01:00", or without an offset in timezone), times in words '
+    'Use ISO 8601 ("2027-01-31T09:00:00+01:00", or without an offset in timezone), times in words '
     '("tomorrow at 9:00", "in 2h30m", "next Friday 17:00"), and rules ("every weekday at 8:30").'
 )
 TaskNumber = Annotated[int, Field(description="The task's number, as schedule or schedule_list gave it.")]
@@ -27,7 +27,7 @@ At = Annotated[str, Field(description='When: ISO 8601 or words, e.g. "tomorrow a
 
 
 class AgendaTools:
-    """Texts for the model, the same rows beside them."""
+    """Each tool answers with a text for the model and the same data as structured content."""
 
     def __init__(self, context: ToolContext) -> None:
         self._context = context
@@ -63,9 +63,9 @@ class AgendaTools:
     async def schedule(
         self,
         at: At,
-        prompt: Annotated[str, Field(description="What the agent is to do then, complete in itself.")],
+        prompt: Annotated[str, Field(description="What the agent should do then, complete in itself.")],
         agent: Annotated[
-            str | None, Field(description="Which agent it is for. Default: whichever reads the inbox first.")
+            str | None, Field(description="Which agent it is for. Default: the first one that reads the inbox.")
         ] = None,
         timezone: Annotated[
             str | None, Field(description="IANA time zone of at. Default: the owner's, else UTC.")
@@ -86,7 +86,7 @@ class AgendaTools:
         result = await self._context.ask(add)
         if isinstance(result, Err):
             if every is not None and result.code == "unreadable":
-                return _error(f'could not parse every: "{every}". Say how often, as in "2h" or "1 day".')
+                return _error(f'could not parse every: "{every}". Write how often, as in "2h" or "1 day".')
             return _unread(at, result)
         job = result.value
         return answer({"task": _row(job)}, f'Scheduled task #{job.number} for {_time(job)}: "{_cut(_prompt(job), 80)}"')
@@ -131,7 +131,7 @@ class AgendaTools:
         shown = await context.ask(context.service.scheduler.show(caller, id))
         repeats = not isinstance(shown, Err) and _is_pending(shown.value) and not isinstance(shown.value.trigger, Once)
         if at is not None and repeats and not at.strip().lower().startswith("every"):
-            return _error(f"task #{id} repeats: say a rule (every weekday at 9:00), or schedule a new task.")
+            return _error(f"task #{id} repeats: give a rule (every weekday at 9:00), or schedule a new task.")
         when = None if at is None else _when(at)[0]
         result = await context.ask(self._agenda.edit(caller, id, prompt, when))
         if result is NOT_PENDING:
@@ -155,7 +155,7 @@ _MOST: Final = 100
 
 
 def _when(at: str, every: str | None = None, cron: str | None = None) -> tuple[When, str | None]:
-    """A trigger, and where it starts if `at` is only its start."""
+    """The trigger, and its start if `at` is only the start of a repeating one."""
     if cron is not None:
         return ("cron", {"expression": cron}), at
     if every is not None:
@@ -165,7 +165,7 @@ def _when(at: str, every: str | None = None, cron: str | None = None) -> tuple[W
 
 
 def _any_id(arguments: Mapping[str, object]) -> dict[str, object]:
-    """The number behind `#12`, `job_12_1738764000` or `scd_c`: lists show them in all these forms."""
+    """Accept `#12`, `job_12_1738764000` and `scd_c` as the number 12: lists show all of these forms."""
     given = arguments.get("id")
     number = read_job_id(given) if isinstance(given, str) else None
     return {**arguments} if number is None else {**arguments, "id": number}
@@ -201,12 +201,12 @@ def _row(job: Job) -> dict[str, object]:
 
 
 def _error(text: str, *, plain: bool = False) -> CallToolResult:
-    said = text if plain else f"Error: {text}"
-    return answer({"error": said}, said)
+    message = text if plain else f"Error: {text}"
+    return answer({"error": message}, message)
 
 
 def _unread(at: str, err: Err) -> CallToolResult:
-    """A time that can't be read is said in this dialect's words; anything else speaks for itself."""
+    """The error; for a time that can't be read, in this dialect's own words."""
     if err.code == "unreadable":
         return _error(f'could not parse "{at}" as a date/time. {ACCEPTED}')
     return _error(sentence(err))

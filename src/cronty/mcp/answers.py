@@ -1,4 +1,4 @@
-"""How tools answer: data that stands alone, as text and as structured content; errors as sentences."""
+"""Builds tool results: the same data as text and as structured content; errors as sentences."""
 
 from collections.abc import Mapping
 from typing import NoReturn
@@ -14,23 +14,23 @@ type Answer = Mapping[str, object]
 
 
 def answer(data: Answer, text: str | None = None) -> CallToolResult:
-    """The same facts twice: clients differ in which one the model gets to see."""
-    said = text if text is not None else orjson.dumps(data).decode()
-    return CallToolResult(content=[TextContent(type="text", text=said)], structured_content=dict(data))
+    """The same data twice: clients differ in which one they show to the model."""
+    shown = text if text is not None else orjson.dumps(data).decode()
+    return CallToolResult(content=[TextContent(type="text", text=shown)], structured_content=dict(data))
 
 
 def sentence(err: Err, names: Mapping[str, str] | None = None) -> str:
-    """What was wrong and what to do next; `names` says what fields are called here."""
+    """The error and what to do next; `names` maps contract fields to the names used here."""
     field = err.field or ""
     message = err.message.replace(field, names[field], 1) if names and field in names else err.message
     return f"{message.rstrip('.')}. {err.hint}" if err.hint else message
 
 
 def as_error(err: Err) -> CallToolResult:
-    """An expected outcome as the jobs dialect says it: an ordinary result with the key `error`."""
+    """An `Err` in the jobs dialect: an ordinary result with the key `error`."""
     return answer({"error": err.message, "hint": err.hint} if err.hint else {"error": err.message})
 
 
 def refuse(message: str) -> NoReturn:
-    """A tool error, for the model to read and mend."""
+    """Raise a tool error for the model to read and fix."""
     raise ToolError(message)

@@ -1,4 +1,4 @@
-"""Who is calling over HTTP: a bearer token becomes a caller, for every request anew."""
+"""Finds the caller of each HTTP request from its bearer token."""
 
 from collections.abc import Callable
 
@@ -32,7 +32,7 @@ class Verifier(TokenVerifier):
 
 
 def current_caller() -> Caller:
-    """The caller of the request being served; there always is one where tokens are required."""
+    """The caller of the current request; there always is one on a server that requires tokens."""
     token = get_access_token()
     if token is None or token.subject is None:
         raise PermissionError("no caller")
@@ -42,10 +42,10 @@ def current_caller() -> Caller:
 
 
 def auth_settings(public_url: str, issuer: str | None) -> AuthSettings:
-    """What clients are told when they come without a token: whom to ask for one, and for which resource."""
+    """What clients without a token are told: which issuer to ask for one, and for which resource."""
     return AuthSettings.model_validate(
         {
-            # As text: a URL made beforehand would get a slash at its end, and clients compare issuers letter by letter.
+            # As text: a URL object would add a slash at the end, and clients compare issuers letter by letter.
             "issuer_url": issuer or public_url,
             "resource_server_url": public_url,
             "validate_token_resource": False,  # the audience is checked where the token is read

@@ -1,4 +1,4 @@
-"""The client that a call comes from, as far as the protocol says: kept with every job that the call makes."""
+"""The name and version of the calling client, stored with every job that the call makes."""
 
 from collections.abc import Mapping
 from contextvars import ContextVar
@@ -12,12 +12,12 @@ _client: ContextVar[Mapping[str, object] | None] = ContextVar("cronty_mcp_client
 
 
 def client_info() -> Mapping[str, object] | None:
-    """Name and version of the client whose call is being answered."""
+    """Name and version of the client of the current call."""
     return _client.get()
 
 
 def note_client(context: Context[Any, Any] | None) -> None:
-    """Name and version, from the handshake or from the request's own `_meta`, each on one line."""
+    """Remember the client's name and version, from the handshake or from the request's `_meta`, each on one line."""
     try:
         params = None if context is None else context.request_context.session.client_params
     except ValueError:  # called outside of a request

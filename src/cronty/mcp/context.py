@@ -1,4 +1,4 @@
-"""What every tool works with: the service, and who is calling."""
+"""What every tool needs: the service and the caller."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ from cronty.scheduler.service import AWAY, Service, StoreUnavailable
 
 
 class Backend(Protocol):
-    """What a server stands on; it may still be closed when the tools are made."""
+    """What a server uses; it may still be closed when the tools are made."""
 
     @property
     def service(self) -> Service: ...
@@ -24,7 +24,7 @@ async def _at_once() -> None:
 
 @dataclass(frozen=True, slots=True)
 class ToolContext:
-    """One per server; `who` says on whose behalf the current call is made."""
+    """One per server; `who` returns the caller of the current call."""
 
     backend: Backend
     who: Callable[[], Caller]
@@ -36,14 +36,14 @@ class ToolContext:
         return self.backend.service
 
     def caller(self, operation: str | None = None) -> Caller:
-        """Who calls, through which client, and what they ask for."""
+        """The caller, with its client and the operation it asks for."""
         return replace(self.who(), surface="mcp", client=client_info(), operation=operation)
 
     async def answer[R, A](self, operation: Operation[..., R, A], request: R) -> Result[A]:
         return await self.service.answer(operation, self.caller(), request)
 
     async def ask[T](self, call: Awaitable[Result[T]]) -> Result[T]:
-        """The result of a call; a database that is away is a result too."""
+        """The result of a call; an unreachable database is an `Err` too."""
         try:
             return await call
         except StoreUnavailable:

@@ -1,4 +1,4 @@
-"""What the jobs dialect says in its own way: a cancelled job, and the runs of one job or all that failed."""
+"""The tools of the jobs dialect that differ from the table: cancel a job, list runs."""
 
 from typing import Annotated
 

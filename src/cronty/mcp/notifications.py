@@ -31,7 +31,7 @@ from cronty.timing.reading import read_moment
 
 MOST_SHOWN: Final = 100
 NAMES: Final = {"topic": "notification_topic", "name": "label"}
-"""What a field of the contract is called here."""
+"""Names of contract fields in this dialect."""
 
 _DELAY: Final = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?", re.ASCII)
 _LONGEST_DELAY: Final = timedelta(days=36_525)
@@ -97,8 +97,8 @@ class NotificationTools:
         facts = {"success": True, "message_id": schedule_id, "schedule_id": schedule_id}
         facts |= {"delay": delay.strip()} if delay is not None else {}
         facts |= {"scheduled_time": job.next_run.isoformat()}
-        said = local_text(job.next_run, job.timezone)
-        return answer({**facts, "confirmation": f"Notification scheduled for {said}."})
+        when = local_text(job.next_run, job.timezone)
+        return answer({**facts, "confirmation": f"Notification scheduled for {when}."})
 
     async def schedule_cron_notification(
         self,
@@ -156,7 +156,7 @@ class NotificationTools:
         result = await self._context.answer(Operations.pause_job, PauseJob(schedule_id))
         if isinstance(result, Err):
             return _failed(schedule_id, result)
-        confirmation = f"Schedule {schedule_id} paused; resume_schedule lets it go on."
+        confirmation = f"Schedule {schedule_id} paused; resume_schedule continues it."
         return answer({"success": True, "schedule_id": schedule_id, "paused": True, "confirmation": confirmation})
 
     async def resume_schedule(self, schedule_id: ScheduleId) -> Annotated[CallToolResult, Acted]:
@@ -166,7 +166,7 @@ class NotificationTools:
         if isinstance(result, Err):
             return _failed(schedule_id, result)
         job = result.value
-        coming = f"next: {local_text(job.next_run, job.timezone)}" if job.next_run else "nothing is left of it"
+        coming = f"next: {local_text(job.next_run, job.timezone)}" if job.next_run else "it has no more runs"
         confirmation = f"Schedule {schedule_id} resumed; {coming}."
         return answer({"success": True, "schedule_id": schedule_id, "paused": False, "confirmation": confirmation})
 
@@ -218,10 +218,11 @@ class NotificationTools:
     async def _moment(
         self, moment: str | None, clock: str | None, date: str | None, timezone: str | None, delay: str | None
     ) -> str:
-        """The one moment that was said, as the door reads it."""
-        said = [name for name, value in (("datetime", moment), ("time", clock), ("delay", delay)) if value is not None]
-        if len(said) != 1:
-            refuse(f"{'Nothing says when' if not said else 'Said more than once: ' + ' and '.join(said)}. {_MODES}")
+        """The one time that was given, as a text for the scheduler."""
+        given = [name for name, value in (("datetime", moment), ("time", clock), ("delay", delay)) if value is not None]
+        if len(given) != 1:
+            several = f"Several times were given: {' and '.join(given)}"
+            refuse(f"{several if given else 'No time was given'}. {_MODES}")
         if date is not None and clock is None:
             refuse(f'date "{date}" goes only with time, as in "date": "2027-01-31", "time": "09:00"; leave it out.')
         if delay is not None:
@@ -238,7 +239,7 @@ class NotificationTools:
         return now
 
     async def _local(self, clock: str, date: str | None, timezone: str | None) -> str:
-        """A local time without its offset: the zone goes along separately."""
+        """A local time without its offset; the zone is passed separately."""
         if timezone is None:
             refuse(f'time "{clock}" needs a timezone, as in "timezone": "Europe/Berlin".')
         if not _CLOCK.fullmatch(clock.strip()):
@@ -294,23 +295,23 @@ def _check_delay(delay: str) -> None:
     )
     total = ((days * 24 + hours) * 60 + minutes) * 60 + seconds
     if total == 0:
-        refuse(f'Invalid delay: "{delay}" is no time at all. To send it now use send_push_notification.')
+        refuse(f'Invalid delay: "{delay}" is zero. To send it now use send_push_notification.')
     if total > _LONGEST_DELAY.total_seconds():
         refuse(f'Invalid delay: "{delay}" is longer than 100 years. Use a shorter one, as in 1d2h30m5s.')
 
 
 def _check_moment(moment: str, timezone: str | None, now: datetime) -> None:
-    """A moment is the same everywhere, or it is refused: what was meant by 09:00 is not for us to guess."""
+    """Refuse a datetime without an offset, or one in the past: we don't guess the zone of 09:00."""
     try:
         given = datetime.fromisoformat(moment.strip())
     except ValueError:
         if timezone is None:
             refuse(f'Invalid datetime: "{moment}". {_MODES}')
-        return  # words in a zone; the door reads them, or says why not
+        return  # words in a zone; the scheduler reads or refuses them
     if given.utcoffset() is None:
         clock = f"{given:%H:%M}" if ":" in moment else "09:00"
         refuse(
-            f'datetime "{moment}" has no offset, so it is another moment in every time zone. Give '
+            f'datetime "{moment}" has no offset, so it is a different time in every time zone. Give '
             f'"date": "{given:%Y-%m-%d}", "time": "{clock}" and the user\'s "timezone" instead, or add the offset, '
             f'as in "{given:%Y-%m-%d}T{clock}:00+01:00" for a winter\'s day in Berlin.'
         )
@@ -320,7 +321,7 @@ def _check_moment(moment: str, timezone: str | None, now: datetime) -> None:
 
 
 def _without_zone(cron: str, timezone: str) -> str:
-    """The five fields; a `CRON_TZ=` before them has to agree with the zone."""
+    """The five fields; a `CRON_TZ=` before them must be the same zone."""
     head, _, rest = cron.strip().partition(" ")
     name, _, value = head.partition("=")
     if name not in ("CRON_TZ", "TZ"):
@@ -331,7 +332,7 @@ def _without_zone(cron: str, timezone: str) -> str:
 
 
 def _failed(schedule_id: str, err: Err) -> CallToolResult:
-    """An expected failure as the notifications dialect says it: an ordinary result."""
+    """An `Err` in the notifications dialect: an ordinary result with `success` false."""
     if err.code == "not_found":
         text = f"Schedule not found: {schedule_id}. It may have already been deleted or the ID is incorrect."
     else:

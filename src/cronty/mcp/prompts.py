@@ -17,7 +17,7 @@ def add_prompts(server: MCPServer) -> None:
 
     @server.prompt(title="Why did it not run?")
     def why_did_it_not_run(job: str) -> str:  # pyright: ignore[reportUnusedFunction]
-        """Find out what became of a job's planned moments."""
+        """Find out what happened to a job's planned runs."""
         return (
             f'Something I scheduled did not happen as I expected: "{job}". Find the job with list_jobs (by id, or by '
             "a part of its name), then look at job_status and list_runs. Every planned moment has a verdict and a "

@@ -1,4 +1,4 @@
-"""What a client may read without a tool: examples, zones, a topic's reminders, a job."""
+"""MCP resources: cron examples, time zones, limits, a topic's reminders, a job."""
 
 from typing import Final
 
@@ -55,7 +55,7 @@ def add_resources(server: MCPServer, context: ToolContext) -> None:
 
     @server.resource("limits://mine", title="My limits", mime_type="application/json")
     async def limits() -> str:  # pyright: ignore[reportUnusedFunction]
-        """How much this owner may have and do, and what is used of it."""
+        """This owner's limits, and how much of them is used."""
         await context.ready()
         _require_read(context)
         return orjson.dumps(await context.service.scheduler.allowance.show(context.who().owner)).decode()

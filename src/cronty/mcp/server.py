@@ -1,4 +1,4 @@
-"""The MCP server: which tools there are, and the one place where their arguments and faults are handled."""
+"""The MCP server: which tools it offers, and how their arguments and errors are handled."""
 
 import logging
 from collections.abc import Iterable, Sequence
@@ -29,9 +29,9 @@ from cronty.scheduler.service import AWAY, StoreUnavailable
 
 GROUPS: Final[tuple[Group, ...]] = get_args(Group.__value__)
 INSTRUCTIONS: Final = (
-    "Cronty schedules things for later and keeps doing so when every client is closed. Reminders to a phone: "
+    "Cronty schedules things for later and fires them even when every client is closed. Reminders to a phone: "
     "schedule_notification (once), schedule_cron_notification (recurring). Prompts for an agent: schedule; they "
-    "arrive in read_inbox. Registered tasks and webhooks: schedule_job. Times may be said in words "
+    "arrive in read_inbox. Registered tasks and webhooks: schedule_job. Times may be given in words "
     '("every weekday at 8:30"); preview_schedule shows what they mean. Call read_inbox when a conversation begins.'
 )
 _IN_PYTHON: Final = {outside: inside for inside, outside in RENAMED.items()}
@@ -40,14 +40,14 @@ log = logging.getLogger("cronty.mcp")
 
 
 class Auth(NamedTuple):
-    """For a server that asks for tokens: who reads them, and what clients without one are told."""
+    """For a server that requires tokens: what reads them, and what clients without one are told."""
 
     verifier: Verifier
     settings: AuthSettings
 
 
 class CrontyServer(MCPServer[Any]):
-    """One server object for stdio and HTTP, for both eras of the protocol."""
+    """One server object for stdio and HTTP, for old and new versions of the protocol."""
 
     def __init__(self, context: ToolContext, groups: Sequence[Group] = GROUPS, auth: Auth | None = None) -> None:
         self._context = context
@@ -83,7 +83,7 @@ class CrontyServer(MCPServer[Any]):
         known = self._operations.get(name) or self._specs.get(name)
         if known is None:
             names = ", ".join(tool.name for tool in await self.list_tools())
-            return tool_error(f"Unknown tool: {name}. There are: {names}.")
+            return tool_error(f"Unknown tool: {name}. Known tools: {names}.")
         caller = self._context.who()
         if known.scope is not None and not caller.may(known.scope):
             return tool_error(f"{name} needs the scope {known.scope}, which this token lacks. Ask for a token with it.")
@@ -101,7 +101,7 @@ class CrontyServer(MCPServer[Any]):
             if isinstance(fault.__cause__, StoreUnavailable):
                 return tool_error(sentence(AWAY))
             log.exception("tool %s failed", name)
-            return tool_error(f"{name} failed because of a fault in Cronty; nothing is known about its effect.")
+            return tool_error(f"{name} failed unexpectedly in Cronty; it may or may not have taken effect.")
 
     async def _call_dialect(
         self, spec: Spec, arguments: dict[str, Any], context: Context[Any, Any] | None

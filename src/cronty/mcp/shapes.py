@@ -4,7 +4,7 @@ from typing import NotRequired, TypedDict
 
 
 class Failure(TypedDict, total=False):
-    """What stands instead of the answer when it can't be given."""
+    """The fields of an error, returned in place of the answer."""
 
     error: str
     hint: str

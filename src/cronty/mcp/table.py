@@ -1,4 +1,4 @@
-"""The operations of the table as tools: their schemas, slim enough for models to read, and how they are called."""
+"""The operations of the table as tools: their schemas, kept short for models, and how they are called."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -20,14 +20,15 @@ type Schema = dict[str, Any]
 
 GROUPS: Final[Mapping[str, Group]] = {"jobs": "jobs", "runs": "jobs", "inbox": "inbox", "time": "time"}
 TIDY: Final[dict[str, Tidy]] = {"schedule_job": tidy, "edit_job": tidy}
-"""Models say when in many ways; these calls take them all."""
+"""Models write schedules in many ways; these calls accept them."""
 
 PROTOCOL_ERRORS: Final = frozenset({"get_current_time"})
-"""Calls whose refusals are errors of the protocol, as the notifications dialect has it; others answer with `error`."""
+"""Calls whose refusals are MCP tool errors, as in the notifications dialect; others answer with the key `error`."""
 
 CLEAR: Final = "clear"
+CLEARED: Final = 'Fields to empty, e.g. ["max_runs"] for no limit.'
 FAILURE: Final = {"error": {"type": "string"}, "hint": {"type": "string"}}
-"""What stands instead of the answer when it can't be given."""
+"""The fields of an error, returned in place of the answer."""
 
 
 def table_tools() -> dict[str, AnyOperation]:
@@ -59,7 +60,7 @@ def tool_of(operation: AnyOperation) -> Tool:
 async def call(
     operation: AnyOperation, service: Service, caller: Caller, arguments: Mapping[str, object]
 ) -> CallToolResult:
-    """Raises `BadArguments` for what can't be understood."""
+    """Raises `BadArguments` for arguments that can't be understood."""
     given = TIDY[operation.name](arguments) if operation.name in TIDY else arguments
     fitted = fit(tool_of(operation).input_schema, given)
     emptied = cast("list[str]", fitted.pop(CLEAR, []))
@@ -71,17 +72,21 @@ async def call(
 
 
 def _input_schema(operation: AnyOperation) -> Schema:
-    """Models send null for what they leave out, so null isn't offered; what may be emptied is named in `clear`."""
+    """Models send null for what they leave out, so null isn't allowed; fields to empty are named in `clear`."""
     fields = {name: _without_null(schema) for name, schema in operation.fields.items()}
     if names := [name for name, schema in operation.fields.items() if _can_be_emptied(schema)]:
         items = {"type": "string", "enum": names}
-        fields[CLEAR] = {"type": "array", "items": items, "description": "Fields to empty."}
+        fields[CLEAR] = {
+            "type": "array",
+            "items": items,
+            "description": CLEARED,
+        }
     required = {"required": operation.required} if operation.required else {}
     return {"type": "object", "properties": fields, **required, "additionalProperties": False}
 
 
 def _can_be_emptied(schema: Mapping[str, Any]) -> bool:
-    """Null is a value of an edit's field, and not its default."""
+    """Whether null is a value of an edit's field, and not its default."""
     return {"type": "null"} in schema.get("anyOf", ()) and "default" not in schema
 
 
@@ -96,7 +101,7 @@ def _without_null(schema: Mapping[str, Any]) -> Schema:
 
 
 def _output_schema(operation: AnyOperation) -> Schema:
-    """With definitions put where they are used: not every client follows a `$ref`."""
+    """The schema with its definitions inlined: not every client follows a `$ref`."""
     schema = operation.answers.json_schema(mode="serialization")
     made = cast("Schema", _slim(schema, schema.get("$defs", {})))
     return {"type": "object", "properties": {**FAILURE, **made["properties"]}}

@@ -1,4 +1,4 @@
-"""A tool as the SDK wants it, from a function: slim schemas, all four hints, forgiving arguments."""
+"""Makes an SDK tool from a function: short schemas, all four hints, tolerant arguments."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,12 +15,12 @@ type Group = Literal["jobs", "notifications", "agenda", "inbox", "time"]
 type Tidy = Callable[[Mapping[str, object]], dict[str, object]]
 
 RENAMED: Final = {"from_": "from"}
-"""Parameters whose name is a word of Python's."""
+"""Parameters whose name is a Python keyword."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """A tool in a line; its description is the function's docstring, its parameters are the function's."""
+    """A tool; its description is the function's docstring, its parameters are the function's."""
 
     function: Callable[..., Any]
     title: str
@@ -77,7 +77,7 @@ def _input_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _slim(node: object) -> object:
-    """A schema without what only costs tokens: titles, null as a choice, null as the default."""
+    """A schema without parts that only cost tokens: titles, null as a choice, null as the default."""
     if isinstance(node, list):
         return [_slim(item) for item in cast("list[object]", node)]
     if not isinstance(node, dict):
@@ -97,5 +97,5 @@ def _slim(node: object) -> object:
 
 
 def _each(properties: Mapping[str, object]) -> dict[str, object]:
-    """Names of properties are not keywords: a property may well be called `title`."""
+    """Slim each property, but keep its name: a property may be called `title`."""
     return {name: _slim(value) for name, value in properties.items()}

@@ -1,7 +1,7 @@
-"""Change notices: who watches `job://…` or `schedules://…` hears when it has changed, in any process.
+"""Change notices: a client that watches `job://…` or `schedules://…` is told when it changes, in any process.
 
-Nothing is pushed by the engine, whose path stays as short as it is: what somebody watches is looked at once a
-second, and nothing is looked at while nobody watches.
+The engine pushes nothing, so that firing stays fast: each watched resource is polled once a second, and nothing is
+polled while no client watches.
 """
 
 import asyncio
@@ -19,23 +19,23 @@ from cronty.contract.caller import local_caller
 from cronty.mcp.context import ToolContext
 from cronty.mcp.resources import read_job, read_topic
 
-LOOK_EVERY: Final = 1.0
+POLL_EVERY: Final = 1.0
 
 type Listener = Callable[[ServerEvent], None]
 
 
 class Watch:
-    """A subscription bus that keeps owners apart: a notice reaches only those on whose behalf it was seen."""
+    """A subscription bus that keeps owners apart: a notice goes only to listeners of the same owner."""
 
     def __init__(self, context: ToolContext) -> None:
         self._context = context
         self._listeners: dict[object, tuple[str, Listener]] = {}
         self._watched: Counter[tuple[str, str]] = Counter()
         self._seen: dict[tuple[str, str], int] = {}
-        self._looking: asyncio.Task[None] | None = None
+        self._polling: asyncio.Task[None] | None = None
 
     async def publish(self, event: ServerEvent) -> None:
-        self._tell(self._context.who().owner, event)
+        self._notify(self._context.who().owner, event)
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         token = object()
@@ -47,7 +47,7 @@ class Watch:
         return unsubscribe
 
     async def middleware(self, ctx: ServerRequestContext[Any, Any], call_next: Callable[..., Awaitable[Any]]) -> Any:
-        """Notes what a listening client watches, for as long as it listens."""
+        """Poll the resources that a client watches, for as long as it listens."""
         if ctx.method != "subscriptions/listen":
             return await call_next(ctx)
         await self._context.ready()
@@ -56,42 +56,42 @@ class Watch:
         self._watched.update(uris)
         try:
             for key in uris - self._seen.keys():
-                self._seen.setdefault(key, hash(await self._look(*key)))
-            if self._looking is None or self._looking.done():
-                self._looking = asyncio.create_task(self._keep_looking())
+                self._seen.setdefault(key, hash(await self._read(*key)))
+            if self._polling is None or self._polling.done():
+                self._polling = asyncio.create_task(self._keep_polling())
             return await call_next(ctx)
         finally:
             self._watched.subtract(uris)
-            self._watched += Counter()  # drops what nobody watches any more
+            self._watched += Counter()  # drops resources that no client watches any more
             for key in uris - self._watched.keys():
                 self._seen.pop(key, None)
 
-    def _tell(self, owner: str, event: ServerEvent) -> None:
+    def _notify(self, owner: str, event: ServerEvent) -> None:
         for listening, listener in list(self._listeners.values()):
             if listening == owner:
                 listener(event)
 
-    async def _keep_looking(self) -> None:
+    async def _keep_polling(self) -> None:
         failures = 0
         while self._watched:
-            await asyncio.sleep(LOOK_EVERY)
+            await asyncio.sleep(POLL_EVERY)
             failed: Exception | None = None
             for key in list(self._watched):
                 try:
                     await self._compare(*key)
-                except Exception as error:  # of one resource; the others are looked at all the same
+                except Exception as error:  # of one resource; the others are still polled
                     failed = error
             failures = failures + 1 if failed else 0
             if failed:
-                telemetry.step_failed("look at what is watched", failed, failures)
+                telemetry.step_failed("watched resources", failed, failures)
 
     async def _compare(self, owner: str, uri: str) -> None:
-        now, key = await self._look(owner, uri), (owner, uri)
+        now, key = await self._read(owner, uri), (owner, uri)
         if now and key in self._watched and hash(now) != self._seen.setdefault(key, hash(now)):
             self._seen[key] = hash(now)
-            self._tell(owner, ResourceUpdated(uri=uri))
+            self._notify(owner, ResourceUpdated(uri=uri))
 
-    async def _look(self, owner: str, uri: str) -> str:
+    async def _read(self, owner: str, uri: str) -> str:
         """The resource as its owner would read it; empty while it can't be read."""
         context = ToolContext(self._context.backend, lambda: local_caller(owner))
         kind, _, name = uri.partition("://")

@@ -1,4 +1,4 @@
-"""The many ways models say when: flat or nested, as objects or as text; all become a type and its configuration."""
+"""The many ways models write a schedule, flat or nested, as objects or text: all become a type and its config."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -21,16 +21,16 @@ _ALIASES: Final = {
 }
 _ZONES: Final = frozenset({"timezone", "tz", "time_zone"})
 FLAT: Final = frozenset((*_UNITS, "run_at", "expression", "cron", "every"))
-"""What may stand beside `trigger_config` instead of inside it."""
+"""Keys accepted beside `trigger_config` instead of inside it."""
 
 _EXAMPLES: Final = (
     'once {"run_at": "2027-01-31T09:00:00+01:00"}, interval {"hours": 1}, cron {"expression": "30 9 * * MON-FRI"}, '
-    'words {"text": "every weekday at 8:30"}'
+    'calendar {"rules": [{"times": ["09:00"], "days": [1, -1]}]}, words {"text": "every weekday at 8:30"}'
 )
 
 
 def tidy(arguments: Mapping[str, object]) -> dict[str, object]:
-    """Arguments with one `trigger_type` and one `trigger_config`, if they say anything about when."""
+    """Arguments with one `trigger_type` and one `trigger_config`, if they contain a schedule."""
     given = dict(arguments)
     flat = {key: given.pop(key) for key in FLAT & given.keys()}
     config, kind = given.pop("trigger_config", None), given.pop("trigger_type", None)
@@ -40,8 +40,8 @@ def tidy(arguments: Mapping[str, object]) -> dict[str, object]:
     config = _object(config, kind)
     config = _plain({**flat, **config}, kind)
     for name in _ZONES & config.keys():
-        said = config.pop(name)
-        given = {"timezone": said, **{key: value for key, value in given.items() if value is not None}}
+        zone_name = config.pop(name)
+        given = {"timezone": zone_name, **{key: value for key, value in given.items() if value is not None}}
     kind = kind or _guess(config)
     if kind == "interval" and config.keys() == {"text"}:
         kind, config = "words", {"text": _with_every(str(config["text"]))}
@@ -57,7 +57,7 @@ def _object(config: object, kind: str | None) -> dict[str, object]:
         if isinstance(config, str):
             return {_KEY.get(kind or "words", "text"): config}
     if isinstance(config, int | float) and kind == "interval":
-        raise BadArguments(f'trigger_config is {config}: of what? Name the unit, as in {{"minutes": {config}}}.')
+        raise BadArguments(f'trigger_config is {config}, without a unit. Name it, as in {{"minutes": {config}}}.')
     if not isinstance(config, dict):
         raise BadArguments(f"trigger_config must be an object: {_EXAMPLES}.")
     return cast("dict[str, object]", config)
@@ -65,7 +65,7 @@ def _object(config: object, kind: str | None) -> dict[str, object]:
 
 def _plain(config: Mapping[str, object], kind: str | None) -> dict[str, object]:
     """Without a nesting by type, with the names the door knows, numbers as numbers."""
-    for name in ("once", "interval", "cron", "words"):
+    for name in ("once", "interval", "cron", "calendar", "words"):
         inner = config.get(name)
         if isinstance(inner, dict) and len(config) == 1:
             config = cast("dict[str, object]", inner)
@@ -94,14 +94,20 @@ def _number(value: object) -> object:
 
 
 def _guess(config: Mapping[str, object]) -> str:
-    """The type that the keys leave no doubt about."""
+    """The type, if the keys allow only one."""
     kinds = {_KIND_OF[key] for key in config if key in _KIND_OF}
     if len(kinds) != 1:
         raise BadArguments(f"trigger_type is required: one of {_EXAMPLES}.")
     return kinds.pop()
 
 
-_KIND_OF: Final = {"run_at": "once", "expression": "cron", "text": "words", **dict.fromkeys(_UNITS, "interval")}
+_KIND_OF: Final = {
+    "run_at": "once",
+    "expression": "cron",
+    "rules": "calendar",
+    "text": "words",
+    **dict.fromkeys(_UNITS, "interval"),
+}
 
 
 def _with_every(text: str) -> str:

@@ -10,7 +10,7 @@ from cronty.contract.requests import EditJob, ScheduleJob, TriggerType
 from cronty.contract.result import Err, Ok, Result
 from cronty.jobs.action import PROMPT
 from cronty.jobs.job import Filter, Job
-from cronty.scheduler.door import Scheduler
+from cronty.scheduler.scheduler import Scheduler
 
 type When = tuple[TriggerType, Mapping[str, Any]]
 """A trigger type and its configuration."""
@@ -20,10 +20,10 @@ NOT_PENDING = Err("not_pending", "It isn't there, or it is no longer pending.")
 
 
 class Agenda:
-    """A view of the door: jobs whose action is a prompt."""
+    """The scheduler's jobs whose action is a prompt."""
 
-    def __init__(self, door: Scheduler) -> None:
-        self._door = door
+    def __init__(self, scheduler: Scheduler) -> None:
+        self._scheduler = scheduler
 
     async def add(
         self,
@@ -35,12 +35,12 @@ class Agenda:
         timezone: str | None = None,
         starts_at: str | None = None,
     ) -> Result[Job]:
-        """Put a prompt on the agenda; `agent` None means that it is for whichever reads it first."""
+        """Put a prompt on the agenda; `agent` None means the first agent that reads it."""
         if not prompt.strip():
             return _EMPTY
         kwargs = {"prompt": prompt} if agent is None else {"prompt": prompt, "agent": agent}
         request = ScheduleJob(title(prompt), PROMPT, *when, kwargs=kwargs, timezone=timezone, starts_at=starts_at)
-        return await self._door.schedule(caller, request)
+        return await self._scheduler.schedule(caller, request)
 
     async def list(
         self, caller: Caller, status: str = "pending", since: datetime | None = None, until: datetime | None = None
@@ -50,7 +50,7 @@ class Agenda:
         cursor: str | None = None
         while True:
             wanted = Filter(status, task="prompt", since=since, until=until)
-            result = await self._door.list_jobs(caller, wanted, 1000, cursor)
+            result = await self._scheduler.list_jobs(caller, wanted, 1000, cursor)
             if isinstance(result, Err):
                 return result
             found += result.value.jobs
@@ -59,7 +59,7 @@ class Agenda:
                 return Ok(found)
 
     async def edit(self, caller: Caller, number: int, prompt: str | None, when: When | None) -> Result[Job]:
-        """Change what is said, or when; `NOT_PENDING` if there is nothing to edit."""
+        """Change the prompt or the time; `NOT_PENDING` if there is nothing to edit."""
         if prompt is not None and not prompt.strip():
             return _EMPTY
 
@@ -72,24 +72,24 @@ class Agenda:
                 trigger_type=UNSET if when is None else when[0],
                 trigger_config=UNSET if when is None else when[1],
             )
-            return self._door.edit(caller, request)
+            return self._scheduler.edit(caller, request)
 
         return await self._while_pending(caller, number, change)
 
     async def cancel(self, caller: Caller, number: int) -> Result[Job]:
-        return await self._while_pending(caller, number, lambda _job: self._door.cancel(caller, number))
+        return await self._while_pending(caller, number, lambda _job: self._scheduler.cancel(caller, number))
 
     async def _while_pending(
         self, caller: Caller, number: int, act: Callable[[Job], Awaitable[Result[Job]]]
     ) -> Result[Job]:
-        shown = await self._door.show(caller, number)
+        shown = await self._scheduler.show(caller, number)
         if isinstance(shown, Err) or shown.value.status != "pending" or shown.value.action.kind != "prompt":
             return NOT_PENDING
         result = await act(shown.value)
         return NOT_PENDING if isinstance(result, Err) and result.code in _GONE else result
 
 
-_EMPTY = Err("bad_prompt", "The prompt is empty.", "Say what the agent is to do.")
+_EMPTY = Err("bad_prompt", "The prompt is empty.", "Write what the agent should do.")
 
 
 def title(prompt: str) -> str:

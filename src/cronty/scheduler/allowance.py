@@ -1,4 +1,4 @@
-"""How much an owner may have: asked before a job is made or changed, and told to the owner when it is too much."""
+"""Checks an owner's limits before a job is made or changed, and alerts the owner when one is reached."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -28,11 +28,11 @@ from cronty.store.alerts import Held
 from cronty.store.limit_store import UNCOUNTED, LimitStore, Standing
 from cronty.timing import Trigger
 
-ERASING: Final = Err("owner_erased", "This owner is being erased.", "Ask whoever runs this installation.")
+ERASING: Final = Err("owner_erased", "This owner is being erased.", "Ask the operator of this installation.")
 
 
 class Allowance:
-    """A fence, not a bank: calls made at the very same moment may go a little over a limit."""
+    """Limits are approximate: calls made at the same moment may go slightly over one."""
 
     def __init__(self, store: LimitStore, defaults: Limits, made_by: str | None = None) -> None:
         self._store = store
@@ -40,18 +40,18 @@ class Allowance:
         self._made_by = made_by
 
     def of(self, standing: Standing) -> Limits:
-        """What holds for an owner."""
+        """The limits in force for an owner."""
         return read_limits(self._defaults, standing.limits)
 
     def within(self, store: LimitStore) -> "Allowance":
-        """The same, asked in a transaction that is open."""
+        """The same checks, inside an open transaction."""
         return Allowance(store, self._defaults, self._made_by)
 
     async def standing(self, caller: Caller, *, key: str | None = None, tasks: Sequence[str] = ()) -> Standing:
-        """How an owner stands when a job is asked for: what there is, and which run asks, if one does.
+        """What the owner has and uses now, and the run that makes the request, if there is one.
 
-        It is the run that the caller is, or the one this process was started by. An agent that has read a prompt
-        without settling it yet asks on its behalf.
+        That run is the caller's own, or the one that started this process. A request from an agent that has read a
+        prompt and not settled it yet counts as made by that prompt's run.
         """
         found = read_message_id(caller.run or self._made_by or "")
         return await self._store.standing(
@@ -59,7 +59,7 @@ class Allowance:
         )
 
     async def for_new(self, caller: Caller, standing: Standing, action: Action, trigger: Trigger) -> Err | None:
-        """Why a job may not be made."""
+        """Why a new job is not allowed, or None."""
         if standing.erasing:
             return ERASING
         limits = self.of(standing)
@@ -70,28 +70,28 @@ class Allowance:
         return await self._tell(caller.owner, standing, wrong)
 
     async def for_return(self, owner: str, standing: Standing, action: Action) -> Err | None:
-        """Why a job that was deleted may not come back."""
+        """Why undeleting a job is not allowed, or None."""
         if standing.erasing:
             return ERASING
         return await self._tell(owner, standing, await self._full(owner, standing, action, one_more=True))
 
     async def recount(self, owner: str) -> None:
-        """A job that came back may be older than the last count, and isn't in it."""
+        """Count again after an undelete: the job may be older than the last count, and so not be in it."""
         await self._store.recount(owner)
 
     async def for_arguments(self, owner: str, standing: Standing, action: Action) -> Err | None:
-        """Why a job may not get these arguments."""
+        """Why these arguments are not allowed, or None."""
         return await self._tell(owner, standing, await self._full(owner, standing, action, one_more=False))
 
     async def for_wake(self, caller: Caller, action: Action) -> Err | None:
-        """Why an agent may not be woken once more; counted, if it may."""
+        """Why an agent may not be woken once more, or None; counts the wake if it may."""
         owner = caller.owner
         standing = await self._store.standing(owner)
         used = await self._store.count_use(owner, wakes_of(action.agent), hour_of(standing.now))
         return await self._tell(owner, standing, over_wakes(self.of(standing), action.agent or "", used))
 
     async def for_push(self, caller: Caller) -> Err | None:
-        """Why no notification may be sent at once any more today; counted, if one may."""
+        """Why no more notifications may be sent directly today, or None; counts this one if it may."""
         owner = caller.owner
         standing = await self._store.standing(owner)
         if standing.erasing:
@@ -114,7 +114,7 @@ class Allowance:
         return flaw(replace(standing, jobs=jobs, bytes=stored))
 
     async def _tell(self, owner: str, standing: Standing, refused: OverLimit | None) -> Err | None:
-        """Pass a refusal on; the first by each limit in an hour is told to the owner as well."""
+        """Return the refusal; also alert the owner, once an hour for each limit."""
         if refused is None or standing.owner_id is None:
             return refused
         held = Held(standing.owner_id, standing.parent_job or 0, f"Refused: {refused.message}", self.of(standing).alert)
@@ -125,14 +125,14 @@ class Allowance:
     # -- looking and setting ------------------------------------------------------------------------------------
 
     async def show(self, owner: str) -> dict[str, dict[str, object]]:
-        """The limits of an owner and what is used of them."""
+        """An owner's limits and how much of them is used."""
         standing = await self._store.standing(owner)
         jobs, stored = await self._store.recount(owner)
         used = await self._store.usage(owner, hour_of(standing.now), day_of(standing.now))
         return {"limits": self.of(standing).as_json(), "used": {"jobs": jobs, "stored_bytes": stored, **used}}
 
     async def set(self, caller: Caller, given: Mapping[str, object]) -> Result[Limits]:
-        """Give the caller's owner limits of its own; an empty mapping takes them away."""
+        """Set the limits of the caller's owner; an empty mapping goes back to the defaults."""
         try:
             limits = read_limits(self._defaults, given)
         except BadLimits as bad:
@@ -142,12 +142,12 @@ class Allowance:
 
 
 def by_agent(origin: Mapping[str, object]) -> bool:
-    """Whether an agent made a job that has this origin."""
+    """Whether a job with this origin was made by an agent."""
     return origin.get("surface") == "mcp" or "agent" in origin or "run_id" in origin
 
 
 def lineage(standing: Standing, caller: Caller) -> dict[str, object]:
-    """What a job keeps of where it comes from: the caller, and the run that made it."""
+    """What a job stores about its origin: the caller, and the run that made it."""
     if standing.parent is None:
         return caller.origin()
     return {**caller.origin(), "run_id": run_id(*standing.parent), "depth": standing.depth + 1}

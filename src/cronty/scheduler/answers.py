@@ -1,4 +1,4 @@
-"""Jobs, runs and the rest as the contract's answers: the only place that builds them."""
+"""Turns jobs, runs and other rows into the contract's answers: the only place that builds them."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -24,17 +24,18 @@ from cronty.contract.answers import (
     SchedulePreview,
 )
 from cronty.contract.answers import Run as RunAnswer
-from cronty.contract.answers_of_owner import Channel, InboxItem, Key, Provenance, TrailEntry
+from cronty.contract.answers_of_owner import CalendarOfDaysOff, Channel, InboxItem, Key, Provenance, TrailEntry
 from cronty.jobs.action import PROMPT
 from cronty.jobs.envelope import Envelope
 from cronty.jobs.ids import job_id_text
 from cronty.jobs.job import UNDELETED_FOR, Job
 from cronty.jobs.moments import lateness, upcoming
 from cronty.jobs.run import AttemptRecord, FailedRun, Run
-from cronty.scheduler.door import JobPage, Preview
+from cronty.scheduler.scheduler import JobPage, Preview
+from cronty.store.calendar_store import DayList
 from cronty.store.channel_store import Channel as ChannelRow
 from cronty.store.key_store import KeyInfo
-from cronty.timing import Cron, Trigger, describe, nominal, zone
+from cronty.timing import Trigger, Zoned, describe, nominal, zone
 
 
 def in_zone(moment: datetime | None, zone_name: str) -> datetime | None:
@@ -49,7 +50,7 @@ def scheduled_job(job: Job) -> ScheduledJob:
     return ScheduledJob(
         job_id=job_id_text(job.number, job.created_at),
         name=job.name,
-        next_run=in_zone(job.next_slot, job.zone),
+        next_run=in_zone(job.next_run, job.zone),
         status=job.status,
         schedule=describe(job.trigger, job.zone),
         timezone=job.zone,
@@ -72,7 +73,7 @@ def _summary(job: Job) -> JobSummary:
         name=job.name,
         status=job.status,
         trigger_type=job.trigger_type,
-        next_run=in_zone(job.next_slot, job.zone),
+        next_run=in_zone(job.next_run, job.zone),
         run_count=job.run_count,
         last_run=in_zone(job.last_run, job.zone),
         paused=job.state == "paused",
@@ -107,7 +108,7 @@ def job_detail(job: Job, runs: Sequence[Run]) -> JobDetail:
         trigger_type=job.trigger_type,
         created_at=_at(job.created_at, job.zone),
         last_run=in_zone(job.last_run, job.zone),
-        next_run=in_zone(job.next_slot, job.zone),
+        next_run=in_zone(job.next_run, job.zone),
         run_count=job.run_count,
         max_runs=job.max_runs,
         error=job.reason if job.state == "set_aside" else job.last_error,
@@ -130,7 +131,7 @@ def run_of(run: Run, zone_name: str = "UTC", trigger: Trigger | None = None) -> 
 
 def _run(run: Run, zone_name: str, trigger: Trigger | None) -> dict[str, Any]:
     """The fields of a run; a slot that a clock change has moved says from where."""
-    meant = nominal(trigger, run.scheduled_for) if isinstance(trigger, Cron) else None
+    unmoved = nominal(trigger, run.scheduled_for) if isinstance(trigger, Zoned) else None
     again = run.next_attempt_at
     return {
         "run_id": run.run_id,
@@ -146,7 +147,7 @@ def _run(run: Run, zone_name: str, trigger: Trigger | None) -> dict[str, Any]:
         "slots": run.slots,
         "through": in_zone(run.through, zone_name) if run.slots > 1 else None,
         "manual": run.manual,
-        "moved_from": None if meant is None else f"{meant:%H:%M}",
+        "moved_from": None if unmoved is None else f"{unmoved:%H:%M}",
     }
 
 
@@ -229,6 +230,16 @@ def inbox_item(item: Envelope) -> InboxItem:
         ),
         made_at=made_at,
         lease_until=deadline,
+    )
+
+
+def calendar_of(row: DayList, moved: int | None = None) -> CalendarOfDaysOff:
+    return CalendarOfDaysOff(
+        name=row.name,
+        days=len(row.days.off),
+        make_up_days=len(row.days.on),
+        updated_at=_at(row.updated_at),
+        jobs_moved=moved,
     )
 
 

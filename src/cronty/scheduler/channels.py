@@ -1,4 +1,4 @@
-"""What an owner may ask about channels: the destinations of reminders, named once; their URLs are never shown."""
+"""An owner's channels: named destinations of reminders. Their URLs are never shown."""
 
 from collections.abc import Awaitable
 from re import compile as pattern
@@ -18,21 +18,21 @@ _NAME: Final = pattern(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 
 class Channels:
-    """A name that was once a channel's stays one: with its URL gone, messages for it fail and go nowhere else."""
+    """A removed channel keeps its name, so that messages to it fail instead of going to a public topic of that name."""
 
     def __init__(self, store: ChannelStore, courier: Courier) -> None:
         self._store = store
         self._courier = courier
 
     async def add(self, caller: Caller, name: str, url: str) -> Result[Channel]:
-        """Name a destination; a channel that has the name already is replaced."""
+        """Add a channel, or replace the one with this name."""
         if len(name) > MAX_NAME or not _NAME.fullmatch(name):
             rule = (
                 f"1 to {MAX_NAME} lower-case letters and digits with single dashes between them, such as 'team-slack'"
             )
-            return Err("bad_name", f"Invalid name of a channel: {name[:80]!r}.", f"Use {rule}.")
+            return Err("bad_name", f"Invalid channel name: {name[:80]!r}.", f"Use {rule}.")
         try:
-            scheme, hint = await self._courier.check(url.strip())
+            scheme, hint = await self._courier.check(url.strip(), caller.owner)
             saved = await self._store.save(caller, name, url.strip(), scheme, hint)
         except (PermanentError, RetryAfter) as wrong:
             return Err("bad_channel", f"Channel {name!r} wasn't saved: {wrong}")
@@ -46,22 +46,23 @@ class Channels:
         return Ok(await self._store.list(caller.owner))
 
     async def remove(self, caller: Caller, name: str) -> Result[None]:
-        """Forget the URL. Messages for the name fail from now on, until it is added again."""
+        """Forget the URL. Messages to the name fail until it is added again."""
         gone = _NAME.fullmatch(name) is not None and await self._store.remove(caller, name)
         return Ok(None) if gone else _not_found(name)
 
     async def test(self, caller: Caller, name: str) -> Result[dict[str, object]]:
-        """Send a message there now."""
+        """Send a test message now."""
         try:
             url = await self.url(caller, name)
             if url is None:
                 return _not_found(name)
-            return Ok(await self._courier.deliver(url, {"topic": name, "title": "Cronty", "message": TEST_MESSAGE}))
+            fields = {"topic": name, "title": "Cronty", "message": TEST_MESSAGE}
+            return Ok(await self._courier.deliver(url, fields, caller.owner))
         except (PermanentError, RetryAfter) as failed:
             return Err("not_sent", f"Nothing arrived: {failed}")
 
     async def reseal(self) -> Result[int]:
-        """Encrypt the channels of every owner with the first key; how many were not yet."""
+        """Encrypt the channels of every owner with the first key; returns how many were changed."""
         try:
             done, lost = await self._store.reseal()
         except NoKey as missing:
@@ -75,16 +76,16 @@ class Channels:
         return Ok(done)
 
     async def url(self, caller: Caller, name: str) -> str | None:
-        """Where a message of this owner goes; None if the name never was a channel. For delivering, not for showing."""
+        """The URL for this name; None if it never was a channel. For sending only: never show it."""
         return await _url(name, self._store.find(caller.owner, name)) if _NAME.fullmatch(name) else None
 
     async def url_of_id(self, owner_id: int, name: str) -> str | None:
-        """The same, for a run: it knows its owner by id."""
+        """The same for a run, which knows its owner by id."""
         return await _url(name, self._store.find_of_id(owner_id, name))
 
 
 async def _url(name: str, finding: Awaitable[Destination | None]) -> str | None:
-    """Raises `PermanentError` for a channel that can't be used: to go on to a public topic would give it away."""
+    """Raises `PermanentError` for a channel that can't be used: a public topic instead would leak the message."""
     try:
         found = await finding
     except NoKey as missing:

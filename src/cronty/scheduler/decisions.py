@@ -1,7 +1,7 @@
-"""What the door decides about a request or a job that is held still; no clock but the one it is told."""
+"""What the scheduler decides about a request or a locked job. The current time is always passed in."""
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from datetime import UTC, datetime
 from typing import Final, cast
@@ -18,7 +18,8 @@ from cronty.jobs.job import Job
 from cronty.jobs.overview import MOST_COUNTED
 from cronty.jobs.policy import BadPolicy, changed_policy
 from cronty.store.job_store import LockedJob, Place
-from cronty.timing import BadTrigger, Cron, Trigger, zone
+from cronty.timing import BadTrigger, Calendar, Cron, Trigger, zone
+from cronty.timing.days_off import NamedCalendar, with_days_off
 from cronty.timing.errors import Unclear, Unread
 from cronty.timing.past import slots_between
 from cronty.timing.rule import Rule, read_instant, read_rule
@@ -53,12 +54,12 @@ def check_words(
 
 
 def holdable(text: str) -> bool:
-    """Whether PostgreSQL can keep a text: it takes neither NUL nor half a surrogate pair."""
+    """Whether PostgreSQL can store a text: it takes neither NUL nor half a surrogate pair."""
     return "\0" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def kept(text: str) -> str:
-    """A text as it can be kept: cut, and without what PostgreSQL doesn't take."""
+    """A text that PostgreSQL can store: shortened, and without characters it doesn't take."""
     return text[:10_000].replace("\0", "\ufffd").encode(errors="replace").decode()
 
 
@@ -69,13 +70,22 @@ def refusal(bad: BadTrigger | BadPolicy) -> Err:
     return Err("bad_policy", str(bad))
 
 
+def runs_of(rule: Rule, max_runs: int | None) -> int | None:
+    """How many times a job may run: as its schedule says, or its `max_runs`; both only if they agree."""
+    if None not in (rule.max_runs, max_runs) and max_runs != rule.max_runs:
+        raise BadTrigger(
+            f"The schedule says {rule.max_runs} times, and max_runs says {max_runs}", "Leave one of them out."
+        )
+    return rule.max_runs if max_runs is None else max_runs
+
+
 def next_slot_of(trigger: Trigger, now: datetime, ends_at: datetime | None) -> datetime | None:
     slot = trigger.after(now)
     return None if slot is None or (ends_at is not None and slot > ends_at) else slot
 
 
 def upcoming_slot(job: Job, now: datetime) -> datetime | None:
-    """The job's next slot from here; never one it has had already, even if the clock was set back."""
+    """The job's next slot after now; never one it has had already, even if the clock was set back."""
     if job.remaining == 0:
         return None
     return next_slot_of(job.trigger, max(now, job.slots_after, job.last_slot or now), job.ends_at)
@@ -87,7 +97,7 @@ def never(trigger: Trigger, now: datetime, ends_at: datetime | None) -> Err:
         end = ends_at.isoformat() if ends_at else None
         return Err(
             "bad_trigger",
-            f"It would end before it begins: ends_at is {end}, the first slot {slot.isoformat()}.",
+            f"It would end before it begins: ends_at is {end}, and the first slot is {slot.isoformat()}.",
             "Give a later ends_at, or none.",
         )
     given = getattr(trigger, "at", None)
@@ -97,25 +107,25 @@ def never(trigger: Trigger, now: datetime, ends_at: datetime | None) -> Err:
             f"That time is past: {given.isoformat()}; it is now {now.isoformat()}.",
             "Give a later one.",
         )
-    return Err("bad_trigger", "It never comes: there is no slot within 10 years.")
+    return Err("bad_trigger", "It never fires: there is no slot within 10 years.")
 
 
 def lacks_scope(caller: Caller, action: Action) -> Err | None:
-    """Why a caller may not make, change or run what does this."""
+    """Why a caller may not make, change or run a job with this action, or None."""
     if action.kind != "prompt" or caller.may("prompts"):
         return None
-    said = "Prompts for agents need the scope prompts, which this token lacks."
-    return Err("missing_scope", said, "Use a token with the scope prompts.", "task")
+    message = "Prompts for agents need the scope prompts, which this token lacks."
+    return Err("missing_scope", message, "Use a token with the scope prompts.", "task")
 
 
 def not_from_here(caller: Caller, action: Action) -> Err | None:
-    """Why a caller may not give a job this action."""
+    """Why a caller may not give a job this action, or None."""
     if action.task != COMMAND or caller.trusted:
         return None
     return Err(
         "not_allowed",
         "Commands can only be scheduled at the machine that runs them.",
-        "There: cronty import crontab.",
+        "On that machine, use: cronty import crontab.",
         "task",
     )
 
@@ -143,14 +153,14 @@ def not_editable(job: Job, request: EditJob) -> Err | None:
     if job.status not in ("pending", "running") and job.state != "set_aside":
         return Err(
             "not_editable",
-            f"Job {request.job_id} is {job.status}; only a job with something to come can be edited.",
+            f"Job {request.job_id} is {job.status}; only a job that has not ended can be edited.",
             "Schedule a new one.",
         )
     return None
 
 
 def changed_action(old: Action, request: EditJob) -> Action | None:
-    """The action with what is given of it; None if nothing is."""
+    """The action with the changed parts; None if no part of it changes."""
     if (request.task, request.args, request.kwargs) == (UNSET, UNSET, UNSET):
         return None
     args = old.args if isinstance(request.args, Unset) else tuple(request.args)
@@ -159,15 +169,18 @@ def changed_action(old: Action, request: EditJob) -> Action | None:
 
 
 def keeping_route(job: Job, action: Action) -> Action:
-    """A prompt that stays with its agent keeps the route it was made with."""
+    """The action, with the job's old route if it is still a prompt for the same agent."""
     if action.kind != "prompt" or job.action.kind != "prompt" or action.agent != job.action.agent:
         return action
     return replace(action, task=job.action.task)
 
 
-def changed_job(job: Job, action: Action | None, changes: EditJob, now: datetime) -> Job:
+def changed_job(
+    job: Job, action: Action | None, changes: EditJob, now: datetime, known: Mapping[str, NamedCalendar]
+) -> Job:
     """The job as it will be, its next slot included; `action` is its new one, if it gets one."""
-    trigger, zone_name = _changed_rule(job, changes, now)
+    rule = _changed_rule(job, changes, now, known)
+    trigger, zone_name = rule.trigger, rule.zone
     changed = replace(
         job,
         trigger=trigger,
@@ -176,7 +189,7 @@ def changed_job(job: Job, action: Action | None, changes: EditJob, now: datetime
         name=given(changes.name) or job.name,
         action=action or job.action,
         tags=job.tags if isinstance(changes.tags, Unset) else tuple(changes.tags),
-        max_runs=job.max_runs if isinstance(changes.max_runs, Unset) else changes.max_runs,
+        max_runs=_changed_runs(job, changes, rule),
         ends_at=_changed_end(job, changes, zone_name, now),
     )
     planned = job.next_slot or job.held_slot
@@ -196,19 +209,47 @@ def _changed_end(job: Job, changes: EditJob, zone_name: str, now: datetime) -> d
     return None if changes.ends_at is None else read_instant(changes.ends_at, zone_name, now)
 
 
-def _changed_rule(job: Job, changes: EditJob, now: datetime) -> tuple[Trigger, str]:
+def _changed_runs(job: Job, changes: EditJob, rule: Rule) -> int | None:
+    """A new schedule that says how many times means from now on."""
+    if not isinstance(changes.max_runs, Unset):
+        return runs_of(rule, changes.max_runs)
+    return job.max_runs if rule.max_runs is None else job.run_count - job.manual_count + rule.max_runs
+
+
+def _changed_rule(job: Job, changes: EditJob, now: datetime, known: Mapping[str, NamedCalendar]) -> Rule:
     zone_name = zone(given(changes.timezone) or job.zone).key
     kind, config = given(changes.trigger_type), given(changes.trigger_config)
     if kind is not None or config is not None:
-        rule: Rule = read_rule(kind or job.trigger_type, config or {}, zone_name, now)
-        return rule.trigger, rule.zone
-    if zone_name != job.zone and isinstance(job.trigger, Cron):
-        return Cron(job.trigger.expression, zone_name, job.trigger.gap, job.trigger.overlap), zone_name
-    return job.trigger, zone_name
+        return read_rule(kind or job.trigger_type, config or {}, zone_name, now, known)
+    if zone_name != job.zone and isinstance(job.trigger, Cron | Calendar):
+        return Rule(replace(job.trigger, zone=zone_name), zone_name)
+    return Rule(job.trigger, zone_name)
+
+
+def with_new_days_off(job: Job, known: Mapping[str, NamedCalendar], now: datetime) -> Job | None:
+    """The job with the days off that its calendars have now, or None if it has those already.
+
+    A slot that is due keeps its turn, as after a change of the zone database: the plan decides about it.
+    """
+    if (
+        not isinstance(job.trigger, Calendar)
+        or not job.trigger.calendars
+        or not known.keys() >= {*job.trigger.calendars}
+    ):
+        return None
+    trigger = with_days_off(job.trigger, known, now.astimezone(zone(job.trigger.zone)).date())
+    if trigger == job.trigger:
+        return None
+    changed = replace(job, trigger=trigger)
+    planned = job.next_slot or job.held_slot
+    if planned is None or planned <= now:
+        return changed
+    slot = upcoming_slot(changed, now)
+    return replace(changed, **{"next_slot" if job.next_slot is not None else "held_slot": slot})
 
 
 async def close_passed(locked: LockedJob, changed: Job, state: str, reason: str) -> Job:
-    """Give the slots that came and went unfired their verdict, so that none is left unexplained."""
+    """Record a verdict for each slot that passed without firing, so that every slot is explained."""
     job = locked.job
     first = job.next_slot or job.held_slot
     if first is None or first > locked.now:
@@ -234,15 +275,15 @@ async def end_job(locked: LockedJob, *, deleted: bool) -> None:
 
 
 async def bring_back(locked: LockedJob) -> None:
-    """Let a deleted job be what it was before: one that was to go on does so with its next slot from now."""
+    """Restore a deleted job to its old state; an active one continues with its next slot from now."""
     job = locked.job
     back = replace(job, state=job.deleted_from or "active", deleted_at=None, deleted_from=None)
     if back.state == "active" and job.held_slot is not None:
-        why = "the job was deleted"
+        reason = "the job was deleted"
         back = replace(back, next_slot=upcoming_slot(job, locked.now), held_slot=None)
-        back = await close_passed(locked, back, "skipped", why)
+        back = await close_passed(locked, back, "skipped", reason)
         if back.next_slot is None and not job.run_count:
-            back = replace(back, failures_in_row=1, last_error=f"skipped: {why} when its time came")
+            back = replace(back, failures_in_row=1, last_error=f"skipped: {reason} when its time came")
     await locked.save(back, "undeleted")
 
 

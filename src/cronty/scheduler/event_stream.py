@@ -1,7 +1,11 @@
-"""What happens to owners' runs, told to each listener once, also what is written down late.
+"""Delivers run events to listeners, each event once, including events written late.
 
-One look a second serves a whole process: it asks whose runs anything happened to, of all owners that somebody listens
-for, and only those owners' events are read, once for all their listeners, on behalf of that owner.
+Each process polls the database once a second for all of its listeners: it asks which of their owners have new events,
+then reads the events of those owners only, once per owner, whatever the number of listeners.
+
+An event has the time at which it happened, and a worker that could not reach the database writes it later. So a normal
+poll, which reads events after the last one seen, can miss it. Every `LATE_EVERY` seconds a poll also reads the events
+that were written since the transaction `mark` and happened before the last one seen: those came late.
 """
 
 import asyncio
@@ -21,28 +25,31 @@ from cronty.store.overview_store import EVER, OverviewStore
 EVERY: Final = 1.0
 
 MOST: Final = 500
-"""Events of one statement."""
+"""Events read by one statement."""
 
 MOST_HELD: Final = 1000
-"""Events that wait for a slow listener; beyond that it reads them from the database when it comes back."""
+"""Events held for a slow listener; with more, it reads them from the database later."""
 
 LOOK_BACK: Final = timedelta(minutes=1)
-"""Longer than a usual lease: after that, a worker that couldn't reach the database may not settle what it had."""
+"""Longer than a usual lease: after that, a worker that couldn't reach the database may not settle its runs."""
 
 LATE_EVERY: Final = 10.0
-"""Seconds between two looks for what came late, which read more than the others."""
+"""Seconds between polls for late events, which read more than the others."""
 
 USUAL_AGE: Final = timedelta(days=8)
-"""What happens to older slots (a prompt answered at last, a run tried again) is found by the looks for what came late,
-so that the others read a week or two of history, however much there is."""
+"""Events of older slots (a prompt settled days later, a run tried again) are found by the polls for late events, so
+that normal polls read only a week or two of history."""
 
 type Key = tuple[str, str, int, datetime]
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """`quiet`: nothing happened up to then but what was seen. `mark`: what was written since that transaction, and
-    happened after `late_after` or up to `back` before, came late; `number` counts such looks."""
+class Poll:
+    """One poll of one owner's events.
+
+    `quiet`: all events up to this time have been seen. `mark`: also read the late events, which were written since
+    that transaction and happened after `late_after`, or up to `back` before; `number` counts such polls.
+    """
 
     quiet: datetime | None
     mark: int | None = None
@@ -50,22 +57,18 @@ class Look:
     number: int = 0
     late_after: datetime | None = None
 
-    def after(self, earlier: "Look | None") -> "Look":
-        """Both in one: the earlier one was asked for and not made."""
+    def after(self, earlier: "Poll | None") -> "Poll":
+        """This poll combined with an earlier one that was not made."""
         if earlier is None:
             return self
         mark, number = (self.mark, self.number) if earlier.mark is None else (earlier.mark, earlier.number)
         quiet = min(self.quiet, earlier.quiet) if self.quiet and earlier.quiet else None
         late_after = min((at for at in (self.late_after, earlier.late_after) if at is not None), default=None)
-        return Look(quiet, mark, max(self.back, earlier.back), number, late_after)
+        return Poll(quiet, mark, max(self.back, earlier.back), number, late_after)
 
 
 class EventStream:
-    """One owner's events. `cursor` only rises: it is where another stream goes on after this one.
-
-    An event's time is when it happened, and a worker may come to write it down only later. What it wrote is found by
-    the transaction that wrote it.
-    """
+    """One owner's events. `cursor` never goes back: another stream can continue from it."""
 
     def __init__(self, store: OverviewStore, owner: str, after: datetime) -> None:
         self.cursor = after
@@ -74,12 +77,12 @@ class EventStream:
         self.back = LOOK_BACK
         self._shown: dict[Key, None] = {}
 
-    async def look(self, look: Look) -> tuple[list[RunEvent], list[RunEvent]]:
-        """What came late, and what is new."""
-        since = self.cursor if look.quiet is None else max(self.cursor, look.quiet)
-        back = look.back if look.late_after is None else max(look.back, since - look.late_after)
-        late = [] if look.mark is None else await self._late(since - back, look.mark)
-        slots_after = EVER if look.quiet is None else _weeks_before(since)
+    async def poll(self, poll: Poll) -> tuple[list[RunEvent], list[RunEvent]]:
+        """The late events, and the new ones."""
+        since = self.cursor if poll.quiet is None else max(self.cursor, poll.quiet)
+        back = poll.back if poll.late_after is None else max(poll.back, since - poll.late_after)
+        late = [] if poll.mark is None else await self._late(since - back, poll.mark)
+        slots_after = EVER if poll.quiet is None else _weeks_before(since)
         new: list[RunEvent] = []
         while page := await self._store.events(self._owner, since, MOST, slots_after=slots_after):
             new += page
@@ -88,9 +91,9 @@ class EventStream:
                 break
         late, new = self._not_shown(late), self._not_shown(new)
         self.cursor = max([since, *(event.at for event in late)])
-        if look.mark is not None:
+        if poll.mark is not None:
             self.back = back
-        oldest = self.cursor - self.back - LOOK_BACK  # longer than any look goes back
+        oldest = self.cursor - self.back - LOOK_BACK  # further than any poll goes back
         self._shown = {key: None for key in self._shown if key[3] > oldest}
         return late, new
 
@@ -110,7 +113,7 @@ class EventStream:
 
 
 class Listener:
-    """One who listens for an owner. It may be as slow as it likes: others don't wait for it, and it misses nothing."""
+    """One listener to an owner's events. A slow one misses nothing, and the others don't wait for it."""
 
     def __init__(self, store: OverviewStore, feed: "Feed", after: datetime, late_from: int) -> None:
         self._store = store
@@ -127,9 +130,9 @@ class Listener:
             self._told.set()
 
     async def wait(self, seconds: float) -> list[RunEvent]:
-        """What is new, as soon as there is something; nothing after so many seconds.
+        """The new events, as soon as there are some; empty after this many seconds.
 
-        Raises StoreUnavailable when a look has failed; what there is comes with the next one.
+        Raises StoreUnavailable when a poll has failed; the events come with the next one.
         """
         try:
             async with asyncio.timeout(seconds):
@@ -153,8 +156,8 @@ class Listener:
         return found
 
     async def _catch_up(self) -> list[RunEvent]:
-        """Read a page of what others have been told already."""
-        self._behind = False  # from here on what is told is held, and comes after that
+        """Read a page of events that the other listeners have had already."""
+        self._behind = False  # from here on new events are held, and delivered after this page
         after, through = self._cursor, self._feed.stream.cursor
         more = True
         try:
@@ -162,11 +165,11 @@ class Listener:
             found = [event for event in page if event.at <= through]
             more = len(found) == len(page) >= MOST
         finally:
-            if more:  # what was held meanwhile is read with the next page
+            if more:  # events held meanwhile are read with the next page
                 self._behind = True
                 self._held.clear()
                 self._told.set()
-        if self._cursor == after:  # else what came late meanwhile is read too, from before this page
+        if self._cursor == after:  # else a late event moved it back, and reading goes on from there
             self._cursor = found[-1].at if more else max(after, through)
         read = {_key(event) for event in found}
         self._late = deque(event for event in self._late if _key(event) not in read)
@@ -178,7 +181,7 @@ class Listener:
         return fresh
 
     def tell(self, late: Sequence[RunEvent], new: Sequence[RunEvent], number: int) -> None:
-        """What came late may have been written before the listener came: then only what happened after its start."""
+        """Hold events for the listener. Late ones from before it connected count if they happened after its start."""
         self._late += [event for event in late if event.at > self._start or number >= self._late_from]
         if not self._behind:
             self._held += [event for event in new if event.at > self._start]
@@ -198,38 +201,38 @@ class Listener:
 
 
 class Feed:
-    """One owner's stream and everybody who listens to it."""
+    """One owner's stream and its listeners."""
 
     def __init__(self, store: OverviewStore, owner: str, after: datetime) -> None:
         self.owner = owner
         self.stream = EventStream(store, owner, after)
         self.listeners: set[Listener] = set()
         self.fresh = True
-        self._wanted: Look | None = None
-        self._looking: asyncio.Task[None] | None = None
+        self._wanted: Poll | None = None
+        self._polling: asyncio.Task[None] | None = None
 
-    def look(self, look: Look) -> asyncio.Task[None]:
-        """Look beside whatever else is done; a look that is still under way is followed by one more."""
-        self._wanted = look.after(self._wanted)
-        if self._looking is None or self._looking.done():
-            self._looking = asyncio.create_task(self._keep_looking(), name="cronty events")
-        return self._looking
+    def poll(self, poll: Poll) -> asyncio.Task[None]:
+        """Poll in the background; if a poll is under way, one more follows it."""
+        self._wanted = poll.after(self._wanted)
+        if self._polling is None or self._polling.done():
+            self._polling = asyncio.create_task(self._keep_polling(), name="cronty events")
+        return self._polling
 
-    async def _keep_looking(self) -> None:
-        while (look := self._wanted) is not None:
+    async def _keep_polling(self) -> None:
+        while (poll := self._wanted) is not None:
             self._wanted = None
             try:
-                late, new = await self.stream.look(look)
+                late, new = await self.stream.poll(poll)
             except Exception as error:
-                self._wanted = look if self._wanted is None else self._wanted.after(look)
+                self._wanted = poll if self._wanted is None else self._wanted.after(poll)
                 if isinstance(error, StoreUnavailable):
                     self.fail(error)
                 else:
                     telemetry.step_failed(f"events of {self.owner!r}", error, 1)
-                return  # the next look of all makes it again
+                return  # the next step of the board repeats it
             self.fresh = False
             for listener in self.listeners:
-                listener.tell(late, new, look.number)
+                listener.tell(late, new, poll.number)
 
     def fail(self, fault: StoreUnavailable) -> None:
         for listener in self.listeners:
@@ -237,39 +240,40 @@ class Feed:
 
     @property
     def waits(self) -> bool:
-        """Whether a look was asked for that hasn't been made."""
+        """Whether a poll is still to be made."""
         return self.fresh or self._wanted is not None
 
     def stop(self) -> None:
-        if self._looking is not None:
-            self._looking.cancel()
+        if self._polling is not None:
+            self._polling.cancel()
 
 
 class EventBoard:
-    """One for each process and database. Nothing is asked of the database while nobody listens."""
+    """Polls for all listeners of a process; one for each database. With no listener it doesn't poll."""
 
     def __init__(self, store: OverviewStore, *, every: float = EVERY, late_every: float = LATE_EVERY) -> None:
         self._store = store
         self._every = every
         self._late_every = late_every
         self._feeds: dict[str, Feed] = {}
-        self._looking: asyncio.Task[None] | None = None
+        self._polling: asyncio.Task[None] | None = None
         self._through: datetime | None = None
         self._mark: int | None = None
-        self._late_looks = 0
-        self._looked_late = float("-inf")
+        self._late_polls = 0
+        self._polled_late = float("-inf")
         self._away = timedelta(0)
         self._away_until = float("-inf")
 
     @asynccontextmanager
-    async def listen(self, owner: str, after: datetime, *, looking: bool = True) -> AsyncGenerator[Listener]:
-        """A listener for what happens after a moment. `looking` False: somebody else calls `step`."""
+    async def listen(self, owner: str, after: datetime, *, polling: bool = True) -> AsyncGenerator[Listener]:
+        """A listener for events after this time. `polling` False: the caller calls `step` itself."""
         feed = self._feeds.setdefault(owner, Feed(self._store, owner, after))
-        listener = Listener(self._store, feed, after, self._late_looks + 2)
-        self._looked_late = min(self._looked_late, monotonic() - self._late_every)  # for a mark after it has come
+        listener = Listener(self._store, feed, after, self._late_polls + 2)
+        # The next poll looks for late events too, which takes a mark after this listener connected.
+        self._polled_late = min(self._polled_late, monotonic() - self._late_every)
         feed.listeners.add(listener)
-        if looking and (self._looking is None or self._looking.done()):
-            self._looking = asyncio.create_task(self._keep_looking(), name="cronty event board")
+        if polling and (self._polling is None or self._polling.done()):
+            self._polling = asyncio.create_task(self._keep_polling(), name="cronty event board")
         try:
             yield listener
         finally:
@@ -281,52 +285,52 @@ class EventBoard:
                 self._through = self._mark = None
 
     async def step(self) -> None:
-        """Look once for everybody; a slow answer for one owner isn't waited for."""
+        """Poll once for all owners, without waiting for a slow one."""
         owners = list(self._feeds)
         before = self._through
         since = before or await self._store.now()
         through, stirred = await self._store.stirred(owners, since, slots_after=_weeks_before(since))
-        # Last, for it moves the mark: nothing may fail after it.
-        late = await self._late(owners, through) if monotonic() - self._looked_late >= self._late_every else None
+        # Last, because it moves the mark: if a later step failed, late events would be lost.
+        late = await self._late(owners, through) if monotonic() - self._polled_late >= self._late_every else None
         self._through = through
-        looks: list[asyncio.Task[None]] = []
+        polls: list[asyncio.Task[None]] = []
         for owner, feed in self._feeds.items():
             quiet = None if feed.fresh else before
             if late is not None and owner in late.owners:
-                looks.append(feed.look(Look(quiet, late.mark, late.back, late.number, late.after)))
+                polls.append(feed.poll(Poll(quiet, late.mark, late.back, late.number, late.after)))
             elif feed.waits or owner in stirred:
-                looks.append(feed.look(Look(quiet)))
-        if looks:
-            await asyncio.wait(looks, timeout=self._every)
+                polls.append(feed.poll(Poll(quiet)))
+        if polls:
+            await asyncio.wait(polls, timeout=self._every)
 
     async def _late(self, owners: Sequence[str], through: datetime) -> "_Late":
-        """Whose events were written down late, or are of old slots, since the last such look.
+        """The owners with late events, or events of old slots, since the last such poll.
 
-        While the database was away nothing was written, so for a while after that, looks go back as far as it lasted.
-        They also go back as far as its clock was set back: until it has caught up, all that happens came late.
+        Nothing is written during a database outage, so for a while after one, polls go back as far as it lasted. They
+        also go back as far as the database's clock was set back: until it catches up, every event counts as late.
         """
         now, mark, written_since = monotonic(), await self._store.mark(), self._mark
         found = set[str]()
         after = through - LOOK_BACK - self._away
         if written_since is not None:
-            unseen = timedelta(seconds=now - self._looked_late)
+            unseen = timedelta(seconds=now - self._polled_late)
             if unseen > LOOK_BACK or now > self._away_until:
                 self._away, self._away_until = unseen, now + LOOK_BACK.total_seconds()
             after = through - LOOK_BACK - self._away
             found = (await self._store.stirred(owners, after, written_since))[1]
-        self._mark, self._looked_late = mark, now
-        self._late_looks += 1
-        return _Late(found, written_since, LOOK_BACK + self._away, self._late_looks, after)
+        self._mark, self._polled_late = mark, now
+        self._late_polls += 1
+        return _Late(found, written_since, LOOK_BACK + self._away, self._late_polls, after)
 
-    async def _keep_looking(self) -> None:
+    async def _keep_polling(self) -> None:
         failures = 0
         while self._feeds:
             try:
                 await self.step()
                 failures = 0
-            except StoreUnavailable as away:
+            except StoreUnavailable as outage:
                 for feed in self._feeds.values():
-                    feed.fail(away)
+                    feed.fail(outage)
             except Exception as error:
                 failures += 1
                 telemetry.step_failed("events", error, failures)
@@ -343,8 +347,8 @@ class _Late:
 
 
 def _weeks_before(moment: datetime) -> datetime:
-    """Where the week begins that lies `USUAL_AGE` back. Whole weeks, as history is kept: the slot says which of them to
-    read, and the time of what happened says which part."""
+    """The start of the week that lies `USUAL_AGE` back. Whole weeks, because history is partitioned by the week of the
+    slot."""
     day = (moment - USUAL_AGE).astimezone(UTC)
     return datetime(day.year, day.month, day.day, tzinfo=UTC) - timedelta(days=day.weekday(), microseconds=1)
 

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from time import monotonic
-from typing import Any, Final, cast
+from typing import Any, Final, TypeGuard, cast
 
 import jwt
 import orjson
@@ -20,7 +20,13 @@ from cronty.store.key_store import KeyInfo as KeyInfo
 from cronty.store.key_store import KeyStore
 
 OURS: Final = "HS512"
-THEIRS: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
+THEIRS: Final[Mapping[str, Sequence[str]]] = {
+    "RSA": ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"),
+    "EC": ("ES256", "ES384", "ES512"),
+    "OKP": ("EdDSA",),
+}
+"""Which algorithms a provider's key may sign with, by the key's own type."""
+
 LONGEST_TOKEN: Final = 8192
 KEYS_FOR: Final = 600.0
 ASK_AGAIN_AFTER: Final = 30.0
@@ -48,14 +54,14 @@ class WeakSecret(Exception):
 
 @dataclass(frozen=True, slots=True)
 class NewKey:
-    """`text` is shown once, now; `number` is what its owner calls it."""
+    """`text` is shown only once; `number` is the key's number for its owner."""
 
     number: int
     text: str
 
 
 class Identity:
-    """`audience` is what a token must be meant for: this server. `secret` signs our own."""
+    """`audience` is this server's name, which a token must be issued for. `secret` signs our own tokens."""
 
     def __init__(
         self, store: KeyStore, audience: str, secret: str | None = None, provider: Provider | None = None
@@ -64,13 +70,13 @@ class Identity:
         self._audience = audience
         self._secret = None if secret is None else _signing_key(secret)
         self._provider = provider
-        self._keys: dict[str, Any] = {}
+        self._keys: dict[str, jwt.PyJWK] = {}
         self._asked = -ASK_AGAIN_AFTER
 
     # -- who is calling -----------------------------------------------------------------------------------------
 
     async def identify(self, token: str) -> Result[Caller]:
-        """The caller that a token stands for; why it doesn't stand for anybody is said only in our log."""
+        """The caller that a token identifies. Why a token is refused goes only to our log."""
         if len(token) > LONGEST_TOKEN:
             return _refused("it is too long")
         if (key := read_key(token)) is not None:
@@ -80,14 +86,16 @@ class Identity:
         except jwt.PyJWTError as bad:
             return _refused(type(bad).__name__)
         if claims is None:
-            return _refused("it is neither a key nor a token we know the issuer of")
+            return _refused("it is neither a key nor a token from a known issuer")
         subject = claims.get("sub")
         if not isinstance(subject, str) or not 0 < len(subject) <= 200 or not subject.isprintable():
             return _refused("it has no subject")
         ours = claims.get("iss") == _ISSUER
         owner = subject if ours else f"{claims['iss']}|{subject}"
         agent = claims.get("agent")
-        return Ok(Caller(owner, read_scopes(_scopes(claims)), agent if isinstance(agent, str) else None))
+        if agent is not None and not is_agent(agent):
+            return _refused("its agent can't be one")
+        return Ok(Caller(owner, read_scopes(_scopes(claims)), agent))
 
     async def _by_key(self, key_id: int, secret: str) -> Result[Caller]:
         row = await self._store.find(key_id)
@@ -98,7 +106,7 @@ class Identity:
         return Ok(Caller(row["owner"], read_scopes(row["scopes"]), row["agent"], key_id, row["number"]))
 
     async def _claims(self, token: str) -> Mapping[str, Any] | None:
-        """What a good token says; None if nobody we know made it. The algorithm is our choice, never the token's."""
+        """The claims of a valid token; None if its issuer is unknown. We choose the algorithm, never the token."""
         claimed = jwt.decode(token, options={"verify_signature": False})
         required: Options = {"require": ["exp", "iss", "sub", "aud"]}
         if claimed.get("iss") == _ISSUER and self._secret is not None:
@@ -111,10 +119,16 @@ class Identity:
         if key is None:
             return None
         return jwt.decode(
-            token, key, THEIRS, options=required, audience=self._audience, issuer=self._provider.issuer, leeway=5
+            token,
+            key.key,
+            THEIRS.get(str(key.key_type), ()),
+            options=required,
+            audience=self._audience,
+            issuer=self._provider.issuer,
+            leeway=5,
         )
 
-    async def _key(self, key_id: object) -> Any:
+    async def _key(self, key_id: object) -> jwt.PyJWK | None:
         """The provider's key of that id; asks again if it isn't known, but not at every caller's whim."""
         assert self._provider is not None
         since = monotonic() - self._asked
@@ -125,18 +139,17 @@ class Identity:
                 self._keys = {str(key.key_id): key for key in jwt.PyJWKSet.from_dict(found).keys}
             except (PermanentError, RetryAfter, ValueError, jwt.PyJWTError) as away:  # the keys it had stay good
                 log.warning("the keys of %s can't be fetched: %s", self._provider.issuer, away)
-        found_key = self._keys.get(str(key_id))
-        return None if found_key is None else found_key.key
+        return self._keys.get(str(key_id))
 
     # -- making tokens ------------------------------------------------------------------------------------------
 
     def issue(
         self, owner: str, lasts: timedelta, scopes: Sequence[str] = SCOPES, agent: str | None = None
     ) -> Result[str]:
-        """A JWT of our own. It can't be taken back; give it a short life, or make a key."""
+        """A JWT signed by us. It can't be revoked; give it a short life, or make a key."""
         if self._secret is None:
             return Err("no_secret", "There is no secret to sign with.", "Set CRONTY_JWT_SECRET (cronty key makes one).")
-        if wrong := _check(owner, scopes):
+        if wrong := _check(owner, scopes) or (None if agent is None else _flaw_of_agent(agent)):
             return wrong
         now = datetime.now(UTC)
         claims = {"iss": _ISSUER, "sub": owner, "aud": self._audience, "iat": now, "exp": now + lasts}
@@ -152,11 +165,11 @@ class Identity:
         agent: str | None = None,
         expires_at: datetime | None = None,
     ) -> Result[NewKey]:
-        """A key for the caller's owner; what the caller may not do, it doesn't allow either."""
+        """Make a key for the caller's owner; it can't allow more than the caller may do."""
         if wrong := _check(caller.owner, scopes) or _beyond(caller, scopes, agent):
             return wrong
-        if agent is not None and not (0 < len(agent) <= 100 and agent.isprintable()):
-            return Err("bad_agent", f"Invalid agent: {agent[:80]!r}", "Use 1 to 100 printable characters, or none.")
+        if agent is not None and (wrong := _flaw_of_agent(agent)):
+            return wrong
         if not 0 < len(name.strip()) <= 100 or not name.isprintable():
             return Err("bad_name", f"Invalid name: {name[:80]!r}", "Give the key a name of 1 to 100 characters.")
         secret = secrets.token_urlsafe(32)
@@ -167,14 +180,14 @@ class Identity:
         return await self._store.of_owner(caller.owner)
 
     async def revoke(self, caller: Caller, number: int) -> Result[None]:
-        """Take a key back; the jobs it made pause."""
+        """Revoke a key; the jobs it made pause."""
         if not await self._store.revoke(caller, number):
             return Err("not_found", f"Key not found: {number}", "It may be revoked already.")
         return Ok(None)
 
 
 def _signing_key(secret: str) -> bytes:
-    """HMAC fills a key up with zeros; doing so here changes no signature, and PyJWT sees the length it asks for."""
+    """The secret padded with zeros, as HMAC does anyway: the signatures are the same, and PyJWT accepts its length."""
     given = secret.encode()
     if len(given) < SHORTEST_SECRET:
         raise WeakSecret(
@@ -186,7 +199,14 @@ def _signing_key(secret: str) -> bytes:
 
 def _scopes(claims: Mapping[str, Any]) -> list[str]:
     found = claims.get("scope", claims.get("scp", ""))
-    return found.split() if isinstance(found, str) else [str(one) for one in cast("list[object]", found or [])]
+    if isinstance(found, str):
+        return found.split()
+    return [str(one) for one in cast("list[object]", found)] if isinstance(found, list) else []
+
+
+def is_agent(name: object) -> TypeGuard[str]:
+    """Whether a key or a token can be for an agent of this name."""
+    return isinstance(name, str) and 0 < len(name) <= 100 and name.isprintable()
 
 
 def _check(owner: str, scopes: Sequence[str]) -> Err | None:
@@ -199,13 +219,19 @@ def _check(owner: str, scopes: Sequence[str]) -> Err | None:
     return None
 
 
+def _flaw_of_agent(name: str) -> Err | None:
+    if is_agent(name):
+        return None
+    return Err("bad_agent", f"Invalid agent: {name[:80]!r}", "Use 1 to 100 printable characters, or none.")
+
+
 def _beyond(caller: Caller, scopes: Sequence[str], agent: str | None) -> Err | None:
-    """Why a caller may not make such a key."""
+    """Why a caller may not make a key with these scopes for this agent, or None."""
     lacking = [scope for scope in scopes if scope not in caller.scopes]
     if lacking:
         return Err(
             "missing_scope",
-            f"A key can't allow what the one it is made with doesn't: {lacking[0]}.",
+            f"A key can't allow more than the one it is made with: {lacking[0]}.",
             f"Leave it out, or use a key with the scope {lacking[0]}.",
         )
     if caller.agent is not None and agent != caller.agent:
@@ -214,5 +240,5 @@ def _beyond(caller: Caller, scopes: Sequence[str], agent: str | None) -> Err | N
 
 
 def _refused(why: str) -> Err:
-    """One answer for every bad token: who tries tokens out learns nothing."""
+    """One answer for every bad token, so that guessing tokens teaches an attacker nothing."""
     return Err("unauthenticated", "The token isn't valid.", why)

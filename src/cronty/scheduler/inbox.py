@@ -1,4 +1,4 @@
-"""What an agent may ask of its inbox: the prompts that have fired for it."""
+"""An agent's inbox: the prompts that have fired for it."""
 
 import asyncio
 from collections.abc import Sequence
@@ -16,9 +16,9 @@ from cronty.jobs.envelope import Envelope, RunFacts
 from cronty.jobs.outcome import QUIET, Done, Failed, Snoozed
 from cronty.jobs.run import read_receipt
 from cronty.scheduler.decisions import holdable, kept
-from cronty.scheduler.lookout import Lookout
+from cronty.scheduler.inbox_poll import InboxPoll
 from cronty.store.database import Row
-from cronty.store.inbox_store import InboxStore, Verdict, facts_of, prompt_of
+from cronty.store.inbox_store import InboxStore, PromptOutcome, facts_of, prompt_of
 from cronty.timing import BadTrigger
 from cronty.timing.rule import read_instant
 
@@ -29,17 +29,17 @@ _SNOOZE: Final = 'Give one later moment, as in "1h" or "tomorrow at 9:00".'
 
 
 class Inbox:
-    """A prompt is its job's run: it waits here from its slot until an agent says what became of it."""
+    """Each prompt is a run of its job: it waits here from its slot until an agent settles it."""
 
     def __init__(self, store: InboxStore, lease: timedelta = LEASE) -> None:
         self._store = store
         self._lease = lease.total_seconds()
-        self._lookout = Lookout(store.ready, _LOOK_AGAIN)
+        self._poll = InboxPoll(store.ready, _LOOK_AGAIN)
 
     async def read(
         self, caller: Caller, agent: str | None = None, limit: int = 10, wait: timedelta = timedelta(0)
     ) -> Result[list[Envelope]]:
-        """The oldest prompts that nobody holds; waits for one if there is none. `agent` None reads everybody's."""
+        """The oldest prompts that no agent holds; waits for one if there is none. `agent` None reads for all agents."""
         if not 1 <= limit <= MOST_READ:
             return Err("bad_limit", f"Invalid limit: {limit}", f"Use a number from 1 to {MOST_READ}.")
         if not timedelta(0) <= wait <= LONGEST_WAIT:
@@ -51,7 +51,7 @@ class Inbox:
         rows = await self._store.read(caller.owner, agent, limit, self._lease)
         if rows or not wait:
             return Ok([_item(row) for row in rows])
-        with self._lookout.waiting(caller.owner) as ready:
+        with self._poll.waiting(caller.owner) as ready:
             while not rows and (rest := give_up - monotonic()) > 0:
                 with suppress(TimeoutError):
                     async with asyncio.timeout(rest):
@@ -61,10 +61,10 @@ class Inbox:
         return Ok([_item(row) for row in rows])
 
     async def peek(self, caller: Caller, limit: int = 20, after: str | None = None) -> Result[list[Envelope]]:
-        """What waits, oldest first, for somebody who only looks: nothing is handed out by it.
+        """The waiting prompts, oldest first, without handing them out.
 
-        `after` is the run id of the last one seen. A `deadline` still to come means that an agent holds the prompt
-        until then, or has put it off.
+        `after` is the run id of the last one seen. A `deadline` in the future means that an agent holds the prompt
+        until then, or has snoozed it.
         """
         if not 1 <= limit <= MOST_READ:
             return Err("bad_limit", f"Invalid limit: {limit}", f"Use a number from 1 to {MOST_READ}.")
@@ -77,13 +77,13 @@ class Inbox:
         return Ok([_item(row) for row in await self._store.peek(caller.owner, limit, place)])
 
     async def about(self, owner_id: int, job_id: int, slot: datetime) -> RunFacts | None:
-        """What an envelope says about a run, for whoever delivers it elsewhere."""
+        """What an envelope says about a run, for delivery outside of the inbox."""
         return await self._store.about(owner_id, job_id, slot)
 
     async def settle(
         self, caller: Caller, receipts: Sequence[str], outcome: Done | Failed | Snoozed
     ) -> Result[dict[str, bool]]:
-        """Say what became of prompts; for each receipt whether that was accepted."""
+        """Record how prompts ended; for each receipt, whether it was accepted."""
         if not receipts:
             return Err("bad_receipt", "No receipt was given.", "Pass the receipts that read_inbox gave.")
         named = {text: read_receipt(text) for text in receipts}
@@ -93,14 +93,14 @@ class Inbox:
 
 
 def outcome_of(
-    said: str, report: str | None, snooze_for: str | None, clock: tuple[datetime, str]
+    outcome: str, report: str | None, snooze_for: str | None, clock: tuple[datetime, str]
 ) -> Done | Failed | Snoozed | Err:
-    """What an agent says of a prompt (`done`, `quiet`, `failed`, `snooze`), at this moment and in this zone."""
-    if said == "done":
+    """An agent's outcome of a prompt (`done`, `quiet`, `failed`, `snooze`); `clock` is the current time and zone."""
+    if outcome == "done":
         return Done(result_json(report))
-    if said == "quiet":
+    if outcome == "quiet":
         return QUIET
-    if said == "failed":
+    if outcome == "failed":
         return Failed(report or "The agent gave no reason.")
     if snooze_for is None:
         return Err("bad_snooze", "Until when? snooze_for is missing.", _SNOOZE)
@@ -114,14 +114,14 @@ def outcome_of(
     return Snoozed(until - now)
 
 
-def _verdict(run: tuple[int, datetime, int | None], outcome: Done | Failed | Snoozed) -> Verdict:
+def _verdict(run: tuple[int, datetime, int | None], outcome: Done | Failed | Snoozed) -> PromptOutcome:
     match outcome:
         case Done(result):
-            return Verdict(*run, "done", None, result, None)
+            return PromptOutcome(*run, "done", None, result, None)
         case Failed(error):
-            return Verdict(*run, "failed", None, None, kept(error))
+            return PromptOutcome(*run, "failed", None, None, kept(error))
         case Snoozed(wait):
-            return Verdict(*run, "waiting", wait.total_seconds(), None, None)
+            return PromptOutcome(*run, "waiting", wait.total_seconds(), None, None)
 
 
 def _item(row: Row) -> Envelope:
@@ -131,5 +131,5 @@ def _item(row: Row) -> Envelope:
 
 
 def result_json(text: str | None) -> str | None:
-    """What an agent reports, as a run keeps it."""
+    """An agent's report as a run stores it."""
     return None if text is None else orjson.dumps({"report": kept(text)}).decode()

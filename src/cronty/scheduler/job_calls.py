@@ -45,9 +45,9 @@ from cronty.contract.requests import (
 from cronty.contract.result import Err, Ok, Result
 from cronty.jobs.job import Filter, Job
 from cronty.scheduler import answers
-from cronty.scheduler.door import Scheduler
 from cronty.scheduler.moments import read_span
 from cronty.scheduler.runs import Runs
+from cronty.scheduler.scheduler import Scheduler
 from cronty.timing import BadTrigger, zone
 from cronty.timing.reading import read_moment
 
@@ -56,7 +56,7 @@ LAST_RUNS: Final = 10
 
 class JobCalls:
     def __init__(self, scheduler: Scheduler, runs: Runs) -> None:
-        self._door = scheduler
+        self._scheduler = scheduler
         self._runs = runs
 
     def handlers(self) -> Iterator[Handler]:
@@ -82,51 +82,51 @@ class JobCalls:
     # -- jobs ---------------------------------------------------------------------------------------------------
 
     async def schedule(self, caller: Caller, request: ScheduleJob) -> Result[ScheduledJob]:
-        made = await self._door.schedule(caller, request)
+        made = await self._scheduler.schedule(caller, request)
         return made if isinstance(made, Err) else Ok(answers.scheduled_job(made.value))
 
     async def list_jobs(self, caller: Caller, request: ListJobs) -> Result[JobList]:
-        span = await read_span(self._door, caller, _said(request.since), _said(request.until))
+        span = await read_span(self._scheduler, caller, _as_text(request.since), _as_text(request.until))
         if isinstance(span, Err):
             return span
         since, until = span.value.since, span.value.until
         wanted = Filter(request.status, request.name, request.tag, request.task, since, until, request.topic)
-        found = await self._door.list_jobs(caller, wanted, request.limit, request.cursor)
+        found = await self._scheduler.list_jobs(caller, wanted, request.limit, request.cursor)
         return found if isinstance(found, Err) else Ok(answers.job_list(found.value))
 
     async def show(self, caller: Caller, request: ShowJob) -> Result[JobDetail]:
-        return await self._in_full(caller, await self._door.show(caller, request.job_id))
+        return await self._in_full(caller, await self._scheduler.show(caller, request.job_id))
 
     async def edit(self, caller: Caller, request: EditJob) -> Result[ScheduledJob]:
-        edited = await self._door.edit(caller, request)
+        edited = await self._scheduler.edit(caller, request)
         return edited if isinstance(edited, Err) else Ok(answers.scheduled_job(edited.value))
 
     async def pause(self, caller: Caller, request: PauseJob) -> Result[JobDetail]:
-        return await self._in_full(caller, await self._door.pause(caller, request.job_id))
+        return await self._in_full(caller, await self._scheduler.pause(caller, request.job_id))
 
     async def resume(self, caller: Caller, request: ResumeJob) -> Result[JobDetail]:
-        resumed = await self._door.resume(caller, request.job_id)
+        resumed = await self._scheduler.resume(caller, request.job_id)
         return await self._in_full(caller, resumed)
 
     async def cancel(self, caller: Caller, request: CancelJob) -> Result[JobDetail]:
-        return await self._in_full(caller, await self._door.cancel(caller, request.job_id))
+        return await self._in_full(caller, await self._scheduler.cancel(caller, request.job_id))
 
     async def delete(self, caller: Caller, request: DeleteJob) -> Result[None]:
-        return await self._door.delete(caller, request.job_id)
+        return await self._scheduler.delete(caller, request.job_id)
 
     async def undelete(self, caller: Caller, request: UndeleteJob) -> Result[JobDetail]:
-        undeleted = await self._door.undelete(caller, request.job_id)
+        undeleted = await self._scheduler.undelete(caller, request.job_id)
         return await self._in_full(caller, undeleted)
 
     async def list_deleted(self, caller: Caller, request: ListDeletedJobs) -> Result[DeletedJobs]:
         before = _cursor(request.before)
         if isinstance(before, Err):
             return before
-        found = await self._door.list_deleted(caller, request.limit, before)
+        found = await self._scheduler.list_deleted(caller, request.limit, before)
         return found if isinstance(found, Err) else Ok(answers.deleted_jobs(found.value, request.limit))
 
     async def run_now(self, caller: Caller, request: RunJobNow) -> Result[StartedRun]:
-        started = await self._door.run_now(caller, request.job_id)
+        started = await self._scheduler.run_now(caller, request.job_id)
         if isinstance(started, Err):
             return started
         return Ok(StartedRun(run_id=started.value, job_id=request.job_id))
@@ -134,7 +134,7 @@ class JobCalls:
     async def _in_full(self, caller: Caller, found: Result[Job]) -> Result[JobDetail]:
         if isinstance(found, Err):
             return found
-        runs = await self._door.list_runs(caller, found.value.number, LAST_RUNS)
+        runs = await self._scheduler.list_runs(caller, found.value.number, LAST_RUNS)
         return Ok(answers.job_detail(found.value, [] if isinstance(runs, Err) else runs.value))
 
     # -- runs ---------------------------------------------------------------------------------------------------
@@ -143,10 +143,10 @@ class JobCalls:
         before = _cursor(request.before)
         if isinstance(before, Err):
             return before
-        shown = await self._door.show(caller, request.job_id)
+        shown = await self._scheduler.show(caller, request.job_id)
         if isinstance(shown, Err):
             return shown
-        found = await self._door.list_runs(caller, request.job_id, request.limit, before, request.verdict)
+        found = await self._scheduler.list_runs(caller, request.job_id, request.limit, before, request.verdict)
         return found if isinstance(found, Err) else Ok(answers.run_list(shown.value, found.value, request.limit))
 
     async def list_failed_runs(self, caller: Caller, request: ListFailedRuns) -> Result[FailedRuns]:
@@ -174,27 +174,27 @@ class JobCalls:
 
     async def preview(self, caller: Caller, request: PreviewSchedule) -> Result[SchedulePreview]:
         words = {"text": request.schedule}
-        found = await self._door.preview(caller, "words", words, request.timezone, request.count)
+        found = await self._scheduler.preview(caller, "words", words, request.timezone, request.count)
         return found if isinstance(found, Err) else Ok(answers.preview_of(found.value))
 
     async def current_time(self, caller: Caller, request: GetCurrentTime) -> Result[CurrentTime]:
-        now, usual = await self._door.clock(caller)
+        now, usual = await self._scheduler.clock(caller)
         try:
             return Ok(answers.current_time(now, zone(request.timezone or usual)))
         except BadTrigger as bad:
             return Err("bad_timezone", bad.message, bad.hint, "timezone")
 
     async def list_tasks(self, _caller: Caller, _request: ListTasks) -> Result[TaskList]:
-        tasks = await self._door.list_tasks()
+        tasks = await self._scheduler.list_tasks()
         return Ok(TaskList(tasks=[TaskDetail(name=one.name, parameters=one.parameters, doc=one.doc) for one in tasks]))
 
 
-def _said(moment: str | datetime | None) -> str | None:
+def _as_text(moment: str | datetime | None) -> str | None:
     return moment.isoformat() if isinstance(moment, datetime) else moment
 
 
 def _cursor(before: str | datetime | None) -> datetime | Err | None:
-    """The moment where the page before ended."""
+    """The time at which the page before ended."""
     if before is None or isinstance(before, datetime):
         return before
     try:

@@ -1,4 +1,4 @@
-"""Moments and spans of time in the words of a caller."""
+"""Reads a range of time from a request."""
 
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
@@ -6,12 +6,12 @@ from typing import Final
 
 from cronty.contract.caller import Caller
 from cronty.contract.result import Err, Ok, Result
-from cronty.scheduler.door import Scheduler
+from cronty.scheduler.scheduler import Scheduler
 from cronty.timing import BadTrigger
 from cronty.timing.reading import read_moment
 
 _ENDS: Final = {"0001": datetime.min.replace(tzinfo=UTC), "9999": datetime.max.replace(tzinfo=UTC)}
-"""How people who mean "no bound" write it."""
+"""Years that people write to mean "no bound"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,11 +22,11 @@ class Span:
     until: datetime | None
 
 
-async def read_span(door: Scheduler, caller: Caller, since: str | None, until: str | None) -> Result[Span]:
-    """A span as ISO 8601 says it; a date alone is the whole day, in the owner's zone."""
+async def read_span(scheduler: Scheduler, caller: Caller, since: str | None, until: str | None) -> Result[Span]:
+    """A span from ISO 8601 texts; a date alone is the whole day, in the owner's zone."""
     if since is None and until is None:
         return Ok(Span(None, None))
-    _, zone_name = await door.clock(caller)
+    _, zone_name = await scheduler.clock(caller)
     try:
         return Ok(Span(_moment(since, zone_name, last=False), _moment(until, zone_name, last=True)))
     except BadTrigger as bad:
@@ -34,7 +34,7 @@ async def read_span(door: Scheduler, caller: Caller, since: str | None, until: s
 
 
 def _moment(text: str | None, zone_name: str, *, last: bool) -> datetime | None:
-    """The first instant that the text means, or the last; in the first and last year the calendar's own end."""
+    """The first instant the text covers, or the last; in the years 0001 and 9999, the end of the calendar."""
     if text is None:
         return None
     try:

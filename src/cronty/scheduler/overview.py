@@ -1,4 +1,4 @@
-"""What a person may look at: the slots around now, a job's year, how late things start, what needs attention."""
+"""Data for people: the slots around now, a job's year, how late runs start, what needs attention."""
 
 from collections.abc import Iterable
 from contextlib import AbstractAsyncContextManager
@@ -21,30 +21,30 @@ from cronty.jobs.overview import (
     bins_of,
     planned_slots,
 )
-from cronty.scheduler.door import Scheduler
 from cronty.scheduler.event_stream import EventBoard, Listener
+from cronty.scheduler.scheduler import Scheduler
 from cronty.store.overview_store import Counted, OverviewStore
 from cronty.timing import zone
 
 MOST_PLANNED: Final = 2000
-"""How many slots ahead are counted at most; a matter of milliseconds."""
+"""How many future slots are computed at most, which takes milliseconds."""
 
 MOST_OF_JOB: Final = 100_000
-"""How many runs of a job its days are told by."""
+"""How many runs of a job its days are counted from at most."""
 
 FLEET_BACK: Final = timedelta(minutes=5)
 FLEET_BIN: Final = timedelta(seconds=10)
-_SOON: Final = timedelta(minutes=1)  # no slot has a row so long before its time
+_SOON: Final = timedelta(minutes=1)  # no slot gets its row earlier than that
 _DAY: Final = timedelta(days=1)
 YEAR_SHOWN: Final = 371  # 53 weeks
 
 
 class Overview:
-    """Beside the door, because nothing here changes anything."""
+    """Reads only, so it is separate from the scheduler."""
 
-    def __init__(self, store: OverviewStore, door: Scheduler) -> None:
+    def __init__(self, store: OverviewStore, scheduler: Scheduler) -> None:
         self._store = store
-        self._door = door
+        self._scheduler = scheduler
         self._board = EventBoard(store)
 
     async def timeline(
@@ -56,7 +56,7 @@ class Overview:
         planned = await self._store.planned(caller.owner, until, MOST_PLANNED)
         coming = list(islice(planned_slots(planned, until), MOST_PLANNED))
         through = coming[-1].scheduled_for if len(coming) == MOST_PLANNED else until
-        # A slot that is due this very moment is planned until it is fired, and has its row from then on.
+        # A slot that is due right now is planned until it fires, and has a row from then on.
         passed = await self._store.passed(caller.owner, since, now + _SOON, MOST_DRAWN + 1)
         if len(passed) > MOST_DRAWN:
             counted = await self._store.count(caller.owner, since, now + _SOON, width)
@@ -81,12 +81,12 @@ class Overview:
         return _lags(now - back, back / bins, bins, found)
 
     async def concerns(self, caller: Caller, limit: int = 10) -> Concerns:
-        """Jobs that were held for a reason, set aside, fail or are overdue, the latest first."""
+        """Jobs that are paused for a reason, set aside, failing or overdue, the latest first."""
         return await self._store.concerns(caller.owner, limit)
 
     async def year(self, caller: Caller, job_id: str | int, days: int = YEAR_SHOWN) -> Result[list[Day]]:
         """A job's days until today in its own zone, those without a slot too; fewer if it has very many runs."""
-        shown = await self._door.show(caller, job_id)
+        shown = await self._scheduler.show(caller, job_id)
         if isinstance(shown, Err):
             return shown
         job, place = shown.value, zone(shown.value.zone)
@@ -97,24 +97,24 @@ class Overview:
         counted, all_of_them = await self._store.days(caller.owner, job.number, place.key, since, MOST_OF_JOB)
         for day, verdict, slots in counted:
             year.setdefault(day, {})[verdict] = slots
-        if not all_of_them:  # the first of these days is only half counted
+        if not all_of_them:  # the first of these days is only partly counted
             first = min(today, min(year) + _DAY)
         return Ok([Day(day, year.get(day, {})) for day in (first + n * _DAY for n in range((today - first).days + 1))])
 
     async def tags(self, caller: Caller) -> dict[str, int]:
-        """The tags of the owner's latest jobs and how many carry each; the most used first, up to 100."""
+        """The tags of the owner's latest jobs and how many jobs have each; the most used first, up to 100."""
         return await self._store.tags(caller.owner)
 
     async def events(self, caller: Caller, after: datetime | None = None, limit: int = 500) -> list[RunEvent]:
-        """What happened to runs after a moment, oldest first; after None, the last minute's. Half a second late."""
+        """Run events after this time, oldest first; None means one minute ago. They appear half a second late."""
         return await self._store.events(caller.owner, after or await self._store.now() - timedelta(minutes=1), limit)
 
     def listen(self, caller: Caller, after: datetime) -> AbstractAsyncContextManager[Listener]:
-        """The same for a listener, as it happens, also what is written down late."""
+        """The same as they happen, including events written late."""
         return self._board.listen(caller.owner, after)
 
     async def fleet(self) -> Fleet:
-        """The whole installation, in numbers that name no owner: for those who may see it."""
+        """Figures of the whole installation, which name no owner; the caller checks the scope admin."""
         backlog = await self._store.backlog()
         since = backlog.now - FLEET_BACK
         rows = await self._store.throughput(since, backlog.now, FLEET_BIN)

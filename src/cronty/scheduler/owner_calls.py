@@ -1,4 +1,4 @@
-"""The operations on an owner's own things: inbox, notifications, channels, keys, limits, trail."""
+"""The operations on an owner's inbox, notifications, channels, keys, limits and audit trail."""
 
 from collections.abc import Iterator
 from dataclasses import fields
@@ -9,6 +9,8 @@ from cronty.actions.notify import Notify, check_notification
 from cronty.actions.tasks import PermanentError, RetryAfter
 from cronty.contract.answers_of_owner import (
     AcknowledgedItems,
+    CalendarList,
+    CalendarOfDaysOff,
     Channel,
     ChannelList,
     InboxItems,
@@ -25,12 +27,15 @@ from cronty.contract.operations import Operations
 from cronty.contract.requests import (
     AcknowledgeInbox,
     AddKey,
+    ListCalendars,
     ListChannels,
     ListKeys,
     ReadInbox,
     ReadTrail,
+    RemoveCalendar,
     RemoveChannel,
     RevokeKey,
+    SaveCalendar,
     SaveChannel,
     SendPushNotification,
     ShowLimits,
@@ -39,10 +44,11 @@ from cronty.contract.requests import (
 )
 from cronty.contract.result import Err, Ok, Result
 from cronty.scheduler import answers
+from cronty.scheduler.calendars import Calendars
 from cronty.scheduler.channels import Channels
-from cronty.scheduler.door import Scheduler
 from cronty.scheduler.identity import Identity
 from cronty.scheduler.inbox import LONGEST_WAIT, Inbox, outcome_of
+from cronty.scheduler.scheduler import Scheduler
 from cronty.store.audit_store import AuditStore
 from cronty.timing import BadTrigger
 from cronty.timing.rule import read_instant
@@ -59,6 +65,7 @@ class OwnerCalls:
         identity: Identity,
         trail: AuditStore,
         notify: Notify,
+        calendars: Calendars,
     ) -> None:
         self._scheduler = scheduler
         self._inbox = inbox
@@ -66,6 +73,7 @@ class OwnerCalls:
         self._identity = identity
         self._trail = trail
         self._notify = notify
+        self._calendars = calendars
 
     def handlers(self) -> Iterator[Handler]:
         yield Operations.read_inbox.by(self.read_inbox)
@@ -75,6 +83,9 @@ class OwnerCalls:
         yield Operations.save_channel.by(self.save_channel)
         yield Operations.remove_channel.by(self.remove_channel)
         yield Operations.try_channel.by(self.try_channel)
+        yield Operations.list_calendars.by(self.list_calendars)
+        yield Operations.save_calendar.by(self.save_calendar)
+        yield Operations.remove_calendar.by(self.remove_calendar)
         yield Operations.who_am_i.by(self.who_am_i)
         yield Operations.show_limits.by(self.show_limits)
         yield Operations.list_keys.by(self.list_keys)
@@ -87,8 +98,8 @@ class OwnerCalls:
     async def read_inbox(self, caller: Caller, request: ReadInbox) -> Result[InboxItems]:
         most = LONGEST_WAIT.total_seconds()
         if not 0 <= request.wait_seconds <= most:
-            said = f"Invalid wait_seconds: {request.wait_seconds:g}"
-            return Err("bad_wait", said, f"Use 0 to {most:g}.", "wait_seconds")
+            message = f"Invalid wait_seconds: {request.wait_seconds:g}"
+            return Err("bad_wait", message, f"Use 0 to {most:g}.", "wait_seconds")
         wait = timedelta(seconds=request.wait_seconds)
         found = await self._inbox.read(caller, request.agent, request.limit, wait)
         if isinstance(found, Err):
@@ -121,11 +132,11 @@ class OwnerCalls:
         if refused := await self._scheduler.allowance.for_push(caller):
             return refused
         try:
-            sent = await self._notify.push(await self._channels.url(caller, request.topic), **given)
+            sent = await self._notify.push(await self._channels.url(caller, request.topic), caller.owner, **given)
         except PermanentError as failed:
             return Err("not_sent", f"Not sent: {failed}")
         except RetryAfter as failed:
-            return Err("not_sent", f"Not sent: {failed}", "Try again in a minute, or schedule it: that goes on trying.")
+            return Err("not_sent", f"Not sent: {failed}", "Try again in a minute, or schedule it to have it retried.")
         return Ok(SentNotification(topic=request.topic, id=str(sent.get("id", ""))))
 
     async def list_channels(self, caller: Caller, _request: ListChannels) -> Result[ChannelList]:
@@ -140,6 +151,21 @@ class OwnerCalls:
 
     async def remove_channel(self, caller: Caller, request: RemoveChannel) -> Result[None]:
         return await self._channels.remove(caller, request.name)
+
+    async def list_calendars(self, caller: Caller, _request: ListCalendars) -> Result[CalendarList]:
+        found = await self._calendars.list(caller)
+        if isinstance(found, Err):
+            return found
+        return Ok(CalendarList(calendars=[answers.calendar_of(one) for one in found.value]))
+
+    async def save_calendar(self, caller: Caller, request: SaveCalendar) -> Result[CalendarOfDaysOff]:
+        given = {"days": request.days, "windows": request.windows, "make_up_days": request.make_up_days}
+        days = {name: value for name, value in given.items() if value is not None}
+        saved = await self._calendars.save(caller, request.name, days, request.ics)
+        return saved if isinstance(saved, Err) else Ok(answers.calendar_of(*saved.value))
+
+    async def remove_calendar(self, caller: Caller, request: RemoveCalendar) -> Result[None]:
+        return await self._calendars.remove(caller, request.name)
 
     async def try_channel(self, caller: Caller, request: TryChannel) -> Result[SentNotification]:
         sent = await self._channels.test(caller, request.name)
@@ -166,17 +192,17 @@ class OwnerCalls:
         made = await self._identity.add_key(caller, request.name, request.scopes, agent=request.agent, expires_at=ends)
         return made if isinstance(made, Err) else Ok(NewKey(id=made.value.number, key=made.value.text))
 
-    async def _end(self, caller: Caller, said: str | datetime | None) -> datetime | Err | None:
-        if said is None:
+    async def _end(self, caller: Caller, given: str | datetime | None) -> datetime | Err | None:
+        if given is None:
             return None
         now, zone_name = await self._scheduler.clock(caller)
         try:
-            ends = read_instant(said, zone_name, now)
+            ends = read_instant(given, zone_name, now)
         except BadTrigger as bad:
             return Err("bad_time", f"Invalid expires_at: {bad.message}", bad.hint, "expires_at")
         if ends <= now:
-            past = f'Invalid expires_at: "{str(said)[:80]}" is past.'
-            return Err("bad_time", past, "Give a later moment, or none.", "expires_at")
+            past = f'Invalid expires_at: "{str(given)[:80]}" is past.'
+            return Err("bad_time", past, "Give a later time, or none.", "expires_at")
         return ends
 
     async def revoke_key(self, caller: Caller, request: RevokeKey) -> Result[None]:

@@ -1,4 +1,4 @@
-"""What may be asked about single runs: one in full, what failed, and trying that again."""
+"""Single runs: show one, list the failed ones, try them again."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from cronty.contract.caller import Caller
 from cronty.contract.result import Err, Ok, Result
 from cronty.jobs.job import Job
 from cronty.jobs.run import Absence, AttemptRecord, FailedRun, Run, read_receipt
-from cronty.scheduler.door import MOST_LISTED, Scheduler
+from cronty.scheduler.scheduler import MOST_LISTED, Scheduler
 from cronty.store.run_store import RunStore
 
 _INSTANT: Final = timedelta(microseconds=1)
@@ -25,38 +25,38 @@ class RunDetail:
 
 
 class Runs:
-    """Beside the door, because it speaks of runs and not of jobs."""
+    """Operations on runs; those on jobs are in `Scheduler`."""
 
-    def __init__(self, store: RunStore, door: Scheduler) -> None:
+    def __init__(self, store: RunStore, scheduler: Scheduler) -> None:
         self._store = store
-        self._door = door
+        self._scheduler = scheduler
 
     async def show(self, caller: Caller, run_id: str) -> Result[RunDetail]:
         found = read_receipt(run_id)
-        job = await self._door.show(caller, found[0] if found else 0)
+        job = await self._scheduler.show(caller, found[0] if found else 0)
         if found is None or isinstance(job, Err):
             return _no_run(run_id)
-        runs = await self._door.list_runs(caller, found[0], limit=1, before=found[1] + _INSTANT)
+        runs = await self._scheduler.list_runs(caller, found[0], limit=1, before=found[1] + _INSTANT)
         if isinstance(runs, Err) or not runs.value or runs.value[0].scheduled_for != found[1]:
             return _no_run(run_id)
         return Ok(RunDetail(runs.value[0], job.value, await self._store.attempts(caller.owner, runs.value[0])))
 
     async def failed(self, caller: Caller, limit: int = 20, before: datetime | None = None) -> Result[list[FailedRun]]:
-        """What failed for good over all jobs, the latest first."""
+        """Runs of all jobs that failed for good, the latest first."""
         if not 1 <= limit <= MOST_LISTED:
             return Err("bad_limit", f"Invalid limit: {limit}", f"Use a number from 1 to {MOST_LISTED}.")
         return Ok(await self._store.failed(caller.owner, limit, before))
 
     async def absences(self, caller: Caller, since: datetime, limit: int = 5) -> list[Absence]:
-        """When nothing was running, as far as slots passed meanwhile, the latest first; caught up on after `since`."""
+        """Times when nothing was running and slots passed, the latest first; only those caught up on after `since`."""
         return await self._store.absences(caller.owner, since, limit)
 
     async def tally(self, caller: Caller, since: datetime) -> dict[str, int]:
-        """How many slots got which verdict, or were started, since a moment; the most frequent first."""
+        """How many slots got each verdict, or started, since this time; the most frequent first."""
         return await self._store.tally(caller.owner, since)
 
     async def redrive(self, caller: Caller, run_ids: Sequence[str]) -> Result[dict[str, bool]]:
-        """Try failed runs again, each with its own id and a higher attempt; for each whether it will be."""
+        """Try failed runs again, under the same id with a higher attempt; for each, whether it was accepted."""
         if not run_ids or len(run_ids) > MOST_LISTED:
             return Err("bad_runs", f"{len(run_ids)} runs were named.", f"Name 1 to {MOST_LISTED} of them.")
         named = {text: read_receipt(text) for text in run_ids}

@@ -1,4 +1,4 @@
-"""The one place that answers: `(operation, caller, request) -> Result[answer]`, whatever the transport."""
+"""Answers every operation, for every transport: `(operation, caller, request) -> Result[answer]`."""
 
 from dataclasses import replace
 from typing import Any, Final
@@ -7,25 +7,26 @@ from cronty.actions.notify import Notify
 from cronty.contract.caller import MEANINGS, Caller
 from cronty.contract.operation import Operation
 from cronty.contract.result import Err, Result
+from cronty.scheduler.calendars import Calendars
 from cronty.scheduler.channels import Channels
-from cronty.scheduler.door import Scheduler
 from cronty.scheduler.identity import Identity
 from cronty.scheduler.inbox import Inbox
 from cronty.scheduler.job_calls import JobCalls
 from cronty.scheduler.overview import Overview
 from cronty.scheduler.owner_calls import OwnerCalls
 from cronty.scheduler.runs import Runs
+from cronty.scheduler.scheduler import Scheduler
 from cronty.store.audit_store import AuditStore
 from cronty.store.database import StoreUnavailable as StoreUnavailable
 
 AWAY: Final = Err(
     "unavailable", "The schedule database can't be used right now.", "Nothing was changed; try again in a minute."
 )
-"""What every surface says when the database is away, or others hold what was needed."""
+"""What every surface answers when the database can't be reached, or a lock isn't released in time."""
 
 
 class Service:
-    """Everything that can be asked, over one open database."""
+    """All operations, over one open database."""
 
     def __init__(
         self,
@@ -38,6 +39,7 @@ class Service:
         trail: AuditStore,
         overview: Overview,
         notify: Notify,
+        calendars: Calendars,
     ) -> None:
         self.scheduler = scheduler
         self.inbox = inbox
@@ -47,7 +49,7 @@ class Service:
         self.trail = trail
         self.overview = overview
         jobs = JobCalls(scheduler, runs)
-        owners = OwnerCalls(scheduler, inbox, channels, identity, trail, notify)
+        owners = OwnerCalls(scheduler, inbox, channels, identity, trail, notify, calendars)
         self._handlers = {one.name: one for one in (*jobs.handlers(), *owners.handlers())}
 
     async def answer[R, A](self, operation: Operation[..., R, A], caller: Caller, request: R) -> Result[A]:
@@ -60,9 +62,9 @@ class Service:
 
 
 def not_permitted(operation: Operation[..., Any, Any], caller: Caller) -> Err | None:
-    """Why this caller may not ask for that at all."""
+    """Why this caller may not call this operation, or None."""
     scope = operation.scope
     if scope is None or caller.may(scope):
         return None
-    said = f"{operation.name} needs the scope {scope} ({MEANINGS[scope]}), which the token lacks."
-    return Err("missing_scope", said, f"Use a token with the scope {scope}.")
+    message = f"{operation.name} needs the scope {scope} ({MEANINGS[scope]}), which the token lacks."
+    return Err("missing_scope", message, f"Use a token with the scope {scope}.")

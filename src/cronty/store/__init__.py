@@ -1,1 +1,1 @@
-"""Everything remembered: all SQL, migrations and the clock; the only room that speaks to PostgreSQL."""
+"""Everything that is stored: all SQL, the migrations and the clock. Only this package talks to PostgreSQL."""

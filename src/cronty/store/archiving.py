@@ -1,8 +1,8 @@
-"""Moves old months of the trail into files, and drops them when their file is known to be whole.
+"""Moves old months of the trail into files, and drops a month once its file is verified.
 
-A month is closed first: nothing is sealed into it any more. Then its file is written, flushed to disk, read back and
-checked; only then the checkpoints are stored and the partition is dropped, in one transaction. Interrupted anywhere, it
-can be done again: the same entries make the same file.
+A month is closed first: no more entries are sealed into it. Then its file is written, flushed to disk, read back and
+checked. Only then are the checkpoints stored and the partition dropped, in one transaction. It can be interrupted
+anywhere and done again: the same entries make the same file.
 """
 
 import asyncio
@@ -27,10 +27,10 @@ from cronty.store.signing import Signer
 
 PATIENCE: Final = 600.0
 PAUSE: Final = 1.0
-"""Seconds for which dropping a month is tried while something reads the trail, and between two tries."""
+"""Seconds for which dropping a month is tried while other transactions read the trail, and between two tries."""
 
 LEFT_OPEN: Final = "10min"
-"""How long a reader of the trail may be busy with something else, such as a slow disk: it holds up vacuum meanwhile."""
+"""How long a reader of the trail may be idle, such as while a slow disk is written. Meanwhile it holds up vacuum."""
 
 _BATCH: Final = 10_000
 
@@ -48,7 +48,7 @@ class Archived:
 
 
 class Archiving:
-    """For whoever runs the installation: it works in front of the wall between owners."""
+    """For the operator of the installation: row-level security doesn't apply."""
 
     def __init__(self, database: Database, signer: Signer | None, *, patience: float = PATIENCE) -> None:
         self._all = database.for_the_operator()
@@ -57,11 +57,11 @@ class Archiving:
         self._patience = patience
 
     async def months(self, before: date) -> list[date]:
-        """Months before this one that are still in the database, the oldest first."""
+        """Months before `before` that are still in the database, the oldest first."""
         return [row["month"] for row in await self._all.fetch("months_to_archive", before)]
 
     async def archive(self, month: date, folder: Path) -> Result[Archived | None]:
-        """Take the oldest month through all the steps; None if another process has just done so."""
+        """Do all the steps for the oldest month; None if another process has just done so."""
         if not await self.close(month):
             return Err("not_over", f"{month_name(month)} isn't over", "Name the running month or an earlier one.")
         written = await self.write(month, folder)
@@ -74,11 +74,11 @@ class Archiving:
         return refused or Ok(Archived(made.month, path, made.entries, len(made.checkpoints)))
 
     async def close(self, month: date) -> bool:
-        """Let nothing more be sealed into the month; False if it isn't over."""
+        """Close the month, so that no more entries are sealed into it; False if it isn't over."""
         return cast("bool", await self._all.value("close_audit_month", month, self._moment()))
 
     async def write(self, month: date, folder: Path) -> Result[tuple[Path, MonthFile] | None]:
-        """Write a closed month to its file and check what the disk gives back; None if it was archived meanwhile."""
+        """Write a closed month to its file, read it back and check it; None if it was archived meanwhile."""
         if self._signer is None:
             return NO_KEY
         path = _prepare(folder) / file_name(month_name(month))
@@ -87,11 +87,11 @@ class Archiving:
             fresh.flush()
             os.fsync(fresh.fileno())
             fresh.close()
-            if await self._all.value("archived_month", month) is not None:  # so there may have been nothing to read
+            if await self._all.value("archived_month", month) is not None:  # its entries may have been gone already
                 return Ok(None)
             read = read_month(Path(fresh.name), self._signer.public_keys, lambda owner: starts.get(owner, BEGINNING))
             if read.broken or read.digest != made.digest:
-                why = "; ".join(read.broken[:3]) or "the disk gave back something else than was written"
+                why = "; ".join(read.broken[:3]) or "what was read back differs from what was written"
                 return Err(
                     "broken", f"{made.month} isn't whole: {why}", "Nothing was dropped. Run `cronty audit verify`."
                 )
@@ -100,7 +100,7 @@ class Archiving:
         return Ok((path, made))
 
     async def drop(self, month: date, made: MonthFile) -> Err | None:
-        """Store the checkpoints and drop the month, giving way to whatever reads the trail."""
+        """Store the checkpoints and drop the month; wait for transactions that read the trail."""
         ends = monotonic() + self._patience
         while True:
             try:
@@ -113,7 +113,7 @@ class Archiving:
             await asyncio.sleep(PAUSE)
 
     async def joined(self, file: MonthFile) -> list[str]:
-        """What doesn't fit between an archived file and the database."""
+        """How an archived file and the database disagree; empty if they don't."""
         month = date.fromisoformat(f"{file.month}-01")
         digest = await self._all.value("archived_month", month)
         if digest is None:
@@ -133,7 +133,7 @@ class Archiving:
         return found
 
     async def _write(self, month: date, file: BinaryIO, signer: Signer) -> tuple[MonthFile, dict[int, Link]]:
-        """What was written, and where its chains begin, also if an owner is erased meanwhile."""
+        """What was written, and where its chains begin, from the same snapshot: an owner may be erased meanwhile."""
         writer = Writer(file, month_name(month), signer)
         async with snapshot(self._all) as connection:
             async for row in connection.cursor(query("audit_month"), month, prefetch=500):
@@ -143,7 +143,7 @@ class Archiving:
 
     async def _drop(self, connection: Connection, month: date, made: MonthFile) -> Err | None:
         if not await connection.fetchval(query("lock_audit_month"), month):
-            return None  # another process was at it too, and has just done it
+            return None  # another process has just done it
         assert self._signer is not None
         for some in batched(made.checkpoints, _BATCH):
             points = [one for one, _ in some]
@@ -163,7 +163,7 @@ class Archiving:
 
 @asynccontextmanager
 async def snapshot(bound: Bound) -> AsyncGenerator[Connection]:
-    """One state of the trail, however long it takes to read; it holds no lock that others need."""
+    """A transaction that sees one state of the trail, however long reading takes. It blocks no other transaction."""
     async with bound.transaction() as connection:
         await connection.execute("set transaction isolation level repeatable read, read only")
         await connection.execute(f"set local idle_in_transaction_session_timeout = '{LEFT_OPEN}'")
@@ -188,13 +188,13 @@ def _prepare(folder: Path) -> Path:
 
 
 def _keep(fresh: str, path: Path, digest: bytes) -> bool:
-    """Give a finished file its name, for good; False if another has it. The same may be there, from an earlier try."""
+    """Give a finished file its final name. False if a different file has that name; the same file is fine."""
     if path.exists():
         with path.open("rb") as there:
             if file_digest(there, "sha256").digest() != digest:
                 return False
     os.replace(fresh, path)
-    with suppress(OSError):  # the name is safe when its folder is on disk; some systems can't do that, nor need it
+    with suppress(OSError):  # flush the folder, so that the name survives a crash; not all systems can or need to
         handle = os.open(path.parent, os.O_RDONLY)
         try:
             os.fsync(handle)

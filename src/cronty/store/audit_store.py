@@ -1,7 +1,7 @@
-"""The trail: what the stores note in it, reading it, and finding out whether it was changed afterwards.
+"""The trail (audit log): writing entries, reading them, and verifying that they weren't changed.
 
-Every entry is written in the transaction of the act itself, and waits for nobody. It is sealed a little later: numbered
-and linked to the entry before it, by the engine's duty or by its owner's next reader, whichever comes first.
+Every entry is written in the transaction of the change it records, without waiting for a lock. It is sealed a little
+later, by an engine or by the next read of its owner's trail: numbered, and linked to the entry before it by its hash.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
@@ -21,11 +21,11 @@ from cronty.store.signing import PublicKeys, Signer
 from cronty.timing import to_json
 
 MOST_SEALED: Final = 1000
-"""In one statement, so that whoever waits for it doesn't wait long."""
+"""How many entries one statement seals; few, so that a reader doesn't wait long."""
 
 
 def who(caller: Caller) -> tuple[str, str]:
-    """Who acts, and through what, as statements take them."""
+    """The actor and the client as JSON, the form that statements take."""
     return _json(caller.actor()), _json(caller.via())
 
 
@@ -38,20 +38,20 @@ async def note(
     before: Mapping[str, object] | None,
     after: Mapping[str, object] | None,
 ) -> None:
-    """An entry about a job, by its owner's id and its own."""
+    """Write an entry about a job; `job` is its owner's id and its own."""
     texts = [_json(side) if side else None for side in (before, after)]
     await connection.execute(query("note"), now, *job, what, *who(caller), *texts)
 
 
 def changes(before: Job, after: Job) -> tuple[dict[str, object], dict[str, object]]:
-    """What of a job is another now: as it was, as it is."""
+    """The fields of a job that differ: their old and their new values."""
     old, new = _shown(before), _shown(after)
     other = [name for name in old if old[name] != new[name]]
     return {name: old[name] for name in other}, {name: new[name] for name in other}
 
 
 def _shown(job: Job) -> dict[str, object]:
-    """What the trail says of a job; the database keeps only a hash of its arguments."""
+    """The fields of a job that the trail records; a trigger replaces the arguments with their hash."""
     return {
         "name": job.name,
         "task": job.action.task,
@@ -75,9 +75,9 @@ def _json(value: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """Where an owner's chain ends. Kept elsewhere, it proves later that nothing up to it was rewritten.
+    """The end of an owner's chain. If it is kept elsewhere, it proves later that no entry before it was changed.
 
-    Entries up to `archived_through` are in files, the last of them in that of the month `archived_month`.
+    Entries up to `archived_through` are in files, the last one in the file of `archived_month`.
     """
 
     owner: str
@@ -89,7 +89,7 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """A place at which an owner's chain doesn't hold."""
+    """A break in an owner's chain."""
 
     owner: str
     why: str
@@ -113,41 +113,41 @@ class AuditStore:
         self.archiving = Archiving(database, signer)
 
     async def seal_some(self, *, patient: bool = False, owner: str | None = None) -> int:
-        """Seal a step's worth of entries; how many. Unless `patient`, none if another session is at it."""
+        """Seal a batch of entries; how many. If another session is sealing, `patient` waits for it."""
         moment = self._database.moment()
         return cast(
             "int", await self._database.for_the_engine(owner).value("seal_audit", MOST_SEALED, patient, moment, owner)
         )
 
     async def seal(self, owner: str | None = None) -> int:
-        """Seal all there are, of one owner or of everybody; how many."""
+        """Seal all entries of one owner, or of all owners; how many."""
         sealed = step = await self.seal_some(patient=True, owner=owner)
         while step == MOST_SEALED:
             sealed += (step := await self.seal_some(patient=True, owner=owner))
         return sealed
 
     async def unsealed(self, owner: str | None = None) -> int:
-        """How many entries have no seal yet."""
+        """How many entries aren't sealed yet."""
         return cast("int", await self._all.value("count_unsealed", owner))
 
     async def read(self, owner: str, limit: int, before: int | None = None) -> Page:
-        """An owner's own entries; `before` is the number of an entry to go on after."""
+        """An owner's entries, the latest first; `before` is the number of the last entry of the page before."""
         await self.seal(owner)
         rows = await self._database.of(owner).looking().fetch("read_audit", owner, limit, before)
         entries = [_entry(row) for row in rows if row["number"] is not None]
         return Page(entries, rows[0]["archived_through"] if rows else None)
 
     async def heads(self, owner: str | None = None) -> list[Head]:
-        """Where each chain ends, as the database says."""
+        """The head of each chain, as the database has it."""
         await self.seal(owner)
         rows = await self._all.fetch("audit_ends", owner)
         heads = [_head(row) for row in rows if row["head_number"] is not None]
         return sorted(heads, key=lambda head: head.owner)
 
     async def verify(self, owner: str | None = None, keys: PublicKeys | None = None) -> list[Broken]:
-        """Every place at which a chain doesn't hold, in order; none if nothing was tampered with.
+        """Every break in a chain, in order; none if nothing was tampered with.
 
-        Chains that were archived begin at their checkpoint, which is signed with a key of ours or one of `keys`.
+        A chain that was archived begins at its checkpoint, which must be signed with our key or one of `keys`.
         Owners that are being erased are left out.
         """
         await self.seal(owner)
@@ -172,19 +172,19 @@ class AuditStore:
         return found
 
     async def being_erased(self, owner: str | None = None) -> list[str]:
-        """Owners whose erasing isn't done: what is left of their trail can't be checked."""
+        """Owners that are being erased: what is left of their trail can't be verified."""
         return [row["name"] for row in await self._all.fetch("owners_being_erased", owner)]
 
     async def hash_of(self, owner: str, number: int) -> str | None:
-        """The hash of one entry, to be compared with one that was kept elsewhere."""
+        """The hash of one entry, to compare with a hash that was kept elsewhere."""
         return cast("str | None", await self._all.value("audit_entry", owner, number))
 
     async def erase(self, owner_id: int, most: int = MOST_SEALED) -> int:
-        """Take up to so many entries of an owner that is being erased out of the trail; how many there were."""
+        """Delete up to `most` entries of an owner that is being erased; how many."""
         return cast("int", await self._database.for_the_operator().value("erase_audit", owner_id, most))
 
     async def export(self, owner: str | None = None, since: datetime | None = None) -> AsyncGenerator[bytes]:
-        """Entries as lines of JSON, an owner after the other, in the order of their chains; however many there are."""
+        """All entries as lines of JSON, owner by owner, in the order of their chains."""
         await self.seal(owner)
         async with snapshot(self._all) as connection:
             async for row in connection.cursor(query("export_audit"), owner, since, prefetch=500):
@@ -196,7 +196,7 @@ async def _next(rows: AsyncIterator[Row]) -> Row | None:
 
 
 def _chain(end: Row | None) -> tuple[Chain, Link]:
-    """An owner's chain from its checkpoint on, and its head; what isn't there is at the beginning."""
+    """An owner's chain, starting at its checkpoint, and its head; `BEGINNING` for what it doesn't have."""
     if end is None:
         return Chain(BEGINNING), BEGINNING
     start = BEGINNING if end["number"] is None else Link(end["number"], end["hash"])

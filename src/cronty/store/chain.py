@@ -1,4 +1,4 @@
-"""Whether entries of the trail are a chain: each with its hash, and after the one before it. Pure."""
+"""Verifies that entries of the trail form a chain: each has its hash and follows the one before. Pure."""
 
 from datetime import datetime
 from hashlib import sha256
@@ -8,7 +8,7 @@ import orjson
 
 
 class Link(NamedTuple):
-    """A place in an owner's chain: an entry's number and hash."""
+    """A position in an owner's chain: an entry's number and hash."""
 
     number: int
     hash: bytes
@@ -18,7 +18,7 @@ BEGINNING: Final = Link(0, b"")
 
 
 class Entry(NamedTuple):
-    """`text` is what is hashed, after the hash of the entry before: the entry as PostgreSQL spells it in JSON."""
+    """The hash covers `previous` and `text`, which is the entry as PostgreSQL writes it in JSON."""
 
     owner_id: int
     number: int
@@ -28,9 +28,9 @@ class Entry(NamedTuple):
 
 
 class Chain:
-    """Takes an owner's entries in the order of their numbers, and says what is wrong with each.
+    """Takes an owner's entries in the order of their numbers, and returns what is wrong with each.
 
-    `start` is the entry they must follow. None: that isn't known, and the first one is believed.
+    `start` is the entry they must follow; if it is None, the first one is trusted.
     """
 
     def __init__(self, start: Link | None) -> None:
@@ -39,30 +39,30 @@ class Chain:
         self.count = 0
 
     def add(self, entry: Entry, head: Link | None = None) -> list[str]:
-        """What is wrong with the next entry; `head` is where the chain is said to end."""
+        """What is wrong with the next entry; `head` is the recorded end of the chain."""
         last = self.last or (BEGINNING if entry.number == 1 else Link(entry.number - 1, entry.previous))
         changed = sha256(entry.previous + entry.text).digest() != entry.hash
         found: list[str] = []
         if entry.number > last.number + 1:
             found.append(missing(last.number + 1, entry.number - 1))
         if head is not None and entry.number > head.number:
-            found.append(f"{_said(entry)} is beyond the head: it was added by other means than an act")
+            found.append(f"{_name(entry)} is beyond the head: it wasn't added by Cronty")
         if changed:
-            found.append(f"{_said(entry)} was changed: it no longer has its hash")
+            found.append(f"{_name(entry)} was changed: it no longer has its hash")
         if entry.number <= last.number:
             archived = self._start is not None and entry.number <= self._start.number
             why = "was archived before" if archived else "is there twice"
-            return [*found, f"{_said(entry)} {why}: it was added by other means than an act"]
+            return [*found, f"{_name(entry)} {why}: it wasn't added by Cronty"]
         if entry.number == last.number + 1 and entry.previous != last.hash and not changed:
-            found.append(f"{_said(entry)} doesn't follow the entry before it: that one was rewritten")
+            found.append(f"{_name(entry)} doesn't follow the entry before it: that one was rewritten")
         if head is not None and entry.number == head.number and entry.hash != head.hash and not changed:
-            found.append(f"{_said(entry)} isn't the one the chain ended with: it was rewritten")
+            found.append(f"{_name(entry)} isn't the one the chain ended with: it was rewritten")
         self.last = Link(entry.number, entry.hash)
         self.count += 1
         return found
 
     def end(self, head: Link) -> list[str]:
-        """What is wrong if this was the last entry, and the chain is said to end at `head`."""
+        """What is wrong if that was the last entry; `head` is the recorded end of the chain."""
         last = self.last or BEGINNING
         if head.number > last.number:
             return [f"{missing(last.number + 1, head.number)}: the end was cut off"]
@@ -77,7 +77,7 @@ def missing(first: int, last: int) -> str:
     return f"entry {first} is missing" if first == last else f"entries {first} to {last} are missing"
 
 
-def _said(entry: Entry) -> str:
+def _name(entry: Entry) -> str:
     fields: dict[str, Any] = orjson.loads(entry.text)
     at = datetime.fromisoformat(fields["at"])
     return f"entry {entry.number} ({fields['what']}, {at:%Y-%m-%d %H:%M:%S} UTC)"

@@ -1,4 +1,4 @@
-"""The channels of owners; their URLs are sealed on the way in and opened on the way out, and never shown."""
+"""The channels of owners. Their URLs are stored encrypted, and never shown."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -10,11 +10,11 @@ from cronty.store.database import Database, Row
 from cronty.store.sealing import HOW_TO_MAKE_A_KEY, CannotOpen, Sealer
 
 MOST_CHANNELS: Final = 100
-"""Of one owner, removed ones included."""
+"""The most channels of one owner, removed ones included."""
 
 
 class NoKey(Exception):
-    """There is nothing to seal with, or to open with."""
+    """There is no key to encrypt or decrypt with."""
 
     def __init__(self) -> None:
         super().__init__(f"Channels need a key to encrypt their URLs with. {HOW_TO_MAKE_A_KEY}")
@@ -22,7 +22,7 @@ class NoKey(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """What may be shown of a channel."""
+    """The parts of a channel that may be shown."""
 
     name: str
     scheme: str
@@ -33,7 +33,7 @@ class Channel:
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """A name that is, or was, a channel; `url` None if it was removed."""
+    """A channel and its URL; `url` is None if the channel was removed."""
 
     name: str
     url: str | None = field(repr=False)
@@ -53,7 +53,7 @@ class ChannelStore:
         if (owner_id := cast("int | None", await theirs.value("owner_id", owner))) is None:
             await theirs.change("ensure_owner", owner)
             owner_id = cast("int", await theirs.value("owner_id", owner))
-        sealed = sealer.seal(url, _place(owner_id, name))
+        sealed = sealer.seal(url, _context(owner_id, name))
         given = (owner_id, name, scheme, hint, sealer.key_id, sealed, self._database.moment(), MOST_CHANNELS)
         row = await theirs.one("save_channel", *given, *who(caller))
         return None if row is None else Channel(name, scheme, hint, row["created_at"], bool(row["replaced"]))
@@ -62,7 +62,7 @@ class ChannelStore:
         return [Channel(**dict(row)) for row in await self._database.of(owner).fetch("list_channels", owner)]
 
     async def remove(self, caller: Caller, name: str) -> bool:
-        """Forget a channel's URL; its name stays taken."""
+        """Delete a channel's URL; its name stays taken."""
         given = (caller.owner, name, self._database.moment(), *who(caller))
         return await self._database.of(caller.owner).change("remove_channel", *given) > 0
 
@@ -70,22 +70,22 @@ class ChannelStore:
         return self._opened(await self._database.of(owner).one("find_channel", owner, name))
 
     async def find_of_id(self, owner_id: int, name: str) -> Destination | None:
-        """The same, for a run: it knows its owner by id."""
+        """The same by the owner's id, which is what a run has."""
         return self._opened(await self._database.for_the_engine().one("find_channel_of_owner", owner_id, name))
 
     async def reseal(self) -> tuple[int, int]:
-        """Seal every owner's channels with the first key; how many were, and how many no key opened."""
+        """Encrypt all channels with the first key; how many were, and how many no key could decrypt."""
         sealer = self._require_sealer()
         done = lost = 0
-        everybodys = self._database.for_the_operator()
-        for row in await everybodys.fetch("channels_of_other_keys", sealer.key_id):
-            place = _place(row["owner_id"], row["name"])
+        operator = self._database.for_the_operator()
+        for row in await operator.fetch("channels_of_other_keys", sealer.key_id):
+            context = _context(row["owner_id"], row["name"])
             try:
-                sealed = sealer.seal(sealer.open(row["sealed"], row["key_id"], place), place)
+                sealed = sealer.seal(sealer.open(row["sealed"], row["key_id"], context), context)
             except CannotOpen:
                 lost += 1
                 continue
-            done += await everybodys.change(
+            done += await operator.change(
                 "reseal_channel", row["owner_id"], row["name"], row["sealed"], sealer.key_id, sealed
             )
         return done, lost
@@ -95,8 +95,8 @@ class ChannelStore:
             return None
         if row["sealed"] is None:
             return Destination(row["name"], None)
-        place = _place(row["owner_id"], row["name"])
-        return Destination(row["name"], self._require_sealer().open(row["sealed"], row["key_id"], place))
+        context = _context(row["owner_id"], row["name"])
+        return Destination(row["name"], self._require_sealer().open(row["sealed"], row["key_id"], context))
 
     def _require_sealer(self) -> Sealer:
         if self._sealer is None:
@@ -104,5 +104,5 @@ class ChannelStore:
         return self._sealer
 
 
-def _place(owner_id: int, name: str) -> str:
+def _context(owner_id: int, name: str) -> str:
     return f"cronty channel {owner_id} {name}"

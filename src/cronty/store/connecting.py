@@ -1,4 +1,4 @@
-"""Connects to the first of the URL's servers that takes writes."""
+"""Connects to the first server in the URL that accepts writes."""
 
 import asyncio
 from typing import Any, Final
@@ -6,39 +6,39 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 import asyncpg
 
-from cronty.store.faults import StoreMisnamed, StoreUnavailable, is_away, is_mistaken, told
+from cronty.store.faults import StoreMisnamed, StoreUnavailable, is_away, is_misnamed, store_fault
 
 ALONE: Final = 10.0
 EACH: Final = 3.0
-"""Seconds that a server may take to let us in, if it is the only one, and if there are others to try."""
+"""Seconds to wait for a connection, if there is one server and if there are several."""
 
 ATTRIBUTE: Final = "target_session_attrs"
 WRITABLE: Final = ("read-write", "primary")
 
 
 class Hosts:
-    """The servers that a URL names. They are tried one by one; one that didn't answer in time is tried last."""
+    """The servers that a URL names. They are tried in order; one that timed out is tried last from then on."""
 
     def __init__(self, url: str) -> None:
         try:
             self._urls = each_host(url)
         except ValueError as wrong:
             raise StoreMisnamed(f"CRONTY_DATABASE_URL can't be read: {wrong}") from wrong
-        # Cronty is no use without writing, and a connection to a replica would be kept.
+        # Cronty must write, and a connection to a read-only replica would stay in the pool.
         self._wanted = {} if wanted_of(url) else {ATTRIBUTE: WRITABLE[0]}
 
     async def connect(self, **options: Any) -> asyncpg.Connection:
-        """Raises StoreUnavailable with the fault of every server."""
+        """Raises StoreUnavailable with the error of every server if none can be used."""
         limit = EACH if len(self._urls) > 1 else ALONE
         faults: list[tuple[str, Exception]] = []
         for url in list(self._urls):
             try:
                 return await asyncpg.connect(url, timeout=limit, **self._wanted, **options)
             except asyncio.CancelledError:
-                self._try_last(url)  # the caller didn't want to wait that long
+                self._try_last(url)  # the caller's own timeout has passed
                 raise
             except Exception as error:
-                if not is_away(error) and not is_mistaken(error):
+                if not is_away(error) and not is_misnamed(error):
                     raise
                 faults.append((url, error))
                 if isinstance(error, TimeoutError):
@@ -68,20 +68,20 @@ def each_host(url: str) -> list[str]:
 
 
 def wanted_of(url: str) -> str | None:
-    """What the URL itself says about the kind of server it wants."""
+    """The `target_session_attrs` in the URL, if any."""
     return dict(parse_qsl(urlsplit(url).query)).get(ATTRIBUTE)
 
 
 def _no_server(faults: list[tuple[str, Exception]], limit: float) -> StoreUnavailable:
-    said = [_said(error, limit) for _, error in faults]
+    texts = [_text(error, limit) for _, error in faults]
     if len(faults) > 1:
-        said = [f"{_name(url)}: {text}" for (url, _), text in zip(faults, said, strict=True)]
-    if all(is_mistaken(error) for _, error in faults):
-        return StoreMisnamed(f"PostgreSQL can't be used as CRONTY_DATABASE_URL says: {'; '.join(said)}")
-    return told(ConnectionError("; ".join(said))) or StoreUnavailable()
+        texts = [f"{_name(url)}: {text}" for (url, _), text in zip(faults, texts, strict=True)]
+    if all(is_misnamed(error) for _, error in faults):
+        return StoreMisnamed(f"PostgreSQL can't be used as CRONTY_DATABASE_URL says: {'; '.join(texts)}")
+    return store_fault(ConnectionError("; ".join(texts))) or StoreUnavailable()
 
 
-def _said(error: Exception, limit: float) -> str:
+def _text(error: Exception, limit: float) -> str:
     if isinstance(error, TimeoutError):
         return f"no answer within {limit:g} s"
     if isinstance(error, asyncpg.TargetServerAttributeNotMatched):

@@ -1,4 +1,4 @@
-"""One pool of connections, the statements by name, and the only clock there is: PostgreSQL's."""
+"""The connection pool, the statements by name, and the only clock: PostgreSQL's."""
 
 import asyncio
 import random
@@ -19,7 +19,7 @@ from cronty.store.faults import SlotTaken as SlotTaken
 from cronty.store.faults import StoreBusy as StoreBusy
 from cronty.store.faults import StoreMisnamed as StoreMisnamed
 from cronty.store.faults import StoreUnavailable as StoreUnavailable
-from cronty.store.faults import is_away, is_conflict, is_elsewhere, told
+from cronty.store.faults import is_away, is_conflict, must_reconnect, store_fault
 from cronty.store.pool import Pool
 from cronty.store.replica import ANSWER_WITHIN, Replica
 from cronty.telemetry import Outage
@@ -30,42 +30,42 @@ type Connection = asyncpg.Connection
 
 DOOR: Final = "cronty_app"
 ENGINE: Final = "cronty_engine"
-"""The roles that `walls.sql` makes."""
+"""The roles that `walls.sql` creates: for the scheduler ("the door") and for the engine."""
 
 _ACTING: Final = {DOOR: "cronty.as_app", ENGINE: "cronty.as_engine"}
-"""The types whose values make a statement run as these roles, for the owner that the value names."""
+"""The SQL types that switch a statement to these roles; their value is the owner's name."""
 
 _NAMED: Final = pattern(r"(?<![:\w]):([a-z_]+)\b")
 _START: Final = pattern(r"(?:\s*--[^\n]*\n)*\s*(with(?: recursive)?\b)?")
 
 HOT_LIMIT: Final = 10.0
 DOOR_LIMIT: Final = 30.0
-"""Seconds that a statement may take, by PostgreSQL's own watch."""
+"""Seconds that a statement may take; PostgreSQL enforces them."""
 
 GRACE: Final = 2.0
-"""Seconds after that in which PostgreSQL must have said so; else it doesn't answer at all."""
+"""Seconds after that until PostgreSQL is taken to be unreachable."""
 
 IN_A_TRANSACTION: Final = {
-    # A process that is frozen between two statements must not hold its jobs for ever.
+    # A process that is frozen between two statements must not keep its locks.
     "idle_in_transaction_session_timeout": "10s",
 }
 
 HOT_PATH: Final = {
-    # Statements on the hot path touch their rows by key. Plans made while a table is still empty must say so too.
+    # Statements on the hot path find their rows by key. Plans made while a table is empty must do so too.
     "plan_cache_mode": "force_generic_plan",
     "enable_seqscan": "off",
     "enable_bitmapscan": "off",
     "enable_hashjoin": "off",
     "enable_mergejoin": "off",
-    # Locks are held for milliseconds; one that isn't must not hold up what doesn't need it.
+    # Locks are held for milliseconds. A longer one must not block work that doesn't need it.
     "lock_timeout": "2s",
     **IN_A_TRANSACTION,
 }
 
 AT_THE_DOOR: Final = {
-    # An owner's rows are found by key. A plan made while a week of runs is still empty must say so too.
+    # An owner's rows are found by key. Plans made while a week of runs is empty must do so too.
     "enable_seqscan": "off",
-    # Others hold a job for milliseconds. Somebody waits for the answer, and holds an owner's trail meanwhile.
+    # Locks on a job are held for milliseconds, and a caller is waiting.
     "lock_timeout": "5s",
     **IN_A_TRANSACTION,
 }
@@ -75,14 +75,14 @@ _TRIES: Final = 5
 
 @cache
 def query(name: str) -> str:
-    """The statement in `queries/{name}.sql`; parameters that it names (`:zone`) are numbered (`$3`)."""
+    """The statement in `queries/{name}.sql`, with named parameters (`:zone`) replaced by numbers (`$3`)."""
     text, names = _source(name), parameters(name)
     return _NAMED.sub(lambda found: f"${names.index(found[1]) + 1}", text) if names else text
 
 
 @cache
 def parameters(name: str) -> tuple[str, ...]:
-    """The parameters that a statement names, in their order."""
+    """The names of a statement's parameters, in order."""
     return tuple(dict.fromkeys(_NAMED.findall(_source(name))))
 
 
@@ -92,7 +92,7 @@ def _source(name: str) -> str:
 
 
 def values(name: str, given: Mapping[str, object]) -> list[object]:
-    """What is given for each parameter that a statement names; neither more nor less."""
+    """The values for a statement's named parameters, in order; each must be given, and no other."""
     names = parameters(name)
     if len(names) != len(given):
         raise TypeError(f"{name} takes {', '.join(names)}, not {', '.join(given)}")
@@ -101,14 +101,14 @@ def values(name: str, given: Mapping[str, object]) -> list[object]:
 
 @cache
 def writes(name: str) -> bool:
-    """Whether the statement changes anything of an owner."""
+    """Whether the statement changes an owner's data."""
     calls = r"\b(insert into|update|delete from) cronty\.|\bcronty\.(seal_audit|take_numbers|erase_audit)\("
     return re.search(calls, query(name)) is not None
 
 
 @cache
 def behind_the_wall(statement: str, role: str, place: int) -> str:
-    """The same statement, run as the role for the owner that its parameter `place` names (`0001_foundation.sql`)."""
+    """The statement, made to run as a role for the owner in parameter `place`; `as_app` in the schema explains it."""
     start = _START.match(statement)
     assert start is not None
     acting = f"{start[1] or 'with'} acting as (select ${place}::{_ACTING[role]})"
@@ -116,9 +116,11 @@ def behind_the_wall(statement: str, role: str, place: int) -> str:
 
 
 class Bound:
-    """Statements on somebody's behalf. A single one says in a parameter as which role and for which owner it runs, a
-    transaction in its first message: nothing is left behind in a session, which may be another process's next (behind
-    a pooler)."""
+    """Runs statements as one role and for one owner.
+
+    A single statement sets both with a parameter, a transaction with its first message. Nothing stays set in the
+    session, which a pooler may give to another process.
+    """
 
     def __init__(self, database: "Database", role: str | None, owner: str | None = None, *, look: bool = False) -> None:
         self._database = database
@@ -127,30 +129,30 @@ class Bound:
         self._look = look
 
     def looking(self) -> "Bound":
-        """The same for what is shown to people: the replica may answer, if there is one that will do."""
+        """The same for data shown to people, which may come from the replica if it is recent enough."""
         return Bound(self._database, self._role, self._owner, look=True)
 
     async def fetch(self, name: str, /, *arguments: object, **named: object) -> list[Row]:
-        text, given = self._said(name, arguments, named)
+        text, given = self._statement(name, arguments, named)
         return await self._make(name, lambda connection: connection.fetch(text, *given))
 
     async def one(self, name: str, /, *arguments: object, **named: object) -> Row | None:
-        text, given = self._said(name, arguments, named)
+        text, given = self._statement(name, arguments, named)
         return await self._make(name, lambda connection: connection.fetchrow(text, *given))
 
     async def value(self, name: str, /, *arguments: object) -> Any:
-        text, given = self._said(name, arguments, {})
+        text, given = self._statement(name, arguments, {})
         return await self._make(name, lambda connection: connection.fetchval(text, *given))
 
     async def change(self, name: str, /, *arguments: object) -> int:
-        """Run a statement that changes rows; how many it did."""
-        text, given = self._said(name, arguments, {})
+        """Run a statement that changes rows; how many it changed."""
+        text, given = self._statement(name, arguments, {})
         return rows_changed(await self._make(name, lambda connection: connection.execute(text, *given)))
 
-    def _said(
+    def _statement(
         self, name: str, arguments: tuple[object, ...], named: Mapping[str, object]
     ) -> tuple[str, tuple[object, ...]]:
-        """A statement that is a transaction of its own, and its parameters."""
+        """The text of a single statement, and its parameters."""
         if named:
             arguments = (*values(name, named),)
         if self._role is None or not self._database.walled:
@@ -182,7 +184,7 @@ class Bound:
         return begin if self._owner is None else f"{begin}; set local cronty.owner = {_literal(self._owner)}"
 
     async def together[T](self, work: Callable[[Connection], Awaitable[T]]) -> T:
-        """Several statements in one transaction, all made again if they only lost a race for a lock."""
+        """Several statements in one transaction, repeated if it lost a deadlock or serialization conflict."""
 
         async def once() -> T:
             async with self.transaction() as connection:
@@ -191,7 +193,7 @@ class Bound:
         return await repeated(once)
 
     async def _make[T](self, name: str, statement: Callable[[Connection], Awaitable[T]]) -> T:
-        """A statement at the replica or at the primary: what decides is in `replica.py`."""
+        """Run a statement on the replica or on the primary; `replica.py` decides."""
         replica = self._database.replica
         if replica is None:
             return await self._try(statement)
@@ -212,7 +214,7 @@ class Bound:
             self._database.replica.wrote(self._owner)
 
     def _share(self) -> str | None:
-        """Whose places of the pool it uses: at the door, what names no owner has one share of its own."""
+        """Whose share of the pool is used. Scheduler statements without an owner have one share of their own."""
         return self._owner if self._owner is not None or self._database.hot else ""
 
     async def _try[T](self, statement: Callable[[Connection], Awaitable[T]]) -> T:
@@ -228,7 +230,7 @@ class Bound:
 
 
 class Joined(Bound):
-    """Statements in a transaction that is open, and ends without them."""
+    """Runs statements in an open transaction, which the caller ends."""
 
     def __init__(self, database: "Database", transaction: Connection) -> None:
         super().__init__(database, None)
@@ -242,11 +244,11 @@ class Joined(Bound):
 
 
 class Database(Bound):
-    """`clock` is for tests, which hold time in their hand; None means the database's own.
+    """`clock` is for tests; None means the database's own clock.
 
-    It works behind the wall between owners (`walls.sql`) if there is one: as the engine if it is `hot`, else as the
-    door, which has to say on whose behalf with `of`. `operator` stays in front of it, as whoever logs in. Databases
-    that share an `outage` tell of it once.
+    If row-level security is set up (`walls.sql`), statements run as the engine's role if `hot`, else as the
+    scheduler's, for the owner given with `of`. With `operator` they run as the login user, without row-level security.
+    Databases that share an `outage` log it once.
     """
 
     def __init__(
@@ -270,20 +272,20 @@ class Database(Bound):
         }
         self._hosts: Hosts | None = None
         self._pool: Pool | None = None
-        self._ears: set[Connection] = set()
+        self._listening: set[Connection] = set()
 
     async def open(self) -> Self:
         pool = self._pool = Pool(self._connect, self._size)
         try:
             with self.faults():
                 async with pool.lend() as connection:
-                    await self._look_for_the_wall(connection)
+                    await self._check_walls(connection)
         except BaseException:
             await self.close()
             raise
         return self
 
-    async def _look_for_the_wall(self, connection: Connection) -> None:
+    async def _check_walls(self, connection: Connection) -> None:
         row = None if self._role is None else await connection.fetchrow(query("check_role"), self._role)
         if row is not None and row["blind"]:
             raise StoreMisnamed(
@@ -295,7 +297,7 @@ class Database(Bound):
     async def _connect(self) -> Connection:
         connection = await self.hosts.connect(command_timeout=self._limit + GRACE, server_settings=self._settings)
         if self.hot and connection.get_server_version().major >= 17:
-            try:  # Frozen between preparing a statement and executing it isn't idle; newer servers bound that too.
+            try:  # The idle timeout misses a process frozen between preparing and executing a statement.
                 await connection.execute("set transaction_timeout = '20s'")
             except BaseException:
                 connection.terminate()
@@ -303,28 +305,28 @@ class Database(Bound):
         return connection
 
     @asynccontextmanager
-    async def ear(self) -> AsyncGenerator[Connection]:
-        """A connection of its own that listens; it is dropped with the others."""
+    async def listening(self) -> AsyncGenerator[Connection]:
+        """A separate connection for LISTEN; it is dropped with the others."""
         with self.faults():
             settings = {"application_name": "cronty listen"}
             connection = await self.hosts.connect(command_timeout=HOT_LIMIT, server_settings=settings)
-            self._ears.add(connection)
+            self._listening.add(connection)
             try:
                 yield connection
             finally:
-                self._ears.discard(connection)
+                self._listening.discard(connection)
                 connection.terminate()
 
     def of(self, owner: str) -> Bound:
-        """Statements on behalf of one owner; behind the wall they meet nobody else's rows."""
+        """Statements for one owner; row-level security hides the rows of all others."""
         return Bound(self, self._role, owner)
 
     def for_the_engine(self, owner: str | None = None) -> Bound:
-        """Statements on behalf of a run, whosever it is; `owner` if it is done for one."""
+        """Statements as the engine, which sees all owners; `owner` if they are for one."""
         return Bound(self, ENGINE, owner)
 
     def for_the_operator(self) -> Bound:
-        """Statements on behalf of whoever runs the installation, over all owners."""
+        """Statements as the login user, for the operator of the installation; they see all owners."""
         return Bound(self, None)
 
     async def close(self) -> None:
@@ -349,12 +351,12 @@ class Database(Bound):
         return self._hosts
 
     def moment(self) -> datetime | None:
-        """What statements take as `now`: a test's moment, or None for the database's clock."""
+        """The value for `now` in statements: a test's time, or None for the database's clock."""
         return self._clock() if self._clock else None
 
     @contextmanager
     def faults(self) -> Generator[None]:
-        """What a fault means, and what it means for the other connections."""
+        """Raise database errors as store faults; log outages, and drop connections that lead to the wrong server."""
         try:
             yield
         except (StoreBusy, StoreMisnamed):
@@ -363,25 +365,25 @@ class Database(Bound):
             self.outage.fault(error)
             raise
         except Exception as error:
-            said = told(error)
-            if is_elsewhere(error):
+            fault = store_fault(error)
+            if must_reconnect(error):
                 self.start_over()
             if is_away(error):
-                self.outage.fault(said or error)
-            if said is None:
+                self.outage.fault(fault or error)
+            if fault is None:
                 raise
-            raise said from error
+            raise fault from error
 
     def start_over(self) -> None:
-        """Drop every connection: they lead where the one led that was lost, or is read-only now."""
+        """Drop every connection: the server was lost, or is read-only now."""
         if self._pool is not None:
             self._pool.expire()
-        while self._ears:
-            self._ears.pop().terminate()
+        while self._listening:
+            self._listening.pop().terminate()
 
 
 async def repeated[T](act: Callable[[], Awaitable[T]]) -> T:
-    """An act made again if it only lost a race for a lock, which undoes all of it."""
+    """Call `act`, and repeat it if PostgreSQL undid it because of a deadlock or serialization conflict."""
     for again in range(1, _TRIES):
         try:
             return await act()
@@ -393,7 +395,7 @@ async def repeated[T](act: Callable[[], Awaitable[T]]) -> T:
 
 
 def repeatable[**P, T](act: Callable[P, Awaitable[T]]) -> Callable[P, Coroutine[Any, Any, T]]:
-    """Marks an act that is one transaction, and nothing else that can't be done twice."""
+    """Makes a function repeat like that; it must be one transaction, without other side effects."""
 
     @wraps(act)
     async def acted(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -404,7 +406,7 @@ def repeatable[**P, T](act: Callable[P, Awaitable[T]]) -> Callable[P, Coroutine[
 
 @asynccontextmanager
 async def _within(connection: Connection, begin: str) -> AsyncGenerator[None]:
-    """By hand rather than by asyncpg's transaction: it begins and says for whom in one round trip."""
+    """A transaction. asyncpg's own would need a second round trip to set the role and the owner."""
     await connection.execute(begin)
     try:
         yield
@@ -412,15 +414,15 @@ async def _within(connection: Connection, begin: str) -> AsyncGenerator[None]:
         raise  # the connection is dropped
     except Exception:
         if not connection.is_closed():
-            with suppress(Exception):  # the first fault is the one to tell
+            with suppress(Exception):  # report the first error, not this one
                 await connection.execute("rollback")
         raise
     if await connection.execute("commit") != "COMMIT":
-        raise RuntimeError("A statement of this transaction failed, and the failure was passed over: nothing is saved.")
+        raise RuntimeError("A statement of this transaction failed, and the error was ignored: nothing is saved.")
 
 
 def _literal(text: str) -> str:
-    """Text as SQL has it, every character by its number: there is nothing in it that could end it."""
+    """A SQL literal with every character as its code point, so that no character can end it."""
     return "U&'" + "".join(f"\\+{ord(one):06X}" for one in text) + "'"
 
 
@@ -431,5 +433,5 @@ def rows_changed(tag: str) -> int:
 
 
 def columns(rows: Sequence[Iterable[object]], width: int) -> list[list[object]]:
-    """Rows turned into one array per column, as `unnest` takes them."""
+    """Rows turned into one array per column, for `unnest`."""
     return [list(column) for column in zip(*rows, strict=True)] if rows else [[] for _ in range(width)]

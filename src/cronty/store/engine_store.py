@@ -1,4 +1,4 @@
-"""What the engine remembers: everything on the path of a fire, in sets."""
+"""The engine's statements: everything a fire needs, many rows at once."""
 
 import secrets
 from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping, Sequence
@@ -8,7 +8,7 @@ from typing import Final, NamedTuple, cast
 
 import orjson
 
-from cronty.jobs.alerts import PATIENT
+from cronty.jobs.alerts import ALERT_POLICY
 from cronty.jobs.firing import RunRow
 from cronty.store.alerts import Held, change_jobs, change_of, tell_held, tell_of_changes
 from cronty.store.database import Connection, Database, Row, columns, query
@@ -19,7 +19,7 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Moved(NamedTuple):
-    """A job whose plan is anything but ordinary: where it goes, and the rows that explain it."""
+    """A job that doesn't have an ordinary fire: its next slot, and the run rows for its past slots."""
 
     job_id: int
     owner_id: int
@@ -40,7 +40,7 @@ class Success(NamedTuple):
 
 
 class Other(NamedTuple):
-    """Any settlement but a success; `outcome` labels an attempt that wasn't the last."""
+    """A settlement that isn't a success; `outcome` is set if another attempt will follow."""
 
     job_id: int
     slot: datetime
@@ -55,7 +55,7 @@ class Other(NamedTuple):
 
 
 class Rescued(NamedTuple):
-    """`failed` are the jobs of the quarantined runs."""
+    """What a rescue did; `failed` are the jobs of the quarantined runs."""
 
     workers: int
     runs: int
@@ -64,7 +64,7 @@ class Rescued(NamedTuple):
 
 
 class DueJobs:
-    """A locked batch of due jobs; what is written to it is committed together."""
+    """A locked batch of due jobs; all writes are committed together."""
 
     def __init__(self, connection: Connection, rows: list[Row]) -> None:
         self._connection = connection
@@ -72,17 +72,17 @@ class DueJobs:
 
     @property
     def moment(self) -> datetime:
-        """When they were found to be due, if there are any."""
+        """When they were found to be due; there must be at least one."""
         return _EPOCH + timedelta(microseconds=self.rows[0]["microseconds"])
 
     async def fire(
         self, job_ids: Sequence[int], next_slots: Sequence[datetime | None], worker: int, now: datetime
     ) -> None:
-        """Run what is due of these jobs; what comes next."""
+        """Insert runs for the due slots of these jobs, claimed by `worker`, and set their next slots."""
         await self._connection.execute(query("fire"), job_ids, next_slots, worker, now)
 
     async def move(self, moves: Sequence[Moved], now: datetime) -> None:
-        """Advance jobs with their rows; runs among them wait in the queue for a worker that has room."""
+        """Set the jobs' next slots and insert their run rows; those in state `waiting` join the queue."""
         places = [_place(one) for one in moves]
         rows = [
             (
@@ -114,29 +114,29 @@ class DueJobs:
             await self._connection.fetchval(query("notify"), "queue")
 
     async def running_by_owner(self, owner_ids: Collection[int]) -> dict[int, int]:
-        """How many runs these owners have under way."""
+        """How many runs these owners have running."""
         return _running(await self._connection.fetch(query("running_of_owners"), owner_ids))
 
     async def taken_slots(self, slots: Sequence[tuple[int, datetime]]) -> set[tuple[int, datetime]]:
-        """Those that have a run row already."""
+        """Those of these slots that have a run row already."""
         rows = await self._connection.fetch(query("taken_slots"), *columns(slots, 2))
         return {(row[0], row[1]) for row in rows}
 
     async def stop_runs(self, job_ids: Sequence[int], now: datetime, reason: str) -> None:
-        """Cancel what waits of these jobs, and ask for what runs to be stopped."""
+        """Cancel the waiting runs of these jobs, and request a stop of the running ones."""
         runs = await self._connection.fetch(query("in_flight_runs"), job_ids)
         await self._connection.fetchval(query("stop_runs"), now, *columns(runs, 2), reason)
 
     async def count_uses(self, uses: Sequence[tuple[int, str, datetime, int]]) -> dict[tuple[int, str], int]:
-        """Count by owner and what; the counts with these."""
+        """Add to the counts by owner and kind; the new counts."""
         return _counts(await self._connection.fetch(query("count_uses"), *columns(uses, 4)))
 
     async def tell_held(self, now: datetime, held: Sequence[Held]) -> None:
-        """Say once to owners what holds them back."""
+        """Tell owners that they reached a limit."""
         await tell_held(self._connection, now, held)
 
     async def set_aside(self, jobs: Sequence[tuple[int, str]], now: datetime, topic_of: Callable[[int], str]) -> None:
-        """Park jobs, each with its reason; `topic_of` is where an owner hears of it if the job doesn't say."""
+        """Set jobs aside, each with its reason; `topic_of` gives the alert topic for a job without its own."""
         rows = await self._connection.fetch(query("set_aside"), now, *columns(jobs, 2))
         await tell_of_changes(self._connection, now, map(change_of, rows), topic_of)
 
@@ -153,7 +153,7 @@ def _place(one: Moved) -> tuple[int, datetime | None, datetime | None, datetime 
 
 
 class EngineStore:
-    """One instance per engine; it uses its own pool, whose plans are made for the hot path."""
+    """One per engine, with a pool of its own whose planner settings are for the hot path."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -162,7 +162,7 @@ class EngineStore:
         return cast("datetime", await self._database.value("now", self._database.moment()))
 
     async def _changing(self, name: str, *arguments: object) -> list[Row]:
-        """Run a statement that changes how jobs stand, and tell their owners of it in the same transaction."""
+        """Run a statement that changes jobs' health, and raise the alerts about it in the same transaction."""
         return await self._database.together(
             lambda connection: change_jobs(connection, self._database.moment(), name, *arguments)
         )
@@ -176,7 +176,7 @@ class EngineStore:
         zones: Sequence[str] = (),
         now: datetime | None = None,
     ) -> AsyncGenerator[DueJobs]:
-        """Lock a batch of due jobs, but none of the owners `left_out` and of these zones."""
+        """Lock a batch of due jobs, except those of the owners `left_out` and of these zones."""
         async with self._database.transaction() as connection:
             moment = now or self._database.moment()
             rows = await connection.fetch(query("pick_due"), moment, low, limit, left_out, zones)
@@ -187,17 +187,17 @@ class EngineStore:
         return {row["id"]: orjson.loads(row["limits"]) for row in await self._database.fetch("limited_owners")}
 
     async def running_by_owner(self, owner_ids: Collection[int] | None) -> dict[int, int]:
-        """How many runs these owners have under way, or all owners (None)."""
+        """How many runs each of these owners has running; None means all owners."""
         if owner_ids is None:
             return _running(await self._database.fetch("running_by_owner"))
         return _running(await self._database.fetch("running_of_owners", owner_ids))
 
     async def count_uses(self, uses: Sequence[tuple[int, str, datetime, int]]) -> dict[tuple[int, str], int]:
-        """Count by owner and what; the counts with these."""
+        """Add to the counts by owner and kind; the new counts."""
         return _counts(await self._database.fetch("count_uses", *columns(uses, 4)))
 
     async def next_due(self, low: datetime | None, zones: Sequence[str] = ()) -> tuple[datetime, datetime | None]:
-        """The moment it is, and that of the earliest slot."""
+        """The current time, and the time of the earliest slot."""
         row = await self._database.one("next_due", self._database.moment(), low, zones)
         assert row is not None
         return row["now"], row["next_at"]
@@ -212,22 +212,22 @@ class EngineStore:
         crashes: int,
         limit: int,
         left_out: Collection[int] = (),
-        room: Mapping[int, int] | None = None,
-        usual_room: int = 2**31 - 1,
+        most_of: Mapping[int, int] | None = None,
+        usual_most: int = 2**31 - 1,
         low: datetime | None = None,
     ) -> list[Row]:
-        """Claim a batch of waiting runs: none of the owners `left_out`, of others no more than there is room for.
+        """Claim a batch of waiting runs, but none of the owners `left_out` and none that was due before `low`.
 
-        Nothing that was due before `low` is looked at.
+        `most_of` is how many may be claimed of single owners, `usual_most` of each other one.
         """
         moment = self._database.moment()
-        rooms = columns(list((room or {}).items()), 2)
+        most = columns(list((most_of or {}).items()), 2)
         return await self._database.fetch(
-            "claim_runs", moment, worker, tasks, crashes, limit, left_out, *rooms, usual_room, low
+            "claim_runs", moment, worker, tasks, crashes, limit, left_out, *most, usual_most, low
         )
 
     async def settle_done(self, worker: int, successes: Sequence[Success]) -> int:
-        """How many were accepted; fewer than given means that some came too late."""
+        """How many were accepted; fewer than given if some came too late."""
         settled = columns(successes, 6)
         if all(one.attempt == 1 and one.result is None for one in successes):
             settled[2:4] = [], []
@@ -235,18 +235,18 @@ class EngineStore:
         return await self._database.change("settle_done", self._database.moment(), worker, *settled, *weeks)
 
     async def settle_rest(self, worker: int, others: Sequence[Other]) -> tuple[int, list[int]]:
-        """How many were accepted, and the jobs of which a run has failed for good."""
+        """How many were accepted, and the jobs that had a run fail for good."""
         weeks = _ends(one.slot for one in others)
         rows = await self._changing("settle_rest", self._database.moment(), worker, *columns(others, 10), *weeks)
         return rows[0]["accepted"], _ids(rows)
 
     async def pause_failing(self, jobs: Sequence[tuple[int, str | None]]) -> list[tuple[int, str]]:
-        """Hold those that fail too often, and those with a reason of their own; which ones, and why."""
+        """Pause jobs that fail too often, and those given with a reason; which ones, and why."""
         rows = await self._changing("pause_failing", self._database.moment(), *columns(jobs, 2))
         return [(row["id"], row["reason"]) for row in rows]
 
     async def pause_orphaned(self, since: datetime | None) -> list[tuple[int, str]]:
-        """Hold jobs whose key ended after `since`, or ever (None); which ones, and why."""
+        """Pause jobs whose key ended after `since` (None: ever); which ones, and why."""
         rows = await self._changing("pause_orphaned", self._database.moment(), MOST_PAUSED, since)
         return [(row["id"], row["reason"]) for row in rows]
 
@@ -257,13 +257,13 @@ class EngineStore:
         await self._changing("clear_failing", job_ids)
 
     async def release_lines(self, job_ids: Sequence[int] | None) -> int:
-        """Let the first in line of these jobs go where nothing is under way; of all jobs if None."""
+        """Release the first run in line of each of these jobs (None: all) that has none running; how many."""
         return await release_lines(self._database, self._database.moment(), job_ids)
 
     async def register_worker(
         self, name: str, version: str, tzdata: str, concurrency: int, lease: float
     ) -> tuple[int, datetime]:
-        """A new worker's id, and the moment its lease began."""
+        """The new worker's id, and when its lease began."""
         row = await self._database.one(
             "register_worker",
             self._database.moment(),
@@ -278,8 +278,8 @@ class EngineStore:
         return row["id"], row["beat_at"]
 
     async def beat(self, worker: int, lease: float) -> tuple[datetime, datetime, int] | None:
-        """Renew the lease: when, when the heartbeat before was, and the epoch; None if this worker was struck off, and
-        with it the right to what it claimed."""
+        """Renew the lease: now, the time of the heartbeat before, and the epoch. None if this worker was struck off and
+        has lost its runs."""
         row = await self._database.one("beat", self._database.moment(), worker, lease)
         return None if row is None else (row["now"], row["before"], row["epoch"])
 
@@ -294,7 +294,7 @@ class EngineStore:
         return [(row[0], row[1], row[2]) for row in await self._database.fetch("running_of", worker)]
 
     async def hand_back(self, worker: int, runs: Sequence[tuple[int, datetime, int]]) -> int:
-        """Let others have runs that this worker holds without knowing."""
+        """Queue runs again that are listed as this worker's but unknown to it; how many."""
         return cast("int", await self._database.value("hand_back", self._database.moment(), worker, *columns(runs, 3)))
 
     async def leave(self, worker: int) -> None:
@@ -304,7 +304,7 @@ class EngineStore:
         return [row["id"] for row in await self._database.fetch("expired_workers", as_of)]
 
     async def strike_off(self, worker: int, as_of: datetime, max_crashes: int) -> Rescued:
-        """Strike off a worker whose lease had passed at `as_of`, and take back what it held."""
+        """Strike off a worker whose lease had expired at `as_of`, and rescue its runs."""
 
         async def work(connection: Connection) -> Rescued:
             struck = await connection.fetchval(query("strike_off"), worker, as_of) is not None
@@ -313,11 +313,11 @@ class EngineStore:
         return await self._database.together(work)
 
     async def lost_workers(self) -> set[int]:
-        """Workers that hold runs and aren't listed."""
+        """Worker ids of running runs that aren't in the table of workers."""
         return {row["worker"] for row in await self._database.fetch("lost_workers")}
 
     async def rescue(self, workers: Sequence[int], max_crashes: int) -> Rescued:
-        """Take back what these workers held, which aren't listed any more and never will be again."""
+        """Rescue the runs of workers that aren't in the table of workers any more."""
         return await self._database.together(lambda connection: self._rescue(connection, workers, max_crashes))
 
     async def _rescue(self, connection: Connection, workers: Sequence[int], max_crashes: int) -> Rescued:
@@ -326,23 +326,23 @@ class EngineStore:
         return Rescued(len(workers), rows[0]["rescued"], rows[0]["quarantined"], _ids(rows))
 
     async def send_alerts(self, most: int) -> int:
-        """Make jobs of alerts that were raised; how many."""
-        return cast("int", await self._database.value("send_alerts", most, PATIENT, '{"surface": "cronty"}'))
+        """Turn up to `most` alerts into jobs; how many."""
+        return cast("int", await self._database.value("send_alerts", most, ALERT_POLICY, '{"surface": "cronty"}'))
 
     async def notify(self, message: str) -> None:
         await self._database.value("notify", message)
 
     async def publish_tasks(self, tasks: Sequence[tuple[str, str, str]]) -> None:
-        """Name, parameters as JSON and doc of every task this process can perform."""
+        """Store the name, the parameters as JSON and the doc of every task this process has."""
         await self._database.change("publish_tasks", self._database.moment(), *columns(tasks, 3))
 
     async def make_partitions(self, slots: Sequence[datetime] = ()) -> int:
-        """Make the weeks around now, and those of these slots."""
+        """Create the partitions of the weeks around now and of these slots."""
         return cast("int", await self._database.value("make_partitions", self._database.moment(), slots))
 
 
 def _ends(slots: Iterable[datetime]) -> tuple[datetime, datetime]:
-    """The first and the last of them: a statement that is told opens no other weeks of history."""
+    """The first and the last slot, so that a statement touches no other weekly partitions."""
     ordered = sorted(slots)
     return ordered[0], ordered[-1]
 

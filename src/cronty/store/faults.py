@@ -1,4 +1,4 @@
-"""What an error of the database means: it is away, it is busy, its URL is wrong, or a value can't be written."""
+"""Classifies database errors: unavailable, busy, wrong URL or login, or a value that can't be stored."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -16,102 +16,102 @@ _AWAY: Final = (
     "53",  # out of disk, memory or connections
     "57014",  # the statement was cancelled, by an operator or by its time limit
     "57P",  # shutting down, crashed, starting
-    "58",  # the system under it failed
+    "58",  # its operating system failed
 )
-_STAYS: Final = ("53", "57014")
-"""The server is there and answers: another connection would fare no better, and a full server has none to give."""
+_STILL_THERE: Final = ("53", "57014")
+"""The server answers, so reconnecting wouldn't help; a server that is full has no connection to give."""
 
 _CONFLICT: Final = ("40001", "40P01")
 _LOCKED: Final = "55P03"
-_MISTAKEN: Final = ("28", "3D000")
+_MISNAMED: Final = ("28", "3D000")
 _DATA: Final = "22"
 _NOT_DATA: Final = "22023"
-"""A setting or a role that isn't there: class 22 too, but no fault of the value."""
+"""An unknown setting or role: class 22 too, but not the fault of a value."""
 
 
 class StoreUnavailable(Exception):
-    """The database can't be used now; nothing is known to be lost, and trying again is right."""
+    """The database can't be used now. Try again."""
 
 
 class StoreBusy(StoreUnavailable):
-    """Others hold what this needed; PostgreSQL has undone all of it, and trying again is right."""
+    """Other transactions hold the locks that this one needs. PostgreSQL has undone it; try again."""
 
 
 class StoreMisnamed(StoreUnavailable):
-    """The database's URL, or what its login may do, can't be right; trying again is no use."""
+    """The database's URL or its user's rights are wrong; trying again won't help."""
 
 
 class SlotTaken(Exception):
-    """A slot that was to get a run row has one already."""
+    """The slot already has a run row."""
 
 
 class NoPartition(Exception):
-    """A run row has a slot in a week that has no partition: one of long ago, or of a clock that was far off."""
+    """There is no partition for the week of a run's slot: the slot is very old, or the clock was far off."""
 
 
 def is_away(error: BaseException) -> bool:
-    """Whether the database is away, restarting, full or read-only."""
+    """Whether the database is unreachable, restarting, full or read-only."""
     if isinstance(error, asyncpg.PostgresError):
         return _state(error).startswith(_AWAY)
-    if isinstance(error, ValueError):  # asyncpg calls some of them interface errors, but trying again can't help
+    if isinstance(error, ValueError):  # some are InterfaceErrors too, but trying again can't help
         return False
     return isinstance(error, OSError | asyncpg.InterfaceError | asyncpg.InternalClientError)
 
 
-def is_elsewhere(error: BaseException) -> bool:
-    """Whether the server behind this connection is the wrong one, or none: all connections to it should be dropped."""
-    return is_away(error) and not _state(error).startswith(_STAYS)
+def must_reconnect(error: BaseException) -> bool:
+    """Whether the server is gone or is the wrong one, so that all connections to it should be dropped."""
+    return is_away(error) and not _state(error).startswith(_STILL_THERE)
 
 
 def is_conflict(error: BaseException) -> bool:
-    """Whether a transaction lost a race and would probably succeed if it were made again as it is."""
+    """Whether a transaction failed because of a concurrent one, and would probably succeed if repeated."""
     if isinstance(error, asyncpg.InvalidCachedStatementError | asyncpg.OutdatedSchemaCacheError):
-        return True  # the schema was migrated meanwhile; asyncpg has forgotten the old statement by now
+        return True  # the schema was migrated meanwhile; asyncpg prepares the statement again
     return _state(error).startswith(_CONFLICT)
 
 
 def is_unwritable(error: BaseException) -> bool:
-    """Whether a value itself is what can't be written, now or ever."""
+    """Whether a value can never be stored."""
     state = _state(error)
     return (state.startswith(_DATA) and state != _NOT_DATA) or isinstance(error, ValueError)
 
 
-def is_mistaken(error: BaseException) -> bool:
-    """Whether connecting failed because of what the URL says."""
-    return _state(error).startswith(_MISTAKEN) or isinstance(error, ValueError)
+def is_misnamed(error: BaseException) -> bool:
+    """Whether connecting failed because the URL is wrong."""
+    return _state(error).startswith(_MISNAMED) or isinstance(error, ValueError)
 
 
-def told(error: BaseException) -> StoreUnavailable | None:
-    """The fault in a line, with what to look at; None if it is neither the database's absence nor a race."""
-    said = _said(error)
+def store_fault(error: BaseException) -> StoreUnavailable | None:
+    """The error as a fault of the store, with a message; None if the database is neither unavailable nor busy."""
+    text = _text(error)
     if _state(error) == READ_ONLY:
-        return StoreUnavailable(f"PostgreSQL can't be written to: {said}")
-    if is_elsewhere(error):
+        return StoreUnavailable(f"PostgreSQL can't be written to: {text}")
+    if must_reconnect(error):
         return StoreUnavailable(
-            f"PostgreSQL can't be reached: {said}. Is it running, and is CRONTY_DATABASE_URL right?"
+            f"PostgreSQL can't be reached: {text}. Is it running, and is CRONTY_DATABASE_URL right?"
         )
     if is_away(error):
-        return StoreUnavailable(f"PostgreSQL can't do its work: {said}")
+        return StoreUnavailable(f"PostgreSQL can't do its work: {text}")
     if is_conflict(error) or _state(error) == _LOCKED:
-        return StoreBusy(f"PostgreSQL is busy: {said}")
+        return StoreBusy(f"PostgreSQL is busy: {text}")
     return None
 
 
 @contextmanager
 def explained() -> Generator[None]:
-    """Faults that mean something are raised as what they mean."""
+    """Raise database errors as store faults."""
     try:
         yield
     except Exception as error:
-        if (said := told(error)) is None:
+        if (fault := store_fault(error)) is None:
             raise
-        raise said from error
+        raise fault from error
 
 
-def _said(error: BaseException) -> str:
+def _text(error: BaseException) -> str:
     if isinstance(error, TimeoutError):
         return "no answer in time"
-    if isinstance(error, asyncpg.InternalClientError):  # asyncpg's own state; it means that the last word was cut off
+    if isinstance(error, asyncpg.InternalClientError):  # the last message was cut off
         return "the connection broke off"
     return str(error) or type(error).__name__
 

@@ -1,4 +1,4 @@
-"""What an operator wants to know about the database, in one look."""
+"""The state of the database, for the operator."""
 
 import asyncio
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class Health:
 
 
 async def look(url: str) -> Health:
-    """Ask the database how it is; raises StoreUnavailable if it doesn't answer."""
+    """Read the state of the database; raises StoreUnavailable if it doesn't answer."""
     database = await Database(url, size=1, operator=True).open()
     try:
         row = await database.one("health")
@@ -35,12 +35,12 @@ async def look(url: str) -> Health:
 
 
 async def why_not_writable(database: Database, within: float) -> str | None:
-    """Why an open database takes no writes now, or None if it does; it has so many seconds to answer."""
+    """Why an open database can't be written to, or None if it can; it must answer `within` seconds."""
     try:
         async with asyncio.timeout(within):
             row = await database.for_the_operator().one("writable")
     except TimeoutError:
-        database.start_over()  # the next one who asks shouldn't have to wait for the same connection
+        database.start_over()  # so that the next caller doesn't wait for the same connection
         return f"PostgreSQL doesn't answer within {within:g} s."
     except StoreUnavailable as away:
         return str(away)

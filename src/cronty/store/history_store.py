@@ -1,4 +1,4 @@
-"""What of the past is let go, and when: in short transactions that nobody else waits for."""
+"""Removes old history, in short transactions that block no others."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -11,18 +11,18 @@ from cronty.store.database import Connection, Database, Row, query, rows_changed
 from cronty.store.lines import release_lines
 
 YOUNG: Final = timedelta(days=7)
-"""A verdict is kept for so long whatever its slot: after a long sleep, slots of long ago are explained today."""
+"""A verdict is kept at least this long, however old its slot: after a downtime, old slots get their verdict late."""
 
 LOCK_TIMEOUT: Final = "50ms"
-"""Behind one that waits to drop a week everybody waits who needs `runs`."""
+"""While a drop waits for its lock, every other statement on `runs` waits behind it."""
 
 
 WAYS_TO_END: Final = ("pick_ended", "pick_cancelled")
-"""Jobs run out, or are cancelled."""
+"""The statements that find jobs that ran out of slots, and jobs that were cancelled."""
 
 
 class Place(NamedTuple):
-    """Where a look goes on: after this moment, and this job."""
+    """Where to continue: after this time and this job."""
 
     moment: datetime
     job_id: int
@@ -32,7 +32,7 @@ START: Final = Place(datetime.min.replace(tzinfo=UTC), 0)
 
 
 class HistoryStore:
-    """Each call is one step of at most so many rows; `keep` is how much history is kept."""
+    """Each call is one step, limited in rows. `keep` is how many seconds of history are kept."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -41,7 +41,7 @@ class HistoryStore:
         return cast("datetime", await self._database.value("now", self._database.moment()))
 
     async def drop_partition(self, keep: float) -> bool:
-        """Drop one week of history older than `keep` seconds; gives way at once to anything that reads or writes."""
+        """Drop one week of history older than `keep` seconds; gives up at once if the table is locked."""
         young = min(keep, YOUNG.total_seconds())
         moment = self._database.moment()
         return cast("bool", await self._database.value("drop_partition", moment, keep, young, LOCK_TIMEOUT))
@@ -56,7 +56,7 @@ class HistoryStore:
         await self._database.change("prune_tasks", before)
 
     async def expire_runs(self, keep: float, after: Place, most: int) -> tuple[Place | None, int]:
-        """Give runs that wait too long their verdict: where to go on (None: that was all), and how many it were."""
+        """Expire runs that have waited too long: where to continue (None: that was all), and how many expired."""
         moment = self._database.moment()
         rows = await self._database.together(
             lambda connection: change_jobs(
@@ -64,20 +64,20 @@ class HistoryStore:
             )
         )
         expired = sorted({row["job_id"] for row in rows if row["expired"]})
-        if expired:  # after the commit: a job's place in time is locked before its runs, never after
+        if expired:  # after the commit, because a job's due row must be locked before its runs
             await release_lines(self._database, moment, expired)
         last = Place(rows[-1]["scheduled_for"], rows[-1]["job_id"]) if len(rows) == most else None
         return last, sum(row["expired"] for row in rows)
 
     async def remove_ended(self, picking: str, before: datetime, after: Place, most: int) -> tuple[Place | None, int]:
-        """Remove jobs that ended before a moment and have no history left: where to go on, and how many it were.
+        """Remove jobs that ended before `before` and have no history left: where to continue, and how many.
 
-        `picking` is how they are found, one of `WAYS_TO_END`.
+        `picking` is the statement that finds them, one of `WAYS_TO_END`.
         """
 
         async def work(connection: Connection) -> tuple[Place | None, int]:
             rows = await connection.fetch(query(picking), before, *after, most)
-            # A second statement, because only its snapshot shows what was committed while the first one looked.
+            # A second statement, because only its snapshot shows what was committed while the first one ran.
             gone = await _ids(connection, "still_ended", rows, before)
             if gone:
                 await connection.execute(query("delete_jobs"), gone)
@@ -86,22 +86,22 @@ class HistoryStore:
         return await self._database.together(work)
 
     async def remove_deleted(self, now: datetime, after: Place, jobs: int, most: int) -> tuple[Place | None, int]:
-        """Remove some of what is left of jobs that can't be brought back: where to go on, and how many rows."""
+        """Remove rows of deleted jobs that can't be restored any more: where to continue, and how many rows."""
 
         async def work(connection: Connection) -> tuple[Place | None, int]:
             before = now - UNDELETED_FOR
             rows = await connection.fetch(query("pick_deleted"), before, *after, jobs)
             gone = await _ids(connection, "still_deleted", rows, before)
             removed = await delete_some(connection, gone, most)
-            return after if gone else _last(rows, jobs), removed  # they may have more
+            return after if gone else _last(rows, jobs), removed  # these jobs may have more rows
 
         return await self._database.together(work)
 
 
 async def delete_some(connection: Connection, job_ids: Sequence[int], most: int) -> int:
-    """Delete so many rows of what these jobs have; the jobs themselves, whose due rows are locked or gone, at last.
+    """Delete up to `most` rows of these jobs, and the jobs when no rows are left. Their due rows are locked or gone.
 
-    What was under way may be put back between two statements: so jobs go only after a look that found nothing of them.
+    A run may return to the queue between two statements, so jobs are deleted only if all of these found nothing.
     """
     removed = 0
     for name in ("delete_queued", "delete_runs", "delete_attempts"):
@@ -117,5 +117,5 @@ async def _ids(connection: Connection, name: str, picked: Sequence[Row], before:
 
 
 def _last(picked: Sequence[Row], most: int) -> Place | None:
-    """Where to go on after these; None if there were no more."""
+    """Where to continue after these; None if there are no more."""
     return Place(picked[-1]["ended_at"], picked[-1]["job_id"]) if len(picked) == most else None

@@ -1,4 +1,4 @@
-"""Prompts that have fired and wait for an agent to read and settle them."""
+"""The inbox: prompts that have fired and wait for an agent to read and settle them."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -12,8 +12,8 @@ from cronty.store.database import Database, Row, columns
 from cronty.store.lines import release_lines
 
 
-class Verdict(NamedTuple):
-    """What an agent says of a prompt. `attempt` None: whichever it is now; `wait` set: show it again by then."""
+class PromptOutcome(NamedTuple):
+    """How a prompt ended, by its agent. `attempt` None: the current one. `wait`: seconds until it is shown again."""
 
     job_number: int
     slot: datetime
@@ -25,7 +25,7 @@ class Verdict(NamedTuple):
 
 
 class InboxStore:
-    """A prompt that was read comes back when its lease has passed, until somebody settles it."""
+    """A prompt that was read is shown again when its lease expires, until it is settled."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -35,26 +35,26 @@ class InboxStore:
         return sorted(rows, key=lambda row: (row["scheduled_for"], row["job_number"]))
 
     async def ready(self, owners: Sequence[str]) -> set[str]:
-        """Which of these owners have a prompt to read; it says nothing else about it."""
+        """Which of these owners have a prompt to read."""
         rows = await self._database.for_the_engine().fetch("inbox_ready", self._database.moment(), owners)
         return {row["name"] for row in rows}
 
     async def peek(self, owner: str, limit: int, after: tuple[datetime, int] | None) -> list[Row]:
-        """The same prompts, those that somebody holds or has put off too; nothing changes by it."""
+        """The prompts in the inbox, also those that are leased or snoozed; nothing is changed."""
         place = after or (None, None)
         return await self._database.of(owner).fetch("peek_inbox", self._database.moment(), owner, limit, *place)
 
     async def about(self, owner_id: int, job_id: int, slot: datetime) -> RunFacts | None:
-        """What is known about a run, for whoever wakes its agent; None if it isn't there any more."""
+        """What is known about a run, for the worker that wakes its agent; None if the run is gone."""
         row = await self._database.for_the_engine().one("about_run", self._database.moment(), owner_id, job_id, slot)
         return None if row is None else facts_of(row)
 
-    async def settle(self, owner: str, verdicts: Sequence[Verdict]) -> set[tuple[int, datetime]]:
-        """The runs whose verdict was accepted; the others are settled already, or somebody else's by now."""
+    async def settle(self, owner: str, outcomes: Sequence[PromptOutcome]) -> set[tuple[int, datetime]]:
+        """The runs whose outcome was accepted; the others are settled already, or were handed out again."""
         theirs, now = self._database.of(owner), self._database.moment()
-        given = columns(verdicts, 7)
+        given = columns(outcomes, 7)
         rows = await theirs.together(lambda c: change_jobs(c, now, "settle_inbox", now, owner, *given))
-        # After the commit: a job's place in time is locked before its runs, never after.
+        # After the commit, because a job's due row must be locked before its runs.
         if over := sorted({row["job_id"] for row in rows if row["over"]}):
             await release_lines(theirs, now, over)
         if failed := [(row["job_id"], None) for row in rows if row["verdict"] == "failed"]:
@@ -78,6 +78,6 @@ def facts_of(row: Row) -> RunFacts:
 
 
 def prompt_of(row: Row) -> tuple[str, object, str | None]:
-    """The instruction, the data that goes with it, and the agent it is meant for."""
+    """A prompt's instruction, data and agent."""
     kwargs = orjson.loads(row["arguments"])["kwargs"]
     return str(kwargs.get("prompt", "")), kwargs.get("data"), kwargs.get("agent")

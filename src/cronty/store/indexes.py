@@ -1,4 +1,4 @@
-"""Builds an index while its table is being used, also where that takes several steps or was interrupted before."""
+"""Builds an index concurrently, also on a partitioned table, and after an interrupted build."""
 
 import re
 from typing import Final, NamedTuple
@@ -33,7 +33,7 @@ def index_in(statement: str) -> Index | None:
 
 
 async def build_index(connection: asyncpg.Connection, index: Index, patience: float) -> None:
-    """PostgreSQL refuses to build an index of a partitioned table concurrently, but not those of its partitions."""
+    """PostgreSQL can't build an index concurrently on a partitioned table, so it is built on each partition."""
     if not await connection.fetchval(_KIND, f"cronty.{index.table}"):
         await _build(connection, index, patience)
         return
@@ -48,11 +48,11 @@ async def build_index(connection: asyncpg.Connection, index: Index, patience: fl
 
 
 async def _build(connection: asyncpg.Connection, index: Index, patience: float) -> None:
-    """A build waits for transactions that began before it, but nobody who reads or writes waits behind it."""
+    """A concurrent build waits for earlier transactions, but blocks no reads or writes."""
     briefly = await connection.fetchval("select current_setting('lock_timeout')")
     await connection.execute("select set_config('lock_timeout', $1, false)", f"{patience:.0f}s")
     try:
-        if await connection.fetchval(_INVALID, index.name):  # a build was cut off; "if not exists" would leave it so
+        if await connection.fetchval(_INVALID, index.name):  # an interrupted build, which "if not exists" would keep
             await connection.execute(f"drop index concurrently if exists cronty.{index.name}")
         await connection.execute(
             f"create {index.unique}index concurrently if not exists {index.name} on cronty.{index.table} {index.rest}"

@@ -1,4 +1,4 @@
-"""What the door remembers: jobs, their runs, and what tasks there are."""
+"""The scheduler's statements: jobs, their runs, and the published tasks."""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -10,19 +10,20 @@ import orjson
 
 from cronty.contract.caller import Caller
 from cronty.jobs.action import Action
-from cronty.jobs.alerts import Change, Health
+from cronty.jobs.alerts import Change, JobHealth
 from cronty.jobs.job import Filter, Job
 from cronty.jobs.overview import MOST_COUNTED
 from cronty.jobs.policy import Policy, load_policy, spread_delay
 from cronty.jobs.run import Run
 from cronty.store.alerts import tell_of_changes
 from cronty.store.audit_store import changes, note, who
+from cronty.store.calendar_store import CalendarStore
 from cronty.store.database import Connection, Database, Row, StoreUnavailable, columns, query, values
 from cronty.store.limit_store import LimitStore
 from cronty.store.lines import release
 from cronty.store.notices import Notices
 from cronty.store.numbers import Numbers
-from cronty.timing import Cron, Interval, Once, Trigger, from_stored, to_json, tzdata_version, zone_rules
+from cronty.timing import Calendar, Cron, Interval, Once, Trigger, from_stored, to_json, tzdata_version, zone_rules
 from cronty.timing.past import Past
 
 _TRIES: Final = 20
@@ -50,7 +51,7 @@ class NewJob:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The last row of a page, where the next page begins, and how many were counted on the first one."""
+    """The last row of a page, after which the next page begins, and the total counted for the first page."""
 
     idle: bool
     fire_at: datetime | None
@@ -60,7 +61,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class TaskInfo:
-    """A task some worker has published."""
+    """A task that a worker has published."""
 
     name: str
     parameters: dict[str, object]
@@ -69,16 +70,17 @@ class TaskInfo:
 
 
 class JobStore:
-    """Every method takes an owner, and sees nothing of anybody else's. Jobs are named by the owner's own numbers."""
+    """Every method takes an owner and sees only that owner's rows. `number` is the job's number within its owner."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self.limits = LimitStore(database)
+        self.calendars = CalendarStore(database)
         self._numbers = Numbers(database)
         self._notices = Notices(lambda message: database.value("notify", message))
 
     async def clock(self, owner: str) -> tuple[datetime, str | None]:
-        """The moment it is, and the zone the owner thinks in, if that is known."""
+        """The current time, and the owner's zone if it is set."""
         row = await self._database.of(owner).one("clock", self._database.moment(), owner)
         assert row is not None
         return row["now"], row["zone"]
@@ -101,7 +103,7 @@ class JobStore:
         raise StoreUnavailable("No free number for the job was found; try again.")
 
     async def close(self) -> None:
-        """Say what is left to say."""
+        """Send notices that are still waiting."""
         await self._notices.flush()
 
     async def _add_job(self, caller: Caller, new: NewJob, number: int, delay: int, say: bool) -> Row | None:
@@ -134,7 +136,7 @@ class JobStore:
         )
 
     async def find_by_key(self, owner: str, idempotency_key: str) -> int | None:
-        """The number of the job that was made with it."""
+        """The number of the job that was made with this key."""
         return cast("int | None", await self._database.of(owner).value("find_by_key", owner, idempotency_key))
 
     async def show_job(self, owner: str, number: int, *, deleted: bool = False) -> Job | None:
@@ -142,14 +144,14 @@ class JobStore:
         return None if row is None else _job(row)
 
     async def list_deleted(self, owner: str, limit: int, before: datetime | None) -> list[Job]:
-        """Deleted jobs that are still there, the latest first."""
+        """Deleted jobs that can still be restored, the latest first."""
         return [_job(row) for row in await self._database.of(owner).fetch("list_deleted", owner, limit, before)]
 
     async def list_jobs(
         self, owner: str, wanted: Filter, limit: int, after: Place | None = None, *, looking: bool = False
     ) -> tuple[list[Job], int]:
-        """A page of jobs and the number of all that match, as far as they are counted: on the first page. `looking`:
-        for a person, so that the replica may answer."""
+        """A page of jobs, and how many match in all, counted with the first page up to `MOST_COUNTED`. `looking`: it is
+        for a person, so the replica may be used."""
         theirs = self._database.of(owner)
         rows = await (theirs.looking() if looking else theirs).fetch(
             "list_jobs",
@@ -171,7 +173,7 @@ class JobStore:
         return [Run(**dict(row)) for row in rows]
 
     async def publish(self, tasks: Sequence[tuple[str, str, str]]) -> None:
-        """Name, parameters as JSON and doc of tasks that every worker has."""
+        """Store the name, the parameters as JSON and the doc of tasks that every worker has."""
         await self._database.for_the_engine().change("publish_tasks", self._database.moment(), *columns(tasks, 3))
 
     async def list_tasks(self) -> list[TaskInfo]:
@@ -181,7 +183,7 @@ class JobStore:
     async def locked_job(
         self, caller: Caller, number: int, *, deleted: bool = False
     ) -> AsyncGenerator["LockedJob | None"]:
-        """Hold a job still while deciding about it; what is saved is committed when the block ends."""
+        """Lock a job; what is saved is committed when the block ends."""
         owner = caller.owner
         async with self._database.of(owner).transaction() as connection:
             held = await connection.fetchrow(query("lock_job"), owner, number, deleted)
@@ -193,7 +195,7 @@ class JobStore:
 
 
 class LockedJob:
-    """A job that no engine fires and nobody else changes until the transaction ends."""
+    """A job that can't fire and can't be changed by others until the transaction ends."""
 
     def __init__(
         self, connection: Connection, caller: Caller, limits: LimitStore, job: Job, row: Row, held: Row
@@ -208,10 +210,10 @@ class LockedJob:
         self.now: datetime = row["now"]
 
     async def save(self, job: Job, what: str = "edited", *, deleted: bool = False) -> Job:
-        """Write it back; `what` is how the trail calls it. Answers with the job as it is stored."""
+        """Write the job; `what` is the name of the change in the trail. Returns the job as it is stored."""
         if job.action.task != self.job.action.task:
             await self._connection.execute(query("requeue"), job.id, job.action.task)
-        # Runs before jobs, as a settlement locks them.
+        # Runs before jobs, in the order in which a settlement locks them.
         expected = job.next_slot or job.held_slot
         if job.last_slot is not None and expected != (self.job.next_slot or self.job.held_slot):
             await self._connection.execute(query("relink"), job.id, job.last_slot, expected)
@@ -221,7 +223,7 @@ class LockedJob:
             "name": job.name,
             "task": job.action.task,
             "arguments": job.action.arguments_json(),
-            # A rule that stays keeps what only a newer version can read of it.
+            # An unchanged trigger keeps the fields that only a newer version can read.
             "trigger": self._stored_trigger if job.trigger == self.job.trigger else _trigger_json(job.trigger),
             "zone": job.zone,
             "policy": job.policy.dump(),
@@ -256,12 +258,13 @@ class LockedJob:
     async def list_tasks(self) -> list[TaskInfo]:
         return _tasks(await self._connection.fetch(query("list_tasks")))
 
-    async def adopt(self) -> None:
-        """From now on the job stands on the caller's key, or on none."""
-        await self._connection.execute(query("adopt_job"), self.job.id, self._caller.key_id)
+    async def adopt(self, origin: Mapping[str, object] | None = None) -> None:
+        """From now on the job depends on the caller's key, or on none; an editor is also where it comes from."""
+        text = None if origin is None else orjson.dumps(origin).decode()
+        await self._connection.execute(query("adopt_job"), self.job.id, self._caller.key_id, text)
 
     async def close_slots(self, passed: Past, state: str, reason: str) -> None:
-        """Give slots that passed unfired their verdict, one row for all of them."""
+        """Record slots that passed without firing, as one run row."""
         through = passed.through if passed.slots > 1 else None
         row = (
             self.job.id,
@@ -277,12 +280,12 @@ class LockedJob:
         await self._connection.execute(query("insert_runs"), *columns([row], 8), self.now)
 
     async def stop_runs(self, reason: str) -> None:
-        """Cancel the runs that wait and ask the workers to stop those that run."""
+        """Cancel the waiting runs, and request a stop of the running ones."""
         if runs := await self._connection.fetch(query("in_flight_runs"), [self.job.id]):
             await self._connection.fetchval(query("stop_runs"), self.now, *columns(runs, 2), reason)
 
     async def run_now(self) -> datetime:
-        """Queue a run whose slot is this moment, or the next microsecond that isn't a slot already."""
+        """Queue a run whose slot is now, or the next microsecond that isn't taken."""
         slot = self.now
         await self._connection.fetchval(query("make_partitions"), self.now, [])
         while not await self._connection.fetchval(query("run_now"), self.job.id, slot):
@@ -295,8 +298,8 @@ class LockedJob:
         return slot
 
 
-def _health(job: Job) -> Health:
-    return Health(job.state, job.failures_in_row, job.last_error, job.reason)
+def _health(job: Job) -> JobHealth:
+    return JobHealth(job.state, job.failures_in_row, job.last_error, job.reason)
 
 
 _INFINITY = datetime.max.replace(tzinfo=UTC)  # PostgreSQL's infinity, as asyncpg writes it
@@ -311,14 +314,16 @@ def _tasks(rows: Sequence[Row]) -> list[TaskInfo]:
 
 
 def _typed(trigger: Trigger) -> dict[str, object]:
-    """A trigger as the hot path keeps it: the period in microseconds; the clock-change policy only if it is unusual.
+    """The columns of `due` for a trigger: the period in microseconds; the clock-change policy if it isn't the default.
 
-    `rules` are the rules of its zone that the trigger goes by here, and `tzdata` is where they come from.
+    `rules` is the digest of the zone's rules in this process, and `tzdata` the version they are from.
     """
     period = expression = zone = gap = overlap = None
     match trigger:
         case Cron(expression, zone, gap, overlap):
             gap, overlap = gap if gap != "run_after" else None, overlap if overlap != "first" else None
+        case Calendar(zone=zone):
+            expression = "calendar"  # its rules are in the job itself, which the firing reads anyway
         case Interval(lasts, _):
             period = round(lasts.total_seconds() * 1_000_000)
         case Once(zone=zone):

@@ -1,4 +1,4 @@
-"""API keys: a hash each, and whose they are."""
+"""API keys: the hash, the owner and the scopes of each."""
 
 import secrets
 from collections.abc import Sequence
@@ -12,16 +12,16 @@ from cronty.store.audit_store import who
 from cronty.store.database import Database, Row, StoreUnavailable
 
 MOST_PAUSED: Final = 1000
-"""In one statement."""
+"""How many jobs one statement pauses."""
 
 _RANDOM_BITS: Final = 52
-"""Of a key's id; the server's number follows them."""
+"""How many bits of a key's id are random; the server's number follows them."""
 _TRIES: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
 class KeyInfo:
-    """A key as its owner may see it again, by its number among the owner's own."""
+    """A key as its owner sees it; the secret is shown only once, when it is made."""
 
     number: int
     name: str
@@ -46,11 +46,11 @@ class KeyStore:
         agent: str | None,
         expires_at: datetime | None,
     ) -> tuple[int, int]:
-        """The new key's id, which is part of its text, and its number, which its owner calls it by."""
+        """The new key's id, which is part of its text, and its number within its owner."""
         owner = caller.owner
         theirs = self._database.of(owner)
         given = (owner, name, hashed, scopes, agent, self._database.moment(), expires_at)
-        for _ in range(_TRIES):  # two that add a key at the same moment would number it the same
+        for _ in range(_TRIES):  # two concurrent calls would give it the same number
             row = await theirs.one("add_key", *given, *who(caller), secrets.randbits(_RANDOM_BITS))
             if row is not None:
                 return row["id"], row["number"]
@@ -58,7 +58,7 @@ class KeyStore:
         raise StoreUnavailable("No free number for the key was found; try again.")
 
     async def find(self, key_id: int) -> Row | None:
-        """A key that is neither revoked nor run out."""
+        """A key that is neither revoked nor expired."""
         return await self._database.one("find_key", self._database.moment(), key_id)
 
     async def touch(self, owner: str, key_id: int) -> None:
@@ -69,7 +69,7 @@ class KeyStore:
         return [KeyInfo(**dict(row)) for row in rows]
 
     async def revoke(self, caller: Caller, number: int) -> bool:
-        """Take a key back, and pause the jobs that were made with it; the engine pauses what is left of them."""
+        """Revoke a key, and pause the jobs that were made with it; if there are many, engines pause the rest."""
         theirs, moment = self._database.of(caller.owner), self._database.moment()
         revoked = await theirs.change("revoke_key", moment, caller.owner, number, *who(caller)) > 0
         if revoked:

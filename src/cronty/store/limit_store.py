@@ -1,4 +1,4 @@
-"""What is remembered about how much an owner has and does."""
+"""What an owner has and has used, for checking its limits."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,17 +17,19 @@ type RunPlace = tuple[int, datetime]
 """A run by its job, by id or by number, and its slot."""
 
 UNCOUNTED: Final = 1000
-"""So many jobs are made before the owner's are counted anew."""
+"""An owner's jobs are recounted after this many new ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """`limits` are the owner's own. `parent` is the run that asks, by the number of its job; `parent_job` is that job's
-    id, and `depth` how many runs made it in turn. `made` is the number of the job that has the idempotency key, and
-    `tasks` are the parameters of the tasks that were asked for, as far as some worker has them.
+    """What the scheduler must know before it makes a job.
 
-    `jobs` and `bytes` may be too high, because jobs that have ended since the last count are among them, and too low by
-    what was just being made when it was taken.
+    `limits` are the owner's own. `parent` is the run that makes the request, by its job's number; `parent_job` is
+    that job's id, and `depth` how long the chain is of jobs made by runs. `made` is the number of the job that has the
+    idempotency key, and `tasks` are the parameters of the requested tasks that a worker has published.
+
+    `jobs` and `bytes` may be too high, because they include jobs that ended since the last count, and too low by jobs
+    that were being made during it.
     """
 
     now: datetime
@@ -46,10 +48,10 @@ class Standing:
 
 
 class LimitStore:
-    """Beside the store of jobs, which asks it before it makes one."""
+    """Statements about limits, used before a job is made."""
 
     def __init__(self, database: Database, transaction: Connection | None = None) -> None:
-        """With a transaction that is open: everything is asked there."""
+        """With an open `transaction`, all statements run in it."""
         self._database = database
         self._transaction = transaction
 
@@ -66,7 +68,7 @@ class LimitStore:
         key: str | None = None,
         tasks: Sequence[str] = (),
     ) -> Standing:
-        """`run` is the run that asks, by its job's id, if it is known; `leased`: otherwise the prompt read last."""
+        """`run` is the run that makes the request, by its job's id. `leased`: without it, the prompt read last."""
         job_id, slot = run or (None, None)
         row = await self._of(owner).one(
             "standing",
@@ -98,7 +100,7 @@ class LimitStore:
         )
 
     async def recount(self, owner: str) -> tuple[int, int]:
-        """How many jobs have something to come, and how many bytes their arguments take up."""
+        """How many jobs will still run, and how many bytes their arguments take up."""
         row = await self._of(owner).one("recount", owner, self._database.moment())
         return (0, 0) if row is None else (row["jobs"], row["bytes"])
 
@@ -109,7 +111,7 @@ class LimitStore:
         await operator.change("save_limits", caller.owner, text, *who(caller), self._database.moment())
 
     async def count_use(self, owner: str, what: str, since: datetime) -> int:
-        """How often it has been done since then, this time included; 0 for an owner nobody has heard of."""
+        """Count one use; how many there are since then. 0 for an unknown owner."""
         return cast("int | None", await self._of(owner).value("count_use", owner, what, since)) or 0
 
     async def usage(self, owner: str, *since: datetime) -> dict[str, int]:
@@ -117,7 +119,7 @@ class LimitStore:
         return {row["what"]: row["used"] for row in rows}
 
     async def count_refusal(self, owner: str, limit: str, now: datetime, since: datetime, held: Held) -> bool:
-        """Count a refusal by a limit; the first one since then is told to the owner, with the count itself."""
+        """Count a refusal; the owner is told of the first one since then, in the same transaction."""
 
         async def count(connection: Connection) -> bool:
             if await connection.fetchval(query("count_use"), owner, f"refused {limit}", since) != 1:

@@ -1,4 +1,4 @@
-"""Runs of a job that goes one at a time stand in line; the first one goes when nothing of the job is under way."""
+"""If a job's runs may not overlap, its waiting runs are in line; the first is released when none is running."""
 
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
@@ -8,22 +8,22 @@ from typing import Final, Protocol
 from cronty.store.database import Connection, query
 
 MOST: Final = 1000
-"""Lines that one look moves on."""
+"""How many lines one call moves on."""
 
 
 class Transactions(Protocol):
-    """Where a transaction can be had."""
+    """Anything that can open a transaction."""
 
     def transaction(self) -> AbstractAsyncContextManager[Connection]: ...
 
 
 async def release(connection: Connection, moment: datetime | None, job_ids: Sequence[int]) -> int:
-    """How many runs may go; the due rows of the jobs must be locked already."""
+    """Release the first run in line of each job; how many. The jobs' due rows must be locked already."""
     return len(await connection.fetch(query("release"), moment, job_ids))
 
 
 async def release_lines(database: Transactions, moment: datetime | None, job_ids: Sequence[int] | None) -> int:
-    """The same for jobs that nobody holds; all whose line can move on if `job_ids` is None."""
+    """The same for jobs that aren't locked yet; None means all jobs whose line can move on."""
     async with database.transaction() as connection:
         looking = ("lock_free_lines", MOST) if job_ids is None else ("lock_lines", job_ids)
         rows = await connection.fetch(query(looking[0]), looking[1])

@@ -1,4 +1,4 @@
-"""Hears what other processes say on the channel `cronty`: `due <unix time>`, `queue`, `stop <worker>`."""
+"""Receives messages on the channel `cronty`: `due <unix time>`, `queue`, `alert`, `stop <worker>`."""
 
 import asyncio
 from collections.abc import Callable
@@ -7,13 +7,13 @@ from cronty.store.database import Database
 
 
 async def listen(database: Database, hear: Callable[[str], None]) -> None:
-    """Hand every message to `hear` until the connection ends; the caller decides when to try again."""
+    """Pass every message to `hear` until the connection ends; the caller decides when to try again."""
     ended = asyncio.Event()
 
     def heard(_connection: object, _pid: int, _channel: str, message: object) -> None:
         hear(str(message))
 
-    async with database.ear() as connection:
+    async with database.listening() as connection:
         connection.add_termination_listener(lambda _connection: ended.set())
         await connection.add_listener("cronty", heard)
         hear("listening")
@@ -21,4 +21,4 @@ async def listen(database: Database, hear: Callable[[str], None]) -> None:
             try:
                 await asyncio.wait_for(ended.wait(), 30)
             except TimeoutError:
-                await connection.execute("select 1")  # a half-open socket says nothing; ask it
+                await connection.execute("select 1")  # detects a connection that broke silently

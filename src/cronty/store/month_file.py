@@ -1,8 +1,8 @@
-"""A month of the trail as a file: lines of JSON that can be verified with the public key alone.
+"""A month of the trail as a file: lines of JSON that can be verified with only the public key.
 
-The first line names the month. Then come each owner's entries, in the order of their chain, and after them the owner's
-checkpoint: where the chain stood when the month ended, signed. The last line counts, and signs the digest of all before
-it. What is hashed of an entry is the value of `entry`, byte by byte, after the 32 bytes of `previous`.
+The first line names the month. Then come each owner's entries, in the order of their chain, followed by the owner's
+checkpoint: the signed end of the chain in that month. The last line has the counts, and a signature of the digest of
+all lines before it. An entry's hash covers the 32 bytes of `previous`, then the bytes of the value of `entry`.
 """
 
 import re
@@ -26,7 +26,7 @@ _ENTRY: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """Where an owner's chain stood when a month ended; `count` is how many entries the month had of it."""
+    """The end of an owner's chain in a month; `count` is how many of its entries the month has."""
 
     month: str
     owner_id: int
@@ -35,7 +35,7 @@ class Checkpoint:
     count: int
 
     def signed_text(self) -> bytes:
-        """What is signed; anybody can put it together from the line."""
+        """The text that is signed; it can be rebuilt from the line."""
         return _signed("cronty audit checkpoint", self.fields())
 
     def fields(self) -> dict[str, object]:
@@ -44,7 +44,7 @@ class Checkpoint:
 
 @dataclass(slots=True)
 class MonthFile:
-    """What a file holds, or should: as it was written, or as it was read with what is wrong with it."""
+    """The contents of a file, as written or as read; `broken` says what is wrong with it."""
 
     month: str
     entries: int = 0
@@ -108,19 +108,19 @@ class Writer:
 
 
 def read_month(path: Path, keys: PublicKeys, start_of: Callable[[int], Link | None]) -> MonthFile:
-    """Read a file and check all of it. `start_of` says which entry an owner's first one must follow, if it is known."""
+    """Read a file and verify it. `start_of` gives the entry that an owner's first one must follow, if known."""
     reader = _Reader(keys, start_of)
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):
             try:
                 reader.take(line)
-            except (ValueError, KeyError, TypeError, AttributeError):  # whatever a line may hold that isn't ours
+            except (ValueError, KeyError, TypeError, AttributeError):  # the line may contain anything
                 reader.found.broken.append(f"line {number} can't be read")
     return reader.end()
 
 
 def read_months(paths: Iterable[Path], keys: PublicKeys) -> list[tuple[Path, MonthFile]]:
-    """Check files, and that each goes on where the one of the month before ends."""
+    """Verify files, and that each continues where the one before ends."""
     ends: dict[int, Link] = {}
     found: list[tuple[Path, MonthFile]] = []
     for path in sorted(paths, key=_month_of):

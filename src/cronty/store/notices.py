@@ -1,8 +1,8 @@
-"""Tells engines of new jobs that are due soon, no more often than they need to hear it.
+"""Notifies engines of new jobs that are due soon, with as few messages as possible.
 
-A notice is written under a lock that all of PostgreSQL shares, and wakes every engine. So the first goes out with its
-job; what follows on its heels is said together, a moment later; and nothing is said of a job that is due after one that
-engines were told of and wait for: when that one's time comes, they look further by themselves.
+A NOTIFY takes a lock that the whole PostgreSQL server shares, and wakes every engine. So the first notice is sent with
+its job, and those that follow within a moment are sent as one. No notice is sent for a job that is due after one that
+the engines were notified of and wait for: when that one is due, they look for more by themselves.
 """
 
 import asyncio
@@ -15,19 +15,19 @@ from typing import Final
 from cronty.store.faults import StoreUnavailable
 
 SOON: Final = timedelta(seconds=30)
-"""Engines look at what comes later without being told."""
+"""Engines find jobs that are due later than this without a notice."""
 
 TOGETHER: Final = 0.02
-"""Seconds in which notices are collected."""
+"""Seconds for which notices are collected."""
 
 MARGIN: Final = 0.2
-"""Seconds before a job is due from which on engines may be looking already, and would miss what is committed now."""
+"""Seconds before a job is due in which engines may be looking already, and could miss a job committed now."""
 
 type Say = Callable[[str], Awaitable[object]]
 
 
 class Notices:
-    """One for each process and database. A notice that is lost makes a job late by seconds, no more."""
+    """One per process and database. A lost notice makes a job only a few seconds late."""
 
     def __init__(self, say: Say, clock: Callable[[], float] = monotonic) -> None:
         self._say = say
@@ -39,14 +39,14 @@ class Notices:
         self._saying: asyncio.Task[None] | None = None
 
     def at_once(self, due: datetime, now: datetime) -> bool:
-        """Whether to say it together with the job."""
+        """Whether to send the notice together with the job."""
         if due >= now + SOON or self._is_covered(due) or self._clock() - self._last < TOGETHER:
             return False
         self._last = self._clock()
         return True
 
     def done(self, due: datetime, now: datetime, *, said: bool) -> None:
-        """The job is committed; `said`: and with it the notice."""
+        """The job is committed; `said`: its notice was sent with it."""
         if due >= now + SOON:
             return
         comes = due, self._clock() + (due - now).total_seconds()
@@ -59,18 +59,18 @@ class Notices:
                 self._timer = asyncio.get_running_loop().call_later(wait, self._start)
 
     def forget(self) -> None:
-        """What engines were told of may not come any more."""
+        """The job that engines wait for may have been changed."""
         self._awaited = None
 
     def _is_covered(self, due: datetime) -> bool:
-        """Whether engines wait for an earlier job, and will see this one when that one's time comes."""
+        """Whether engines wait for an earlier job, and will find this one when that one is due."""
         return self._awaited is not None and self._awaited[0] <= due and self._clock() < self._awaited[1] - MARGIN
 
     def _start(self) -> None:
         self._saying = asyncio.create_task(self.flush(), name="cronty notices")
 
     async def flush(self) -> None:
-        """Say what was collected."""
+        """Send the collected notices as one."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

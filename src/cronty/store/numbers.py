@@ -1,4 +1,4 @@
-"""Numbers for owners' jobs, taken from the database in blocks, so that making many jobs doesn't queue at one row."""
+"""Numbers for owners' jobs, taken from the database in blocks, so that new jobs don't all wait for one row."""
 
 import asyncio
 from collections.abc import Callable
@@ -10,10 +10,10 @@ from cronty.store.database import Database
 
 LARGEST_BLOCK: Final = 64
 QUICK: Final = 1.0
-"""A block that is used up within so many seconds is followed by one of twice its size, any other by one number."""
+"""If a block is used up within this many seconds, the next one is twice as large; else it has one number."""
 
 IDLE: Final = 60.0
-"""A block that was taken longer ago is forgotten, and what is left of it with it."""
+"""A block older than this is dropped, with the numbers left in it."""
 
 
 @dataclass(slots=True)
@@ -26,7 +26,7 @@ class _Block:
 
 
 class Numbers:
-    """One for each process and database. A number is handed out once; one that isn't used leaves a gap."""
+    """One per process and database. A number is handed out once; an unused one leaves a gap."""
 
     def __init__(self, database: Database, clock: Callable[[], float] = monotonic) -> None:
         self._database = database
@@ -35,18 +35,18 @@ class Numbers:
         self._cleared_at = clock()
 
     async def next(self, owner: str) -> int:
-        """A number that no other job of the owner has, unless the database was restored since; makes the owner."""
+        """A number that no other job of the owner has, unless the database was restored. Creates the owner."""
         self._clear_idle()
         block = self._blocks.setdefault(owner, _Block())
         if block.next == block.end:
             async with block.taking:
-                while block.next == block.end:  # others may have waited here too, and used the new one up
+                while block.next == block.end:  # other callers waited here too, and may have used up the new block
                     await self._take(owner, block)
         block.next += 1
         return block.next - 1
 
     def forget(self, owner: str) -> None:
-        """What is left of the owner's block can't be used: the database was restored to before it was taken."""
+        """Drop the owner's block: the database was restored to a time before it was taken."""
         if block := self._blocks.get(owner):
             block.next = block.end
 

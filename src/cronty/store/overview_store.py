@@ -1,4 +1,4 @@
-"""What a person looks at, read from the rows as they are; nothing is kept for it."""
+"""The dashboard's statements. They read the ordinary tables; nothing is stored for them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ type Lags = list[tuple[datetime, float, float]]
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """What waits and runs in the whole installation; each is counted up to `MOST_COUNTED`."""
+    """Waiting, running and overdue runs of the whole installation, each counted up to `MOST_COUNTED`."""
 
     now: datetime
     waiting: int
@@ -38,7 +38,7 @@ class OverviewStore:
         return cast("datetime", await self._database.value("now", self._database.moment()))
 
     async def passed(self, owner: str, since: datetime, until: datetime, limit: int) -> list[tuple[Slot, int]]:
-        """Slots with a verdict, in order, each with how many slots its row speaks for."""
+        """Past slots in order, each with how many slots its run row covers."""
         rows = await self._database.of(owner).looking().fetch("slots_passed", owner, since, until, limit)
         return [(_slot(row), row["slots"]) for row in rows]
 
@@ -72,7 +72,7 @@ class OverviewStore:
     async def days(
         self, owner: str, number: int, zone: str, since: datetime, most: int
     ) -> tuple[list[tuple[date, Verdict, int]], bool]:
-        """What the latest `most` runs of a job tell of its days, and whether these are all of them since then."""
+        """Counts by day of the latest `most` runs of a job, and whether these are all of them since then."""
         rows = await self._database.of(owner).looking().fetch("days_of_job", owner, number, zone, since, most)
         return [(row["day"], row["verdict"], row["slots"]) for row in rows], sum(row["runs"] for row in rows) < most
 
@@ -81,15 +81,15 @@ class OverviewStore:
         return {row["tag"]: row["jobs"] for row in rows}
 
     async def mark(self) -> int:
-        """This moment as a transaction: what is written from now on is found by it."""
+        """A transaction id: what is written from now on has this id or a later one."""
         return cast("int", await self._database.value("mark"))
 
     async def stirred(
         self, owners: Sequence[str], after: datetime, written_since: int | None = None, slots_after: datetime = EVER
     ) -> tuple[datetime, set[str]]:
-        """To whose runs of these owners something happened, and up to which moment that is known.
+        """Which of these owners have runs that changed after `after`, and up to what time that is known.
 
-        It sees all owners' runs and says nothing about them but whose; what happened is read on behalf of each.
+        It runs as the engine, which sees all owners, and returns only names; `events` then runs for each owner.
         """
         given = (owners, after, self._database.moment(), written_since, slots_after)
         row = await self._database.for_the_engine().one("stirred", *given)

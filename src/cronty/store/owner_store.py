@@ -1,8 +1,8 @@
-"""Erasing an owner with everything of it: in short transactions by key, so that nobody else waits.
+"""Erases an owner with all its data, in short transactions that block no other owner.
 
-The owner is closed first. Then its jobs are taken out of time, so that nothing of it fires or is claimed; then what
-they have is deleted, then the trail, then the owner. Each step finds what is left: an erasing that was interrupted is
-started again.
+The owner is closed first. Then the due rows of its jobs are deleted, so that nothing fires or is claimed; then the
+jobs' other rows, then the trail, then the owner. Each step looks for what is left, so an interrupted erasure can simply
+be started again.
 """
 
 import asyncio
@@ -20,27 +20,41 @@ from cronty.store.history_store import delete_some
 JOBS: Final = 100
 ROWS: Final = 500
 STOPPING: Final = 10.0
-"""Seconds that workers have to hear of what they are to stop."""
+"""Seconds that workers have to stop the owner's runs."""
 
 OPERATOR: Final = 0
-"""Whose chain the trail of the installation itself is; no owner has this id."""
+"""The owner id of the installation's own trail; no owner has it."""
+
+MOST_NAMES: Final = 10_000
+"""Names of owners that are remembered; the others are asked for."""
 
 _TRIES: Final = 20
 
-type Told = Callable[[int], None]
-"""Is told how many rows are gone so far."""
+type Progress = Callable[[int], None]
+"""Called with how many rows are deleted so far."""
 
 
 class OwnerStore:
-    """For whoever runs the installation, in front of the wall between owners."""
+    """For the operator of the installation: row-level security doesn't apply."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._operator = database.for_the_operator()
         self._trail = AuditStore(database)
+        self._names: dict[int, str] = {}
 
-    async def erase(self, owner: str, told: Told = lambda _: None) -> dict[str, int] | None:
-        """Erase an owner: how many jobs, rows of theirs and entries of the trail it had; None if there is none."""
+    async def name_of(self, owner_id: int) -> str | None:
+        """What an owner is called; None if it isn't there any more. A name is never changed, so it is remembered."""
+        name = self._names.get(owner_id)
+        if name is None:
+            row = await self._database.for_the_engine().one("owner_name", owner_id)
+            name = None if row is None else cast("str", row["name"])
+            if name is not None and len(self._names) < MOST_NAMES:
+                self._names[owner_id] = name
+        return name
+
+    async def erase(self, owner: str, progress: Progress = lambda _: None) -> dict[str, int] | None:
+        """Erase an owner: how many jobs, other rows and trail entries it had; None if there is no such owner."""
         owner_id = cast("int | None", await self._operator.value("close_owner", owner, self._database.moment()))
         if owner_id is None:
             return None
@@ -50,15 +64,15 @@ class OwnerStore:
             await self._wait_for_stops(owner_id)
             while (found := await self._patient(lambda c: self._remove_some(c, owner_id))) is not None:
                 counts["jobs" if found[0] else "rows"] += found[1]
-                told(counts["jobs"] + counts["rows"])
+                progress(counts["jobs"] + counts["rows"])
             while entries := await self._trail.erase(owner_id):
                 counts["entries"] += entries
-                told(sum(counts.values()))
+                progress(sum(counts.values()))
             if await self._patient(lambda c: self._finish(c, owner_id, counts)):
                 return counts
 
     async def _park(self, owner_id: int) -> None:
-        """Take the jobs out of time; what waits of them is cancelled, and what runs is asked to stop."""
+        """Delete the jobs' due rows, cancel their waiting runs, and request a stop of the running ones."""
         last: int | None = 0
         while last is not None:
             last = await self._patient(lambda c, after=last: self._park_some(c, owner_id, after))
@@ -81,7 +95,7 @@ class OwnerStore:
             await asyncio.sleep(0.25)
 
     async def _remove_some(self, connection: Connection, owner_id: int) -> tuple[bool, int] | None:
-        """Whether it were jobs themselves, and how many rows; None if there are no jobs any more."""
+        """Whether jobs themselves were deleted, and how many rows; None if no jobs are left."""
         jobs = await connection.fetch(query("jobs_of_owner"), owner_id, 0, JOBS)
         if not jobs:
             return None
@@ -91,10 +105,10 @@ class OwnerStore:
         return not left or left[0]["id"] != ids[0], removed
 
     async def _finish(self, connection: Connection, owner_id: int, counts: dict[str, int]) -> bool:
-        """The rest in one transaction; False if a job came in meanwhile."""
+        """Delete the rest in one transaction; False if a job was made meanwhile."""
         row = await connection.fetchrow(query("lock_owner"), owner_id)
         if row is None:
-            return True  # another has erased it at the same time
+            return True  # another process has just erased it
         if row["has_jobs"]:
             return False
         while await connection.fetchval(query("erase_audit"), owner_id, ROWS):
@@ -107,7 +121,7 @@ class OwnerStore:
         return True
 
     async def _patient[T](self, work: Callable[[Connection], Awaitable[T]]) -> T:
-        """A transaction that is tried again where somebody holds what it needs: it isn't in a hurry."""
+        """A transaction that is tried again if other transactions hold the locks it needs."""
         for _ in range(_TRIES):
             try:
                 return await self._operator.together(work)

@@ -1,4 +1,4 @@
-"""Writes down what the migrations build, to be read; nobody edits `schema.sql`, and a test keeps it true."""
+"""Writes `schema.sql`, a readable listing of what the migrations create. Don't edit it; a test compares it."""
 
 import asyncio
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A few connections, made when they are needed; one in doubt is dropped, never mended."""
+"""A connection pool. Connections are made when needed, and dropped when in doubt."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -12,7 +12,7 @@ from cronty.store.faults import StoreBusy, StoreUnavailable
 PATIENCE: Final = 5.0
 
 LONGEST_WAIT: Final = 30.0
-"""Seconds that a caller waits for a place: as long as a statement may take."""
+"""Seconds that a caller waits for a connection: as long as a statement may take."""
 
 
 @asynccontextmanager
@@ -29,7 +29,7 @@ async def _acquired(places: asyncio.Semaphore) -> AsyncGenerator[None]:
 
 
 class _Share:
-    """The places of one owner, for as long as somebody uses them or waits for one."""
+    """One owner's share of the pool; it exists while it is in use or waited for."""
 
     def __init__(self, places: int) -> None:
         self.places = asyncio.Semaphore(places)
@@ -37,9 +37,9 @@ class _Share:
 
 
 class Pool:
-    """Nothing of it happens in the background: it can't complain about an outage that nobody asked about.
+    """Nothing runs in the background, so an outage shows only in a statement.
 
-    One owner has at most half of the places, so that slow answers to one leave room for the others.
+    One owner uses at most half of the connections, so that its slow statements don't keep others waiting.
     """
 
     def __init__(self, connect: Callable[[], Awaitable[asyncpg.Connection]], size: int) -> None:
@@ -65,8 +65,8 @@ class Pool:
                 yield connection
             except BaseException as error:
                 if isinstance(error, TimeoutError) or not isinstance(error, Exception):
-                    # A statement may still be under way. asyncpg would ask the server to cancel it, and wait for that;
-                    # a server that hangs would hang us too. One that lives ends the statement by its own time limit.
+                    # A statement may still be running. asyncpg would wait for the server to cancel it, and a server
+                    # that hangs would hang us too. Its own timeout ends the statement.
                     connection.terminate()
                 raise
             finally:
@@ -102,13 +102,13 @@ class Pool:
         return None
 
     def expire(self) -> None:
-        """Drop every connection; those that are lent, when they come back."""
+        """Drop every connection; lent ones are dropped when they are returned."""
         self._generation += 1
         while self._idle:
             self._idle.pop().terminate()
 
     async def close(self) -> None:
-        """Wait a little for what is lent, and close everything."""
+        """Wait a little for lent connections, and close all."""
         self._closed = True
         with suppress(TimeoutError):
             async with asyncio.timeout(PATIENCE):

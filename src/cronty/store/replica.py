@@ -1,8 +1,9 @@
-"""A replica to look at, as long as it is known to have what its looker has a right to see.
+"""Decides whether a read may go to the replica: it must be recent, and have the owner's own latest writes.
 
-From time to time a process asks the primary how far its log goes, and the replica how far it has come. A replica that
-has come as far as the primary was at some moment has all that was written before that moment. That must be no longer
-ago than `FURTHEST_BEHIND`, and not before the looker's owner last wrote something through this process.
+Now and then a process asks the primary for its position in the write-ahead log, and the replica for the position it
+has replayed. If the replica has reached the position that the primary had at some time, it has everything written
+before that time. That time must be at most `FURTHEST_BEHIND` seconds ago, and after the owner's last write through this
+process.
 """
 
 import asyncio
@@ -17,22 +18,22 @@ if TYPE_CHECKING:
     from cronty.store.database import Database
 
 FURTHEST_BEHIND: Final = 5.0
-"""Seconds by which a replica may be behind."""
+"""Seconds that a replica may be behind."""
 
 ASK_AGAIN: Final = 0.5
 LEFT_ALONE: Final = 10.0
-"""Seconds until it is asked again how far it is, and until one that failed is tried again."""
+"""Seconds until its position is asked for again, and until a replica that failed is tried again."""
 
 WITHIN: Final = 2.0
 ANSWER_WITHIN: Final = 10.0
-"""Seconds in which it must say how far it is, and answer what is asked; then the primary is asked instead."""
+"""Seconds in which it must return its position, and answer a statement; after that the primary is used."""
 
 _LOOKS: Final = 3
 _CATCH_UP: Final = 0.02
 
 
 class Replica:
-    """What decides whether a statement that only reads may be made at the replica."""
+    """The replica's database, and whether it is recent enough."""
 
     def __init__(self, database: "Database", primary: "Database", clock: Callable[[], float] = monotonic) -> None:
         self.database = database
@@ -45,7 +46,7 @@ class Replica:
         self._looking = asyncio.Lock()
 
     async def will_do(self, owner: str | None) -> bool:
-        """Whether it has what `owner` wrote through this process, and isn't too far behind."""
+        """Whether it isn't too far behind and has what `owner` wrote through this process."""
         if not self._has_what(owner):
             async with self._looking:
                 if not self._has_what(owner) and self._clock() >= self._next_look:
@@ -53,15 +54,15 @@ class Replica:
         return self._has_what(owner)
 
     def wrote(self, owner: str) -> None:
-        """What an owner has just written must be there before the owner looks."""
+        """Remember when an owner last wrote."""
         now = self._clock()
-        self._wrote.pop(owner, None)  # the latest stands last
+        self._wrote.pop(owner, None)  # keep the latest last
         self._wrote[owner] = now
         while self._wrote[first := next(iter(self._wrote))] < now - FURTHEST_BEHIND:
-            del self._wrote[first]  # a replica that may be looked at has that
+            del self._wrote[first]  # any replica that may be used has it
 
     def leave_alone(self, error: BaseException) -> None:
-        """It failed: look at the primary for a while."""
+        """It failed: use the primary for a while."""
         self.database.outage.fault(error)
         self._has_until = float("-inf")
         self._next_look = self._clock() + LEFT_ALONE
@@ -100,5 +101,5 @@ class Replica:
 
 
 def replica_url(url: str) -> str:
-    """The URL, for a server that is a standby unless it says something else itself."""
+    """The URL with `target_session_attrs=standby`, unless it has that parameter already."""
     return url if wanted_of(url) else f"{url}{'&' if '?' in url else '?'}{ATTRIBUTE}=standby"

@@ -1,4 +1,4 @@
-"""Single runs: one in full, those that failed, and giving those another round."""
+"""Statements about runs: attempts, failed runs, absences, counts, and redriving."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -33,11 +33,11 @@ class RunStore:
 
     @repeatable
     async def redrive(self, caller: Caller, runs: Sequence[tuple[int, datetime]]) -> set[tuple[int, datetime]]:
-        """Which of them, by job number and slot, are tried again; those of a job that runs one at a time, in turn."""
+        """Queue failed runs again, given by job number and slot; which ones. Runs of a serial job join its line."""
         owner = caller.owner
         async with self._database.of(owner).transaction() as connection:
             await connection.fetch(query("lock_due"), owner, sorted({number for number, _ in runs}))
-            rows = await connection.fetch(query("redrive"), owner, *columns(runs, 2))
+            rows = await connection.fetch(query("redrive"), owner, *columns(runs, 2), caller.may("prompts"))
             if rows:
                 now = self._database.moment() or await connection.fetchval("select statement_timestamp()")
                 places = [

@@ -1,4 +1,4 @@
-"""Compares the schema this version was written for with the one the database has, and says whether it may go on."""
+"""Compares the schema this version needs with the database's, and decides whether it can be used."""
 
 import hashlib
 import re
@@ -19,7 +19,7 @@ _KEEPS_WORKING: Final = "-- older code: keeps working"
 
 
 class SchemaProblem(Exception):
-    """This version and this database don't fit together; the text says what to do."""
+    """This version can't use this database; the text says what to do."""
 
 
 class SchemaOutdated(SchemaProblem):
@@ -27,15 +27,15 @@ class SchemaOutdated(SchemaProblem):
 
 
 class SchemaTooNew(SchemaProblem):
-    """A newer version changed the database so that this one must not use it."""
+    """A newer version changed the database, and this version must not use it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """A numbered file of SQL. Comments at its head say how it is applied and who may work beside it.
+    """A numbered SQL file. Comments at its head say how to apply it and whether older versions can still run.
 
-    `-- outside a transaction`: its statements run one by one, each can be repeated, and each ends with a semicolon at
-    the end of a line. `-- older code: keeps working`: versions that don't know it may go on; without it they stop.
+    `-- outside a transaction`: its statements run one by one; each can be repeated, and ends with a semicolon at the
+    end of a line. `-- older code: keeps working`: versions that don't know this migration may go on; else they stop.
     """
 
     name: str
@@ -62,7 +62,7 @@ class Migration:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What this version needs: its migrations in order, and the walls that stand when they are applied."""
+    """What this version needs: its migrations in order, and the text of `walls.sql`."""
 
     migrations: tuple[Migration, ...]
     walls: str
@@ -78,8 +78,8 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class SchemaState:
-    """`missing`: what `migrate` would apply. `newer`: what this version doesn't know; `incompatible`: those of them
-    that say that it must stop. `new_walls`: whether the walls have to be built, or built anew."""
+    """`missing`: migrations that `migrate` would apply. `newer`: those that this version doesn't know; `incompatible`:
+    newer ones after which it must stop. `new_walls`: whether `walls.sql` has to be run."""
 
     missing: list[str]
     newer: list[str]
@@ -107,18 +107,18 @@ class SchemaState:
 
 @cache
 def wanted(home: Traversable = HOME) -> Wanted:
-    """Read the files; they don't change while a process lives."""
+    """Read the files, once per process."""
     found = sorted((file.name, file) for file in (home / "migrations").iterdir() if file.name.endswith(".sql"))
     migrations = [Migration(name.removesuffix(".sql"), file.read_text(encoding="utf-8")) for name, file in found]
     return Wanted(tuple(migrations), (home / "walls.sql").read_text(encoding="utf-8"))
 
 
 def compare(mine: Wanted, rows: Sequence[Row | Mapping[str, object]]) -> SchemaState:
-    """Hold what this version knows against the rows of `cronty.migrations`.
+    """Compare what this version needs with the rows of `cronty.migrations`.
 
-    The row of a version's last migration holds the digest of the walls it built. Walls are the business of the newest
-    version: one that finds migrations it doesn't know leaves them alone. Walls of another digest don't stop anybody,
-    or two versions that differ in nothing else could not take turns.
+    The row of a version's last migration has the digest of the `walls.sql` it ran. Only the newest version runs its
+    walls: one that finds migrations it doesn't know doesn't. A different digest stops no process, so that two versions
+    that differ only in their walls can run side by side.
     """
     applied = {row["name"]: row for row in rows}
     missing = [name for name in mine.names if name not in applied]
@@ -131,5 +131,5 @@ def compare(mine: Wanted, rows: Sequence[Row | Mapping[str, object]]) -> SchemaS
 
 
 async def state_of(database: Database) -> SchemaState:
-    """How the schema stands, asked by a process that is at work: a handful of rows."""
+    """The state of the schema, through an open database; it reads only a few rows."""
     return compare(wanted(), await database.fetch("read_migrations"))

@@ -29,6 +29,7 @@ grant to cronty_app on audit: select
 grant to cronty_app on audit_checkpoints: select
 grant to cronty_app on audit_heads: select
 grant to cronty_app on audit_unsealed: insert
+grant to cronty_app on calendars: delete, insert, select, update
 grant to cronty_app on channels: insert, select, update
 grant to cronty_app on due: insert, select, update
 grant to cronty_app on every_job: select
@@ -82,7 +83,9 @@ index audit_months_pkey on audit_months USING btree (month)
 index audit_pkey on audit USING btree (owner_id, number, sealed_at)
 index audit_unsealed_of_owner on audit_unsealed USING btree (owner_id, id)
 index audit_unsealed_pkey on audit_unsealed USING btree (id)
+index calendars_pkey on calendars USING btree (owner_id, name)
 index channels_pkey on channels USING btree (owner_id, name)
+index dropped_weeks_pkey on dropped_weeks USING btree (monday)
 index due_ended on due USING btree (last_slot, job_id) WHERE ((next_at IS NULL) AND (held_slot IS NULL))
 index due_next on due USING btree (next_at) WHERE (next_at IS NOT NULL)
 index due_pkey on due USING btree (job_id)
@@ -200,6 +203,13 @@ table audit_unsealed.job_id bigint
 table audit_unsealed.job_number bigint
 table audit_unsealed.owner_id bigint not null
 table audit_unsealed.what text not null
+table calendars
+table calendars constraint calendars_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES cronty.owners(id)
+table calendars constraint calendars_pkey PRIMARY KEY (owner_id, name)
+table calendars.days jsonb not null
+table calendars.name text not null
+table calendars.owner_id bigint not null
+table calendars.updated_at timestamp with time zone not null
 table channels
 table channels constraint channels_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES cronty.owners(id)
 table channels constraint channels_pkey PRIMARY KEY (owner_id, name)
@@ -213,6 +223,9 @@ table channels.owner_id bigint not null
 table channels.removed_at timestamp with time zone
 table channels.scheme text not null
 table channels.sealed bytea
+table dropped_weeks
+table dropped_weeks constraint dropped_weeks_pkey PRIMARY KEY (monday)
+table dropped_weeks.monday timestamp with time zone not null
 table due constraint due_job_id_fkey FOREIGN KEY (job_id) REFERENCES cronty.jobs(id)
 table due constraint due_pkey PRIMARY KEY (job_id)
 table due with (fillfactor=80, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=5000, autovacuum_vacuum_cost_delay=0, autovacuum_analyze_scale_factor=0.1)
@@ -382,6 +395,9 @@ wall around audit_heads lets cronty_engine at true
 wall around audit_unsealed
 wall around audit_unsealed lets cronty_app at (owner_id = ( SELECT o.id FROM cronty.owners o WHERE (o.name = NULLIF(current_setting('cronty.owner'::text, true), ''::text))))
 wall around audit_unsealed lets cronty_engine at true
+wall around calendars
+wall around calendars lets cronty_app at (owner_id = ( SELECT o.id FROM cronty.owners o WHERE (o.name = NULLIF(current_setting('cronty.owner'::text, true), ''::text))))
+wall around calendars lets cronty_engine at true
 wall around channels
 wall around channels lets cronty_app at (owner_id = ( SELECT o.id FROM cronty.owners o WHERE (o.name = NULLIF(current_setting('cronty.owner'::text, true), ''::text))))
 wall around channels lets cronty_engine at true

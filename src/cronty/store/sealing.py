@@ -1,7 +1,7 @@
-"""Secrets at rest: AES-GCM under keys that live outside the database.
+"""Encrypts secrets in the database: AES-GCM, with keys that are kept outside the database.
 
-What is sealed for one place opens only there: the place is authenticated along with the text, so a row that somebody
-with access to the tables copies to another owner, or to another name, doesn't open.
+The context of a secret is authenticated along with its text. So a row that is copied in the tables to another owner or
+another name can't be decrypted there.
 """
 
 import os
@@ -27,44 +27,44 @@ HOW_TO_MAKE_A_KEY: Final = (
 
 
 class BadKey(ValueError):
-    """A key that can't be one; its text never holds the key."""
+    """An invalid key; the text never contains the key."""
 
 
 class CannotOpen(Exception):
-    """None of the keys opens it, or it was sealed for another place."""
+    """No key decrypts it, or it was encrypted for another context."""
 
 
 class Sealer:
-    """The first key seals, every key opens: give the new and the old one while everything is sealed again."""
+    """The first key encrypts, every key decrypts: during a key change, give the new key and the old one."""
 
     def __init__(self, keys: Sequence[bytes]) -> None:
         if not keys or any(len(key) != KEY_BYTES for key in keys):
             raise BadKey(f"A key has {KEY_BYTES} bytes, and there has to be one. {HOW_TO_MAKE_A_KEY}")
         self._keys: Mapping[str, AESGCM] = {_id_of(key): AESGCM(key) for key in keys}
         self.key_id = _id_of(keys[0])
-        """Names the key that seals, and says nothing about it."""
+        """The id of the key that encrypts; it reveals nothing about the key."""
 
     @classmethod
     def read(cls, text: str) -> Self:
-        """From base64, several with commas between them."""
+        """From base64; several keys are separated by commas."""
         return cls(read_keys(text))
 
-    def seal(self, text: str, place: str) -> bytes:
+    def seal(self, text: str, context: str) -> bytes:
         nonce = token_bytes(_NONCE_BYTES)
-        return nonce + self._keys[self.key_id].encrypt(nonce, text.encode(), place.encode())
+        return nonce + self._keys[self.key_id].encrypt(nonce, text.encode(), context.encode())
 
-    def open(self, sealed: bytes, key_id: str, place: str) -> str:
+    def open(self, sealed: bytes, key_id: str, context: str) -> str:
         key = self._keys.get(key_id)
         if key is None:
             raise CannotOpen("It was sealed with a key that isn't in CRONTY_SECRET_KEY.")
         try:
-            return key.decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], place.encode()).decode()
+            return key.decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], context.encode()).decode()
         except (InvalidTag, ValueError):
             raise CannotOpen("It was changed, or moved here from somewhere else.") from None
 
 
 def read_keys(text: str) -> list[bytes]:
-    """The keys in CRONTY_SECRET_KEY: base64, several with commas between them."""
+    """The keys in CRONTY_SECRET_KEY: base64, separated by commas."""
     return [_read_key(part.strip(), number) for number, part in enumerate(text.split(","), 1)]
 
 
@@ -74,7 +74,7 @@ def new_key() -> str:
 
 
 def key_of_folder(folder: Path) -> str:
-    """The key in the folder's `secret.key`, made with the first call, for its owner's eyes only."""
+    """The key in the folder's `secret.key`, which the first call creates with mode 0600."""
     path = folder / "secret.key"
     if not path.exists():
         folder.mkdir(parents=True, exist_ok=True)
@@ -82,7 +82,7 @@ def key_of_folder(folder: Path) -> str:
             fresh.write(new_key() + "\n")
             fresh.flush()
             os.fsync(fresh.fileno())
-            with suppress(FileExistsError):  # whole or not at all, and the first of several processes wins
+            with suppress(FileExistsError):  # the file appears complete, and the first of several processes wins
                 os.link(fresh.name, path)
     return path.read_text(encoding="ascii").strip()
 

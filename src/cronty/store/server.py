@@ -1,4 +1,4 @@
-"""Which of several database servers this one is: said once, before it has any owner."""
+"""The number of this database server, set once, before it has any owner."""
 
 import asyncpg
 
@@ -6,11 +6,11 @@ from cronty.store.database import query
 
 
 class WrongServer(Exception):
-    """The database is another server than it is said to be."""
+    """The database already has another server number."""
 
 
 async def be_server(connection: asyncpg.Connection, number: int | None) -> None:
-    """Give the database its server's number, which is in the last ten bits of every id it makes; None leaves it."""
+    """Set the server's number, which is in the last ten bits of every id it makes; None changes nothing."""
     if number is None:
         return
     try:

@@ -1,4 +1,4 @@
-"""Signs what leaves the database, so that whoever has the public key can tell without the database that it is ours."""
+"""Signs archived files with Ed25519, so that they can be verified with the public key alone."""
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Iterable, Sequence
@@ -17,7 +17,7 @@ _PUBLIC_BYTES: Final = 32
 
 
 class PublicKeys:
-    """The keys whose signatures are good."""
+    """The keys whose signatures are trusted."""
 
     def __init__(self, keys: Iterable[Ed25519PublicKey]) -> None:
         self._keys = {_id_of(key): key for key in keys}
@@ -31,7 +31,7 @@ class PublicKeys:
         return PublicKeys([*self._keys.values(), *others._keys.values()])
 
     def why_not(self, text: bytes, key_id: str, signature: bytes) -> str | None:
-        """Why this isn't the signature of `text`; None if it is."""
+        """Why this isn't a trusted signature of `text`; None if it is."""
         key = self._keys.get(key_id)
         if key is None:
             return f"it is signed with the key {key_id}, which isn't one of those to be trusted"
@@ -43,7 +43,7 @@ class PublicKeys:
 
 
 class Signer:
-    """Signs with an Ed25519 key made of the first secret key, and trusts those made of every one of them."""
+    """Signs with an Ed25519 key derived from the first secret key, and trusts those derived from all of them."""
 
     def __init__(self, keys: Sequence[bytes]) -> None:
         private = [_derive(key) for key in keys]
@@ -58,7 +58,7 @@ class Signer:
 
     @property
     def public_key(self) -> str:
-        """What others need to check the signatures."""
+        """The public key as text, for verifying signatures elsewhere."""
         return urlsafe_b64encode(self._private.public_key().public_bytes_raw()).decode()
 
     def sign(self, text: bytes) -> bytes:

@@ -1,17 +1,18 @@
--- The second wall between owners: whoever works as `cronty_app` meets only the rows of the owner that the transaction
--- names in `cronty.owner`, whatever the statement asks for; without a name, none. The engine works for all owners as
--- `cronty_engine`, and doesn't see what it doesn't need.
+-- The walls between owners: row-level security, as a second line of defense. The role `cronty_app` sees only the rows of
+-- the owner in the setting `cronty.owner`, whatever the statement asks for; without an owner it sees none. Engines use the
+-- role `cronty_engine`, which sees all owners, but only the tables and columns it needs.
 --
--- `migrate` runs this when it or the schema has changed, and as long as there is no wall: this file is the whole truth
--- about it. Where roles can't be made (a managed PostgreSQL may refuse), there is none, and `cronty doctor` says so.
+-- `migrate` runs this file when it or the schema has changed, and as long as the walls aren't set up. Everything about them
+-- is in this file. If roles can't be created (a managed PostgreSQL may refuse), there are no walls, and `cronty doctor`
+-- says so.
 --
--- It commits as it goes and can be run again: changing a policy keeps everybody out of its table until the commit, so it
--- is done one table at a time, and only where the policy is another than the one written down in its comment.
+-- It commits as it goes and can be run again. Changing a policy locks its table until the commit, so it is done for one
+-- table at a time, and only if the policy differs from the one in its comment.
 do $$
 declare
   asked constant text := case when current_setting('server_version_num')::int < 160000 then 'MEMBER' else 'SET' end;
   mine constant text := '(select o.id from cronty.owners o where o.name = nullif(current_setting(''cronty.owner'', true), ''''))';
-  about_theirs constant text := 'exists (select from cronty.jobs j where j.id = job_id)'; -- among those that are met
+  about_theirs constant text := 'exists (select from cronty.jobs j where j.id = job_id)'; -- only own jobs are visible
   named name;
   seen text;
   written text;
@@ -23,7 +24,7 @@ begin
         execute format('create role %I nologin', named);
       end if;
     exception
-      when duplicate_object or unique_violation then null; -- somebody else, for another database, just now
+      when duplicate_object or unique_violation then null; -- another database's migration just created it
       when insufficient_privilege then return;
     end;
     begin
@@ -33,17 +34,18 @@ begin
     exception when insufficient_privilege then return;
     end;
     if exists (select from pg_roles where rolname = named and (rolsuper or rolbypassrls)) then
-      return; -- it would see through every wall
+      return; -- row-level security wouldn't apply to it
     end if;
   end loop;
 
-  -- Who may do what, at all.
+  -- The rights of the two roles.
   revoke all on all tables in schema cronty from cronty_app, cronty_engine;
   grant usage on schema cronty to cronty_app, cronty_engine;
   grant select on cronty.migrations, cronty.server, cronty.tasks to cronty_app, cronty_engine;
 
   grant select, insert on cronty.owners, cronty.attempts to cronty_app;
   grant select, insert, update on cronty.jobs, cronty.due, cronty.runs, cronty.channels to cronty_app;
+  grant select, insert, update, delete on cronty.calendars to cronty_app;
   grant select, insert, update (through) on cronty.zones to cronty_app;
   grant select, insert, update, delete on cronty.queue to cronty_app;
   grant select, insert, update on cronty.usage to cronty_app;
@@ -71,18 +73,19 @@ begin
 
   commit;
 
-  -- Whose rows they meet. A sub-select is asked once per statement, not once per row. What is written about a job is
-  -- written about one of their own.
+  -- The rows they see. The sub-select runs once per statement, not once per row. Rows about a job can be written only if
+  -- the job is the owner's own.
   for named, seen, written in values
     ('owners', 'name = nullif(current_setting(''cronty.owner'', true), '''')', null),
-    -- `is true`: a check and no way to find rows, so that nobody looks for a job by its id among all of its owner's.
+    -- `is true` keeps the planner from using this to find rows: a job is looked up by its id, not among its owner's jobs.
     ('jobs', '(owner_id = ' || mine || ') is true', null),
     ('due', 'owner_id = ' || mine, null),
     ('runs', 'owner_id = ' || mine, 'owner_id = ' || mine || ' and ' || about_theirs),
     ('queue', 'owner_id = ' || mine, 'owner_id = ' || mine || ' and ' || about_theirs),
     ('channels', 'owner_id = ' || mine, null),
+    ('calendars', 'owner_id = ' || mine, null),
     ('api_keys', 'owner_id = ' || mine, null),
-    ('audit_unsealed', 'owner_id = ' || mine, null), -- also about a job that the same statement makes, not to be seen yet
+    ('audit_unsealed', 'owner_id = ' || mine, null), -- no check: the same statement may create the job
     ('audit', 'owner_id = ' || mine, null),
     ('usage', 'owner_id = ' || mine, null),
     ('alerts', 'owner_id = ' || mine, 'owner_id = ' || mine || ' and (job_id = 0 or ' || about_theirs || ')'),

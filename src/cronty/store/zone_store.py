@@ -1,4 +1,4 @@
-"""By which rules each zone goes in this database, and moving jobs from one version of them to the next."""
+"""The rules that jobs in each zone use, and moving the jobs when the rules change."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
@@ -7,11 +7,11 @@ from typing import Final, NamedTuple
 from cronty.store.database import Database, Row, columns, query
 
 EVERY_ENGINE_HAS_HEARD: Final = 90.0
-"""Seconds after which no engine goes on by the rules that a zone had before."""
+"""Seconds after which no engine uses the old rules of a zone any more."""
 
 
 class ZoneInUse(NamedTuple):
-    """A zone that jobs use; `kept` says that a living worker has the version its rules are from, or a newer one."""
+    """A zone that jobs use; `kept` means that a live worker has the tzdata version of its rules, or a newer one."""
 
     name: str
     rules: str
@@ -21,7 +21,7 @@ class ZoneInUse(NamedTuple):
 
 
 class Move(NamedTuple):
-    """A job whose next slot is elsewhere now."""
+    """A job whose next slot has moved."""
 
     job_id: int
     owner_id: int
@@ -31,7 +31,7 @@ class Move(NamedTuple):
 
 
 class ZoneStore:
-    """One batch of retiming is one transaction: jobs moved, audit written and progress noted together."""
+    """One batch of retiming is one transaction: it moves the jobs, writes the trail and records the progress."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -41,13 +41,13 @@ class ZoneStore:
         return [ZoneInUse(**dict(row)) for row in rows]
 
     async def take(self, zones: Sequence[tuple[str, str, str]], version: str) -> None:
-        """Let zones go by other rules from now on: their name, the rules they had, the new ones."""
+        """Give zones new rules: the name, the old rules and the new rules of each."""
         await self._database.change("take_zones", self._database.moment(), *columns(zones, 3), version)
 
     async def retime(
         self, rules: Mapping[str, str], batch: int, decide: Callable[[Row], Move | None]
     ) -> tuple[bool, int]:
-        """Look at the next `batch` jobs for those of these zones: whether that was the end, and how many moved."""
+        """Check the next `batch` jobs for those in these zones: whether these were the last, and how many moved."""
         async with self._database.transaction() as connection:
             zones = await connection.fetch(query("zones_to_move"), list(rules), list(rules.values()))
             if not zones:
@@ -58,7 +58,8 @@ class ZoneStore:
             assert window is not None
             moves: list[Move] = []
             if window["last"] is not None:
-                rows = await connection.fetch(query("retime_pick"), after, window["last"], names)
+                locked = await connection.fetch(query("retime_lock"), after, window["last"], names)
+                rows = await connection.fetch(query("retime_pick"), [row["job_id"] for row in locked])
                 moves = [move for row in rows if (move := decide(row))]
             if moves:
                 await connection.execute(query("retime_save"), self._database.moment(), *columns(moves, 5))

@@ -15,7 +15,9 @@ from typing import Final
 from cronsim import CronSim
 
 from cronty.timing.broken import Broken
+from cronty.timing.calendar import Calendar
 from cronty.timing.cron import Cron
+from cronty.timing.describe_calendar import describe_calendar
 from cronty.timing.grammar import normalize
 from cronty.timing.interval import Interval
 from cronty.timing.once import Once
@@ -45,6 +47,8 @@ def describe(trigger: Trigger, zone_name: str = "UTC") -> str:
         case Cron(expression=expression, zone=own_zone):
             fields = _fields(expression)
             return f"{_cron(fields)}, {place(own_zone)}{_unusual(trigger, fields)}"
+        case Calendar():
+            return describe_calendar(trigger)
         case Broken(reason=reason):
             return f"Can't be read any more: {reason}"
 

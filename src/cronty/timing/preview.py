@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from cronty.timing.cron import Cron, nominal
+from cronty.timing.calendar import Calendar
 from cronty.timing.trigger import Trigger
+from cronty.timing.zoned import Zoned, nominal
 from cronty.timing.zones import zone
 
 
@@ -31,12 +32,24 @@ def preview(trigger: Trigger, after: datetime, count: int, zone_name: str) -> li
 
 
 def _note(trigger: Trigger, moment: datetime, local: datetime, before: Slot | None) -> str | None:
-    if isinstance(trigger, Cron) and (named := nominal(trigger, moment)) is not None:
+    if isinstance(trigger, Calendar) and (note := _day_off(trigger, moment)) is not None:
+        return note
+    if isinstance(trigger, Zoned) and (named := nominal(trigger, moment)) is not None:
         there = moment.astimezone(zone(trigger.zone))
         return f"clocks go forward that night: moved from {named:%H:%M} to {there:%H:%M}"
     if local.replace(fold=0).utcoffset() != local.replace(fold=1).utcoffset():
         return f"clocks go back: {'second' if local.fold else 'first'} pass of {local:%H:%M}"
     return None if before is None else _shift(before, local)
+
+
+def _day_off(calendar: Calendar, moment: datetime) -> str | None:
+    """Say that a day off takes a slot, or that it was moved here from one."""
+    if (reason := calendar.taken(moment)) is not None:
+        return f"skipped: {reason}"
+    if calendar.instead == "skip" or (source := calendar.moved_from(moment)) is None:
+        return None
+    reason = calendar.days_off().get(source, "weekend")
+    return f"moved from {source:%A} {source.day} {source:%B}: {reason}"
 
 
 def _shift(before: Slot, local: datetime) -> str | None:

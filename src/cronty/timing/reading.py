@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Final
 
+from cronty.timing.calendar_json import EXAMPLE, KEYS, calendar_from_json
 from cronty.timing.cron import Cron
 from cronty.timing.errors import BadTrigger, Unread, shown
 from cronty.timing.interval import Interval
@@ -17,20 +18,24 @@ _KEYS: Final[dict[str, tuple[str, ...]]] = {
     "once": ("run_at",),
     "interval": _UNITS,
     "cron": ("expression", "dst_gap", "dst_overlap"),
+    "calendar": (*KEYS, "dst_gap", "dst_overlap"),
 }
 _EXAMPLES: Final = {
     "once": '{"run_at": "2027-01-31T09:00:00+01:00"}',
     "interval": '{"hours": 1}',
     "cron": '{"expression": "30 9 * * MON-FRI"}',
+    "calendar": EXAMPLE,
 }
 
 
 def read_trigger(trigger_type: str, config: Mapping[str, object], zone_name: str, now: datetime) -> Trigger:
     """A trigger from its type and configuration; times without an offset are meant in `zone_name`."""
     if trigger_type not in _EXAMPLES:
-        raise BadTrigger(f"Unknown trigger type: {shown(trigger_type)}", 'Use "once", "interval" or "cron".')
+        raise BadTrigger(
+            f"Unknown trigger type: {shown(trigger_type)}", 'Use "once", "interval", "cron" or "calendar".'
+        )
     known = _KEYS[trigger_type]
-    strange = sorted(set(config) - set(known))
+    strange = sorted(set(config) - set(known), key=str)
     missing = trigger_type != "interval" and known[0] not in config
     if strange or not config or missing:
         what = (
@@ -44,15 +49,18 @@ def read_trigger(trigger_type: str, config: Mapping[str, object], zone_name: str
         return Once(moment) if moment.utcoffset() is not None else Once.at_local(moment, zone_name)
     if trigger_type == "interval":
         return Interval(_period(config), now)
-    expression = config["expression"]
-    if not isinstance(expression, str):
-        raise BadTrigger(f"Invalid cron expression: {shown(expression)}", f"Give it as {_EXAMPLES['cron']}.")
     gap, overlap = config.get("dst_gap", "run_after"), config.get("dst_overlap", "first")
     if gap not in ("run_after", "skip") or overlap not in ("first", "both"):
         raise BadTrigger(
-            f"Invalid trigger_config for 'cron': dst_gap is {shown(gap)}, dst_overlap is {shown(overlap)}",
+            f"Invalid trigger_config for '{trigger_type}': dst_gap is {shown(gap)}, dst_overlap is {shown(overlap)}",
             'dst_gap is "run_after" or "skip", dst_overlap is "first" or "both".',
         )
+    if trigger_type == "calendar":
+        said = {key: config[key] for key in KEYS if key in config}
+        return calendar_from_json({**said, "zone": zone_name, "gap": gap, "overlap": overlap})
+    expression = config["expression"]
+    if not isinstance(expression, str):
+        raise BadTrigger(f"Invalid cron expression: {shown(expression)}", f"Give it as {_EXAMPLES['cron']}.")
     return Cron(expression, zone_name, gap, overlap)
 
 

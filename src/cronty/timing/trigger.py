@@ -4,12 +4,15 @@ from datetime import datetime, timedelta
 from typing import cast
 
 from cronty.timing.broken import Broken
-from cronty.timing.cron import Cron, Gap, Overlap
+from cronty.timing.calendar import Calendar
+from cronty.timing.calendar_json import STORED_KEYS, calendar_from_json, calendar_to_json
+from cronty.timing.cron import Cron
 from cronty.timing.errors import BadTrigger, shown
 from cronty.timing.interval import Interval
 from cronty.timing.once import Once
+from cronty.timing.zoned import Gap, Overlap
 
-type Trigger = Once | Interval | Cron | Broken
+type Trigger = Once | Interval | Cron | Calendar | Broken
 
 _EXAMPLES = {
     "once": '{"kind": "once", "at": "2027-01-31T09:00:00+01:00"}',
@@ -20,6 +23,7 @@ _KEYS = {
     "once": frozenset({"kind", "at", "local", "zone"}),
     "interval": frozenset({"kind", "seconds", "anchor"}),
     "cron": frozenset({"kind", "expression", "zone", "gap", "overlap"}),
+    "calendar": STORED_KEYS,
 }
 
 
@@ -36,6 +40,8 @@ def to_json(trigger: Trigger) -> dict[str, object]:
             policy = {"gap": gap} if gap != "run_after" else {}
             policy |= {"overlap": overlap} if overlap != "first" else {}
             return {"kind": "cron", "expression": expression, "zone": zone, **policy}
+        case Calendar():
+            return calendar_to_json(trigger)
         case Broken(stored=stored):
             return dict(stored)
 
@@ -43,7 +49,8 @@ def to_json(trigger: Trigger) -> dict[str, object]:
 def from_stored(value: dict[str, object]) -> Trigger:
     """Like `from_json`, for what was good when it was stored: if it no longer is, it is `Broken`.
 
-    Keys that only a newer version knows are ignored.
+    Keys that only a newer version knows are ignored, but not inside the rules of a calendar: without them it might
+    fire at other times than it should.
     """
     kind = value.get("kind")
     known = _KEYS.get(kind, frozenset(value)) if isinstance(kind, str) else frozenset(value)
@@ -54,14 +61,17 @@ def from_stored(value: dict[str, object]) -> Trigger:
 
 
 def from_json(value: dict[str, object]) -> Trigger:
-    """Return the trigger that a JSON object describes; a cron without a zone is in UTC.
+    """Return the trigger that a JSON object describes; a cron or calendar without a zone is in UTC.
 
-    A cron's `gap` and `overlap` are written only where they aren't the usual ones.
+    Their `gap` and `overlap` are written only where they aren't the usual ones.
     """
     kind = value.get("kind")
+    if kind == "calendar":
+        return calendar_from_json(value)
     if not isinstance(kind, str) or kind not in _KEYS:
         raise BadTrigger(
-            f"Unknown trigger kind: {shown(kind)}", f'Use "once", "interval" or "cron": {_EXAMPLES["cron"]}'
+            f"Unknown trigger kind: {shown(kind)}",
+            f'Use "once", "interval", "cron" or "calendar": {_EXAMPLES["cron"]}',
         )
     if not value.keys() <= _KEYS[kind]:
         strange = min(str(key) for key in value.keys() - _KEYS[kind])[:80]

@@ -1,1 +1,1 @@
-"""Cronty over HTTP, for people and their machines."""
+"""Cronty over HTTP: REST, the dashboard, health checks."""

@@ -1,4 +1,4 @@
-"""Two questions that an operator's tooling asks: is the process alive, and can it serve?"""
+"""Health checks: is the process alive, and can it serve?"""
 
 from collections.abc import Awaitable, Callable
 
@@ -10,7 +10,7 @@ type Ready = Callable[[], Awaitable[str | None]]
 
 
 def health_routes(not_ready: Ready) -> list[Route]:
-    """`/health` answers as long as the process does; `/ready` only while `not_ready` has no reason against it."""
+    """`/health` always answers 200; `/ready` answers 503 with the reason while `not_ready` returns one."""
 
     async def health(_request: Request) -> JSONResponse:
         return JSONResponse({"status": "alive"})

@@ -1,4 +1,4 @@
-"""Only by a name of our own, and only from our own pages: what a hostile page could make a browser send is refused."""
+"""Refuses requests with a foreign Host or Origin, which a hostile page could make a browser send."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -10,11 +10,11 @@ from cronty.contract.result import Err
 from cronty.web.problems import problem
 
 ANY_NAME: Final = frozenset({"/health", "/ready"})
-"""An operator's tooling asks by address, and learns nothing of an owner."""
+"""Health checks call by IP address, and the answer says nothing about an owner."""
 
 
 class Hosts:
-    """For the whole application. A name of `hosts` stands for itself; `name:*` for that name on any port."""
+    """Middleware for the whole application. `hosts` are the allowed names; `name:*` allows any port."""
 
     def __init__(self, app: ASGIApp, hosts: Sequence[str]) -> None:
         self._app = app
@@ -31,9 +31,9 @@ class Hosts:
     def _refusal(self, headers: Headers) -> Err | None:
         names, origins = headers.getlist("host"), headers.getlist("origin")
         if len(names) != 1 or not self._is_ours(names[0]):
-            said = names[0][:100] if names else "nothing"
+            name = names[0][:100] if names else "nothing"
             hint = "Call it by a name it knows; `cronty serve --name` adds one."
-            return Err("misdirected", f"This server isn't called {said}.", hint)
+            return Err("misdirected", f"This server isn't called {name}.", hint)
         for origin in origins:
             scheme, _, host = origin.partition("://")
             if scheme not in ("http", "https") or not self._is_ours(host):

@@ -1,4 +1,4 @@
-"""The one place where an `Err` becomes an answer over HTTP: problem details (RFC 9457) with the codes of the door."""
+"""Turns an `Err` into an HTTP response: problem details (RFC 9457) with the contract's codes."""
 
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -12,12 +12,12 @@ from cronty.contract.result import Err
 
 PROBLEM_JSON: Final = "application/problem+json"
 FAULT: Final = Err(
-    "fault", "A fault in Cronty; nothing is known about the effect of this call.", "Look before you repeat it."
+    "fault", "Cronty failed unexpectedly; the call may or may not have taken effect.", "Check before you repeat it."
 )
 TOO_DEEP: Final = Err("bad_request", "The body is nested too deeply to be read.", "Flatten it.")
 
 _TITLES: Final = {413: "Content Too Large", 422: "Unprocessable Content"}
-"""What versions of Python call differently."""
+"""Titles that differ between Python versions."""
 
 
 def title_of(status: int) -> str:
@@ -26,7 +26,7 @@ def title_of(status: int) -> str:
 
 def problem(err: Err, headers: Mapping[str, str] | None = None) -> Response:
     status = status_of(err.code)
-    told: dict[str, object] = {
+    details: dict[str, object] = {
         "type": f"urn:cronty:problem:{err.code}",
         "title": title_of(status),
         "status": status,
@@ -34,13 +34,13 @@ def problem(err: Err, headers: Mapping[str, str] | None = None) -> Response:
         "detail": _kept(err.message),
     }
     if err.hint:
-        told["hint"] = _kept(err.hint)
+        details["hint"] = _kept(err.hint)
     if err.field:
-        told["field"] = _kept(err.field)
+        details["field"] = _kept(err.field)
     extra = {"retry-after": "60"} if status == 503 else {}
-    return Response(orjson.dumps(told), status, {**extra, **(headers or {})}, PROBLEM_JSON)
+    return Response(orjson.dumps(details), status, {**extra, **(headers or {})}, PROBLEM_JSON)
 
 
 def _kept(text: str) -> str:
-    """A caller may send half a surrogate pair; what we answer is UTF-8."""
+    """Replace half surrogate pairs, which a caller may send and UTF-8 can't hold."""
     return text.encode(errors="replace").decode()

@@ -1,6 +1,6 @@
--- What an owner's runs tell of times when nothing was running. $1 owner, $2 caught up on since, $3 how many.
--- A slot whose fate was decided over a minute late tells of one, unless it waited for one of the 1,000 runs before it;
--- what was decided within five minutes of each other was caught up on together.
+-- Times when no engine was running, found from an owner's runs. $1 owner, $2 caught up on since, $3 how many.
+-- A slot that was decided over a minute late is a sign of one, unless it waited for one of the 1,000 runs before it. Slots
+-- decided within five minutes of each other belong to the same absence.
 with told as (
   select r.*
   from cronty.jobs j
@@ -9,7 +9,7 @@ with told as (
       case when r.state in ('coalesced', 'missed') then r.finished_at else r.started_at end as decided_at
     from cronty.runs r
     where r.job_id = j.id and r.scheduled_for > $2::timestamptz - interval '31 days'
-      and coalesce(r.reason, '') not like 'expired:%' -- it fired in time, and nobody came for it
+      and coalesce(r.reason, '') not like 'expired:%' -- it fired in time, but wasn't read
       and r.attempt <= 1 and not r.manual and (r.state in ('coalesced', 'missed') or r.started_at is not null)
       and case when r.state in ('coalesced', 'missed') then r.finished_at else r.started_at end
         > greatest($2::timestamptz, r.scheduled_for + interval '60 seconds')

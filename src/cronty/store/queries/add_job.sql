@@ -1,5 +1,5 @@
--- A new job and its place in time, as `show_job` shows it. No row if its idempotency key or its number (:number) is taken, or
--- if there is no such owner. Engines are told when it is due if :say says so.
+-- A new job and its due row, in the form of `show_job`. No row if its idempotency key or its number (:number) is taken, or
+-- if there is no such owner. Engines are notified of it if :say.
 with job as (
   insert into cronty.jobs (owner_id, name, task, arguments, trigger, zone, policy, tags, max_runs, ends_at, idempotency_key,
     created_at, updated_at, origin, key_id, number, slots_after)
@@ -11,8 +11,8 @@ with job as (
   insert into cronty.due (job_id, owner_id, next_at, delay, serial, period, expression, zone, dst_gap, dst_overlap)
   select id, owner_id, :first_slot::timestamptz + make_interval(secs => :delay::int), :delay::int, :serial, :period, :expression, :rule_zone, :dst_gap, :dst_overlap from job
 ), zoned as (
-  -- A zone that is new here, or that this process knows by other rules: then the job is looked at again. No row is
-  -- touched in the usual case, because others would have to wait for it.
+  -- If the zone is new, or has other rules in this process, its jobs are checked again. Usually no row is written,
+  -- because others would have to wait for it.
   insert into cronty.zones (name, rules, version, changed_at)
   select :rule_zone, :rules, :tzdata, :now from job
   where :rule_zone::text is not null and not exists (select from cronty.zones z where z.name = :rule_zone and z.rules = :rules)

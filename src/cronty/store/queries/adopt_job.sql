@@ -1,2 +1,4 @@
--- Whoever changes a job or lets it go on answers for it from now on. $1 the job, $2 their key.
-update cronty.jobs set key_id = $2 where id = $1 and key_id is distinct from $2
+-- A job that was changed or resumed depends on the key that did it. $1 the job, $2 the key, $3 where it comes from now (null:
+-- as before).
+update cronty.jobs set key_id = $2, origin = coalesce($3::jsonb, origin)
+where id = $1 and (key_id is distinct from $2 or $3::jsonb is distinct from origin)

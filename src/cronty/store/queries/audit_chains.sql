@@ -1,5 +1,5 @@
--- Entries as they are hashed, a chain after the other. $1 the owner, or null for all: a range in
--- both cases, so that one plan by index is right for both. Without owners that are being erased.
+-- Entries in the form that is hashed, one chain after the other. $1 the owner, or null for all: both are a range, so that
+-- one plan with the index is right for both. Without owners that are being erased.
 select a.owner_id, a.number, a.previous, a.hash, cronty.audit_text(a) as text
 from cronty.audit a
 where a.owner_id between case when $1::text is null then 0 else (select id from cronty.owners where name = $1) end

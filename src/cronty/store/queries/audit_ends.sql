@@ -1,4 +1,4 @@
--- Where chains begin and end: their checkpoint and their head, as far as there are. $1 the owner, or null for all.
+-- The checkpoint and the head of each chain, if it has them. $1 the owner, or null for all.
 -- Without owners that are being erased.
 with heads as (
   select * from cronty.audit_heads

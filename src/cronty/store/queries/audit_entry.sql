@@ -1,4 +1,4 @@
--- The hash of one entry; the last one that was archived is known by its checkpoint. $1 owner, $2 number.
+-- The hash of one entry; that of the last archived one is in its checkpoint. $1 owner, $2 number.
 select encode(coalesce(a.hash, case when c.number = $2 then c.hash end), 'hex')
 from cronty.owners o
 left join cronty.audit_checkpoints c on c.owner_id = o.id

@@ -1,5 +1,5 @@
--- The entries of one month as they are hashed, a chain after the other, without owners that are being
--- erased. $1 the month's first day.
+-- The entries of one month in the form that is hashed, one chain after the other, without owners that are being erased.
+-- $1 the month's first day.
 select a.owner_id, a.number, a.previous, a.hash, cronty.audit_text(a) as text
 from cronty.audit a
 where a.sealed_at >= $1::date::timestamp at time zone 'UTC'

@@ -1,2 +1,2 @@
--- Say which server this database is. $1 its number.
+-- Set the number of this database server. $1 the number.
 select cronty.be_server($1)

@@ -1,5 +1,5 @@
--- Renew this worker's lease. As long as it is listed, its runs are its own, however late it comes. $2 worker, $3 seconds.
--- Answers when, when the heartbeat before it was, and on which timeline.
+-- Renew this worker's lease. Until the worker is struck off, its runs are its own, however late this comes. $2 worker,
+-- $3 seconds. Returns the time, the time of the heartbeat before, and the epoch.
 update cronty.workers w
 set beat_at = n.now, lease_until = n.now + $3::float8 * interval '1 second'
 from (select coalesce($1::timestamptz, statement_timestamp()) as now) n, (select beat_at from cronty.workers where id = $2) o

@@ -1,5 +1,5 @@
--- Whether there is a wall between owners, and the login may work as this role. `blind`: there is a wall, and the login
--- is neither its builder nor let through. No row: there is no schema yet.
+-- Whether row-level security is set up and the login user may switch to this role. `blind`: it is set up, and the user
+-- neither owns the tables nor may switch. No row: there is no schema yet.
 select w.walled and w.may as walled,
   case when w.walled and not w.may then row_security_active(w.jobs) else false end as blind
 from (

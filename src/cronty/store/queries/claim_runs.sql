@@ -1,8 +1,8 @@
 -- Claim waiting runs, those due first, whatever their task. $1 now, $2 worker, $3 tasks it has, $4 how often they have
--- crashed, $5 how many, $6 owners to leave out, $7 and $8 owners and how many of theirs at most, $9 how many of others',
--- $10 nothing that waits longer is anybody else's (null: everything is looked at).
--- Twice as many are looked at as are taken, so that two workers that look at once don't get in each other's way. The
--- limit of 1 keeps the second look a look by key, also in a plan that was made while the table was empty.
+-- crashed, $5 how many, $6 owners to leave out, $7 and $8 owners and their limits, $9 the limit of each other owner,
+-- $10 leave out runs that were due before this (null: none).
+-- Twice as many rows are read as are claimed, so that two workers at once don't lock the same ones. The limit of 1 makes
+-- the second lookup use the key, also in a plan that was made while the table was empty.
 with seen as (
   select q.job_id, q.scheduled_for, q.due_at
   from unnest($3::text[]) t(task)

@@ -1,4 +1,4 @@
--- A success ends a row of failures.
+-- A success resets the failures in a row.
 with was as (
   select id, failures_in_row, last_error from cronty.jobs where id = any($1::bigint[]) and last_error is not null
   order by id for no key update

@@ -1,2 +1,2 @@
--- Let nothing more be sealed into a month; false if it isn't over. $1 the month's first day, $2 now.
+-- Close a month, so that no more entries are sealed into it; false if it isn't over. $1 the month's first day, $2 now.
 select cronty.close_audit_month($1, $2)

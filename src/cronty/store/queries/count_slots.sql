@@ -1,5 +1,5 @@
--- How many of an owner's slots got which verdict, by bins. $1 owner, $2 from, $3 until, $4 the width of a bin. Job by job:
--- `offset 0` keeps the planner from going through everybody's runs instead.
+-- How many of an owner's slots got which verdict, by bins. $1 owner, $2 from, $3 until, $4 the width of a bin. `offset 0`
+-- makes the planner go job by job instead of through the runs of all owners.
 select date_bin($4, r.scheduled_for, $2) as start, r.state::text as verdict, sum(r.slots)::bigint as slots
 from cronty.jobs j
 cross join lateral (

@@ -1,4 +1,4 @@
--- Count one use of an owner at the door; how often it was done since $3, here and by engines.
+-- Count one use by an owner's request; how many there are since $3, those by engines included.
 insert into cronty.usage as u (owner_id, what, since, at_door, used)
 select o.id, $2, $3, true, 1 from cronty.owners o where o.name = $1
 on conflict (owner_id, what, since, at_door) do update set used = u.used + 1

@@ -1,9 +1,9 @@
--- Count what is limited, in an order that two who do so share; the counts with what the door has counted.
+-- Count uses by engines, in a fixed order against deadlocks; the counts include those by requests.
 -- $1 owners, $2 what, $3 since when, $4 how often.
 insert into cronty.usage as u (owner_id, what, since, at_door, used)
 select n.owner_id, n.what, n.since, false, n.used
 from unnest($1::bigint[], $2::text[], $3::timestamptz[], $4::bigint[]) n(owner_id, what, since, used)
-join cronty.owners o on o.id = n.owner_id -- or it was erased meanwhile
+join cronty.owners o on o.id = n.owner_id -- none if the owner was erased meanwhile
 order by n.owner_id, n.what, n.since
 on conflict (owner_id, what, since, at_door) do update set used = u.used + excluded.used
 returning u.owner_id, u.what, u.since, u.used + coalesce((

@@ -1,4 +1,4 @@
--- Delete what waits of these jobs, at most $2.
+-- Delete waiting runs of these jobs from the queue, at most $2.
 delete from cronty.queue
 where ctid = any(array(
   select q.place

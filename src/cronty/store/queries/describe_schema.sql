@@ -1,4 +1,4 @@
--- The schema, a line a thing, the same on every supported version of PostgreSQL.
+-- The schema, one line per object, the same on every supported version of PostgreSQL.
 with tables as (
   select c.oid, c.relname, c.relkind, c.reloptions
   from pg_class c

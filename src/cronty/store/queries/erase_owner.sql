@@ -1,7 +1,8 @@
--- The owner itself and what is few of it: all that is left when its jobs and its trail are gone. $1 the owner's id.
+-- Delete the owner and its few other rows, after its jobs and its trail are gone. $1 the owner's id.
 with stops as (delete from cronty.stop_requests where owner_id = $1),
   alerts as (delete from cronty.alerts where owner_id = $1),
   usage as (delete from cronty.usage where owner_id = $1),
+  calendars as (delete from cronty.calendars where owner_id = $1),
   channels as (delete from cronty.channels where owner_id = $1),
   keys as (delete from cronty.api_keys where owner_id = $1)
 delete from cronty.owners where id = $1

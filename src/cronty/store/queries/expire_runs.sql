@@ -1,9 +1,9 @@
--- Give runs that have waited too long their verdict: prompts that nobody has read for as long as their policy says, and
--- whatever waits longer than history is kept. $1 now, $2 seconds of history that are kept, $3 nothing expires sooner,
--- $4 and $5 the slot and the job after which to go on, $6 how many to look at. A row for each that was looked at.
--- The queue before the runs, as a claim and a reader lock them: what could be taken out of it is waiting, and ours. A run
--- that has been tried and is to be tried again later waits since then; one that stands in line waits since its slot, or,
--- if it was asked for again, since it was tried.
+-- Expire runs that have waited too long: prompts that weren't read for as long as their policy says, and all runs that
+-- have waited longer than history is kept. $1 now, $2 seconds of history to keep, $3 nothing expires sooner, $4 and $5 the
+-- slot and the job to continue after, $6 how many to look at. Returns a row for each run that was looked at.
+-- The queue is locked before the runs, in the same order as a claim and an inbox read: a row deleted from it is waiting,
+-- and ours. A retry has waited since its last attempt. A run in line has waited since its slot or, if it was redriven,
+-- since its last attempt.
 with clock as (
   select coalesce($1::timestamptz, statement_timestamp()) as now
 ), looked as (
@@ -44,13 +44,13 @@ with clock as (
 ), unqueued as (
   delete from cronty.queue q using taken t where q.ctid = t.place
 ), expired as (
-  -- By arrays: of them the planner expects several rows, and looks each up by key, also in partitions that were empty.
+  -- Arrays make the planner expect several rows and look each up by key, also in partitions that were empty.
   update cronty.runs r set state = 'missed', reason = t.reason, finished_at = c.now
   from clock c, unnest(array(select job_id from taken), array(select scheduled_for from taken), array(select reason from taken))
     t(job_id, scheduled_for, reason)
   where r.job_id = t.job_id and r.scheduled_for = t.scheduled_for
 ), noted as (
-  -- They were counted when they fired, and are no successes. A job that ended with one has failed, and says why.
+  -- They were counted when they fired, but aren't successes. A job that ended with one has failed, for that reason.
   update cronty.jobs j
   set cancelled_count = j.cancelled_count + t.runs,
     failures_in_row = j.failures_in_row + t.ended, last_error = case when t.ended > 0 then 'missed: ' || t.reason else j.last_error end

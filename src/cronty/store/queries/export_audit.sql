@@ -1,5 +1,5 @@
--- The trail, an owner after the other, in the order of their chains. $1 the owner, or null for all, $2 since when. No
--- entry is older than its seal; a day is more than clocks differ.
+-- The trail, owner by owner, in the order of their chains. $1 the owner, or null for all, $2 since when. An entry is sealed
+-- after it is made; the extra day allows for clocks that differ.
 select a.owner_id, o.name as owner, a.number, a.at, a.what, a.job_id, a.job_number, a.actor::text as actor,
   a.client::text as client, a.before::text as before, a.after::text as after, a.sealed_at,
   encode(a.previous, 'hex') as previous, encode(a.hash, 'hex') as hash

@@ -1,6 +1,6 @@
--- The ordinary fire: the slot that is due, run at once by this worker. Advance the jobs, whose rows are locked, and insert the
--- runs, already claimed. $1 jobs, $2 their next slots, $3 worker, $4 now. In order, so that all jobs are advanced before the
--- first run is inserted: going to and fro between two tables costs a tenth more.
+-- The ordinary fire: this worker runs the due slot at once. Advance the jobs, whose due rows are locked, and insert the
+-- runs, already claimed. $1 jobs, $2 their next slots, $3 worker, $4 now. The order makes all updates of `due` come before
+-- the first insert into `runs`: alternating between the two tables takes a tenth longer.
 with moved as (
   update cronty.due d
   set next_at = u.next_slot + make_interval(secs => d.delay), last_slot = d.next_at - make_interval(secs => d.delay),

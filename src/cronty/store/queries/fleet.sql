@@ -1,5 +1,5 @@
--- The whole installation in numbers, each counted up to $2. $1 the moment. Tasks are hopped over by index, because prompts
--- that nobody reads may fill the queue.
+-- The whole installation in numbers, each counted up to $2. $1 the moment. The queue is read
+-- task by task with the index, because it may be full of unread prompts.
 with recursive tasks(task) as (
   (select q.task from cronty.queue q where q.due_at is not null order by q.task limit 1)
   union all

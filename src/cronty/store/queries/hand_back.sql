@@ -1,4 +1,4 @@
--- Put runs back that a worker holds and doesn't know of: it claimed them, and the answer got lost. $1 now, $2 worker.
+-- Queue runs again that are listed as a worker's but unknown to it: the answer to its claim was lost. $1 now, $2 worker.
 with back as (
   update cronty.runs r
   set state = 'waiting', worker = null
@@ -14,7 +14,7 @@ with back as (
   select job_id, scheduled_for, attempt, owner_id, $2, started_at, coalesce($1::timestamptz, statement_timestamp()), 'lost',
     'the answer to its claim got lost'
   from back
-  on conflict (job_id, scheduled_for, attempt) do update -- left by history that was lost since
+  on conflict (job_id, scheduled_for, attempt) do update -- left from before a restore
     set worker = excluded.worker, started_at = excluded.started_at, ended_at = excluded.ended_at, outcome = excluded.outcome,
       error = excluded.error
 )

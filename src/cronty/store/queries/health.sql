@@ -1,4 +1,4 @@
--- What `cronty doctor` asks; what may be much is counted up to 10,000.
+-- The state of the database for `cronty doctor`; large counts stop at 10,000.
 with recursive tasks(task) as (
   (select q.task from cronty.queue q where q.due_at is not null order by q.task limit 1)
   union all

@@ -1,4 +1,4 @@
--- The runs of these jobs that are under way or wait.
+-- The running and waiting runs of these jobs.
 select r.job_id, r.scheduled_for from cronty.due d
 join cronty.runs r on r.owner_id = d.owner_id and r.job_id = d.job_id and r.state = 'running'
 where d.job_id = any($1::bigint[])

@@ -1,5 +1,5 @@
--- How long after their time an owner's slots started, at their first attempt, by bins. $1 owner, $2 from, $3 until,
--- $4 the width of a bin. The latest 5,000 jobs speak for all.
+-- How late an owner's slots started, by their first attempt, by bins. $1 owner, $2 from, $3 until,
+-- $4 the width of a bin. Only the latest 5,000 jobs are read.
 select date_bin($4, r.scheduled_for, $2) as start,
   percentile_disc(array[0.5, 0.99]) within group (
     order by greatest(0, extract(epoch from r.started_at - r.scheduled_for)::float8 - d.delay)) as lags

@@ -1,4 +1,4 @@
--- A worker that has nothing left goes, and leaves no lease behind.
+-- Delete a worker that has no runs left, with its lease.
 with gone as (
   delete from cronty.workers where id = $1
 )

@@ -1,4 +1,4 @@
--- What of an owner's jobs a person should look at, the latest first, and how many there are. $1 owner, $2 the moment,
+-- An owner's jobs that need attention, the latest first, and how many there are. $1 owner, $2 the moment,
 -- $3 how many.
 select c.*, count(*) over () as total
 from (

@@ -1,6 +1,6 @@
--- What happened to an owner's runs after $2, in order; those of one moment are never torn apart. $3 the moment, $4 how
--- many, $5 only what this transaction or a later one wrote, $6 only slots after this. The last half second is left for the next look: what is being
--- committed there may still come in between.
+-- Changes of an owner's runs after $2, in order; those with the same time are never split. $3 now, $4 how many, $5 only
+-- changes written by this transaction or a later one, $6 only slots after this. The last half second is left for the next
+-- call: transactions that are committing now may still add changes there.
 select * from (
   select greatest(r.started_at, r.finished_at) as at, j.number as job_number, j.name, r.scheduled_for, r.state::text as verdict,
     r.attempt, r.reason, r.error

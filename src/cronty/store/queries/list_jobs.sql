@@ -1,12 +1,12 @@
--- One page of an owner's jobs, those that will fire first, in that order. On the first page also the number of all that
+-- One page of an owner's jobs, in the order in which they fire. On the first page also the number of all that
 -- match, at most :most_counted. :since and :until are fire times, inclusive; :idle, :fire_at and :number are the last row
 -- of the page before; :topic is a notification's.
 with running as materialized (
   select r.job_id from cronty.runs r
   where r.owner_id = (select id from cronty.owners where name = :owner) and r.state = 'running'
 ), matching as materialized (
-  -- Narrow on purpose: the wide parts of a job are fetched for the page only. `offset 0` and `limit 1` keep the planner
-  -- from going through everybody's jobs or queue instead.
+  -- Few columns on purpose: the large ones are fetched for the page only. `offset 0` and `limit 1` keep the planner from
+  -- going through the jobs or the queue of all owners instead.
   select j.id, j.number, d.next_at is null as idle, coalesce(d.fire_at, 'infinity') as place
   from cronty.jobs j
   cross join lateral (

@@ -1,4 +1,4 @@
--- The tags of an owner's latest 10,000 jobs and how many carry each, the most used first.
+-- The tags of an owner's latest 10,000 jobs and how many have each, the most used first.
 select tag, count(*) as jobs
 from (
   select j.tags from cronty.jobs j

@@ -1,4 +1,4 @@
--- The latest workers, and how many runs each has under way, as far as the first 100,000 tell. $1 the moment.
+-- The latest workers, and how many runs each has running, of the first 100,000 running runs. $1 now.
 select w.id, w.name, w.version, w.tzdata, w.concurrency, w.started_at, w.beat_at, w.lease_until, n.now <= w.lease_until as alive,
   coalesce(h.runs, 0) as running
 from cronty.workers w

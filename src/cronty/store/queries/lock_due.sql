@@ -1,4 +1,4 @@
--- Hold an owner's jobs still, in an order that all share. $1 owner, $2 their numbers.
+-- Lock the due rows of an owner's jobs, in a fixed order against deadlocks. $1 owner, $2 their numbers.
 select d.job_id from cronty.jobs j
 join cronty.due d on d.job_id = j.id
 where j.owner_id = (select id from cronty.owners where name = $1) and j.number = any($2::bigint[])

@@ -1,5 +1,5 @@
--- Lock the due rows of jobs that have a line and nothing under way. Whatever is locked is left to the next look, so that
--- nobody waits for another owner's job. $1 how many.
+-- Lock the due rows of jobs that have runs in line and none running. Rows that are locked already are left to the next
+-- call, so that no owner waits for another one's job. $1 how many.
 select d.job_id
 from cronty.due d
 where d.job_id in (

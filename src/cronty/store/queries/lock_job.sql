@@ -1,4 +1,5 @@
--- Hold a job still, one that isn't deleted or ($3) one that is: its due row first, as the engine does, so that a fire and a change come one after the other.
+-- Lock a job, one that isn't deleted or ($3) one that is. Its due row is locked first, as the engine does, so that a fire
+-- and a change can't happen at once.
 select d.job_id, j.origin::text
 from cronty.due d
 join cronty.jobs j on j.id = d.job_id

@@ -1,4 +1,4 @@
--- The weeks around now have their partition, and so do those of these slots; the trail has this month and the next.
+-- Create the partitions of the weeks around now and of these slots, and of the trail for this month and the next.
 -- $1 now, $2 slots.
 select count(*) filter (where cronty.make_run_partition(monday)),
   cronty.make_audit_partition(coalesce($1::timestamptz, statement_timestamp())),

@@ -1,2 +1,2 @@
--- The oldest transaction that may still write: what is written from now on is of this one or a later one.
+-- The oldest running transaction: what is written from now on is written by this one or a later one.
 select pg_snapshot_xmin(pg_current_snapshot())::xid

@@ -1,6 +1,6 @@
--- Record outcomes that came too late: their attempt was given to somebody else meanwhile. An attempt that the run
--- row still shows as its own was settled after all (the answer to the first try got lost) and is left alone; so is
--- one that the run row hasn't come to, because the database lost its latest history.
+-- Record outcomes that came too late: the run was given to another worker meanwhile. If the run row still has this attempt,
+-- it was settled before (only the answer was lost), and is left alone. So is an attempt that the run row hasn't reached,
+-- because the database lost its latest transactions.
 insert into cronty.attempts (job_id, scheduled_for, attempt, owner_id, worker, ended_at, outcome, error)
 select u.job_id, u.slot, u.attempt, r.owner_id, $2, coalesce($1::timestamptz, statement_timestamp()), 'superseded', u.reported
 from unnest($3::bigint[], $4::timestamptz[], $5::int[], $6::text[]) u(job_id, slot, attempt, reported)

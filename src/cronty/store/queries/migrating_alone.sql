@@ -1,5 +1,5 @@
--- Does this very session hold the lock $1, and wait briefly for others? Behind a pooler that hands out a session per
--- transaction it may be another session than the one that was asked before.
+-- Whether this session has the lock $1 and a short lock timeout. Behind a pooler in transaction mode, it may be another
+-- session than the one that took the lock.
 select current_setting('lock_timeout') <> '0' and exists (
   select from pg_locks
   where locktype = 'advisory' and pid = pg_backend_pid() and granted

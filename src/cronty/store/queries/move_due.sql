@@ -1,4 +1,4 @@
--- Advance jobs whose plan is anything but ordinary. $4 the last run that needs no turn, $5 how many slots are to be run.
+-- Advance jobs that don't have an ordinary fire. $4 the last run, if runs may overlap, $5 how many slots will be run.
 update cronty.due d
 set next_at = u.next_slot + make_interval(secs => d.delay), last_slot = coalesce(u.last_slot, d.last_slot),
   last_run = coalesce(u.last_run, d.last_run), run_count = d.run_count + u.executed

@@ -1,4 +1,4 @@
--- The earliest slot, or null. $1 now, $2 nothing is due before this, $3 zones to leave out.
+-- The earliest slot, or null. $1 now, $2 no slot is before this, $3 zones to leave out.
 select n.now, d.next_at
 from (select coalesce($1::timestamptz, statement_timestamp()) as now) n
 left join lateral (

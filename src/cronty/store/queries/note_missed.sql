@@ -1,4 +1,4 @@
--- A job that ended without its last slot being run has failed, and says why.
+-- Mark jobs as failed that ended without running their last slot, with the reason.
 update cronty.jobs j set failures_in_row = j.failures_in_row + 1, last_error = u.error
 from unnest($1::bigint[], $2::text[]) u(job_id, error)
 where j.id = u.job_id

@@ -1,4 +1,4 @@
--- Partitions of the table $1 that have no part of its index $2.
+-- Partitions of the table $1 that the index $2 doesn't cover yet.
 select c.relname
 from pg_partition_tree($1::text::regclass) t
 join pg_class c on c.oid = t.relid

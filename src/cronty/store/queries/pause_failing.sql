@@ -1,5 +1,5 @@
--- Hold jobs that keep failing, or whose target asked not to be called again. $1 now, $2 jobs, $3 why; without a why a job
--- is held only if it has failed too often in a row. The due row first, as everybody locks it.
+-- Pause jobs that keep failing, or whose target is gone. $1 now, $2 jobs, $3 reasons; a job without a reason is paused only
+-- if it has failed too often in a row. The due row is locked first, as everywhere.
 with held as (
   update cronty.due d
   set held_slot = d.next_at - make_interval(secs => d.delay), next_at = null

@@ -1,5 +1,5 @@
--- Pause the jobs whose key was revoked or has run out: nothing runs on an authority that is gone. $1 now, $2 how many,
--- $3 only keys that ended after this (null: whenever). The due row first, as everybody locks it.
+-- Pause jobs whose key was revoked or has expired: nothing may run with an invalid key. $1 now, $2 how many,
+-- $3 only keys that ended after this (null: all). The due row is locked first, as everywhere.
 with clock as (
   select coalesce($1::timestamptz, statement_timestamp()) as now
 ), orphaned as (

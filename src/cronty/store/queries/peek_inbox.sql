@@ -1,4 +1,4 @@
--- An owner's prompts that wait for an agent, oldest slot first; looking takes nothing. $1 now, $2 owner, $3 how many,
+-- An owner's prompts that wait for an agent, oldest slot first; they aren't leased. $1 now, $2 owner, $3 how many,
 -- $4 and $5 the slot and the job's number of the last one before the page (null: from the start).
 select j.number as job_number, r.scheduled_for, r.attempt, r.manual, j.name, j.zone, j.created_at, j.arguments::text, j.origin::text,
   $2::text as owner, null::timestamptz as previous_slot, c.now, q.due_at as lease_until

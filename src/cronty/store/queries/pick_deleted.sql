@@ -1,6 +1,6 @@
--- Look at jobs that were deleted before $1, the longest ago first, and lock them. $2 and $3 when and the job after which to
--- go on, $4 how many. A job that is held, or out of time because its owner is being erased, isn't `locked`: the look goes on
--- after it.
+-- Jobs that were deleted before $1, the longest ago first; their due rows are locked. $2 and $3 the time and the job to
+-- continue after, $4 how many. A job isn't `locked` if another transaction has it, or if it has no due row because its
+-- owner is being erased; it is skipped.
 select j.id as job_id, j.deleted_at as ended_at, d.job_id is not null as locked
 from (
   select id, deleted_at from cronty.jobs

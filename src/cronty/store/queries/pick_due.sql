@@ -3,12 +3,14 @@
 -- The lower bound spares every poll the dead left edge of the index. The limit of 1 keeps the look at the run under way
 -- a look by key, also in a plan that was made while the table was empty. The moment is the same in all rows; as a number of
 -- microseconds it costs a reader a tenth of what a time does.
-select p.job_id, p.owner_id, p.next_at, p.delay, p.period, p.expression, p.zone, p.dst_gap, p.dst_overlap, p.run_count - p.manual_count as executed, j.max_runs, j.ends_at,
+-- A job that changed since this statement began is locked as it is now, while its runs would be seen as they were: it is left
+-- to the next look, which comes at once.
+select p.job_id, p.owner_id, p.next_at, p.delay, p.period, case when p.expression = 'calendar' then j.trigger::text else p.expression end as expression, p.zone, p.dst_gap, p.dst_overlap, p.run_count - p.manual_count as executed, j.max_runs, j.ends_at,
   j.task, j.arguments::text, j.policy::text, j.last_error is not null as failing, coalesce(r.scheduled_for, q.scheduled_for) as in_flight,
   j.number as job_number, (select cronty.epoch()) as epoch,
   (select (extract(epoch from coalesce($1::timestamptz, statement_timestamp())) * 1000000)::bigint) as microseconds
 from (
-  select * from cronty.due
+  select *, ctid as place from cronty.due
   where next_at <= coalesce($1::timestamptz, statement_timestamp())
     and next_at >= coalesce($2::timestamptz, '-infinity')
     and owner_id <> all($4::bigint[])
@@ -17,6 +19,7 @@ from (
   limit $3
   for update skip locked
 ) p
+cross join lateral (select from cronty.due where ctid = p.place limit 1) unchanged
 join cronty.jobs j on j.id = p.job_id
 left join lateral (
   select r.scheduled_for from cronty.runs r

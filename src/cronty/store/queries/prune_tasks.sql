@@ -1,2 +1,2 @@
--- Forget tasks that no worker has had since $1.
+-- Delete tasks that no worker has published since $1.
 delete from cronty.tasks where seen_at < $1 and name >= ''

@@ -1,7 +1,7 @@
 -- An owner's own trail, the latest entry first, and through which number it was archived: in every row, and in one without
 -- an entry if there is none. $1 owner, $2 how many, $3 only entries before the one of this number.
 --
--- It goes back month by month from that of the owner's last entry, and only as far as it takes; a month is one partition.
+-- It goes back month by month, from the month of the owner's last entry, only as far as needed; a month is a partition.
 select e.*, w.archived_through
 from (
   select o.id, c.number as archived_through, date_trunc('month', h.sealed_at at time zone 'UTC') as last_month,

@@ -1,4 +1,4 @@
--- Hand the oldest waiting prompts of an owner to an agent; they are shown again when the lease has passed.
+-- Hand the oldest waiting prompts of an owner to an agent; they are shown again when the lease expires.
 -- $1 now, $2 owner, $3 which agent asks (null: any), $4 how many, $5 lease in seconds.
 with clock as (
   select coalesce($1::timestamptz, statement_timestamp()) as now
@@ -8,7 +8,7 @@ with clock as (
   join cronty.jobs j on j.id = q.job_id
   where q.task = 'prompt' and q.owner_id = (select id from cronty.owners where name = $2)
     and q.due_at <= (select now from clock)
-    and q.due_at > (select now from clock) - cronty.expires_after(j.policy) * interval '1 second' -- or it has expired
+    and q.due_at > (select now from clock) - cronty.expires_after(j.policy) * interval '1 second' -- else it has expired
     and ($3::text is null or coalesce(j.arguments -> 'kwargs' ->> 'agent', $3) = $3)
   order by q.due_at, q.job_id
   limit $4

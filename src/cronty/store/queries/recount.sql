@@ -1,5 +1,5 @@
--- Count an owner's jobs with something to come, and what their arguments take up. $1 owner, $2 now. Those that have ended
--- are marked, so that nobody counts them again; one that was changed meanwhile isn't, and one that is locked can wait.
+-- Count an owner's jobs that will still run, and the size of their arguments. $1 owner, $2 now. Jobs that have ended are
+-- marked, so that the next count skips them; not those that were changed meanwhile or are locked.
 with looked as materialized (
   select j.id, j.version, pg_column_size(j.arguments) as size,
     j.state in ('paused', 'set_aside') or (j.state = 'active' and d.next_at is not null) as live

@@ -1,5 +1,5 @@
--- Give failed runs another round of attempts: same run, same id, a higher attempt. $1 owner, $2 numbers of jobs, $3 slots.
--- The last attempt, which was kept in the run itself, moves to the others.
+-- Give failed runs another round of attempts: same run, same id, a higher attempt. $1 owner, $2 numbers of jobs, $3 slots, $4 prompts too.
+-- The last attempt is stored in the run itself, and moves to `attempts`.
 with picked as (
   select r.job_id, r.scheduled_for, r.owner_id, r.attempt, r.started_at, r.finished_at, r.state, r.error, r.reason
   from unnest($2::bigint[], $3::timestamptz[]) u(number, slot)
@@ -7,6 +7,7 @@ with picked as (
   join cronty.runs r on r.job_id = j.id and r.scheduled_for = u.slot
   where r.state in ('failed', 'quarantined')
     and j.deleted_at is null and j.state <> 'cancelled'
+    and ($4::boolean or not (j.task = 'prompt' or starts_with(j.task, 'prompt:')))
   for update of r
 ), noted as (
   insert into cronty.attempts (job_id, scheduled_for, attempt, owner_id, started_at, ended_at, outcome, error)

@@ -1,6 +1,6 @@
--- Let the first in line of each job go, if nothing of the job is under way. $1 now, $2 jobs, whose due rows are locked.
--- Locking the run whose turn it is makes this and its settlement happen one after the other: either this sees that it
--- is over, or the settlement, which releases next, sees the line. The limits of 1 keep every look one by key, also in a
+-- Release the first run in line of each job that has none running. $1 now, $2 jobs, whose due rows are locked.
+-- The current run is locked, so that this and its settlement happen one after the other: either this sees that the run has
+-- ended, or the settlement, which releases next, sees the line. The limits of 1 make every lookup use the key, also in a
 -- plan that was made while the tables were empty.
 with first as (
   select u.job_id, q.place, d.last_run
@@ -18,7 +18,7 @@ with first as (
     limit 1
     for share
   ) r
-  left join lateral ( -- it failed once and was asked for again, and stands in line itself
+  left join lateral ( -- the current run failed, was redriven, and is in line itself
     select job_id from cronty.queue where job_id = f.job_id and scheduled_for = f.last_run and due_at is null limit 1
   ) itself on true
   where itself.job_id is null

@@ -1,4 +1,4 @@
--- Forget where a channel leads. $4 actor, $5 client.
+-- Delete a channel's URL. $4 actor, $5 client.
 with old as (
   select owner_id, name, scheme, hint from cronty.channels
   where owner_id = (select id from cronty.owners where name = $1) and name = $2 and sealed is not null

@@ -1,2 +1,2 @@
--- A run that waits does what its job says when it is performed.
+-- Waiting runs of a job get its new task.
 update cronty.queue set task = $2 where job_id = $1

@@ -1,5 +1,5 @@
--- Take back the runs of these workers, which are gone for good; a run that keeps taking its worker down is quarantined.
--- $1 now, $2 how many crashes are too many, $3 the workers. The cost follows what is running, not history.
+-- Queue the runs of dead workers again; a run that keeps crashing its worker is quarantined.
+-- $1 now, $2 how many crashes are too many, $3 the workers. The cost depends on the running runs, not on history.
 with clock as (
   select coalesce($1::timestamptz, statement_timestamp()) as now
 ), lost as (
@@ -27,7 +27,7 @@ with clock as (
 ), noted as (
   insert into cronty.attempts (job_id, scheduled_for, attempt, owner_id, started_at, ended_at, outcome, error)
   select job_id, scheduled_for, attempt, owner_id, started_at, now, 'lost', 'its worker''s lease passed' from lost
-  on conflict (job_id, scheduled_for, attempt) do update -- left by history that was lost since
+  on conflict (job_id, scheduled_for, attempt) do update -- left from before a restore
     set worker = excluded.worker, started_at = excluded.started_at, ended_at = excluded.ended_at, outcome = excluded.outcome,
       error = excluded.error
 ), failing as (

@@ -1,4 +1,4 @@
--- Move jobs whose next slot another version of the zone database puts elsewhere, one audit line each.
+-- Move jobs whose next slot is different in another version of tzdata, with an entry in the trail for each.
 -- $1 now, $2 jobs, $3 owners, $4 old slots, $5 new slots, $6 the rows they follow.
 with moves as (
   select * from unnest($2::bigint[], $3::bigint[], $4::timestamptz[], $5::timestamptz[], $6::timestamptz[])

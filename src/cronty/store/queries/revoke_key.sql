@@ -1,4 +1,4 @@
--- Take a key back, once. $3 its number, $4 actor, $5 client.
+-- Revoke a key, unless it is revoked already. $3 its number, $4 actor, $5 client.
 with revoked as (
   update cronty.api_keys k set revoked_at = coalesce($1::timestamptz, statement_timestamp())
   from cronty.owners o

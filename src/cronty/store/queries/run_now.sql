@@ -1,5 +1,5 @@
--- A run nobody planned: its slot is $2, and it counts neither against max_runs nor in the chain of slots. 0 if that very
--- moment is a slot of the job already.
+-- A manual run: its slot is $2, and it counts neither against max_runs nor in the chain of slots. 0 if the job already has
+-- a run with that slot.
 with run as (
   insert into cronty.runs (job_id, scheduled_for, owner_id, state, manual, reason)
   select d.job_id, $2, d.owner_id, 'waiting', true, 'asked for'

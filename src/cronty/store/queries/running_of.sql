@@ -1,2 +1,2 @@
--- What a worker holds, as the database knows it.
+-- The runs that the database lists as a worker's.
 select job_id, scheduled_for, attempt from cronty.runs where state = 'running' and worker = $1

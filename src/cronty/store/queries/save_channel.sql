@@ -1,5 +1,5 @@
--- A channel of that name is replaced, a removed one comes back; not beyond $8 channels of one owner. Says which it was.
--- $9 actor, $10 client. The trail gets what a list may show, never the URL.
+-- Add a channel, or replace the one of that name, at most $8 per owner; `replaced` says which it was.
+-- $9 actor, $10 client. The trail gets the public parts, never the URL.
 with old as (
   select scheme, hint, sealed is not null as there from cronty.channels where owner_id = $1 and name = $2
 ), saved as (

@@ -1,6 +1,6 @@
--- What is left of these chains goes on from here. $1 the month's first day, $2 owners, $3 numbers, $4 hashes, $5 how many
--- entries, $6 signatures, $7 of which key. Owners that were erased since have no chain any more; the lock makes an erasing
--- wait, which then finds the checkpoint. 0 is the installation itself.
+-- Save checkpoints, from which the rest of these chains continue. $1 the month's first day, $2 owners, $3 numbers,
+-- $4 hashes, $5 how many entries, $6 signatures, $7 the key's id. Owners that were erased meanwhile
+-- are left out; the lock on an owner makes its erasure wait, which then deletes the checkpoint. 0 is the installation.
 with held as (
   select o.id from cronty.owners o where o.id = any($2::bigint[]) order by o.id for key share
 )

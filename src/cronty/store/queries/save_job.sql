@@ -1,4 +1,4 @@
--- Write back a job that is locked; a settlement may count its failures meanwhile, so those are only added to.
+-- Save a locked job. Its failures are only added to, because a settlement may count them at the same time.
 -- :deleted_from is null if it isn't deleted.
 with job as (
   update cronty.jobs

@@ -1,4 +1,4 @@
--- Give an owner other limits, and note it in the trail. $1 owner, $2 limits, $3 actor, $4 client, $5 now.
+-- Set an owner's limits, with an entry in the trail. $1 owner, $2 limits, $3 actor, $4 client, $5 now.
 with old as (
   select id, limits from cronty.owners where name = $1 for no key update
 ), changed as (

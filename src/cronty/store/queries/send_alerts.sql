@@ -1,10 +1,10 @@
--- Make jobs of alerts: notifications that are due now, like any other job, each with its entry in the trail; how many.
+-- Turn alerts into jobs: notifications that are due now, each with an entry in the trail; how many.
 -- $1 how many at most, $2 policy, $3 who made them.
 with picked as (
   delete from cronty.alerts
-  where id in ( -- an owner whose row is held, for a number or a limit, is left to the next look: the others don't wait
+  where id in ( -- owners whose row is locked are left to the next call, so that the others don't wait
     select a.id from cronty.alerts a join cronty.owners o on o.id = a.owner_id
-    where o.erasing_since is null -- else they go with the owner
+    where o.erasing_since is null -- else they are erased with the owner
     order by a.id limit $1 for no key update skip locked)
   returning *
 ), job as (

@@ -1,4 +1,4 @@
--- Park jobs whose next slot can't be computed any more. Their slots stay visible as held. $1 now, $2 jobs, $3 why.
+-- Set jobs aside whose next slot can't be computed any more. The slot is kept in `held_slot`. $1 now, $2 jobs, $3 why.
 with parked as (
   update cronty.due d
   set held_slot = d.next_at - make_interval(secs => d.delay), next_at = null

@@ -1,7 +1,7 @@
--- Settle successes, fenced by attempt and worker: an outcome that comes too late finds no row.
+-- Settle successes. A row must still have this attempt and worker: an outcome that comes too late finds none.
 -- $5 and $6, numbers of attempts and results, may be empty: then all are first attempts, and there are no results.
--- $9 and $10 are the first and the last slot, so that weeks between which none of them lies aren't opened at all; on `u` too,
--- where they let the planner expect few rows and look them up by key. No condition on `state`: it would tempt it away.
+-- $9 and $10 are the first and the last slot, so that other weekly partitions aren't read. The condition on `u` makes the
+-- planner expect few rows and look them up by key. There is no condition on `state`: it would make it choose another index.
 update cronty.runs r
 set state = 'done', worker = null, result = u.result::jsonb,
   finished_at = n.now - u.ended_ago * interval '1 second',

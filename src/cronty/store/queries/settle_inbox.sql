@@ -1,5 +1,6 @@
--- Settle prompts as their agent says, fenced by the attempt if one is named. $1 now, $2 owner, $3 the numbers of their jobs, $4 slots,
--- $5 attempts (null: any), $6 state, $7 seconds until it is shown again (null: it is over), $8 result, $9 error.
+-- Settle prompts with the outcomes their agents report; a given attempt must be the current one. $1 now, $2 owner, $3 the
+-- numbers of their jobs, $4 slots, $5 attempts (null: any), $6 states, $7 seconds until it is shown again (null: it has
+-- ended), $8 results, $9 errors.
 with given as (
   select * from unnest($3::bigint[], $4::timestamptz[], $5::int[], $6::text[], $7::float8[], $8::text[], $9::text[])
     u(number, slot, attempt, state, wait, result, error)

@@ -1,5 +1,5 @@
--- Settle everything but successes: verdicts, retries, snoozes; fenced like them. $7 seconds until the next attempt,
--- null if there is none. $10 what the attempt was, if it wasn't the run's last. $13 and $14 the first and the last slot, as
+-- Settle all other outcomes: failures, retries, snoozes; a row must still have this attempt and worker.
+-- $7 seconds until the next attempt, null if there is none. $10 the attempt's outcome, if another will follow. $13 and $14 the first and the last slot, as
 -- in settle_done.
 with given as (
   select * from unnest(
@@ -30,7 +30,7 @@ with given as (
 ), noted as (
   insert into cronty.attempts (job_id, scheduled_for, attempt, owner_id, worker, started_at, ended_at, outcome, error)
   select job_id, scheduled_for, attempt, owner_id, $2, started_at, now, outcome, error from settled where state = 'waiting'
-  on conflict (job_id, scheduled_for, attempt) do update -- left by history that was lost since
+  on conflict (job_id, scheduled_for, attempt) do update -- left from before a restore
     set worker = excluded.worker, started_at = excluded.started_at, ended_at = excluded.ended_at, outcome = excluded.outcome,
       error = excluded.error
 ), failing as (

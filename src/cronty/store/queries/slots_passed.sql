@@ -1,5 +1,5 @@
--- An owner's slots of a stretch of time, in order. $1 owner, $2 from, $3 until, $4 how many. If there are more than that,
--- it is any of them: so many aren't told one by one.
+-- An owner's past slots in a range of time, in order. $1 owner, $2 from, $3 until, $4 how many. If there are more, any of
+-- them are returned: the caller shows counts instead.
 select * from (
   select j.number as job_number, j.name, r.scheduled_for, r.verdict, r.reason, r.slots
   from cronty.jobs j

@@ -1,8 +1,8 @@
--- An owner's jobs whose next slot lies before $2, those that fire first, at most $3 of them. `remaining` is null without
--- an end.
+-- An owner's jobs whose next slot lies before $2, those that fire first, at most $3. `remaining` is null if there is no
+-- limit.
 select j.number, j.name, j.trigger::text as trigger_json, p.next_slot, j.ends_at, j.max_runs - p.fired as remaining
 from (
-  -- Narrow on purpose: the wide parts of a job are fetched for those that are wanted only.
+  -- Few columns on purpose: the large ones are fetched only for the jobs that are returned.
   select j.id, j.number, d.next_slot, d.fired
   from cronty.jobs j
   cross join lateral (

@@ -1,6 +1,6 @@
--- What the door has to know before it makes a job: how much the owner has, and which run asks: the one
--- of :job_id and :slot, or if :leased the prompt read last by :agent (null: any) within :lease seconds. Also the job that
--- was made with the idempotency :key, and which of the :tasks there are. Jobs that ended since the last count are counted.
+-- What the scheduler must know before it makes a job: how much the owner has, and which run makes the request: that of
+-- :job_id and :slot, or if :leased the prompt read last by :agent (null: any) within :lease seconds. Also the job that was
+-- made with the idempotency :key, and which of the :tasks exist. The count includes jobs that ended since the last recount.
 select c.now, o.id as owner_id, o.zone, o.erasing_since is not null as erasing, o.limits::text, coalesce(o.live_jobs + r.jobs, 0) as jobs, coalesce(o.live_bytes + r.bytes, 0)::bigint as bytes,
   coalesce(r.jobs, 0) as uncounted, p.job_id, p.job_number, p.scheduled_for, p.depth,
   (select j.number from cronty.jobs j where j.owner_id = o.id and j.idempotency_key = :key and j.deleted_at is null) as made,
@@ -34,6 +34,6 @@ left join lateral (
     order by q.due_at desc
     limit 1)
   ) w
-  -- By its id, and never among all of its owner's.
+  -- Looked up by its id, and never among all jobs of its owner.
   cross join lateral (select * from cronty.jobs j where j.id = w.job_id and (j.owner_id = o.id) is true offset 0) j
 ) p on true

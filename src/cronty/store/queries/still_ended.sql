@@ -1,5 +1,5 @@
--- Which of these jobs, whose due rows are locked, have ended before $2 and have no history left. A statement of its own:
--- only its snapshot shows what was committed before the lock.
+-- Which of these jobs, whose due rows are locked, have ended before $2 and have no history left. A separate statement,
+-- because only its snapshot shows what was committed before the lock.
 select j.id
 from unnest($1::bigint[]) u(job_id)
 cross join lateral (

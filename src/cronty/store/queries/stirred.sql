@@ -1,6 +1,6 @@
--- Up to which moment is known what happened, and to whose runs of the owners $1 something did after $2. $3 the moment, $4
--- only what this transaction or a later one wrote, $5 only slots after this. The last half second is left for the next
--- look, as in `list_events`. All that happened lately is read once, however many owners are asked for.
+-- Which of the owners $1 have runs that changed after $2, and up to what time that is known. $3 now, $4 only changes
+-- written by this transaction or a later one, $5 only slots after this. The last half second is left for the next call, as
+-- in `list_events`. Recent changes are read once, for any number of owners.
 with clock as (
   select coalesce($3::timestamptz, statement_timestamp()) - interval '0.5 seconds' as through
 ), lately as materialized (

@@ -1,5 +1,5 @@
--- Cancel what waits, ask the workers to stop what runs. $1 now, $2 and $3 which runs, $4 why.
--- The queue before the runs, as a claim locks them: whatever could be taken out of it is waiting, and ours.
+-- Cancel waiting runs, and request a stop of running ones. $1 now, $2 and $3 which runs, $4 why.
+-- The queue is locked before the runs, in the same order as a claim: a row deleted from it is waiting, and ours.
 with unqueued as (
   delete from cronty.queue q
   using unnest($2::bigint[], $3::timestamptz[]) u(job_id, slot)

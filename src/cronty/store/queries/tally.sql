@@ -1,4 +1,4 @@
--- How many of an owner's slots got which verdict since a moment. $1 owner, $2 since.
+-- How many of an owner's slots got which verdict since a time. $1 owner, $2 since.
 select r.state::text as state, sum(r.slots)::int as slots
 from cronty.jobs j
 cross join lateral (

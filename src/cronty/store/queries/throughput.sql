@@ -1,5 +1,5 @@
 -- Verdicts of all owners by bins, and how late first attempts started. $1 from, $2 until, $3 the width of a bin, $4 how many
--- runs of a bin are looked at. Runs whose slot is over eight days old are left out: their weeks aren't looked into.
+-- runs of a bin are looked at. Runs whose slot is over eight days old are left out, so that their weekly partitions aren't read.
 select b.start, r.state::text as verdict, sum(r.slots)::bigint as slots,
   percentile_disc(array[0.5, 0.99]) within group (order by greatest(0, r.late - d.delay))
     filter (where r.late is not null) as lags

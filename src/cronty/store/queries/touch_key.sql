@@ -1,2 +1,2 @@
--- A key was used; noted once a minute at the most.
+-- Record that a key was used, at most once a minute.
 update cronty.api_keys set last_used_at = coalesce($1::timestamptz, statement_timestamp()) where id = $2

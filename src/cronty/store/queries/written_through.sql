@@ -1,2 +1,2 @@
--- How far the write-ahead log goes on the primary.
+-- The primary's position in the write-ahead log.
 select (pg_current_wal_lsn() - '0/0')::bigint

@@ -7,52 +7,36 @@ from itertools import product
 from math import prod
 from typing import Final
 
+from cronty.timing.calendar import Calendar
 from cronty.timing.cron import Cron
 from cronty.timing.errors import BadTrigger, Unread
-from cronty.timing.interval import LONGEST, SHORTEST, Interval
 from cronty.timing.once import Once
-from cronty.timing.words.clocks import choices, settle, spell, windows
-from cronty.timing.words.fields import Days, a_day_later, days_of, left_out, meant, no_day, odd_weeks, ranges
+from cronty.timing.words.calendars import first_day, rules_of
+from cronty.timing.words.clocks import choices, settle, usual
+from cronty.timing.words.fields import (
+    a_day_later,
+    check_days,
+    fields_of,
+    left_out,
+    meant,
+    no_day,
+    odd_weeks,
+)
 from cronty.timing.words.meaning import Meaning, Scene
-from cronty.timing.words.said import Amount, Said, Window
-from cronty.timing.words.vocabulary import MONTH_NAMES, listed
+from cronty.timing.words.said import Said
 
-_DAY: Final = timedelta(days=1)
-_HOUR: Final = timedelta(hours=1)
-_MINUTE: Final = timedelta(minutes=1)
-_MOST: Final = 8
-_MOVES: Final = "it counts elapsed hours: after the clocks change it comes an hour earlier or later on the clock"
-
-
-def at_intervals(said: Said, scene: Scene) -> list[Meaning]:
-    """`every 15 minutes`: elapsed time from now, or minutes of the clock if hours or days are named."""
-    every = said.every or Amount(days=7 * said.weeks)
-    restricted = is_restricted(said) or (said.every is not None and said.weeks > 0)
-    if every.months or ((every.days or every.elapsed >= _DAY) and restricted):
-        raise _not_yet(every, said)
-    if said.clocks:
-        raise Unread(
-            f'Can\'t read "{said.text}": a period and a time of day',
-            'Say "every day at 9:00", or the hours, as in "every 15 minutes between 9:00 and 17:00".',
-        )
-    if not SHORTEST <= every.elapsed <= LONGEST:
-        raise BadTrigger(f'Can\'t repeat "{said.text}"', "A period is from 1 second to 10 years.")
-    if not restricted:
-        note = _MOVES if every.days and _clocks_change(scene) else None
-        return [Meaning(Interval(every.elapsed, scene.now), note)]
-    days = days_of(said)
-    if every.elapsed % _HOUR:
-        found = _every_minutes(every.elapsed, said, days, scene)
-    else:
-        found = _every_hours(every.elapsed // _HOUR, said, days, scene)
-    return [Meaning(each, odd_weeks(each, said, scene)) for each in found]
+DAY: Final = timedelta(days=1)
+HOUR: Final = timedelta(hours=1)
+MINUTE: Final = timedelta(minutes=1)
+MOST_READINGS: Final = 8
+_QUARTERS: Final = ((1, 4, 7, 10), (2, 5, 8, 11), (3, 6, 9, 12))
 
 
 def is_restricted(said: Said) -> bool:
     """Whether more was said than a length of time."""
-    named = said.weekdays or said.month_days or said.nths or said.months or said.date or said.relative is not None
-    often = said.window or said.minutes or said.by_clock or said.rhythm or said.clocks
-    return bool(named or often or said.counting_from)
+    named = said.weekdays or said.of_month or said.nths or said.months or said.date or said.relative is not None
+    often = said.windows or said.minutes or said.by_clock or said.rhythm or said.clocks or said.first_clock
+    return bool(named or often or said.counting_from or said.part)
 
 
 def without_doubt(said: Said) -> list[Said]:
@@ -68,126 +52,60 @@ def without_doubt(said: Said) -> list[Said]:
     return [weeks] if len(said.weekdays) == 1 else [weeks, replace(weeks, weeks=0)]
 
 
-def _clocks_change(scene: Scene) -> bool:
-    """Whether the zone has more than one offset in the year ahead."""
-    return len({(scene.now + month * 30 * _DAY).astimezone(scene.zoneinfo).utcoffset() for month in range(13)}) > 1
-
-
-def _not_yet(every: Amount, said: Said) -> BadTrigger:
-    time = spell(choices(said.clocks[0], said.part, names_day=True)[0]) if said.clocks else "9:00"
-    elapsed = f'"every {every.days} days", which counts hours from now and so moves when the clocks change'
-    if every.months and every.months % 12 == 0:
-        what, hint = f"every {every.months // 12} years", f'The nearest is "every year on 3 May at {time}".'
-    elif every.months:
-        what = f"every {every.months} months"
-        names = listed(list(MONTH_NAMES[:: every.months if 12 % every.months == 0 else 3]))
-        hint = f'Name the months, as in "on the 1st of every {names} at {time}".'
-    else:
-        what = f"every {every.days or every.elapsed / _DAY:g} days at a certain time"
-        hint = f'The nearest are "every day at {time}", "every Monday, Wednesday and Friday at {time}", and {elapsed}.'
-    return BadTrigger(f"Can't keep \"{said.text}\" exactly: {what} isn't possible yet", hint)
-
-
-def _every_minutes(period: timedelta, said: Said, days: Days, scene: Scene) -> list[Cron]:
-    step = period // _MINUTE
-    if said.minutes or period % _MINUTE or 60 % step:
-        why = "it has no seconds" if period % _MINUTE else "the minutes don't divide an hour evenly"
-        raise BadTrigger(
-            f'Can\'t keep "{said.text}" by the clock: {why}',
-            "Use 1, 2, 3, 4, 5, 6, 10, 12, 15, 20 or 30 minutes, or leave out the days and hours.",
-        )
-    minutes = "*" if step == 1 else f"*/{step}"
-    if said.window is None:
-        return [days.cron(minutes, "*", scene)]
-    return [
-        days.cron(minutes, _hour_range(start, final, days, said), scene)
-        for start, final in (_full_hours(*each, period, said.window) for each in windows(said.window))
-    ]
-
-
-def _full_hours(start: timedelta, end: timedelta, period: timedelta, window: Window) -> tuple[int, int]:
-    """Return the first and the last hour; only whole hours will do."""
-    past = (end + period if window.through else end) % _DAY or _DAY
-    if start % _HOUR or past % _HOUR or start == past:
-        link = "through" if window.through else "to"
-        last = max(past // _HOUR, start // _HOUR + 1) * _HOUR - period
-        every = f"every {period // _MINUTE} minutes"
-        raise BadTrigger(
-            f"Can't keep {every} from {spell(start)} {link} {spell(end)} in one schedule",
-            f'One schedule covers whole hours, as in "{every} from {spell(start // _HOUR * _HOUR)} '
-            f'through {spell(last)}"; for what is left over make a second job.',
-        )
-    return start // _HOUR, past // _HOUR - 1
-
-
-def _hour_range(first: int, final: int, days: Days, said: Said, step: int = 1) -> str:
-    if first <= final:
-        hours = range(first, final + 1, step)
-        if hours[0] == 0 and hours[-1] + step > 23 and 24 % step == 0:
-            return "*" if step == 1 else f"*/{step}"
-        if len(hours) == 1:
-            return str(first)
-        return f"{first}-{hours[-1]}" + ("" if step == 1 else f"/{step}")
-    if days != Days(months=days.months):
-        raise BadTrigger(
-            f'Can\'t keep "{said.text}" in one schedule: the hours go on after midnight, into another day',
-            "Make two jobs: one up to midnight, one from midnight on.",
-        )
-    if step == 1 and first == final + 1:
-        return "*"
-    if step == 1:
-        return ",".join(str(low) if low == high else f"{low}-{high}" for low, high in ((first, 23), (0, final)))
-    return ",".join(str(hour) for hour in sorted(hour % 24 for hour in range(first, final + 25, step)))
-
-
-def _every_hours(step: int, said: Said, days: Days, scene: Scene) -> list[Cron]:
-    if said.window is None:
-        if 24 % step:
-            raise BadTrigger(
-                f"Can't keep \"{said.text}\" by the clock: the hours don't divide a day evenly",
-                "Use 1, 2, 3, 4, 6, 8 or 12 hours, or leave out the days.",
-            )
-        minutes = ranges(said.minutes or (0,))
-        return [days.cron(minutes, "*" if step == 1 else f"*/{step}", scene)]
-    found: list[Cron] = []
-    for start, end in windows(said.window):
-        minute = start % _HOUR // _MINUTE
-        if said.minutes or start % _MINUTE:
-            raise Unread(
-                f'Can\'t read "{said.text}": hours and minutes',
-                'Say "every hour from 9:15 through 17:15", for example.',
-            )
-        length = (end - start) % _DAY or _DAY
-        # Whether "between 9 and 17" has 17:00 in it is for the one who said it; "through" does say so.
-        reaches = not length % (step * _HOUR) and length < _DAY
-        count = length // (step * _HOUR) + (0 if reaches else 1)
-        for hours in (count + 1,) if said.window.through and reaches else (count, count + 1) if reaches else (count,):
-            first = start // _HOUR
-            final = first + (hours - 1) * step
-            found.append(days.cron(str(minute), _hour_range(first, final % 24, days, said, step), scene))
-    return found
+def with_usual_time(said: Said) -> Said:
+    """`every Saturday morning`: a part of the day alone is offered as its usual time."""
+    if not said.part or said.clocks or said.windows or said.minutes or said.first_clock:
+        return said
+    shown = "tonight" if said.part == "night" and said.relative == 0 else said.part
+    return replace(said, clocks=[usual(said.part, shown)], part="")
 
 
 def at_times(said: Said, scene: Scene) -> list[Meaning]:
     """`every weekday at 8:30 and 17:30`."""
+    found: list[Meaning] = []
+    for each, times in named_times(said):
+        named = by_months(each, times, scene)
+        trigger = in_fields(named, times, scene)
+        if trigger is None:
+            rules = rules_of(named, tuple(each // MINUTE for each in times), scene)
+            trigger = Calendar(rules, scene.zone)
+        note = left_out(named)
+        if isinstance(trigger, Cron):
+            note = note or odd_weeks(trigger, said, scene)
+        found.append(Meaning(trigger, note, soft=soft_of(said)))
+    return found
+
+
+def soft_of(said: Said) -> str:
+    """What was said instead of a time, if that was soft."""
+    return next((each.soft for each in said.clocks if each.soft), "")
+
+
+def named_times(said: Said) -> list[tuple[Said, tuple[timedelta, ...]]]:
+    """The days with the times that may be meant; a night that ends on the next day moves the days."""
     if said.by_clock or said.minutes:
         raise Unread(f'Can\'t read "{said.text}": how often?', 'Say it as in "every hour at minute 15".')
-    if said.window is not None:
+    if said.windows:
         raise BadTrigger(
             f'"{said.text}" doesn\'t say how often', 'Say it as in "every 15 minutes between 9:00 and 17:00".'
         )
     if not said.clocks:
         raise _no_time(said)
-    days = days_of(said)
+    check_days(said)
+    if said.weeks and not said.weekdays:
+        raise no_day(said)
+    if said.every is not None and said.every.months and not (said.of_month or said.nths or said.date):
+        raise no_day(said)
+    if said.every is not None and said.every.months and said.every.months % 12 == 0 and not (said.date or said.months):
+        raise no_day(said)
     options = [choices(each, said.part, names_day=True) for each in settle(said.clocks)]
-    if prod(len(each) for each in options) > _MOST:
+    if prod(len(each) for each in options) > MOST_READINGS:
         raise BadTrigger(f'"{said.text}" leaves too many times open', 'Say "am" or "pm", or write "09:00" and "21:00".')
-    found: list[Meaning] = []
+    found: list[tuple[Said, tuple[timedelta, ...]]] = []
     refused: BadTrigger | None = None
     for times in product(*options):
         try:
-            cron = _at(times, days, said, scene)
-            found.append(Meaning(cron, left_out(said) or odd_weeks(cron, said, scene)))
+            found.append(_on_their_days(times, said))
         except BadTrigger as bad:
             refused = bad
     if refused is not None and (not found or any(each.midnight for each in said.clocks)):
@@ -195,35 +113,62 @@ def at_times(said: Said, scene: Scene) -> list[Meaning]:
     return found
 
 
+def _on_their_days(times: tuple[timedelta, ...], said: Said) -> tuple[Said, tuple[timedelta, ...]]:
+    tomorrow = [each >= DAY for each in times]
+    weekly = bool(said.weeks) or 0 < len(said.weekdays) < 7
+    if any(tomorrow) and (weekly or said.of_month or said.nths or said.date or said.every is not None):
+        said = a_day_later(said, all(tomorrow))
+    if any(each % MINUTE for each in times):
+        raise BadTrigger(f'"{said.text}" has seconds', "A repeated time has minutes only; leave them out.")
+    return said, tuple(sorted({each % DAY for each in times}))
+
+
 def _no_time(said: Said) -> BadTrigger:
     day = said.text[:1].lower() + said.text[1:]
     if said.weeks and not said.weekdays:
         return no_day(said)
-    if said.rhythm in ("week", "month", "year") and not (said.weekdays or said.month_days or said.nths or said.date):
+    named = said.weekdays or said.of_month or said.nths or said.date
+    if (said.rhythm in ("week", "month", "year") or (said.months and not said.again)) and not named:
         return no_day(said)
     more = ' For 24 hours from now on say "every 24 hours".' if said.rhythm == "day" else ""
     return BadTrigger(f'"{said.text}" doesn\'t say at what time', f'Say at what time, as in "{day} at 9:00".{more}')
 
 
-def _at(times: tuple[timedelta, ...], days: Days, said: Said, scene: Scene) -> Cron:
-    tomorrow = [each >= _DAY for each in times]
-    if any(tomorrow) and days != Days(months=days.months):
-        days = a_day_later(days, said, all(tomorrow))
-    hours = sorted({each % _DAY // _HOUR for each in times})
-    minutes = sorted({each % _HOUR for each in times})
-    named = sorted({each % _DAY for each in times})
-    if named != [hour * _HOUR + minute for hour in hours for minute in minutes]:
-        raise BadTrigger(
-            f"Can't keep {listed([spell(each) for each in named])} in one schedule",
-            'One schedule takes times with the same minutes, as in "every day at 9:30 and 17:30"; make a job for each.',
-        )
-    if any(each % _MINUTE for each in minutes):
-        raise BadTrigger(f'"{said.text}" has seconds', "A repeated time has minutes only; leave them out.")
-    return days.cron(_comma(each // _MINUTE for each in minutes), _comma(hours), scene)
+def in_fields(said: Said, times: tuple[timedelta, ...], scene: Scene) -> Cron | None:
+    """The rule in five fields, if they can hold it."""
+    hours = sorted({each // HOUR for each in times})
+    minutes = sorted({each % HOUR for each in times})
+    days = fields_of(said)
+    if (
+        days is None
+        or said.every is not None
+        or list(times) != [hour * HOUR + minute for hour in hours for minute in minutes]
+    ):
+        return None
+    return days.cron(_comma(each // MINUTE for each in minutes), _comma(hours), scene)
+
+
+def by_months(said: Said, times: tuple[timedelta, ...], scene: Scene) -> Said:
+    """Every 3 months are four months by name, wherever they divide a year; which four, the first day to come says."""
+    every = said.every
+    if every is None or not every.months or 12 % every.months or said.months or said.date or said.counting_from:
+        return said
+    plain = Calendar(rules_of(replace(said, every=None), tuple(each // MINUTE for each in times), scene), scene.zone)
+    first = first_day(plain, scene).month - 1
+    months = tuple(sorted((first + step) % 12 + 1 for step in range(0, 12, every.months)))
+    return replace(said, every=None, months=months, months_of_day=True, again=True)
 
 
 def _comma(values: Iterable[int]) -> str:
     return ",".join(map(str, values))
+
+
+def by_quarter(said: Said) -> list[Said]:
+    """`every quarter on the 15th`: of its first month, or of every third month from now on."""
+    by_calendar = replace(said, every=None, quarterly=False, months=_QUARTERS[0], months_of_day=True, again=True)
+    if any(day < 0 for day in (*said.month_days, *said.business_days)) or any(nth < 0 for nth, _ in said.nths):
+        by_calendar = replace(by_calendar, months=_QUARTERS[2])
+    return [replace(said, quarterly=False), by_calendar]
 
 
 def once_or_again(said: Said, scene: Scene) -> list[Meaning]:
@@ -233,6 +178,8 @@ def once_or_again(said: Said, scene: Scene) -> list[Meaning]:
     for meaning in again:
         slot = meaning.trigger.after(scene.now)
         if slot is not None:
-            assert isinstance(meaning.trigger, Cron)
-            once.append(Meaning(Once.at_local(meant(meaning.trigger, slot), scene.zone)))
+            local = slot.astimezone(scene.zoneinfo).replace(tzinfo=None, fold=0)
+            if isinstance(meaning.trigger, Cron):
+                local = meant(meaning.trigger, slot)
+            once.append(Meaning(Once.at_local(local, scene.zone), soft=meaning.soft))
     return once + again

@@ -1,131 +1,133 @@
 """Lengths of time: `2h30m`, `90 minutes`, `an hour and a half`, `PT1H30M`."""
 
+import re
 from datetime import timedelta
 from typing import Final
 
 from cronty.timing.errors import BadTrigger, Unread
+from cronty.timing.words.engine import Node
 from cronty.timing.words.said import Amount
-from cronty.timing.words.tokens import Cursor
-from cronty.timing.words.vocabulary import NUMBERS, UNITS
+from cronty.timing.words.vocabulary import NUMBERS, TENS, UNITS
 
-_RANKS: Final = ("year", "month", "fortnight", "week", "day", "hour", "minute", "second")
+_RANKS: Final = ("year", "quarter", "month", "fortnight", "week", "day", "hour", "minute", "second")
 _LARGEST: Final = 1_000_000_000
 _MOST_DAYS: Final = 10_000_000
 _SIZES: Final = {"hour": 3600, "minute": 60, "second": 1}
 _DAYS: Final = {"fortnight": 14, "week": 7, "day": 1}
-_MONTHS: Final = {"year": 12, "month": 1}
+_MONTHS: Final = {"year": 12, "quarter": 3, "month": 1}
 _ISO_UNITS: Final = {
     False: {"y": "year", "m": "month", "w": "week", "d": "day"},
     True: {"h": "hour", "m": "minute", "s": "second"},
 }
+_SHORT: Final = re.compile(r"(\d+(?:\.\d+)?)([a-z]+)")
 
 
-def amount(cursor: Cursor) -> Amount | None:
-    """Take a length of time: units from large to small, each once."""
-    token = cursor.peek()
-    if token is not None and token.kind == "iso":
-        cursor.at += 1
-        return _iso(token.text)
-    total: Amount | None = None
-    rank = -1
-    while True:
-        start = cursor.at
-        if total is not None:
-            cursor.take_link()
-        found = _quantity(cursor)
-        if found is None or _RANKS.index(found[1]) <= rank:
-            cursor.at = start
-            return total
-        rank = _RANKS.index(found[1])
-        total = _plus(total or Amount(), *found)
+def amount(node: Node) -> Amount:
+    """The length of time that an `amount` names: units from large to small, each once."""
+    total, rank = Amount(), -1
+    for each in node.nodes("quantity"):
+        for number, unit in _quantity(each):
+            if _RANKS.index(unit) <= rank:
+                raise Unread(
+                    f"Can't read a length of time with {unit}s there",
+                    'Name units from large to small, each once, as in "in 2 hours 30 minutes".',
+                )
+            rank = _RANKS.index(unit)
+            total = _plus(total, number, unit)
+        if (iso := each.token("ISO_DURATION")) is not None:
+            total, rank = _add(total, _iso(iso.text)), len(_RANKS)
+    return total
 
 
-def amount_of(count: int, unit: str) -> Amount:
+def amount_of(count: float, unit: str) -> Amount:
     """Return so many of a unit."""
     return _plus(Amount(), count, unit)
 
 
-def _quantity(cursor: Cursor) -> tuple[float, str] | None:
-    """Take a number and its unit."""
-    start = cursor.at
-    if cursor.take("quarter", "of", "an", "hour") or cursor.take("a", "quarter", "of", "an", "hour"):
-        return 15, "minute"
-    if cursor.take("half"):
-        cursor.take_any("a", "an")
-        number: float | None = 0.5
-    else:
-        number = _number(cursor)
-    if number is not None and cursor.take("and", "a", "half"):
-        number += 0.5
-    unit = UNITS.get(cursor.word()) if number is not None else None
-    if number is None or unit is None:
-        cursor.at = start
-        return None
-    cursor.at += 1
-    if cursor.take("and", "a", "half"):
-        number += 0.5
-    return number, unit
+def number(node: Node) -> float:
+    """The number that a `number` names."""
+    return sized(node.tokens("SMALL", "YEAR", "FOUR", "LONG", "NUMBER_WORD")[0].text) + _ones(node)
 
 
-def _number(cursor: Cursor) -> float | None:
-    word = cursor.word()
-    if word in NUMBERS or word in ("a", "an"):
-        cursor.at += 1
-        return NUMBERS.get(word, 1)
-    start = cursor.at
-    digits = cursor.digits()
-    if not digits:
-        return None
-    whole = cursor.at
-    if cursor.take_mark(".") and (fraction := cursor.digits(glued=True)):
-        return _sized(f"{digits}.{fraction}")
-    cursor.at = whole if whole > start else start
-    return _sized(digits)
+def _ones(node: Node) -> int:
+    """`five` in `twenty five`."""
+    words = node.tokens("NUMBER_WORD")
+    if len(words) < 2:
+        return 0
+    ten, one = words[0].text, NUMBERS[words[1].text]
+    if ten not in TENS or one > 9:
+        raise Unread(f'Can\'t read the number "{ten} {words[1].text}"', 'Write it in digits, as in "in 25 minutes".')
+    return one
 
 
-def _sized(text: str) -> float:
-    number = float(text) if "." in text else int(text)
-    if number >= _LARGEST:
+def sized(text: str) -> float:
+    """A number in digits or as a word; not too large for any time."""
+    if text in NUMBERS:
+        return NUMBERS[text]
+    found = float(text) if "." in text else int(text)
+    if found >= _LARGEST:
         raise _too_large(text)
-    return number
+    return found
+
+
+def _quantity(node: Node) -> list[tuple[float, str]]:
+    if (short := node.token("DURATION")) is not None:
+        return [(sized(count), UNITS[unit]) for count, unit in _SHORT.findall(short.text)]
+    if (clock := node.token("HH_MM")) is not None:
+        hours, _, minutes = clock.text.partition("h")
+        return [(int(hours), "hour"), (int(minutes), "minute")]
+    if node.token("ISO_DURATION") is not None:
+        return []
+    unit = node.tokens("UNIT")[-1]
+    if (said := node.node("number")) is not None:
+        count = number(said)
+    elif node.token("COUPLE") is not None:
+        count = 2
+    elif node.token("QUARTER") is not None and unit.text not in ("quarter", "quarters"):
+        return [(15, "minute")]
+    else:
+        count = 0.5 if node.token("HALF") is not None else 1
+    return [(count + (0.5 if node.node("and_half") is not None else 0), UNITS[unit.text])]
 
 
 def _too_large(text: str) -> BadTrigger:
     return BadTrigger(f"Can't use the number {text[:20]}", "It is too large for a time.")
 
 
-def _plus(total: Amount, number: float, unit: str) -> Amount:
+def _add(one: Amount, other: Amount) -> Amount:
+    return Amount(one.months + other.months, one.days + other.days, one.rest + other.rest)
+
+
+def _plus(total: Amount, count: float, unit: str) -> Amount:
     if unit in _SIZES:
-        return Amount(total.months, total.days, total.rest + timedelta(seconds=number * _SIZES[unit]))
-    if number > _MOST_DAYS:
-        raise _too_large(f"{number:.15g}")
+        return _add(total, Amount(rest=timedelta(seconds=count * _SIZES[unit])))
+    if count > _MOST_DAYS:
+        raise _too_large(f"{count:.15g}")
     if unit in _DAYS:
-        days = number * _DAYS[unit]
-        if days != int(days):
-            return Amount(total.months, total.days, total.rest + timedelta(days=days))
-        return Amount(total.months, total.days + int(days), total.rest)
-    months = number * _MONTHS[unit]
+        days = count * _DAYS[unit]
+        return _add(total, Amount(days=int(days)) if days == int(days) else Amount(rest=timedelta(days=days)))
+    months = count * _MONTHS[unit]
     if months != int(months):
-        raise BadTrigger(f"Can't tell how long {number:g} {unit}s are", "Months differ in length; say days, or a date.")
-    return Amount(total.months + int(months), total.days, total.rest)
+        raise BadTrigger(f"Can't tell how long {count:g} {unit}s are", "Months differ in length; say days, or a date.")
+    return _add(total, Amount(months=int(months)))
 
 
 def _iso(text: str) -> Amount:
     """Read an ISO 8601 duration; the text begins with p."""
     total = Amount()
     timed = False
-    number = ""
+    digits = ""
     for each in text[1:]:
-        if each == "t" and not timed and not number:
+        if each == "t" and not timed and not digits:
             timed = True
-        elif each.isdigit() or (each == "." and "." not in number and number):
-            number += each
-        elif each in _ISO_UNITS[timed] and number and number[-1] != ".":
-            total = _plus(total, _sized(number), _ISO_UNITS[timed][each])
-            number = ""
+        elif each.isdigit() or (each == "." and "." not in digits and digits):
+            digits += each
+        elif each in _ISO_UNITS[timed] and digits and digits[-1] != ".":
+            total = _plus(total, sized(digits), _ISO_UNITS[timed][each])
+            digits = ""
         else:
-            number = each
+            digits = each
             break
-    if number or total == Amount():
+    if digits or total == Amount():
         raise Unread(f'Can\'t read the duration "{text.upper()}"', 'Give it as in "PT1H30M" or "P1D".')
     return total

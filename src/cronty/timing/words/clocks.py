@@ -1,19 +1,21 @@
 """Times of day: how they are said, and which ones they may mean."""
 
+import re
 from dataclasses import replace
 from datetime import time, timedelta
 from itertools import product
-from typing import Final, cast
+from typing import Final
 
-from cronty.timing.errors import BadTrigger
-from cronty.timing.words.said import Clock, Part, Window
-from cronty.timing.words.tokens import Cursor
-from cronty.timing.words.vocabulary import NUMBERS, PARTS, UNITS
+from cronty.timing.errors import BadTrigger, Unread
+from cronty.timing.words.engine import Node
+from cronty.timing.words.said import Clock, Window
+from cronty.timing.words.vocabulary import NUMBERS, PARTS, Part
 
 _HOURS: Final = 'Hours run from 0 to 23; the end of a day is "00:00" of the next one.'
 _HOUR: Final = timedelta(hours=1)
 _NOON: Final = timedelta(hours=12)
 _DAY: Final = timedelta(hours=24)
+_DIGITS: Final = re.compile(r"(\d+)(?:[:.](\d\d)((?::\d\d(?:\.\d+)?)?))? ?([ap]m)?")
 # Hours that a part of the day can mean, said on a 24-hour clock; night goes on after midnight.
 _PART_HOURS: Final = {
     "morning": range(12),
@@ -21,164 +23,115 @@ _PART_HOURS: Final = {
     "evening": range(16, 24),
     "night": range(18, 30),
 }
+# What is offered if only the part of the day was said.
+_USUAL: Final = {"morning": 9, "afternoon": 15, "evening": 19, "night": 21}
+_SOFT: Final = {"first": 9, "lunch": 12, "lunchtime": 12, "eod": 17, "cob": 17, "end": 17, "the": 17}
 
 
-def clock(cursor: Cursor, *, bare: bool = False) -> Clock | None:
-    """Take one time of day, and the part of the day if that is said with it; no `quarter to 9` if it is `bare`."""
-    start = cursor.at
-    for form in (_named, _plain) if bare else (_past_or_to, _named, _plain):
-        if (found := form(cursor)) is not None:
-            part = _part(cursor)
-            return replace(found, part=part) if part else found
-        cursor.at = start
-    return None
+def clock(node: Node) -> Clock:
+    """The time that a `clock` names, with the part of the day if that is said with it."""
+    (face,) = [each for each in node.parts if isinstance(each, Node)]
+    part = node.token("PART")
+    return replace(_face(face), part="" if part is None else PARTS[part.text])
 
 
-def clock_list(cursor: Cursor) -> list[Clock]:
-    """Take `9`, `9 and 17`, `9am, noon and 5pm`."""
-    found: list[Clock] = []
-    start = cursor.at
-    if cursor.take_any("at", "by"):
-        _check_hour(cursor)
-    while (one := clock(cursor)) is not None:
-        found.append(one)
-        start = cursor.at
-        cursor.take_link()
-        cursor.take("at")
-        if cursor.at == start:
-            break
-    cursor.at = start
-    return found
+def usual(part: Part, said: str) -> Clock:
+    """The time that is offered for a part of the day."""
+    return Clock(_USUAL[part] * _HOUR, soft=said)
 
 
-def _check_hour(cursor: Cursor) -> None:
-    number, following = cursor.peek(), cursor.peek(1)
-    alone = following is None or (following.kind == "word" and following.text not in UNITS and following.text != "past")
-    if number is not None and number.kind == "number" and alone and len(number.text) <= 3 and int(number.text) > 23:
-        raise BadTrigger(f"{number.text} is not a time of day", _HOURS)
+def _face(face: Node) -> Clock:
+    first = face.parts[0]
+    text = "" if isinstance(first, Node) else first.text
+    match face.name:
+        case "named":
+            if text.isdigit() and text != "12":
+                raise BadTrigger(f"{text} isn't noon or midnight", 'Say "at noon", "at midnight" or the time.')
+            return Clock(timedelta(0), midnight=True) if face.token("MIDNIGHT") else Clock(_NOON)
+        case "soft":
+            return Clock(
+                _SOFT[text] * _HOUR,
+                soft=" ".join(each.text for each in face.tokens("SOFT", "THE", "END", "OF", "DAY", "FIRST", "THING")),
+            )
+        case "hour":
+            half = face.token("AMPM")
+            return _clock(_number(text), "", "" if half is None else half.text, sure=text.startswith("0"))
+        case "spelled":
+            minutes = NUMBERS[face.tokens("NUMBER_WORD")[1].text]
+            half = face.token("AMPM")
+            return _clock(NUMBERS[text], f"{minutes:02}", "" if half is None else half.text, sure=False)
+        case "digits":
+            hours, minutes = text.split("h") if "h" in text else (text[:2], text[2:])
+            return _clock(int(hours), minutes, "", sure=True)
+        case "past_or_to":
+            return _shifted(face)
+        case _:
+            found = _DIGITS.fullmatch(text)
+            assert found is not None
+            return _clock(int(found[1]), (found[2] or "") + (found[3] or ""), found[4] or "", sure=text.startswith("0"))
 
 
-def window(cursor: Cursor, *, often: bool) -> Window | None:
-    """Take `between 9 and 17`, `from 9:00 to 17:00`, `from 09:00 through 16:45`, `9-17`; `9 to 17` only if `often`."""
-    start = cursor.at
-    lead = cursor.take_any("between", "from")
-    first = clock(cursor, bare=True)
-    links = ("and",) if lead == "between" else ("to", "until", "till", "through", "-") if lead or often else ("-",)
-    link = cursor.take_any(*links) if first is not None else ""
-    final = clock(cursor, bare=True) if link else None
-    if first is None or final is None:
-        cursor.at = start
-        return None
-    return Window(first, final, link == "through")
+def _number(text: str) -> int:
+    return NUMBERS[text] if text in NUMBERS else int(text)
 
 
-def _part(cursor: Cursor) -> Part:
-    """Take `in the morning`, `at night`."""
-    if cursor.take("at", "night"):
-        return "night"
-    if cursor.word() == "in" and cursor.word(1) == "the" and cursor.word(2) in PARTS:
-        cursor.at += 3
-        return cast("Part", cursor.word(-1))
-    return ""
-
-
-def _named(cursor: Cursor) -> Clock | None:
-    if cursor.word(1) in ("noon", "midday", "midnight"):
-        cursor.take("12")
-    word = cursor.take_any("noon", "midday", "midnight")
-    if not word:
-        return None
-    return Clock(timedelta(0), midnight=True) if word == "midnight" else Clock(_NOON)
-
-
-def _past_or_to(cursor: Cursor) -> Clock | None:
-    """Take `half past nine`, `quarter to 9`, `ten past 9pm`."""
-    if cursor.word(1) == "quarter":
-        cursor.take("a")
-    minutes = _small(cursor, {"half": 30, "quarter": 15, **NUMBERS})
-    cursor.take_any("minute", "minutes")
-    link = cursor.take_any("past", "to")
-    if minutes is None or not link or not 0 < minutes < 60:
-        return None
-    hour = _plain(cursor)
-    if hour is None or hour.since_midnight % _HOUR:
-        return None
-    shift = timedelta(minutes=minutes if link == "past" else -minutes)
-    if hour.open and hour.hour == 12:
-        # A quarter to twelve is 11:45, a quarter past twelve 12:15: open, unlike a plain 12:15.
-        return Clock(_NOON + shift if link == "to" else shift, open=True)
-    return Clock((hour.since_midnight + shift) % _DAY, hour.open)
-
-
-def _small(cursor: Cursor, words: dict[str, int]) -> int | None:
-    if cursor.word() in words:
-        cursor.at += 1
-        return words[cursor.word(-1)]
-    digits = cursor.digits()
-    return int(digits) if digits and len(digits) <= 2 else None
-
-
-def _plain(cursor: Cursor) -> Clock | None:
-    """Take `9`, `9:30`, `09:00:00`, `9.30`, `9am`, `nine o'clock`."""
-    following = cursor.peek()
-    digits = following.text if following is not None and following.kind == "number" else ""
-    hour = _small(cursor, NUMBERS)
-    if hour is None:
-        return None
-    minutes = _minutes(cursor) if digits else None
-    if cursor.word() in UNITS or cursor.word() in ("st", "nd", "rd", "th"):
-        return None
-    half = cursor.take_any("am", "pm")
-    cursor.take("oclock")
-    half = half or cursor.take_any("am", "pm")
-    said = f"{hour}:{minutes.minute:02}" if minutes is not None else f"{hour}"
+def _clock(hour: int, minutes: str, half: str, *, sure: bool) -> Clock:
+    said = f"{hour}:{minutes[:2]}" if minutes else f"{hour}"
+    if half and not 1 <= hour <= 12:
+        raise BadTrigger(f"{said} {half} is not a time of day", 'Say "5pm" or "17:00".')
     if half:
-        if not 1 <= hour <= 12:
-            raise BadTrigger(f"{said} {half} is not a time of day", 'Say "5pm" or "17:00".')
         hour = hour % 12 + (12 if half == "pm" else 0)
-    elif hour > 23 and minutes is None:
-        return None
-    elif hour > 23:
+    if hour > 23:
         raise BadTrigger(f"{said} is not a time of day", _HOURS)
-    past_hour = timedelta(0) if minutes is None else _length(minutes)
-    sure = half or hour > 12 or digits.startswith("0") or (hour == 12 and minutes is not None)
-    return Clock(hour * _HOUR + past_hour, open=not sure)
+    sure = sure or bool(half) or hour > 12 or (hour == 12 and bool(minutes))
+    return Clock(hour * _HOUR + _past_hour(minutes), open=not sure)
 
 
-def _length(moment: time) -> timedelta:
+def _past_hour(minutes: str) -> timedelta:
+    try:
+        moment = time.fromisoformat(f"00:{minutes or '00'}")
+    except ValueError:
+        raise BadTrigger(f"There is no minute {minutes}", 'Minutes run from 00 to 59, as in "9:30".') from None
     return timedelta(minutes=moment.minute, seconds=moment.second, microseconds=moment.microsecond)
 
 
-def _minutes(cursor: Cursor) -> time | None:
-    """Take what follows the hour: `:30`, `.30`, `:30:15`, `:30:15.25`; None if nothing does."""
-    start = cursor.at
-    mark = ":" if cursor.take_mark(":") else "." if cursor.take_mark(".") else ""
-    digits = cursor.digits(glued=True) if mark else ""
-    if len(digits) != 2 or (mark == "." and _dotted(cursor)):
-        cursor.at = start
+def _shifted(face: Node) -> Clock:
+    """`half past nine`, `quarter to 9`, `ten past 9pm`."""
+    number = face.token("SMALL", "NUMBER_WORD")
+    minutes = _number(number.text) if number else 30 if face.token("HALF") else 15
+    hour = _face(next(each for each in face.parts if isinstance(each, Node)))
+    if not 0 < minutes < 60 or hour.since_midnight % _HOUR:
+        raise Unread(f"Can't read {minutes} minutes past or to an hour", 'Say it as in "at 9:50".')
+    before = face.token("TO", "BEFORE") is not None
+    shift = timedelta(minutes=-minutes if before else minutes)
+    if hour.open and hour.hour == 12:
+        # A quarter to twelve is 11:45, a quarter past twelve 12:15: open, unlike a plain 12:15.
+        return Clock(_NOON + shift if before else shift, open=True)
+    return Clock((hour.since_midnight + shift) % _DAY, hour.open)
+
+
+def hours_or_minutes(node: Node) -> Window | None:
+    """`9 to 17` as hours, which may also be minutes to an hour, as `ten to nine` is; None if it can't be hours."""
+    face = node.node("past_or_to")
+    if face is None or face.token("TO") is None or face.token("MINUTES") or face.token("SMALL", "NUMBER_WORD") is None:
         return None
-    text = f"00:{digits}"
-    if mark == ":" and cursor.take_mark(":"):
-        text += f":{cursor.digits(glued=True)}"
-        following, after = cursor.peek(), cursor.peek(1)
-        if following is not None and following.text == "." and after is not None and after.glued:
-            cursor.at += 1
-            text += f".{cursor.digits(glued=True)}"
-    try:
-        return time.fromisoformat(text)
-    except ValueError:
-        raise BadTrigger(f"There is no minute {text[3:]}", 'Minutes run from 00 to 59, as in "9:30".') from None
+    first = _face(Node("hour", (face.tokens("SMALL", "NUMBER_WORD")[0],)))
+    return Window(first, _face(next(each for each in face.parts if isinstance(each, Node))), through=False)
 
 
-def _dotted(cursor: Cursor) -> bool:
-    following = cursor.peek()
-    return following is not None and following.text == "." and following.glued
+def is_minutes(node: Node) -> bool:
+    """Whether nothing else is meant by `ten to nine`: nobody says `9 to 17` for 16:51."""
+    face = node.node("past_or_to")
+    number = None if face is None else face.token("SMALL")
+    return number is None or number.text in ("5", "10", "20", "25")
 
 
 def settle(clocks: list[Clock]) -> list[Clock]:
     """Take open times for what they say if another one is plainly on a 24-hour clock: `at 9 and 17`."""
-    if any(not each.open and not each.midnight and each.hour > 12 and not each.part for each in clocks):
-        return [Clock(each.since_midnight, part=each.part) if each.open else each for each in clocks]
+    if any(
+        not each.open and not each.midnight and each.hour > 12 and not each.part and not each.soft for each in clocks
+    ):
+        return [replace(each, open=False) for each in clocks]
     return clocks
 
 

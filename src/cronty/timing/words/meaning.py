@@ -10,10 +10,12 @@ from cronty.timing.zones import zone
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """A trigger that may be meant, and what to say about it besides its description."""
+    """A trigger that may be meant; what else to say about it, the soft time it was said with, and how often at most."""
 
     trigger: Trigger
     note: str | None = None
+    soft: str = ""
+    most: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """What a sentence about one moment may mean."""
 
+from dataclasses import replace
 from datetime import date, datetime, time, timedelta
 from itertools import product
 
@@ -11,7 +12,7 @@ from cronty.timing.words.dates import is_date
 from cronty.timing.words.meaning import Meaning, Scene
 from cronty.timing.words.places import place
 from cronty.timing.words.said import Amount, CalendarDate, Clock, Said
-from cronty.timing.words.vocabulary import MONTH_NAMES, WEEKDAY_NAMES, listed
+from cronty.timing.words.vocabulary import MONTH_NAMES, WEEKDAY_NAMES
 
 _DAY = timedelta(days=1)
 _SAY_TIME = 'Say at what time, as in "tomorrow at 9:00" or "on 3 May at 17:30".'
@@ -21,15 +22,21 @@ def after_delay(said: Said, scene: Scene) -> list[Meaning]:
     """`in 2h30m`; days are kept both ways, by the calendar and by the stopwatch, where that differs."""
     delay = said.delay
     assert delay is not None
+    if said.delay_from:
+        return _after_day(delay, said, scene)
+    if said.weekdays or said.date or said.relative is not None or said.again:
+        more = "a time of day" if said.clocks else "a day"
+        hint = 'Give one of the two, or "in 2 days at 9:00".' if said.clocks else "Give one of the two."
+        raise Unread(f'Can\'t read "{said.text}": a delay and {more}', hint)
     if said.clocks:
         return on_days([_day_after(delay, said, scene)], said, scene)
-    if said.names_day and (said.weekdays or said.date or said.relative is not None or said.again):
-        raise Unread(f'Can\'t read "{said.text}": a delay and a day', "Give one of the two.")
     try:
         by_stopwatch = None if delay.months else scene.now + delay.elapsed
         by_calendar = by_stopwatch
         if delay.months or delay.days:
-            local = datetime.combine(_add(delay, scene), scene.local.replace(microsecond=0, fold=0).time())
+            local = datetime.combine(
+                day_after(delay, scene.today), scene.local.replace(microsecond=0, fold=0, tzinfo=None).time()
+            )
             by_calendar = instant_of(local, scene.zone).at + timedelta(microseconds=scene.now.microsecond) + delay.rest
     except OverflowError:
         raise _too_far() from None
@@ -39,22 +46,34 @@ def after_delay(said: Said, scene: Scene) -> list[Meaning]:
     return [Meaning(Once(each)) for each in found]
 
 
+def _after_day(delay: Amount, said: Said, scene: Scene) -> list[Meaning]:
+    """`a week from Monday at 9`."""
+    if delay.rest:
+        raise Unread(f'Can\'t read "{said.text}": how many days?', 'Say it as in "2 days from Monday at 9:00".')
+    if said.date is not None:
+        days = dates_of(said.date, replace(said, weekdays=(), which=""), scene)
+    elif said.relative is not None:
+        days = [scene.today + said.relative * _DAY]
+    else:
+        days = weekday_dates(said, scene)
+    return on_days([day_after(delay, day) for day in days], said, scene)
+
+
 def _whole(moment: datetime) -> datetime:
     """Rounded up to the second: never early, and it can be said."""
     return moment + timedelta(microseconds=-moment.microsecond % 1_000_000)
 
 
 def _day_after(delay: Amount, said: Said, scene: Scene) -> date:
-    if delay.rest or (said.names_day and (said.weekdays or said.date or said.relative is not None or said.again)):
+    if delay.rest:
         raise Unread(
             f'Can\'t read "{said.text}": a delay and a time of day', 'Give one of the two, or "in 2 days at 9:00".'
         )
-    return _add(delay, scene)
+    return day_after(delay, scene.today)
 
 
-def _add(delay: Amount, scene: Scene) -> date:
-    """Today plus months and days of the calendar."""
-    today = scene.today
+def day_after(delay: Amount, today: date) -> date:
+    """A day plus months and days of the calendar."""
     year, month = divmod(today.year * 12 + today.month - 1 + delay.months, 12)
     if year > 9998:
         raise _too_far()
@@ -69,15 +88,13 @@ def _add(delay: Amount, scene: Scene) -> date:
 
 def at_time(said: Said, scene: Scene) -> list[Meaning]:
     """`at 17:00` without a day: the next time clocks show it."""
-    if said.text.isdigit():
-        raise BadTrigger(f'"{said.text}" is only a number', f'Say "at {said.text}:00" or "in {said.text} minutes".')
     found: list[Meaning] = []
     for since_midnight in choices(_only_clock(said), said.part, names_day=False):
         for days in (0, 1):
-            local = _local(scene.today + days * _DAY, since_midnight % _DAY)
+            local = local_time(scene.today + days * _DAY, since_midnight % _DAY)
             moment = instant_of(local, scene.zone)
             if moment.at > scene.now:
-                found.append(_meaning(moment, local, scene))
+                found.append(_meaning(moment, local, scene, said.clocks[0].soft))
                 break
     return found
 
@@ -85,26 +102,34 @@ def at_time(said: Said, scene: Scene) -> list[Meaning]:
 def on_date(said: Said, scene: Scene) -> list[Meaning]:
     """`on 3 May at 9:00`; without a year the next such day."""
     assert said.date is not None
-    return on_days(_dates(said.date, said, scene), said, scene)
+    return on_days(dates_of(said.date, said, scene), said, scene)
 
 
 def on_relative_day(said: Said, scene: Scene) -> list[Meaning]:
     """`tomorrow at 9:00`."""
     assert said.relative is not None
-    if said.weekdays and scene.today + said.relative * _DAY not in _weekday_dates(said, scene):
+    if said.weekdays and scene.today + said.relative * _DAY not in weekday_dates(said, scene):
         raise Unread(f'Can\'t read "{said.text}": the two days differ', "Name one day.")
     return on_days([scene.today + said.relative * _DAY], said, scene)
 
 
 def on_weekday(said: Said, scene: Scene) -> list[Meaning]:
     """`on Friday at 9:00`, `next Friday at 9:00`."""
-    if len(said.weekdays) > 1:
-        names = listed([WEEKDAY_NAMES[day] for day in said.weekdays])
-        raise BadTrigger(
-            f'Can\'t keep "{said.text}" in one schedule',
-            f'Say "every {names}" if it is weekly, or make a job for each day.',
-        )
-    return on_days(_weekday_dates(said, scene), said, scene)
+    days = {day for each in said.weekdays for day in weekday_dates(replace(said, weekdays=(each,)), scene)}
+    return on_days(sorted(days), said, scene)
+
+
+def in_month(said: Said, scene: Scene) -> list[Meaning]:
+    """`on the 3rd of next month at 9`."""
+    first = day_after(Amount(months=said.months_ahead or 0), scene.today.replace(day=1))
+    if len(said.month_days) != 1:
+        raise BadTrigger(f'"{said.text}" doesn\'t say on which day', 'Say which day, as in "on 3 May at 9:00".')
+    (day,) = said.month_days
+    last = (day_after(Amount(months=1), first) - _DAY).day
+    number = day if day > 0 else last + 1 + day
+    if not 1 <= number <= last:
+        raise BadTrigger(f"{MONTH_NAMES[first.month - 1]} {first.year} has no day {number}", "Name a day that exists.")
+    return on_days([first.replace(day=number)], said, scene)
 
 
 def on_days(days: list[date], said: Said, scene: Scene) -> list[Meaning]:
@@ -112,12 +137,14 @@ def on_days(days: list[date], said: Said, scene: Scene) -> list[Meaning]:
     times = choices(_only_clock(said), said.part, names_day=True)
     found: list[Meaning] = []
     for day, since_midnight in product(days, times):
-        local = _local(day, since_midnight)
+        local = local_time(day, since_midnight)
         moment = instant_of(local, scene.zone, second_pass=said.second_pass)
         if said.second_pass and not moment.twice:
             raise BadTrigger(f"{spell(since_midnight)} comes only once on {date_text(day)}", 'Leave out "second pass".')
         if moment.at > scene.now:
-            found.append(Meaning(Once(moment.at)) if said.second_pass else _meaning(moment, local, scene))
+            found.append(
+                Meaning(Once(moment.at)) if said.second_pass else _meaning(moment, local, scene, said.clocks[0].soft)
+            )
     if not found:
         raise _passed(days[0], times[0], scene)
     return found
@@ -139,7 +166,8 @@ def _only_clock(said: Said) -> Clock:
     return said.clocks[0]
 
 
-def _local(day: date, since_midnight: timedelta) -> datetime:
+def local_time(day: date, since_midnight: timedelta) -> datetime:
+    """What clocks show so long after the beginning of a day."""
     try:
         return datetime.combine(day, time()) + since_midnight
     except OverflowError:
@@ -150,7 +178,7 @@ def _too_far() -> BadTrigger:
     return BadTrigger("Can't schedule beyond the year 9999", "Name a nearer date.")
 
 
-def _meaning(moment: Instant, local: datetime, scene: Scene) -> Meaning:
+def _meaning(moment: Instant, local: datetime, scene: Scene, soft: str = "") -> Meaning:
     """A local time that was said, kept as one."""
     note = None
     when = f"on {date_text(local.date())}, {place(scene.zone)}"
@@ -159,14 +187,15 @@ def _meaning(moment: Instant, local: datetime, scene: Scene) -> Meaning:
         note = f"{spell(_since_midnight(local))} doesn't exist {when}: clocks go forward; moved to {shown}"
     elif moment.twice:
         note = f"{spell(_since_midnight(local))} comes twice {when}: the first is meant"
-    return Meaning(Once.at_local(local, scene.zone), note)
+    return Meaning(Once.at_local(local, scene.zone), note, soft)
 
 
 def _since_midnight(local: datetime) -> timedelta:
     return timedelta(hours=local.hour, minutes=local.minute, seconds=local.second, microseconds=local.microsecond)
 
 
-def _dates(said_date: CalendarDate, said: Said, scene: Scene) -> list[date]:
+def dates_of(said_date: CalendarDate, said: Said, scene: Scene) -> list[date]:
+    """Return the days that a date may mean; the next one if it has no year."""
     found: list[date] = []
     for day, month in said_date.choices:
         years = [said_date.year] if said_date.year else range(scene.today.year, scene.today.year + 9)
@@ -174,6 +203,10 @@ def _dates(said_date: CalendarDate, said: Said, scene: Scene) -> list[date]:
             if is_date(day, month, year) and (said_date.year or date(year, month, day) >= scene.today):
                 found.append(date(year, month, day))
                 break
+    if said.relative is not None and scene.today + said.relative * _DAY not in found:
+        raise Unread(f'Can\'t read "{said.text}": the two days differ', "Name one day.")
+    if said.which and not set(found).intersection(weekday_dates(said, scene)):
+        raise Unread(f'Can\'t read "{said.text}": the two days differ', "Name one day.")
     if said.weekdays:
         matching = [day for day in found if day.weekday() in said.weekdays]
         if not matching:
@@ -185,7 +218,7 @@ def _dates(said_date: CalendarDate, said: Said, scene: Scene) -> list[date]:
     return found
 
 
-def _weekday_dates(said: Said, scene: Scene) -> list[date]:
+def weekday_dates(said: Said, scene: Scene) -> list[date]:
     """Return the days a name may mean; weeks begin on Monday for some and on Sunday for others."""
     (weekday,) = said.weekdays[:1]
     today = scene.today
@@ -213,7 +246,7 @@ def _passed(day: date, since_midnight: timedelta, scene: Scene) -> BadTrigger:
     hint = "Name a later time."
     if day == scene.today:
         later = since_midnight + timedelta(hours=12)
-        evening = later < _DAY and instant_of(_local(day, later), scene.zone).at > scene.now
+        evening = later < _DAY and instant_of(local_time(day, later), scene.zone).at > scene.now
         hint = f'Say "tomorrow at {said}"' + (f' or "today at {spell(later)}".' if evening else ".")
     return BadTrigger(f"{date_text(day)} at {said} has passed: it is already {now}, {place(scene.zone)}", hint)
 

@@ -1,21 +1,33 @@
-"""The zone that may be named at the end: a zone name, or a city of one followed by "time"."""
+"""The zone that may be named: a zone name anywhere, or at the end a city of one followed by "time"."""
 
 from functools import cache, lru_cache
 from typing import Final
 from zoneinfo import available_timezones
 
 from cronty.timing.errors import BadTrigger, Unread
-from cronty.timing.words.vocabulary import is_known
+from cronty.timing.words.tokens import is_known
 from cronty.timing.zones import zone
 
 _MOST_WORDS: Final = 4
 # They name an offset that holds for half of the year; `zone` says what to use instead.
 _ABBREVIATIONS: Final = frozenset(
     (
-        *("est", "edt", "cst", "cdt", "mst", "mdt", "pst", "pdt", "hst", "bst", "cest", "eest", "msk", "ist", "jst"),
-        *("aest", "aedt", "gmt", "cet", "eet", "wet"),
+        *("est", "edt", "cst", "cdt", "mst", "mdt", "pst", "pdt", "hst", "bst", "msk", "ist", "jst"),
+        *("aest", "aedt", "gmt"),
     )
 )
+_CENTRAL: Final = ("Europe/Berlin", "Europe/Madrid", "Europe/Paris", "Europe/Rome", "Europe/Warsaw")
+_EASTERN: Final = ("Europe/Athens", "Europe/Bucharest", "Europe/Helsinki", "Europe/Kyiv")
+# Clocks of many cities; people mean that of their own.
+_SHARED: Final = {
+    **dict.fromkeys(("cet", "cest", "met"), _CENTRAL),
+    **dict.fromkeys(("eet", "eest"), _EASTERN),
+    **dict.fromkeys(("wet", "west"), ("Europe/Lisbon", "Atlantic/Canary")),
+    "et": ("America/New_York", "America/Toronto"),
+    "ct": ("America/Chicago", "America/Winnipeg"),
+    "mt": ("America/Denver", "America/Edmonton"),
+    "pt": ("America/Los_Angeles", "America/Vancouver"),
+}
 
 
 def place(zone_name: str) -> str:
@@ -32,21 +44,47 @@ def split_zone(text: str, zone_name: str) -> tuple[str, tuple[str, ...]]:
     words = text.rstrip(".!?;, ").split(" ")
     if words[-1].lower() == "time":
         return _named_time(words[:-1], home)
-    final = words[-1].strip("(),")
-    if final.lower() == "utc" or ("/" in final and final.replace("/", "").replace("_", "").replace("-", "").isalpha()):
-        return _rest(words[:-1]), (zone(_spelled(final)).key,)
-    if final.lower() in _ABBREVIATIONS and len(words) > 1:
-        return _rest(words[:-1]), (zone(final.upper()).key,)
+    if "time" in (lower := [each.lower() for each in words[:-1]]):
+        end = lower.index("time")
+        for count in range(min(_MOST_WORDS, end), 0, -1):
+            if found := zones_of("_".join(lower[end - count : end]).strip("(),")):
+                return _rest([*words[: end - count], *words[end + 1 :]]), found
+    for place in range(len(words) - 1, -1, -1):
+        if found := _zone_word(words[place], final=place == len(words) - 1):
+            # Who lives by one of the clocks that are meant means that one.
+            return _rest(words[:place] + words[place + 1 :]), home if home[0] in found else found
     for count in range(min(_MOST_WORDS, len(words) - 2), 0, -1):
         if words[-count - 1].lower() == "in" and (found := zones_of("_".join(words[-count:]).lower())):
             return _rest(words[: -count - 1]), found
     return text, home
 
 
+def _zone_word(word: str, *, final: bool) -> tuple[str, ...]:
+    """The zones that a word names by itself; none if it is another word."""
+    name = word.strip("(),")
+    if name.lower() in _SHARED:
+        return _SHARED[name.lower()]
+    if name.lower() == "utc":
+        return ("UTC",)
+    parts = name.split("/")
+    if len(parts) > 1 and name.replace("/", "").replace("_", "").replace("-", "").isalpha():
+        known = any(is_known(each.lower()) for each in parts)
+        return (
+            ()
+            if known or not (final or _spelled(name) != name or zones_of(name.lower()))
+            else (zone(_spelled(name)).key,)
+        )
+    if name.lower() in _ABBREVIATIONS:
+        return (zone(name.upper()).key,)
+    return ()
+
+
 def _named_time(words: list[str], home: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
     """The word "time" must have a zone before it."""
     if words and words[-1].lower() in ("local", "my", "our"):
         return _rest(words[:-1]), home
+    if words and (found := _SHARED.get(words[-1].lower().strip("(),"), ())):
+        return _rest(words[:-1]), home if home[0] in found else found
     for count in range(min(_MOST_WORDS, len(words)), 0, -1):
         if found := zones_of("_".join(words[-count:]).lower().strip("(),")):
             return _rest(words[:-count]), found

@@ -1,22 +1,53 @@
 """From what people say to a trigger, or to the triggers it may mean. Pure and deterministic: no model, no network."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final
 
 from cronty.timing.cron import Cron
 from cronty.timing.describe import describe
-from cronty.timing.errors import Unread
+from cronty.timing.errors import BadTrigger, Unread
+from cronty.timing.interval import Interval
 from cronty.timing.localtime import as_utc
 from cronty.timing.trigger import Trigger
-from cronty.timing.words.again import at_intervals, at_times, is_restricted, once_or_again, without_doubt
-from cronty.timing.words.clauses import parse
+from cronty.timing.words.again import DAY, at_times, is_restricted, once_or_again, with_usual_time, without_doubt
+from cronty.timing.words.bounds import days_of, leave_out, repeating, within
+from cronty.timing.words.build import build
+from cronty.timing.words.calendars import since_of
+from cronty.timing.words.engine import Token, Unreadable
+from cronty.timing.words.facts import (
+    DELAY,
+    DELAY_FROM_DAY,
+    DELAY_TO_TIME,
+    NEXT_MONTH,
+    ONE_DATE,
+    ONE_DAY,
+    ONE_TIME,
+    PERIOD,
+    RHYTHM,
+    RHYTHM_AND_TIMES,
+    TIMES,
+    check_used,
+)
 from cronty.timing.words.meaning import Meaning, Scene
-from cronty.timing.words.once import after_delay, at_time, on_date, on_instant, on_relative_day, on_weekday
-from cronty.timing.words.places import split_zone
-from cronty.timing.words.said import Said
-from cronty.timing.words.tokens import EXAMPLES, tidy
+from cronty.timing.words.once import (
+    after_delay,
+    at_time,
+    date_text,
+    in_month,
+    on_date,
+    on_instant,
+    on_relative_day,
+    on_weekday,
+)
+from cronty.timing.words.periods import at_intervals, from_moment
+from cronty.timing.words.places import place, split_zone
+from cronty.timing.words.refusals import refusal
+from cronty.timing.words.said import Amount, Bounds, Said
+from cronty.timing.words.sentence import Sentence
+from cronty.timing.words.tokens import EXAMPLES, grammar, lowered, tidy
 from cronty.timing.words.vocabulary import MONTH_NAMES, WEEKDAY_NAMES
+from cronty.timing.zones import zone
 
 _NEVER: Final = datetime.max.replace(tzinfo=UTC)
 _OPENINGS: Final = (
@@ -38,18 +69,25 @@ _CRON_LETTERS: Final = frozenset("0123456789*/,-#?%+ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a text means: the trigger, its zone, the trigger in words, its first slot, and what else to know."""
+    """What a text means: the trigger, its zone, the trigger in words, its first slot, and what else to know.
+
+    `max_runs` is how many times it was said to run: a trigger doesn't count, its job does.
+    """
 
     trigger: Trigger
     zone: str
     words: str
     next_at: datetime | None = None
     note: str | None = None
+    max_runs: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Ambiguous:
-    """A text that may mean several things; somebody has to choose."""
+    """A text that may mean several things, of which one has to be chosen.
+
+    Only one reading if the time was soft, as in "tomorrow morning": that is to be confirmed, and its note says why.
+    """
 
     readings: tuple[Reading, ...]
 
@@ -63,14 +101,41 @@ def read_words(text: str, now: datetime, zone_name: str) -> Reading | Ambiguous:
     now = as_utc(now)
     rest, zones = split_zone(_without_politeness(tidy(text)), zone_name)
     readings: dict[tuple[Trigger, str], Reading] = {}
-    for zone in zones:
-        for meaning in _meanings(rest, Scene(now, zone)):
-            key = (meaning.trigger, zone)
+    soft = False
+    for name in zones:
+        for meaning in _meanings(rest, Scene(now, name)):
+            key = (meaning.trigger, name)
             trigger = meaning.trigger
-            reading = Reading(trigger, zone, describe(trigger, zone), trigger.after(now), meaning.note)
+            soft = soft or bool(meaning.soft)
+            words = _with_count(_with_start(trigger, name, now), name, meaning.most)
+            reading = Reading(trigger, name, words, trigger.after(now), _note(meaning), meaning.most)
             readings.setdefault(key, reading)
     found = tuple(sorted(readings.values(), key=lambda reading: reading.next_at or _NEVER))
-    return found[0] if len(found) == 1 else Ambiguous(found)
+    return found[0] if len(found) == 1 and not soft else Ambiguous(found)
+
+
+def _with_start(trigger: Trigger, zone_name: str, now: datetime) -> str:
+    """The trigger in words; and from when on, if it is a period that begins later."""
+    words = describe(trigger, zone_name)
+    if not isinstance(trigger, Interval) or trigger.anchor <= now:
+        return words
+    local = trigger.anchor.astimezone(zone(zone_name))
+    return f"{words}, starting {date_text(local.date()).partition(' ')[2]} at {local:%H:%M}, {place(zone_name)}"
+
+
+def _with_count(words: str, zone: str, most: int | None) -> str:
+    """The words with `10 times` in them, before the zone."""
+    if most is None:
+        return words
+    tail = f", {place(zone)}"
+    return f"{words.removesuffix(tail)}, {most} times{tail if words.endswith(tail) else ''}"
+
+
+def _note(meaning: Meaning) -> str | None:
+    if not meaning.soft:
+        return meaning.note
+    offered = f'"{meaning.soft}" is no exact time: this is the usual one'
+    return offered if meaning.note is None else f"{offered}; {meaning.note}"
 
 
 def _without_politeness(text: str) -> str:
@@ -90,32 +155,102 @@ def _meanings(text: str, scene: Scene) -> list[Meaning]:
         return [Meaning(Cron(text, scene.zone))]
     if (moment := _iso_moment(text)) is not None:
         return on_instant(moment, scene)
-    said = parse(text)
-    if said.second_pass and (said.again or said.every is not None or said.delay is not None):
-        raise Unread(f'Can\'t read "second pass" in "{text}"', "Only one moment can have one.")
-    return _meanings_of(said, scene)
+    if text.isdigit() and len(text) != 4:
+        raise BadTrigger(f'"{text}" is only a number', f'Say "at {text[:2]}:00" or "in {text[:4]} minutes".')
+    sentence = _sentence(text)
+    bounds = sentence.bounds
+    groups = [with_usual_time(leave_out(said, bounds)) for said in sentence.groups]
+    if bounds.most is not None:
+        found = _within_bounds(sentence, [repeating(said) for said in groups], scene)
+        return [replace(meaning, most=bounds.most) for meaning in found]
+    return _within_bounds(sentence, groups, scene)
+
+
+def _within_bounds(sentence: Sentence, groups: list[Said], scene: Scene) -> list[Meaning]:
+    rest = replace(sentence.bounds, without_weekdays=(), without_months=(), without_days=(), most=None)
+    if len(groups) == 1 and not rest:
+        return _meanings_of(groups[0], scene)
+    if len(groups) == 1 and rest.starts is not None and rest == Bounds(starts=rest.starts):
+        said = groups[0]
+        period = said.every is not None and not said.every.months and said.every.elapsed < DAY
+        if period and said.clocks and not said.windows:
+            return from_moment(said, days_of(rest.starts, scene, sentence.text, start=True), scene)
+        return _starting(sentence, said, scene)
+    return within(sentence, groups, scene)
+
+
+def _sentence(text: str) -> Sentence:
+    tokens: list[Token] = []
+    try:
+        tokens = grammar().tokens(lowered(text))
+        return build(text, grammar().parse("sentence", tokens))
+    except Unreadable as bad:
+        raise refusal(text, tokens, bad) from None
+
+
+def _starting(sentence: Sentence, said: Said, scene: Scene) -> list[Meaning]:
+    """A start that changes nothing is left out: `every day at 9 starting tomorrow`, said in the evening."""
+    bounded = within(sentence, [said], scene)
+    found: list[Meaning] = []
+    for meaning in bounded:
+        since = since_of(meaning.trigger)
+        counted = said if since is None or said.counting_from is not None else replace(said, counting_from=since)
+        plain = (each for each in _meanings_of(replace(counted, again=True), scene))
+        found.append(next((each for each in plain if _comes_alike(each, meaning, scene)), meaning))
+    return found
+
+
+def _comes_alike(one: Meaning, other: Meaning, scene: Scene) -> bool:
+    """Whether two triggers of the same rhythm have the same first slots."""
+    first, second = one.trigger.after(scene.now), other.trigger.after(scene.now)
+    return first == second and (first is None or one.trigger.after(first) == other.trigger.after(first))
 
 
 def _meanings_of(said: Said, scene: Scene) -> list[Meaning]:
+    if said.second_pass and (said.again or said.every is not None or said.delay is not None):
+        raise Unread(f'Can\'t read "second pass" in "{said.text}"', "Only one moment can have one.")
+    if said.doubt == "delay":
+        return _clock_or_delay(said, scene)
     if said.doubt:
         return [meaning for each in without_doubt(said) for meaning in _meanings_of(each, scene)]
     if said.every is not None or (said.weeks and not is_restricted(said)):
         if said.delay is not None:
             raise Unread(f'Can\'t read "{said.text}": a delay and a period', "Give one of the two.")
-        return at_intervals(said, scene)
+        found = at_intervals(said, scene)
+        if said.clocks:
+            return _all_used(said, RHYTHM_AND_TIMES if said.windows else TIMES, found)
+        return _all_used(said, RHYTHM if is_restricted(said) else PERIOD, found)
     if said.delay is not None:
-        return after_delay(said, scene)
-    if said.again or said.rhythm or said.window is not None or said.minutes or said.by_clock or said.either:
-        return at_times(said, scene)
+        used = DELAY_FROM_DAY if said.delay_from else DELAY_TO_TIME if said.clocks else DELAY
+        return _all_used(said, used, after_delay(said, scene))
+    if said.again or said.rhythm or said.windows or said.minutes or said.by_clock or said.either or said.first_clock:
+        return _all_used(said, TIMES, at_times(said, scene))
     if said.date is not None:
-        return on_date(said, scene)
-    if said.month_days or said.nths or said.months:
-        return once_or_again(said, scene)
+        return _all_used(said, ONE_DATE, on_date(said, scene))
+    if said.months_ahead is not None:
+        return _all_used(said, NEXT_MONTH, in_month(said, scene))
+    if said.of_month or said.nths or said.months:
+        return _all_used(said, TIMES, once_or_again(said, scene))
     if said.relative is not None:
-        return on_relative_day(said, scene)
+        return _all_used(said, ONE_DAY, on_relative_day(said, scene))
     if said.weekdays:
-        return on_weekday(said, scene)
-    return at_time(said, scene)
+        return _all_used(said, ONE_DAY, on_weekday(said, scene))
+    return _all_used(said, ONE_TIME, at_time(said, scene))
+
+
+def _clock_or_delay(said: Said, scene: Scene) -> list[Meaning]:
+    """`17h30` beside a day is a time; alone it may be a delay."""
+    sure = replace(said, doubt="")
+    found = _meanings_of(sure, scene)
+    if sure != Said(said.text, clocks=said.clocks):
+        return found
+    delay = Said(said.text, delay=Amount(rest=said.clocks[0].since_midnight))
+    return found + _meanings_of(delay, scene)
+
+
+def _all_used(said: Said, used: tuple[str, ...], found: list[Meaning]) -> list[Meaning]:
+    check_used(said, used)
+    return found
 
 
 def _is_cron(text: str) -> bool:

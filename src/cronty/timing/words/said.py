@@ -1,25 +1,26 @@
-"""What a sentence said, clause by clause, before anybody asks what it means."""
+"""What a sentence said, before anything is asked about what it means."""
 
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Final, Literal
 
 from cronty.timing.errors import Unread
+from cronty.timing.words.vocabulary import Part
 
 LAST: Final = -1
-LAST_WEEKDAY: Final = -2
 
-type Part = Literal["", "morning", "afternoon", "evening", "night"]
+type Which = Literal["", "this", "next", "this week", "next week"]
 
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """A time of day; `open` if nothing says which half of the day is meant."""
+    """A time of day; `open` if nothing says which half of the day is meant, `soft` if it was said as "at lunch"."""
 
     since_midnight: timedelta
     open: bool = False
     midnight: bool = False
     part: Part = ""
+    soft: str = ""
 
     @property
     def hour(self) -> int:
@@ -62,46 +63,89 @@ class CalendarDate:
         return self.year is None and len(self.choices) == 1
 
 
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A day from which or until which something holds; `end_of` or `start_of` a month or a year, if it is one."""
+
+    relative: int | None = None
+    weekday: int | None = None
+    which: Which = ""
+    date: CalendarDate | None = None
+    edge: Literal["", "end of", "start of"] = ""
+    unit: Literal["", "week", "month", "year"] = ""
+    month: int = 0
+    year: int | None = None
+
+
+@dataclass(slots=True)
+class Bounds:
+    """From when, until when, how long, how often, and what is left out."""
+
+    starts: Point | None = None
+    ends: Point | None = None
+    lasts: Amount | None = None
+    most: int | None = None
+    without_weekdays: tuple[int, ...] = ()
+    without_months: tuple[int, ...] = ()
+    without_days: tuple[int, ...] = ()
+    without_dates: tuple[tuple[CalendarDate, CalendarDate], ...] = ()
+
+    def __bool__(self) -> bool:
+        return self != Bounds()
+
+
 @dataclass(slots=True)
 class Said:
-    """Everything that was said; `again` if it was said to happen more than once.
+    """Everything that was said of some days and their times; `again` if it was said to happen more than once.
 
     `weeks` are in `doubt` if `every second Monday` may be the one of the month, or `biweekly` twice a week.
+    `ranked_too` is for `a Monday or the first Friday`, which are one kind of day.
+    `either` is for two kinds of day with "or" or "and" between them: any of the two will do.
     """
 
     text: str
     clocks: list[Clock] = field(default_factory=list[Clock])
-    window: Window | None = None
+    windows: list[Window] = field(default_factory=list[Window])
+    first_clock: Clock | None = None
     part: Part = ""
     every: Amount | None = None
     weeks: int = 0
+    quarterly: bool = False
     counting_from: CalendarDate | None = None
     delay: Amount | None = None
+    delay_from: bool = False
     relative: int | None = None
     date: CalendarDate | None = None
     weekdays: tuple[int, ...] = ()
-    which: Literal["", "this", "next", "this week", "next week"] = ""
+    which: Which = ""
     month_days: tuple[int, ...] = ()
+    business_days: tuple[int, ...] = ()
     nths: tuple[tuple[int, int], ...] = ()
     months: tuple[int, ...] = ()
     months_of_day: bool = False
+    months_ahead: int | None = None
     minutes: tuple[int, ...] = ()
     rhythm: Literal["", "day", "week", "month", "year"] = ""
     again: bool = False
     either: bool = False
-    each_day: bool = False
-    doubt: Literal["", "nth", "twice"] = ""
+    ranked_too: bool = False
+    doubt: Literal["", "nth", "twice", "delay"] = ""
     by_clock: bool = False
     second_pass: bool = False
+
+    @property
+    def of_month(self) -> bool:
+        """Whether days of the month are named by their number or rank."""
+        return bool(self.month_days or self.business_days)
 
     @property
     def names_day(self) -> bool:
         """Whether some day is named, one or many."""
         once = self.relative is not None or self.date is not None or self.delay is not None
-        return once or bool(self.weekdays or self.month_days or self.nths or self.rhythm or self.again)
+        return once or bool(self.weekdays or self.of_month or self.nths or self.rhythm or self.again)
 
     def put(self, what: str, **values: object) -> None:
-        """Note what a clause said; the same thing can't be said twice."""
+        """Note what an item said; the same thing can't be said twice."""
         for name, value in values.items():
             if getattr(self, name):
                 raise Unread(f'Can\'t read "{self.text}": it names {what} twice', "Name it once, or make two jobs.")

@@ -1,6 +1,9 @@
 """The words that the grammar knows."""
 
-from typing import Final
+from collections.abc import Iterable
+from typing import Final, Literal
+
+type Part = Literal["", "morning", "afternoon", "evening", "night"]
 
 WEEKDAY_NAMES: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 MONTH_NAMES: Final = (
@@ -28,28 +31,31 @@ MONTHS: Final = (
     | {name[:3].lower(): month for month, name in enumerate(MONTH_NAMES, 1)}
     | {"sept": 9}
 )
-ORDINALS: Final = {name: nth for nth, name in enumerate(ORDINAL_NAMES, 1)}
-SUFFIXES: Final = ("st", "nd", "rd", "th")
-NUMBERS: Final = {
-    "one": 1,
-    "two": 2,
-    "three": 3,
-    "four": 4,
-    "five": 5,
-    "six": 6,
-    "seven": 7,
-    "eight": 8,
-    "nine": 9,
-    "ten": 10,
-    "eleven": 11,
-    "twelve": 12,
-    "fifteen": 15,
-    "twenty": 20,
-    "thirty": 30,
-    "forty": 40,
-    "fifty": 50,
-    "ninety": 90,
+ORDINALS: Final = {
+    name: nth
+    for nth, name in enumerate(
+        (*ORDINAL_NAMES, "sixth", "seventh", "eighth", "ninth", "tenth", "eleventh", "twelfth"), 1
+    )
 }
+_ONES: Final = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+_TEENS: Final = (
+    "ten",
+    "eleven",
+    "twelve",
+    "thirteen",
+    "fourteen",
+    "fifteen",
+    "sixteen",
+    "seventeen",
+    "eighteen",
+    "nineteen",
+)
+TENS: Final = {"twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "ninety": 90}
+NUMBERS: Final = (
+    {name: number for number, name in enumerate((*_ONES, *_TEENS), 1)}
+    | TENS
+    | {f"{ten}-{one}": many + few for ten, many in TENS.items() for few, one in enumerate(_ONES, 1)}
+)
 UNITS: Final = {
     **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), "second"),
     **dict.fromkeys(("m", "min", "mins", "minute", "minutes"), "minute"),
@@ -57,22 +63,51 @@ UNITS: Final = {
     **dict.fromkeys(("d", "day", "days"), "day"),
     **dict.fromkeys(("w", "wk", "wks", "week", "weeks"), "week"),
     **dict.fromkeys(("fortnight", "fortnights"), "fortnight"),
-    **dict.fromkeys(("month", "months"), "month"),
+    **dict.fromkeys(("month", "months", "mo", "mos"), "month"),
+    **dict.fromkeys(("quarter", "quarters"), "quarter"),
     **dict.fromkeys(("y", "yr", "yrs", "year", "years"), "year"),
 }
-PARTS: Final = ("morning", "afternoon", "evening", "night")
-_OTHERS: Final = (
-    *("every", "each", "other", "hourly", "daily", "weekly", "monthly", "yearly", "annually"),
-    *("today", "tonight", "tomorrow", "noon", "midday", "midnight", "weekday", "weekdays", "weekend", "weekends"),
-    *("next", "this", "last", "between", "from", "until", "through", "past", "oclock", "time", "please", "remind"),
-)
-SUGGESTED: Final = (*WEEKDAYS, *WEEKDAYS_PLURAL, *MONTHS, *ORDINALS, *UNITS, *PARTS, *_OTHERS)
-_KNOWN: Final = frozenset((*SUGGESTED, *NUMBERS)) | {"at", "on", "am", "pm", "in", "and", "or"}
+PARTS: Final[dict[str, Part]] = {
+    **dict.fromkeys(("morning", "mornings"), "morning"),
+    **dict.fromkeys(("afternoon", "afternoons"), "afternoon"),
+    **dict.fromkeys(("evening", "evenings"), "evening"),
+    **dict.fromkeys(("night", "nights"), "night"),
+}
+ADVERBS: Final = {
+    "hourly": (1, "hour"),
+    "daily": (1, "day"),
+    "everyday": (1, "day"),
+    "nightly": (1, "day"),
+    "weekly": (1, "week"),
+    "biweekly": (2, "week"),
+    "fortnightly": (2, "week"),
+    "monthly": (1, "month"),
+    "quarterly": (1, "quarter"),
+    "yearly": (1, "year"),
+    "annually": (1, "year"),
+}
 
 
-def is_known(word: str) -> bool:
-    """Whether the grammar has this word."""
-    return word in _KNOWN
+def _names_of(unit: str) -> list[str]:
+    return [name for name, meant in UNITS.items() if meant == unit]
+
+
+# The terminals of the grammar whose words have a value.
+WORDS: Final[dict[str, Iterable[str]]] = {
+    "WEEKDAY": (*WEEKDAYS, *WEEKDAYS_PLURAL),
+    "MONTH": MONTHS,
+    "NUMBER_WORD": NUMBERS,
+    "ORDINAL_WORD": ORDINALS,
+    "ADVERB": ADVERBS,
+    "PART": PARTS,
+    "UNIT": UNITS,
+    "MINUTES": _names_of("minute"),
+    "HOURS": _names_of("hour"),
+    "DAY": _names_of("day"),
+    "WEEK": _names_of("week"),
+    "MONTHS": _names_of("month"),
+    "YEARS": _names_of("year"),
+}
 
 
 def ordinal(day: int) -> str:

@@ -1,4 +1,4 @@
-"""The dashboard: what a person sees of their schedules, as pages made on the server."""
+"""The dashboard: server-rendered pages about an owner's jobs and runs."""
 
 from cronty.web.dashboard.routes import dashboard_routes
 

@@ -1,4 +1,4 @@
-"""Style, script and icon: each under a URL that changes with its content, so that browsers may keep it for good."""
+"""Style, script and icon: each under a URL that changes with its content, so that browsers can cache it forever."""
 
 import hashlib
 from functools import cache

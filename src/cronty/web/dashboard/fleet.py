@@ -1,4 +1,4 @@
-"""Who works, how far behind they are, and what failed for good."""
+"""The fleet page: workers, backlog, and runs that failed for good."""
 
 from datetime import datetime
 
@@ -7,7 +7,7 @@ from starlette.responses import Response
 from cronty.contract.result import Err
 from cronty.jobs.overview import MOST_COUNTED
 from cronty.jobs.run import FailedRun
-from cronty.web.dashboard.saying import number
+from cronty.web.dashboard.formats import number
 from cronty.web.dashboard.sparkline import draw_columns, draw_lag
 from cronty.web.dashboard.timeline import counted
 from cronty.web.dashboard.visit import Refused, Visit
@@ -17,7 +17,7 @@ MOST_WORKERS = 100
 
 
 async def show_fleet(visit: Visit) -> Response:
-    """The figures of the whole installation are for those who may administer it; dead letters are the owner's own."""
+    """Figures of the whole installation need the scope admin; dead letters are the owner's own."""
     fleet = await visit.service.overview.fleet() if visit.caller.may("admin") else None
     before = _moment(visit.query.get("before"))
     failed = await visit.service.runs.failed(visit.caller, DEAD + 1, before)
@@ -41,12 +41,12 @@ async def show_fleet(visit: Visit) -> Response:
         dead=dead[:DEAD],
         before=before,
         more=last.isoformat() if last else None,
-        said=_said(visit),
+        message=_message(visit),
     )
 
 
-def _said(visit: Visit) -> str | None:
-    match visit.query.get("said"), visit.query.get("n", ""):
+def _message(visit: Visit) -> str | None:
+    match visit.query.get("done"), visit.query.get("n", ""):
         case "again", count if count.isdecimal() and len(count) < 7:
             runs = "run is" if count == "1" else "runs are"
             return f"{number(int(count))} {runs} tried again."

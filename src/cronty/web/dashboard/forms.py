@@ -1,4 +1,4 @@
-"""A job as a form: from what a person typed to what the door takes, and back."""
+"""Converts a job form to a request for the scheduler, and a job to a form."""
 
 from dataclasses import dataclass
 from typing import Final, cast
@@ -12,12 +12,12 @@ from cronty.jobs.action import Action
 from cronty.jobs.job import Job
 from cronty.jobs.policy import Policy
 from cronty.timing import Cron, Interval, Once, describe
-from cronty.web.dashboard.guarding import Form
-from cronty.web.dashboard.saying import span
+from cronty.web.dashboard.formats import span
+from cronty.web.dashboard.security import Form
 
 KINDS: Final = ("prompt", "notify", "webhook", "task")
 LARGEST_SHOWN: Final = 8_000
-"""Arguments above this aren't put into a form; they stay as they are."""
+"""Larger arguments, in bytes, aren't put into a form; they stay unchanged."""
 _NUMBERS: Final = {"attempts": int, "timeout": float}
 _CHOICES: Final = ("overlap", "catch_up")
 _TEXTS: Final = {
@@ -25,7 +25,7 @@ _TEXTS: Final = {
     "notify": {"message": "notify_message", "topic": "notify_topic", "title": "notify_title"},
     "webhook": {"url": "webhook_url"},
 }
-"""Which argument of an action stands in which field."""
+"""The form field of each argument of an action."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ def new_values(zone_name: str) -> dict[str, str]:
 
 
 def values_of(job: Job) -> dict[str, str]:
-    """The form of a job as it is; `large` if its arguments are too much for one."""
+    """The form values of a job; `large` if its arguments are too large for a form."""
     action = job.action
     values: dict[str, str] = {
         "name": job.name,
@@ -69,7 +69,7 @@ def values_of(job: Job) -> dict[str, str]:
 
 
 def rule_text(job: Job) -> str:
-    """The rule as one would type it."""
+    """The schedule as a person would type it."""
     match job.trigger:
         case Cron(expression=expression):
             return expression
@@ -105,7 +105,7 @@ def request_of(form: Form) -> Result[ScheduleJob]:
 
 
 def changes_of(form: Form, job: Job, version: int | None) -> Result[EditJob]:
-    """Only what differs: a rule that is left alone keeps its anchor."""
+    """Only the fields that differ: an unchanged schedule keeps its start."""
     try:
         when, zone_name = form.text("when"), form.text("zone")
         new_rule = when != rule_text(job) or zone_name != job.zone
@@ -140,7 +140,7 @@ def _action(form: Form, old: Action | None) -> Action:
     if kind == "task":
         args, kwargs = _read_json(form, "args", list, []), _read_json(form, "kwargs", dict, {})
         return Action(form.text("task"), tuple(cast("list[object]", args)), cast("dict[str, object]", kwargs))
-    # What the form has no field for stays as it was.
+    # Arguments without a form field stay unchanged.
     kwargs = dict(old.kwargs) if old is not None and old.kind == kind else {}
     for argument, field in _TEXTS[kind].items():
         kwargs[argument] = form.text(field)
@@ -154,7 +154,7 @@ def _action(form: Form, old: Action | None) -> Action:
 
 
 def _policy(form: Form, old: Policy | None) -> dict[str, object]:
-    """What was filled in; for a job that exists, what was filled in anew."""
+    """The policy fields that were filled in; for an existing job, only those that changed."""
     given: dict[str, object] = {}
     for name, read in _NUMBERS.items():
         if text := form.text(name):

@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Final
 
 from cronty.jobs.overview import Day, Verdict
-from cronty.web.dashboard.timeline import said
+from cronty.web.dashboard.timeline import counts_text
 
 CELL: Final = 9
 STEP: Final = 11
@@ -28,7 +28,7 @@ class Cell:
 class Heatmap:
     cells: list[Cell]
     empty: str
-    """The days without a slot, as one path: most jobs have many."""
+    """The days without a slot, as one SVG path, because most jobs have many."""
     months: list[tuple[int, str]]
     width: int
     height: int = TOP + 7 * STEP
@@ -49,7 +49,7 @@ def draw_year(days: Sequence[Day]) -> Heatmap:
         if day.date.day == 1 and (not months or x - months[-1][0] > 2 * STEP):
             months.append((x, f"{day.date:%b}"))
         if any(day.verdicts.values()):
-            title = f"{day.date:%a} {day.date.day} {day.date:%b}: {said(day.verdicts)}"
+            title = f"{day.date:%a} {day.date.day} {day.date:%b}: {counts_text(day.verdicts)}"
             cells.append(Cell(x, y, _kind(day.verdicts, most), title))
         else:
             empty.append(f"M{x} {y}h{CELL}v{CELL}h-{CELL}z")
@@ -58,7 +58,7 @@ def draw_year(days: Sequence[Day]) -> Heatmap:
 
 
 def _kind(verdicts: Mapping[Verdict, int], most: int) -> str:
-    """The worst that happened decides; among good days, how much there was."""
+    """By the worst verdict of the day; a good day by its number of runs."""
     bad, good = (sum(verdicts.get(one, 0) for one in kind) for kind in (BAD, GOOD))
     if bad:
         return "some" if good > bad else "bad"

@@ -1,4 +1,4 @@
-"""Prompts that have fired and wait for an agent; a person may look at them without taking them, and settle them."""
+"""The inbox page: waiting prompts, which a person can view without taking them, and settle."""
 
 from datetime import timedelta
 
@@ -13,12 +13,12 @@ from cronty.timing.rule import read_instant
 from cronty.web.dashboard.visit import Refused, Visit
 
 SHOWN = 20
-SAID = {
+MESSAGES = {
     "done": "Settled as done.",
     "quiet": "Settled: there was nothing to report.",
     "failed": "Settled as failed.",
-    "snooze": "Put off. It comes back when its time has come.",
-    "late": "That prompt was settled or handed out again meanwhile. Look at it as it is now.",
+    "snooze": "Snoozed. It comes back at that time.",
+    "late": "That prompt was settled or handed out again in the meantime. This is how it is now.",
 }
 
 
@@ -38,7 +38,7 @@ async def show_inbox(visit: Visit, problem: Err | None = None) -> Response:
         now=now,
         zone=zone_name,
         err=problem,
-        said=SAID.get(visit.query.get("said", "")),
+        message=MESSAGES.get(visit.query.get("done", "")),
     )
 
 
@@ -49,8 +49,8 @@ async def settle(visit: Visit) -> Response:
     settled = await visit.service.inbox.settle(visit.caller, [visit.form.get("receipt", "")], outcome)
     if isinstance(settled, Err):
         return await show_inbox(visit, settled)
-    said = visit.form.get("outcome", "done") if all(settled.value.values()) else "late"
-    return visit.go(f"/inbox?said={said if said in SAID else 'done'}")
+    done = visit.form.get("outcome", "done") if all(settled.value.values()) else "late"
+    return visit.go(f"/inbox?done={done if done in MESSAGES else 'done'}")
 
 
 async def _outcome(visit: Visit) -> Done | Failed | Snoozed | Err:
@@ -68,7 +68,7 @@ async def _outcome(visit: Visit) -> Done | Failed | Snoozed | Err:
 
 async def _snooze(visit: Visit, until: str) -> Snoozed | Err:
     now, zone_name = await visit.clock()
-    hint = "Say it as in “1h” or “tomorrow at 9:00”."
+    hint = "Write it as “1h” or “tomorrow at 9:00”."
     try:
         moment = read_instant(until[:200], zone_name, now)
     except BadTrigger as bad:

@@ -1,4 +1,4 @@
-"""One job: its rule, its slots before and after now, and everything that can be done with it."""
+"""The page of one job: its schedule, its past and next slots, and its buttons."""
 
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
@@ -19,19 +19,19 @@ from cronty.web.dashboard.visit import Handler, Refused, Visit
 
 RUNS: Final = 25
 COMING: Final = 10
-SAID: Final = {
+MESSAGES: Final = {
     "made": "The job is scheduled.",
     "edited": "The change is saved.",
     "paused": "The job is paused. Nothing fires until it is resumed.",
-    "resumed": "The job goes on.",
+    "resumed": "The job is resumed.",
     "cancelled": "The job is cancelled. Nothing more fires.",
-    "asked": "A run was asked for. It starts as soon as a worker is free.",
+    "asked": "A run is queued. It starts as soon as a worker is free.",
 }
 
 
 async def show_job(visit: Visit, problem: Err | None = None) -> Response:
     job = await find(visit)
-    door = visit.service.scheduler
+    scheduler = visit.service.scheduler
     now, _ = await visit.clock()
     year = await visit.service.overview.year(visit.caller, job.number)
     return visit.page(
@@ -42,18 +42,18 @@ async def show_job(visit: Visit, problem: Err | None = None) -> Response:
         coming=coming(job, now),
         year=draw_year([] if isinstance(year, Err) else year.value),
         short=isinstance(year, Ok) and len(year.value) < YEAR_SHOWN,
-        runs=_page(await door.list_runs(visit.caller, job.number, RUNS + 1)),
+        runs=_page(await scheduler.list_runs(visit.caller, job.number, RUNS + 1)),
         verdict="",
         verdicts=list(MOVES),
         err=problem,
-        said=SAID.get(visit.query.get("said", "")),
+        message=MESSAGES.get(visit.query.get("done", "")),
         why=why,
         run_of=run_of,
     )
 
 
 async def show_runs(visit: Visit) -> Response:
-    """More slots of a job, or those with one verdict: only the rows."""
+    """More runs of a job, or those with one verdict: only the rows."""
     job = await find(visit)
     verdict = visit.query.get("verdict", "")
     try:
@@ -76,7 +76,7 @@ async def find(visit: Visit) -> Job:
 
 
 def coming(job: Job, now: datetime) -> list[Slot]:
-    """The next slots on the job's own clock, no more than it will have."""
+    """The job's next slots, no more than it will have."""
     if job.next_slot is None:
         return []
     count = COMING if job.remaining is None else min(COMING, job.remaining)
@@ -88,7 +88,7 @@ _INSTANT: Final = timedelta(microseconds=1)
 
 
 def why(run: Run) -> str:
-    """The reason for a verdict in a line, with how late it began and how often it was tried."""
+    """The reason for a verdict in one line, with how late it started and how often it was tried."""
     reason = run_of(run).reason
     parts = [reason] if reason else []
     if run.manual and not run.reason:
@@ -101,7 +101,7 @@ def why(run: Run) -> str:
 
 
 def _page(found: Result[list[Run]]) -> tuple[list[Run], str | None]:
-    """A page of runs, and where the next one begins."""
+    """A page of runs, and the cursor of the next page."""
     runs = [] if isinstance(found, Err) else found.value
     more = runs[RUNS - 1].scheduled_for.isoformat() if len(runs) > RUNS else None
     return runs[:RUNS], more
@@ -134,11 +134,11 @@ ACTS: Final[dict[str, tuple[Act, Scope, str]]] = {
     "cancel": (_cancel, "schedule", "cancelled"),
     "run": (_run_now, "run", "asked"),
 }
-"""What can be done with a job by pressing a button: how, who may, and what is said then."""
+"""The buttons of a job: what they do, the scope they need, and the key in `MESSAGES` shown afterwards."""
 
 
 def acting_on_job(name: str) -> Handler:
-    act, _, said = ACTS[name]
+    act, _, done = ACTS[name]
 
     async def act_on_job(visit: Visit) -> Response:
         match await act(visit, visit.path("job_id")):
@@ -147,7 +147,7 @@ def acting_on_job(name: str) -> Handler:
             case Err() as problem:
                 return await show_job(visit, problem)
             case Ok():
-                return visit.go(f"/jobs/{(await find(visit)).number}?said={said}")
+                return visit.go(f"/jobs/{(await find(visit)).number}?done={done}")
 
     return act_on_job
 
@@ -156,4 +156,4 @@ async def delete_job(visit: Visit) -> Response:
     deleted = await visit.service.scheduler.delete(visit.caller, visit.path("job_id"))
     if isinstance(deleted, Err):
         raise Refused(deleted)
-    return visit.go("/jobs?said=deleted")
+    return visit.go("/jobs?done=deleted")

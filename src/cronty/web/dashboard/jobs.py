@@ -1,4 +1,4 @@
-"""All jobs: searched as one types, filtered, continued; and all of a tag at once."""
+"""The list of jobs, with search, filters and paging; pauses or resumes all jobs with a tag."""
 
 from urllib.parse import urlencode
 
@@ -7,7 +7,7 @@ from starlette.responses import Response
 from cronty.contract.result import Err
 from cronty.jobs.job import STATUSES, Filter
 from cronty.scheduler.tagged import pause_tagged, resume_tagged
-from cronty.web.dashboard.saying import number
+from cronty.web.dashboard.formats import number
 from cronty.web.dashboard.visit import Refused, Visit
 
 LISTED = 25
@@ -15,7 +15,7 @@ MOST_TASKS = 50
 
 
 async def show_jobs(visit: Visit) -> Response:
-    """The page, or with a cursor only the rows that go on from there."""
+    """The page; with a cursor, only the next rows."""
     asked = {name: visit.query.get(name, "").strip()[:200] for name in ("q", "status", "tag", "kind")}
     if asked["status"] and asked["status"] not in STATUSES:
         asked["status"] = ""
@@ -35,25 +35,25 @@ async def show_jobs(visit: Visit) -> Response:
         tags=await visit.service.overview.tags(visit.caller),
         tasks=[name for name in tasks if name not in ("prompt", "notify", "webhook")][:MOST_TASKS],
         statuses=STATUSES,
-        said=_said(visit),
+        message=_message(visit),
     )
 
 
 async def change_tagged(visit: Visit) -> Response:
-    """Pause or resume every job of a tag."""
-    tag, door = visit.form.get("tag", ""), visit.service.scheduler
+    """Pause or resume every job with a tag."""
+    tag, scheduler = visit.form.get("tag", ""), visit.service.scheduler
     if visit.form.get("do") == "pause":
-        changed, said = await pause_tagged(door, visit.caller, tag), "paused"
+        changed, done = await pause_tagged(scheduler, visit.caller, tag), "paused"
     else:
-        changed, said = await resume_tagged(door, visit.caller, tag), "resumed"
+        changed, done = await resume_tagged(scheduler, visit.caller, tag), "resumed"
     if isinstance(changed, Err):
         raise Refused(changed)
-    facts = {"tag": tag, "said": said, "n": changed.value.jobs} | ({"more": 1} if changed.value.more else {})
+    facts = {"tag": tag, "done": done, "n": changed.value.jobs} | ({"more": 1} if changed.value.more else {})
     return visit.go(f"/jobs?{urlencode(facts)}")
 
 
-def _said(visit: Visit) -> str | None:
-    """What was done just now, in words of ours: only numbers come from the address."""
+def _message(visit: Visit) -> str | None:
+    """What was just done. Only numbers are taken from the URL, never text."""
     count = visit.query.get("n", "0")
     jobs = f"{number(int(count))} job{'' if count == '1' else 's'}" if count.isdecimal() and len(count) < 7 else "jobs"
     more = " There are more; do it again for those." if "more" in visit.query else ""
@@ -61,4 +61,4 @@ def _said(visit: Visit) -> str | None:
         "deleted": "The job is deleted. The history of its runs is kept.",
         "paused": f"Paused {jobs} with this tag.{more}",
         "resumed": f"Resumed {jobs} with this tag.{more}",
-    }.get(visit.query.get("said", ""))
+    }.get(visit.query.get("done", ""))

@@ -1,4 +1,4 @@
-"""The first page: the day before and the day ahead, what needs attention, what comes next."""
+"""The first page: the last and the next 24 hours, what needs attention, what comes next."""
 
 import asyncio
 from collections.abc import Iterator
@@ -44,7 +44,7 @@ async def show_now(visit: Visit) -> Response:
 
 @dataclass(frozen=True, slots=True)
 class Latest:
-    """A run as the first page names it."""
+    """A run as the first page shows it."""
 
     run_id: str
     name: str
@@ -61,7 +61,7 @@ def _latest(line: Timeline) -> Iterator[Latest]:
 
 
 async def _happened(visit: Visit) -> list[Latest]:
-    """Where there is too much to name it all, what happened just now."""
+    """The latest events, for an owner with too many slots to list."""
     events = await visit.service.overview.events(visit.caller)
     return [
         Latest(one.run_id, one.name, one.verdict, one.at, one.error or one.reason) for one in events[: -LATEST - 1 : -1]

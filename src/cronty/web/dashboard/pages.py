@@ -1,4 +1,4 @@
-"""Templates become pages: everything is escaped, nothing undefined passes, and times are said for people."""
+"""Renders templates: everything is escaped, and an undefined name is an error."""
 
 from functools import cache
 from importlib.resources import files
@@ -13,7 +13,7 @@ from cronty.jobs.ids import job_id_text
 from cronty.jobs.moments import local_text
 from cronty.timing import describe
 from cronty.web.dashboard.assets import asset_url
-from cronty.web.dashboard.saying import (
+from cronty.web.dashboard.formats import (
     ago,
     brief,
     clock_text,
@@ -51,8 +51,8 @@ def environment() -> Environment:
         "describe": describe,
         "job_id_text": job_id_text,
     }
-    ways = cast("dict[str, Any]", made.filters)
-    ways |= {
+    filters = cast("dict[str, Any]", made.filters)
+    filters |= {
         "ago": ago,
         "brief": brief,
         "clock": clock_text,
@@ -77,14 +77,14 @@ def render(template: str, **facts: object) -> str:
 
 
 def call_text(action: Action) -> str:
-    """What is called, in a line: `run_backup("/data", compress=true)`."""
+    """The call in one line: `run_backup("/data", compress=true)`."""
     parts = [orjson.dumps(value).decode() for value in action.args]
     parts += [f"{name}={orjson.dumps(value).decode()}" for name, value in action.kwargs.items()]
     return f"{action.task}({', '.join(parts)})"
 
 
 def pretty(value: object) -> str:
-    """JSON as a person reads it. Text is read as JSON first."""
+    """Indented JSON. A text is parsed as JSON first."""
     if isinstance(value, str):
         value = orjson.loads(value)
     return value if isinstance(value, str) else orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()

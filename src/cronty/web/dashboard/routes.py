@@ -1,4 +1,4 @@
-"""Which page answers where. The dashboard stands at the root, beside MCP and REST."""
+"""The routes of the dashboard, at the root of the server."""
 
 from collections.abc import Callable
 
@@ -8,17 +8,17 @@ from starlette.routing import BaseRoute, Route
 
 from cronty.contract.caller import Scope
 from cronty.scheduler.service import Service
-from cronty.web.dashboard import editing, fleet, inbox, job, jobs, now, run, settings, signing
+from cronty.web.callers import FindCaller
+from cronty.web.dashboard import editor, fleet, inbox, job, jobs, login, now, run, settings
 from cronty.web.dashboard.assets import assets
-from cronty.web.dashboard.guarding import HEADERS
 from cronty.web.dashboard.live import live
+from cronty.web.dashboard.security import HEADERS
 from cronty.web.dashboard.visit import Gate, Handler
-from cronty.web.who import WhoCalls
 
 
-def dashboard_routes(service: Callable[[], Service], who: WhoCalls) -> list[BaseRoute]:
-    """The pages for whoever `who` recognises."""
-    gate = Gate(service, who)
+def dashboard_routes(service: Callable[[], Service], find_caller: FindCaller) -> list[BaseRoute]:
+    """The pages; `find_caller` tells who may see them."""
+    gate = Gate(service, find_caller)
 
     def get(path: str, handler: Handler, scope: Scope | None = "read", *, public: bool = False) -> Route:
         return Route(path, gate.open(handler, scope, public=public), methods=["GET"])
@@ -29,16 +29,16 @@ def dashboard_routes(service: Callable[[], Service], who: WhoCalls) -> list[Base
     return [
         Route("/static/{digest}/{name}", _static, methods=["GET"]),
         get("/", now.show_now),
-        get("/live", live(who)),
+        get("/live", live(find_caller)),
         get("/jobs", jobs.show_jobs),
-        post("/jobs", editing.make_job, "schedule"),
+        post("/jobs", editor.make_job, "schedule"),
         post("/jobs/tagged", jobs.change_tagged, "schedule"),
-        get("/jobs/new", editing.new_job, "schedule"),
-        get("/jobs/preview", editing.show_preview),
+        get("/jobs/new", editor.new_job, "schedule"),
+        get("/jobs/preview", editor.show_preview),
         get("/jobs/{job_id}", job.show_job),
         get("/jobs/{job_id}/runs", job.show_runs),
-        get("/jobs/{job_id}/edit", editing.edit_job, "schedule"),
-        post("/jobs/{job_id}/edit", editing.change_job, "schedule"),
+        get("/jobs/{job_id}/edit", editor.edit_job, "schedule"),
+        post("/jobs/{job_id}/edit", editor.change_job, "schedule"),
         post("/jobs/{job_id}/delete", job.delete_job, "schedule"),
         *(post(f"/jobs/{{job_id}}/{act}", job.acting_on_job(act), scope) for act, (_, scope, _) in job.ACTS.items()),
         get("/runs/{run_id}", run.show_run),
@@ -51,10 +51,10 @@ def dashboard_routes(service: Callable[[], Service], who: WhoCalls) -> list[Base
         post("/settings/channels/change", settings.change_channel, "admin"),
         post("/settings/keys", settings.make_key, "admin"),
         post("/settings/keys/revoke", settings.revoke_key, "admin"),
-        get("/sign-in", signing.show_sign_in, None, public=True),
-        post("/sign-in", signing.signing_in(who), None, public=True),
-        post("/sign-out", signing.sign_out, None, public=True),
-        post("/theme", signing.set_theme, None, public=True),
+        get("/sign-in", login.show_sign_in, None, public=True),
+        post("/sign-in", login.signing_in(find_caller), None, public=True),
+        post("/sign-out", login.sign_out, None, public=True),
+        post("/theme", login.set_theme, None, public=True),
     ]
 
 

@@ -1,4 +1,4 @@
-"""One run: what became of a slot, attempt by attempt."""
+"""The page of one run: how a slot ended, attempt by attempt."""
 
 from starlette.responses import Response
 
@@ -30,7 +30,7 @@ async def show_run(visit: Visit, problem: Err | None = None) -> Response:
         receipt=receipt(run.job_number, run.scheduled_for, run.attempt) if run.attempt else None,
         again=run.state in AGAIN,
         err=problem,
-        said="It is tried again, under its own id." if visit.query.get("said") == "again" else None,
+        message="It is tried again, under the same id." if visit.query.get("done") == "again" else None,
     )
 
 
@@ -42,9 +42,9 @@ async def redrive(visit: Visit) -> Response:
     if isinstance(found, Err):
         if runs:
             raise Refused(found)
-        return visit.go("/fleet?said=none")
+        return visit.go("/fleet?done=none")
     again = sum(found.value.values())
     if alone and not again:
-        refusal = Err("not_found", "Only a failed run of a job that is still there can be tried again.")
+        refusal = Err("not_found", "Only a failed run of a job that still exists can be tried again.")
         raise Refused(refusal)
-    return visit.go(f"/runs/{runs[0]}?said=again" if alone else f"/fleet?said=again&n={again}")
+    return visit.go(f"/runs/{runs[0]}?done=again" if alone else f"/fleet?done=again&n={again}")

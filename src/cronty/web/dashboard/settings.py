@@ -1,4 +1,4 @@
-"""Where reminders go, which agents there are, who holds a key, and how much of the limits is used."""
+"""The settings page: channels, agents, keys and limits."""
 
 from datetime import timedelta
 from typing import Final, cast
@@ -9,16 +9,16 @@ from cronty.contract.caller import MEANINGS, SCOPES
 from cronty.contract.codes import status_of
 from cronty.contract.result import Err
 from cronty.scheduler.identity import KeyInfo, NewKey
-from cronty.web.dashboard.saying import number
+from cronty.web.dashboard.formats import number
 from cronty.web.dashboard.visit import Visit
 
 MOST_KEYS: Final = 40
 LASTS: Final = {"30": "30 days", "90": "90 days", "365": "a year", "": "until it is revoked"}
-SAID: Final = {
+MESSAGES: Final = {
     "added": "The channel is saved. Its address is encrypted and never shown again.",
     "removed": "The channel is removed. Messages for it fail from now on.",
     "sent": "A test message is on its way.",
-    "revoked": "The key is revoked. The jobs that stood on it are paused.",
+    "revoked": "The key is revoked. The jobs that depend on it are paused.",
 }
 _COUNTED: Final = (
     ("jobs", "Jobs with something to come", "jobs"),
@@ -44,7 +44,7 @@ async def show_settings(visit: Visit, problem: Err | None = None, made: NewKey |
         now=now,
         zone=zone_name,
         admin=admin,
-        # By the hour and the day only what is limited is counted.
+        # Hourly and daily use is only counted if it is limited.
         meters=[_meter(limits, used, *one) for one in _COUNTED if limits[one[0]] or one[2] == one[0]],
         limits=limits,
         channels=[] if channels is None or isinstance(channels, Err) else channels.value,
@@ -55,16 +55,16 @@ async def show_settings(visit: Visit, problem: Err | None = None, made: NewKey |
         lasts=LASTS,
         made=made,
         err=problem,
-        said=SAID.get(visit.query.get("said", "")),
+        message=MESSAGES.get(visit.query.get("done", "")),
     )
 
 
 def _meter(limits: dict[str, object], used: dict[str, int], limit: str, label: str, what: str) -> dict[str, object]:
-    """`share` in hundredths; no limit, no share."""
+    """`share` in percent; None without a limit."""
     most, now_used = cast("int", limits[limit]), used.get(what, 0)
-    said = _bytes if limit == "stored_bytes" else number
+    format_ = _bytes if limit == "stored_bytes" else number
     share = min(100.0, 100 * now_used / most) if most else None
-    return {"label": label, "used": said(now_used), "most": said(most) if most else None, "share": share}
+    return {"label": label, "used": format_(now_used), "most": format_(most) if most else None, "share": share}
 
 
 def _bytes(count: float) -> str:
@@ -99,20 +99,20 @@ def _agents(
 
 async def add_channel(visit: Visit) -> Response:
     added = await visit.service.channels.add(visit.caller, visit.form.text("name"), visit.form.text("url"))
-    return await show_settings(visit, added) if isinstance(added, Err) else visit.go("/settings?said=added")
+    return await show_settings(visit, added) if isinstance(added, Err) else visit.go("/settings?done=added")
 
 
 async def change_channel(visit: Visit) -> Response:
     channels = visit.service.channels
     if "test" in visit.form:
-        done, said = await channels.test(visit.caller, visit.form["test"]), "sent"
+        result, done = await channels.test(visit.caller, visit.form["test"]), "sent"
     else:
-        done, said = await channels.remove(visit.caller, visit.form.get("remove", "")), "removed"
-    return await show_settings(visit, done) if isinstance(done, Err) else visit.go(f"/settings?said={said}")
+        result, done = await channels.remove(visit.caller, visit.form.get("remove", "")), "removed"
+    return await show_settings(visit, result) if isinstance(result, Err) else visit.go(f"/settings?done={done}")
 
 
 async def make_key(visit: Visit) -> Response:
-    """The key is part of this answer and of no other."""
+    """Make a key; this page is the only one that shows it."""
     form = visit.form
     days = form.get("lasts", "90")
     now, _ = await visit.clock()
@@ -130,4 +130,4 @@ async def revoke_key(visit: Visit) -> Response:
     text = visit.form.get("key", "")
     number = int(text) if text.isdecimal() and len(text) < 19 else 0
     revoked = await visit.service.identity.revoke(visit.caller, number)
-    return await show_settings(visit, revoked) if isinstance(revoked, Err) else visit.go("/settings?said=revoked")
+    return await show_settings(visit, revoked) if isinstance(revoked, Err) else visit.go("/settings?done=revoked")

@@ -7,7 +7,7 @@ from statistics import median
 from typing import Final
 
 from cronty.jobs.overview import Bin, Lag
-from cronty.web.dashboard.timeline import said
+from cronty.web.dashboard.timeline import counts_text
 from cronty.web.dashboard.verdicts import ORDER
 
 WIDTH: Final = 300
@@ -16,7 +16,7 @@ HEIGHT: Final = 56
 
 @dataclass(frozen=True, slots=True)
 class LagDrawing:
-    """`paths` are drawn in a box of `WIDTH` by `HEIGHT`, stretched to the room there is."""
+    """`p50` and `p99` are SVG paths in a box of `WIDTH` by `HEIGHT`, stretched to fit."""
 
     p50: str
     p99: str
@@ -28,7 +28,7 @@ class LagDrawing:
 
 
 def draw_lag(bins: Sequence[Lag]) -> LagDrawing:
-    """From nought to the worst, by magnitude; a bin in which nothing started leaves a gap."""
+    """From zero to the worst lag, on a log scale; a bin in which nothing started leaves a gap."""
     usual = [one.p50 for one in bins if one.p50 is not None]
     slow = [one.p99 for one in bins if one.p99 is not None]
     worst = max(slow, default=None)
@@ -57,7 +57,7 @@ def _path(values: Sequence[float | None], top: float) -> str:
 
 
 def _magnitude(seconds: float) -> float:
-    """One slow start among thousands of quick ones must not flatten them all."""
+    """Log scale: one slow start among thousands of fast ones must not flatten the rest."""
     return log1p(max(0.0, seconds) / 0.02)
 
 
@@ -83,6 +83,6 @@ def draw_columns(bins: Sequence[Bin], height: int = HEIGHT) -> list[Column]:
                 y -= tall
                 parts.append((verdict, f"{max(0.0, y):.1f}", f"{tall:.1f}"))
         if parts:
-            title = f"{one.start:%H:%M} UTC: {said(one.verdicts)}"
+            title = f"{one.start:%H:%M} UTC: {counts_text(one.verdicts)}"
             columns.append(Column(f"{place * step + step * 0.15:.2f}", f"{step * 0.7:.2f}", parts, title))
     return columns

@@ -1,6 +1,6 @@
-"""Where everything goes on the timeline: columns of marks, or stacked bars when there are too many to tell apart.
+"""Lays out the timeline: columns of marks, or stacked bars when there are too many marks.
 
-Places across are percentages, places down are pixels: the drawing fits any width, and nothing in it is distorted.
+Horizontal positions are percentages and vertical ones are pixels, so the drawing fits any width undistorted.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,14 +11,14 @@ from typing import Final, Protocol
 from cronty.jobs.overview import Bin, Slot, Timeline, Verdict
 from cronty.jobs.run import run_id
 from cronty.timing import zone
-from cronty.web.dashboard.saying import brief, clock_text, day_text, number
+from cronty.web.dashboard.formats import brief, clock_text, day_text, number
 from cronty.web.dashboard.verdicts import LABELS, ORDER
 
 PITCH: Final = 10
-"""From mark to mark in a column."""
+"""Pixels from mark to mark in a column."""
 MOST_STACKED: Final = 11
 NAMES: Final = 12_000
-"""How many bytes of a page the names of marks may take up together."""
+"""Bytes that the names of all marks together may use in a page."""
 PLOT: Final = 124
 LEAST: Final = 74
 AXIS: Final = 26
@@ -49,7 +49,7 @@ class Tick:
     label: str
     day: bool
     wide: bool
-    """Whether it is left out where there is little room."""
+    """Whether to leave it out on a narrow screen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Drawing:
     """Columns that are higher than the drawing, and how many marks are left out."""
     ticks: list[Tick]
     until: str | None
-    """How far planned slots were counted, if not to the end."""
+    """How far planned slots were computed, if not to the end."""
     counts: dict[Verdict, int]
     plot: int
 
@@ -93,7 +93,7 @@ def draw_timeline(line: Timeline, zone_name: str) -> Drawing:
 
 
 def counted(bins: Sequence[Bin]) -> dict[Verdict, int]:
-    """How many of each, in the order of the legend; those that don't occur are left out."""
+    """How many of each verdict, in the order of the legend, without zeros."""
     sums: dict[Verdict, int] = {verdict: sum(one.verdicts.get(verdict, 0) for one in bins) for verdict in ORDER}
     return {verdict: count for verdict, count in sums.items() if count}
 
@@ -114,7 +114,7 @@ def _marks(
     room = min(80, NAMES // max(1, len(line.slots or [])))
     for place, stacked in columns.items():
         x = f"{100 * (place + 0.5) * (line.width / (line.until - line.since)):.2f}"
-        stacked.sort(key=lambda one: ORDER.index(one.verdict), reverse=True)  # what went wrong is never left out
+        stacked.sort(key=lambda one: ORDER.index(one.verdict), reverse=True)  # failures are never left out
         shown = stacked[:MOST_STACKED][::-1]
         marks += [
             _mark(slot, x, plot - PITCH // 2 - 2 - row * PITCH, room, zone_name) for row, slot in enumerate(shown)
@@ -136,7 +136,7 @@ def _bars(bins: Sequence[Bin], width: float, across: "Across", zone_name: str) -
     highest = max((sum(one.verdicts.values()) for one in bins), default=0) or 1
     for one in bins:
         y = float(PLOT)
-        title = clock_text(one.start, zone_name) + ": " + said(one.verdicts)
+        title = clock_text(one.start, zone_name) + ": " + counts_text(one.verdicts)
         for verdict in ORDER:
             if not (count := one.verdicts.get(verdict, 0)):
                 continue
@@ -146,14 +146,14 @@ def _bars(bins: Sequence[Bin], width: float, across: "Across", zone_name: str) -
             yield Bar(f"{x:.2f}", f"{max(0.0, y):.1f}", f"{width * 0.76:.2f}", f"{height:.1f}", verdict, title)
 
 
-def said(verdicts: Mapping[Verdict, int]) -> str:
+def counts_text(verdicts: Mapping[Verdict, int]) -> str:
     """`24 done, 1 failed`."""
     parts = [f"{number(verdicts[one])} {LABELS[one].lower()}" for one in ORDER if verdicts.get(one)]
     return ", ".join(parts) or "nothing"
 
 
 def _ticks(line: Timeline, zone_name: str) -> Iterator[Tick]:
-    """Every third hour of the local day; a day that a clock change makes longer or shorter is no exception."""
+    """Every third hour of the local day, also on days with a clock change."""
     zoneinfo = zone(zone_name)
     hour = line.since.astimezone(zoneinfo).replace(minute=0, second=0, microsecond=0)
     moment = hour.astimezone(line.since.tzinfo)
@@ -170,6 +170,6 @@ def _ticks(line: Timeline, zone_name: str) -> Iterator[Tick]:
 
 
 class Across(Protocol):
-    """From a moment to its place across."""
+    """From a time to its horizontal position."""
 
     def __call__(self, moment: datetime, /) -> float: ...

@@ -1,4 +1,4 @@
-"""The verdicts as a person sees them: a label, a meaning, and a mark that can be told apart without colour."""
+"""Labels and meanings of the verdicts, and the mark of each job status."""
 
 from typing import Final
 
@@ -29,15 +29,15 @@ LABELS: Final[dict[str, str]] = {
 }
 MEANINGS: Final[dict[str, str]] = {
     "planned": "Its time has not come yet.",
-    "waiting": "It waits to be started, or to be tried again.",
-    "running": "It is being performed now.",
-    "done": "It was performed.",
+    "waiting": "It waits to start, or to be tried again.",
+    "running": "It is running now.",
+    "done": "It succeeded.",
     "failed": "It was tried, and failed for good.",
-    "cancelled": "Somebody stopped it.",
+    "cancelled": "It was cancelled.",
     "skipped": "It was left out on purpose.",
     "coalesced": "A later slot ran in its place.",
     "missed": "Nothing was running when it was due, and then it was too late.",
-    "quarantined": "It took its worker down three times and was set apart.",
+    "quarantined": "It crashed its worker three times and was set aside.",
 }
 STATUS_MARK: Final[dict[str, str]] = {
     "pending": "planned",

@@ -1,4 +1,4 @@
-"""One request of a person: who it is, what they may do, and the answer as a page."""
+"""One request to the dashboard: its caller, what the caller may do, and the page that answers."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -13,7 +13,9 @@ from cronty.contract.caller import Caller, Scope
 from cronty.contract.codes import status_of
 from cronty.contract.result import Err
 from cronty.scheduler.service import Service, StoreUnavailable
-from cronty.web.dashboard.guarding import (
+from cronty.web.callers import FindCaller
+from cronty.web.dashboard.pages import render
+from cronty.web.dashboard.security import (
     BROWSER,
     HEADERS,
     LONGEST_SESSION,
@@ -26,14 +28,12 @@ from cronty.web.dashboard.guarding import (
     read_form,
     set_cookie,
 )
-from cronty.web.dashboard.pages import render
-from cronty.web.who import WhoCalls
 
 THEMES: Final = ("light", "dark")
 
 
 class Refused(Exception):
-    """An `Err` that leaves nothing to show but itself."""
+    """An `Err` to show as a whole page."""
 
     def __init__(self, err: Err) -> None:
         super().__init__(err.message)
@@ -42,7 +42,7 @@ class Refused(Exception):
 
 @dataclass
 class Visit:
-    """`caller` is whoever the request is made for; `auth` if they had to sign in."""
+    """`auth`: this server requires signing in."""
 
     request: Request
     service: Service
@@ -68,7 +68,7 @@ class Visit:
 
     def need(self, scope: Scope) -> None:
         if not self.caller.may(scope):
-            hint = f"Sign in with a key that has the scope “{scope}”, or ask whoever gave you this one."
+            hint = f"Sign in with a key that has the scope “{scope}”, or ask for one."
             raise Refused(Err("missing_scope", f"This key doesn't have the scope “{scope}”.", hint))
 
     def page(self, template: str, status: int = 200, /, **facts: object) -> Response:
@@ -83,13 +83,13 @@ type Handler = Callable[[Visit], Awaitable[Response]]
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """Through it every request comes."""
+    """Wraps every handler: finds the caller, checks forms and scopes, renders errors."""
 
     service: Callable[[], Service]
-    who: WhoCalls
+    find_caller: FindCaller
 
     def open(self, handler: Handler, scope: Scope | None = "read", *, public: bool = False) -> Callable[..., object]:
-        """An endpoint around a handler. `public` ones are for those who haven't signed in."""
+        """An endpoint around a handler. `public` ones need no sign-in."""
 
         async def endpoint(request: Request) -> Response:
             response = await self._answer(request, handler, scope, public=public)
@@ -126,16 +126,16 @@ class Gate:
         return response
 
     async def _visit(self, request: Request, browser: str, *, public: bool) -> Visit | Response:
-        """Who comes is asked anew each time, so a key that was revoked is out at once."""
-        anybody = await self.who(None)
+        """The key is checked on every request, so a revoked one stops working at once."""
+        without_key = await self.find_caller(None)
         session = request.cookies.get(SESSION)
-        if not isinstance(anybody, Err):
-            return Visit(request, self.service(), _here(anybody.value), browser, None, auth=False)
-        known = await self.who(session) if session and len(session) <= LONGEST_SESSION else anybody
+        if not isinstance(without_key, Err):
+            return Visit(request, self.service(), _here(without_key.value), browser, None, auth=False)
+        known = await self.find_caller(session) if session and len(session) <= LONGEST_SESSION else without_key
         if not isinstance(known, Err):
             return Visit(request, self.service(), _here(known.value), browser, session, auth=True)
         if public:
-            return Visit(request, self.service(), NOBODY, browser, None, auth=True)
+            return Visit(request, self.service(), SIGNED_OUT, browser, None, auth=True)
         return _to_sign_in(request)
 
 
@@ -143,7 +143,7 @@ def _here(caller: Caller) -> Caller:
     return replace(caller, surface="dashboard")
 
 
-NOBODY: Final = Caller("", frozenset())
+SIGNED_OUT: Final = Caller("", frozenset())
 _FOREIGN: Final = Err(
     "foreign_origin",
     "This change didn't come from a page of this dashboard.",
@@ -154,7 +154,7 @@ _AWAY: Final = Err(
     "The database can't be reached right now.",
     "Nothing is lost: what was planned is still planned. This page works again as soon as the database does.",
 )
-_LARGE: Final = Err("too_large", "That is more than a form here takes.", "Use the API for very large arguments.")
+_LARGE: Final = Err("too_large", "The form is too large.", "Use the API for very large arguments.")
 
 
 def _to_sign_in(request: Request) -> Response:
@@ -176,6 +176,6 @@ def page(request: Request, template: str, status: int, visit: Visit | None, /, *
         "path": request.url.path,
         "here": request.url.path + (f"?{request.url.query}" if request.url.query else ""),
         "err": None,
-        "said": None,
+        "message": None,
     }
     return HTMLResponse(render(template, **{**known, **facts}), status)

@@ -1,4 +1,4 @@
-"""REST over the service: every operation of the table, as one ASGI application to be mounted at `/api/v1`."""
+"""The REST application: every operation of the table, to be mounted at `/api/v1`."""
 
 from collections.abc import Callable
 
@@ -12,16 +12,16 @@ from cronty.contract.http import PREFIX
 from cronty.contract.operations import ALL
 from cronty.contract.result import Err
 from cronty.scheduler.service import Service
+from cronty.web.callers import FindCaller
 from cronty.web.problems import problem
 from cronty.web.rest import events
-from cronty.web.rest.asking import LONGEST_BODY
 from cronty.web.rest.pages import pages
+from cronty.web.rest.request import LONGEST_BODY
 from cronty.web.rest.routes import guarded, route_of
-from cronty.web.who import WhoCalls
 
 
-def rest_app(service: Callable[[], Service], who: WhoCalls) -> Starlette:
-    """`service` is asked for with every request, so that it may still be closed now."""
+def rest_app(service: Callable[[], Service], find_caller: FindCaller) -> Starlette:
+    """`service` is called on every request, because it may still be closed now."""
     app = Starlette(
         routes=[
             *(route_of(operation) for operation in ALL.values()),
@@ -30,12 +30,12 @@ def rest_app(service: Callable[[], Service], who: WhoCalls) -> Starlette:
         ],
         exception_handlers={HTTPException: refused},
     )
-    app.state.service, app.state.who, app.state.listeners = service, who, events.Listeners()
+    app.state.service, app.state.find_caller, app.state.listeners = service, find_caller, events.Listeners()
     return app
 
 
 async def refused(request: Request, error: Exception) -> Response:
-    """What is refused before an operation is found, or while its body comes in."""
+    """The answer to a request that is refused before an operation is found, or while its body is read."""
     assert isinstance(error, HTTPException)
     where = f"{request.method} {request.url.path}"[:200]
     match error.status_code:
@@ -43,7 +43,7 @@ async def refused(request: Request, error: Exception) -> Response:
             err = Err("no_such_path", f"There is nothing at {where}.", f"{PREFIX}/docs lists what there is.")
         case 405:
             allowed = (error.headers or {}).get("allow", "")
-            err = Err("bad_method", f"{where} isn't possible.", f"Possible there: {allowed}." if allowed else "")
+            err = Err("bad_method", f"{where} isn't possible.", f"Allowed methods: {allowed}." if allowed else "")
         case 413:
             err = Err("too_large", f"The body is larger than {LONGEST_BODY} bytes.", "Send less.")
         case _:

@@ -1,4 +1,4 @@
-"""What happens to runs, as it happens: server-sent events that a client can take up again where it lost them."""
+"""Run events as server-sent events; a client that loses the connection can continue where it was."""
 
 import asyncio
 from collections import Counter
@@ -22,24 +22,24 @@ from cronty.scheduler.service import AWAY, Service, StoreUnavailable
 from cronty.timing import BadTrigger
 from cronty.timing.reading import read_moment
 from cronty.web.problems import problem
-from cronty.web.rest.asking import bearer, refused_token, who_asks
+from cronty.web.rest.request import bearer, caller_of, refused_token
 
 MOST_LISTENERS: Final = 20
-"""Of one owner, in one process."""
+"""Connections of one owner, in one process."""
 
 QUIET_FOR: Final = 15.0
-"""Seconds without an event before the line is kept alive, and between two looks at the token."""
+"""Seconds without an event before a keep-alive comment, and between checks of the token."""
 
 AWAY_FOR: Final = 1.0
-"""Seconds before the database is asked again that can't be reached."""
+"""Seconds before a database that can't be reached is tried again."""
 
 
 FURTHEST_BACK: Final = timedelta(days=1)
-"""Events of longer ago are runs to be listed, and reading them would cost what history there is."""
+"""Older events must be read with list_runs; streaming them could read all of the history."""
 
 
 class Listeners:
-    """How many listen for each owner."""
+    """Counts the connections of each owner."""
 
     def __init__(self) -> None:
         self._of = Counter[str]()
@@ -59,7 +59,7 @@ class Listeners:
 
 
 async def listen(request: Request) -> Response:
-    caller = await who_asks(request)
+    caller = await caller_of(request)
     if isinstance(caller, Err):
         return refused_token(caller)
     owner, service = caller.value.owner, request.app.state.service()
@@ -73,8 +73,8 @@ async def listen(request: Request) -> Response:
         )
     listeners: Listeners = request.app.state.listeners
     if listeners.full(owner):
-        said = f"{MOST_LISTENERS} connections listen for this owner already; more aren't allowed."
-        return problem(Err("too_many_listeners", said, "Close one, or share it."))
+        message = f"{MOST_LISTENERS} connections listen for this owner already; more aren't allowed."
+        return problem(Err("too_many_listeners", message, "Close one, or share it."))
     try:
         start = await _start(
             service, caller.value, request.headers.get("last-event-id") or request.query_params.get("after")
@@ -83,34 +83,34 @@ async def listen(request: Request) -> Response:
         return problem(Err("bad_cursor", f"Invalid event id: {bad.message}", "Use the id of an event, or none."))
     except StoreUnavailable:
         return problem(AWAY)
-    stream = _told(service, caller.value, request, listeners, start)
+    stream = _stream(service, caller.value, request, listeners, start)
     headers = {"last-event-id": start.isoformat(), "x-accel-buffering": "no"}
     return StreamingResponse(stream, media_type="text/event-stream", headers=headers)
 
 
-async def _start(service: Service, caller: Caller, said: str | None) -> datetime:
-    """Not in the future, which would make other listeners of the owner wait for it, and no further back than a day."""
-    given = None if said is None else read_moment(said.strip(), "UTC").astimezone(UTC)
+async def _start(service: Service, caller: Caller, after: str | None) -> datetime:
+    """Where to start: at most a day back, and not in the future, which would delay the owner's other listeners."""
+    given = None if after is None else read_moment(after.strip(), "UTC").astimezone(UTC)
     now, _ = await service.scheduler.clock(caller)
     return now if given is None else min(now, max(now - FURTHEST_BACK, given))
 
 
-async def _told(
+async def _stream(
     service: Service, caller: Caller, request: Request, listeners: Listeners, after: datetime
 ) -> AsyncGenerator[str]:
-    """Until the client leaves, or its token is no longer good."""
+    """Events until the client leaves or its token is no longer valid."""
     with listeners.one(caller.owner):
         yield f"id: {after.isoformat()}\nretry: 2000\n: listening\n\n"
         async with service.overview.listen(caller, after) as listener:
-            asked = monotonic()
-            found: list[RunEvent] = []  # kept when the token can't be looked at
+            checked = monotonic()
+            found: list[RunEvent] = []  # kept when the token can't be checked
             while True:
                 try:
                     found = found or await listener.wait(QUIET_FOR)
-                    if monotonic() - asked >= QUIET_FOR:
-                        if isinstance(await request.app.state.who(bearer(request)), Err):
+                    if monotonic() - checked >= QUIET_FOR:
+                        if isinstance(await request.app.state.find_caller(bearer(request)), Err):
                             return
-                        asked = monotonic()
+                        checked = monotonic()
                 except StoreUnavailable:
                     yield ": the database can't be reached right now\n\n"
                     await asyncio.sleep(AWAY_FOR)
@@ -124,7 +124,7 @@ async def _told(
 
 
 def frame(event: RunEvent, cursor: datetime) -> str:
-    told = RunEventAnswer(
+    answer = RunEventAnswer(
         at=event.at.astimezone(UTC),
         run_id=event.run_id,
         job_id=str(event.job_number),
@@ -135,4 +135,4 @@ def frame(event: RunEvent, cursor: datetime) -> str:
         reason=event.reason,
         error=event.error,
     )
-    return f"id: {moment_text(cursor)}\nevent: run\ndata: {orjson.dumps(to_json(told)).decode()}\n\n"
+    return f"id: {moment_text(cursor)}\nevent: run\ndata: {orjson.dumps(to_json(answer)).decode()}\n\n"

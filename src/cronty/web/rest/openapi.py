@@ -17,15 +17,15 @@ from cronty.contract.operations import ALL, AnyOperation
 from cronty.web.problems import PROBLEM_JSON, title_of
 
 ALWAYS: Final = (401, 403, 421, 422, 500, 503)
-"""What any call may end with: no token, not allowed, another host name, something wrong in it, a fault, no database."""
+"""What any call may return: no token, not allowed, wrong host name, bad request, internal error, no database."""
 
 DESCRIPTION: Final = f"""\
-Durable schedules. Show a key as `Authorization: Bearer <key>`; it says whose jobs you see, and its scopes what you may:
+Durable schedules. Send a key as `Authorization: Bearer <key>`. It decides whose jobs you see, its scopes what you may:
 
 {chr(10).join(f"- `{scope}`: {meaning}" for scope, meaning in MEANINGS.items())}
 
 Failures are problem details (RFC 9457): `code` is for programs, `detail` says what was wrong, `hint` what to do next,
-`field` which field was wrong. Another owner's id is answered like one that doesn't exist. Every id is taken in any of
+`field` which field was wrong. Another owner's id is answered like one that doesn't exist. An id is accepted in any of
 its forms.
 """
 PROBLEM: Final = {
@@ -54,7 +54,7 @@ EVENTS: Final = {
         },
         {
             "name": "Last-Event-ID", "in": "header", "schema": {"type": "string"},
-            "description": "Where a lost connection goes on; browsers send it.",
+            "description": "Where to continue after a lost connection; browsers send it.",
         },
     ],
 }  # fmt: skip
@@ -84,8 +84,8 @@ def described() -> dict[str, Any]:
 
 
 def _operation(operation: AnyOperation) -> dict[str, Any]:
-    told: dict[str, Any] = {
-        **_said(operation.scope, operation.description),
+    described: dict[str, Any] = {
+        **_summary(operation.scope, operation.description),
         "operationId": operation.name,
         "summary": operation.title,
         "tags": [operation.group],
@@ -95,14 +95,14 @@ def _operation(operation: AnyOperation) -> dict[str, Any]:
     if operation.name == "job_status":
         parameters.append(_header("If-None-Match", "Answer 304 if it still has this ETag."))
     if parameters:
-        told["parameters"] = parameters
+        described["parameters"] = parameters
     if _body(operation) is not None:
         schema = {"$ref": f"#/components/schemas/{_body_name(operation)}"}
-        told["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema}}}
-    return told
+        described["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema}}}
+    return described
 
 
-def _said(scope: Scope | None, description: str) -> dict[str, Any]:
+def _summary(scope: Scope | None, description: str) -> dict[str, Any]:
     needs = "any token" if scope is None else f"the scope `{scope}`: {MEANINGS[scope]}"
     return {
         "description": f"{description}\n\nNeeds {needs}.", "x-scope": scope or "any", "security": [{"key": []}],
@@ -155,7 +155,7 @@ def _answers() -> dict[str, Any]:
 
 
 class _Closed(GenerateJsonSchema):
-    """Answers have no field that isn't described."""
+    """Answers have no undescribed fields."""
 
     def dataclass_schema(self, schema: Any) -> dict[str, Any]:
         return {**super().dataclass_schema(schema), "additionalProperties": False}
@@ -165,9 +165,9 @@ def _responses(operation: AnyOperation) -> dict[str, Any]:
     found = {*ALWAYS, *(status_of(code) for code in operation.refusals)}
     found |= {404} if "{" in operation.path else set()
     found |= {413} if _body(operation) is not None else set()
-    told = {str(status): _failure(status) for status in sorted(found)}
+    responses = {str(status): _failure(status) for status in sorted(found)}
     if operation.name == "job_status":
-        told["304"] = {"description": title_of(304)}
+        responses["304"] = {"description": title_of(304)}
     good: dict[str, Any] = {"description": title_of(operation.status)}
     if operation.answer is not type(None):
         reference = {"$ref": f"#/components/schemas/{operation.answer.__name__}"}
@@ -176,7 +176,7 @@ def _responses(operation: AnyOperation) -> dict[str, Any]:
         good["headers"] = ETAG
     if operation.status == 201 and operation.group == "jobs":
         good["headers"] = ETAG | LOCATION
-    return dict(sorted({**told, str(operation.status): good}.items()))
+    return dict(sorted({**responses, str(operation.status): good}.items()))
 
 
 def _failure(status: int) -> dict[str, Any]:
@@ -192,14 +192,14 @@ def _failure(status: int) -> dict[str, Any]:
 def _events() -> dict[str, Any]:
     description = (
         "Server-sent events of what happens to runs: `event: run` with its job, slot, verdict, attempt and reason as "
-        "JSON. The `id` of each is where `Last-Event-ID` goes on after it; it never falls, while an event that a "
-        "worker wrote down late keeps its own `at`. Comments keep the line alive."
+        "JSON. Send the `id` of the last one as `Last-Event-ID` to continue after it. The `id` never goes back, while "
+        "an event that a worker wrote late keeps its own `at`. Comments keep the connection alive."
     )
     stream = {"schema": {"type": "string"}, "example": _example(answers_of_owner.RunEvent.EXAMPLE)}
-    told = {str(status): _failure(status) for status in sorted({*ALWAYS, 429})}
+    failures = {str(status): _failure(status) for status in sorted({*ALWAYS, 429})}
     begins = {"Last-Event-ID": {"description": "Where the stream begins.", "schema": {"type": "string"}}}
     good = {"description": title_of(200), "content": {"text/event-stream": stream}, "headers": begins}
-    return {**_said("read", description), **EVENTS, "responses": {"200": good, **told}}
+    return {**_summary("read", description), **EVENTS, "responses": {"200": good, **failures}}
 
 
 def _example(event: Mapping[str, object]) -> str:

@@ -1,4 +1,4 @@
-"""The description of the API for programs (OpenAPI), and the same as a plain page that loads nothing."""
+"""The API description as OpenAPI, and as a plain HTML page that loads no other files."""
 
 from html import escape
 from typing import Any, Final
@@ -8,8 +8,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from cronty.web.rest.asking import SAFE
 from cronty.web.rest.openapi import described
+from cronty.web.rest.request import SAFE
 
 _HEAD: Final = """\
 <!doctype html><html lang="en"><head><meta charset="utf-8"><title>Cronty REST API</title>
@@ -19,7 +19,7 @@ _HEAD: Final = """\
 
 
 def pages() -> list[Route]:
-    """Both need no token: they say nothing of an owner's."""
+    """Neither needs a token: they contain nothing of an owner."""
 
     async def openapi(_request: Request) -> Response:
         return Response(orjson.dumps(described()), headers=dict(SAFE), media_type="application/json")

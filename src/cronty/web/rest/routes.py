@@ -1,4 +1,4 @@
-"""The routes: one per operation of the table, each the same few steps from a request to an answer."""
+"""One route per operation of the table; each turns a request into an answer in the same steps."""
 
 import logging
 from collections.abc import Awaitable, Callable
@@ -18,7 +18,7 @@ from cronty.contract.operations import AnyOperation, Operations
 from cronty.contract.result import Err, Ok, Result
 from cronty.scheduler.service import not_permitted
 from cronty.web.problems import FAULT, TOO_DEEP, problem
-from cronty.web.rest.asking import SAFE, read_body, refused_token, who_asks
+from cronty.web.rest.request import SAFE, caller_of, read_body, refused_token
 
 log = logging.getLogger("cronty.web")
 
@@ -27,7 +27,7 @@ type Endpoint = Callable[[Request], Awaitable[Response]]
 
 def route_of(operation: AnyOperation) -> Route:
     async def answer(request: Request) -> Response:
-        caller = await who_asks(request)
+        caller = await caller_of(request)
         if isinstance(caller, Err):
             return refused_token(caller)
         if refused := not_permitted(operation, caller.value):
@@ -39,7 +39,7 @@ def route_of(operation: AnyOperation) -> Route:
 
 
 def guarded(answer: Endpoint, name: str) -> Endpoint:
-    """An endpoint whose faults are answers too, and whose answers no browser may use for anything."""
+    """An endpoint that answers unexpected errors too, with headers that keep browsers from using the answer."""
 
     async def endpoint(request: Request) -> Response:
         try:
@@ -66,8 +66,10 @@ async def _result(operation: AnyOperation, caller: Caller, request: Request) -> 
     given = fields_of(operation, arrived)
     if isinstance(given, Err):
         return given
-    asked = operation.read(given.value)
-    return asked if isinstance(asked, Err) else await request.app.state.service().answer(operation, caller, asked.value)
+    wanted = operation.read(given.value)
+    return (
+        wanted if isinstance(wanted, Err) else await request.app.state.service().answer(operation, caller, wanted.value)
+    )
 
 
 async def _body(request: Request) -> Result[dict[str, object]]:
@@ -93,7 +95,7 @@ def _reply(operation: AnyOperation, request: Request, answer: object) -> Respons
         if operation.status == 201:
             headers["location"] = f"{PREFIX}/jobs/{answer.job_id}"
     if operation.name == Operations.job_status.name:
-        # The version, and what may change without a new one: its runs.
+        # The version, and a hash of the answer: runs change without a new version.
         headers = {
             "etag": f'"{getattr(answer, "version", 0)}-{sha256(text).hexdigest()[:16]}"',
             "cache-control": "private, no-cache",

@@ -1,11 +1,11 @@
-// What the pages can't do by themselves: live regions, keys, and a few small comforts.
+// Live updates, keyboard shortcuts and small conveniences.
 (() => {
   "use strict";
   const each = (selector, act, root = document) => root.querySelectorAll(selector).forEach(act);
 
   // -- live regions ---------------------------------------------------------------------------------------------------
 
-  // Between two looks; longer where a look takes long, so that watching never becomes the work.
+  // Milliseconds between two refreshes; longer where a refresh takes long, so that it never loads the server.
   let pause = 1500;
   let stale = false;
   let last = 0;
@@ -41,7 +41,7 @@
       if (region && concerns(region, JSON.parse(event.data).jobs)) soon();
     });
     window.addEventListener("pagehide", () => events.close());
-    // "5 minutes ago" grows old by itself.
+    // "5 minutes ago" changes without an event.
     setInterval(soon, 30000);
     document.addEventListener("visibilitychange", () => stale && refresh());
     document.addEventListener("focusout", () => stale && !timer && setTimeout(refresh, 50));
@@ -86,7 +86,7 @@
     }
   };
 
-  // -- comforts -------------------------------------------------------------------------------------------------------
+  // -- clicks ---------------------------------------------------------------------------------------------------------
 
   const click = (event) => {
     const target = event.target;
@@ -113,7 +113,7 @@
   document.addEventListener("change", change);
   document.addEventListener("htmx:beforeRequest", (event) => {
     const region = document.querySelector("[data-live]");
-    // Whoever has asked for more, or for a verdict, keeps what they get.
+    // Keep rows that the user asked for: no live refresh after "Show more" or a choice of verdict.
     if (!region || !event.detail.elt.closest(".more, [name=verdict]")) return;
     htmx.trigger(region, "htmx:abort");
     region.firstElementChild?.setAttribute("data-more", "");

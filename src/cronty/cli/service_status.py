@@ -1,0 +1,104 @@
+"""The status of the service: up or not, since when, where, what comes next, and what it did."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from cronty.app import Cronty
+from cronty.cli.output import Column, clock, console, say, show_rows
+from cronty.cli.service_absences import counted, in_words
+from cronty.cli.service_folder import Alive, ServiceFolder, ServiceSpec
+from cronty.contract.answers import to_json
+from cronty.store.database import StoreUnavailable
+from cronty.store.local import NoDatabase
+from cronty.store.schema import SchemaProblem
+
+type Status = dict[str, Any]
+
+LOOK_BACK: Final = timedelta(days=7)
+_NEXT: Final = 5
+_WORDS: Final = {
+    "up": "up",
+    "starting": "starting: it doesn't answer yet",
+    "restarting": "between two starts: the server ended, and is started again",
+    "unwatched": "up, but the process that would restart it was killed. `cronty up` fixes that",
+    "gone": "gone without `cronty down`. `cronty up` brings it back",
+    "down": "down. `cronty up` starts it",
+}
+
+
+async def status_of(folder: ServiceFolder, is_ready: Callable[[str], bool]) -> Status:
+    spec, keeper, serving = folder.spec(), folder.alive("keeper"), folder.alive("serving")
+    answers = spec is not None and serving is not None and is_ready(spec.url)
+    state = _state(spec, keeper, serving, answers=answers)
+    found: Status = {"up": answers, "state": state, "log": str(folder.log)}
+    if spec is not None:
+        found |= {"url": spec.url, "mcp": f"{spec.url}/mcp", "kept_by": spec.kept_by}
+    if serving is not None:
+        found |= {"since": serving.since.isoformat(), "pid": serving.pid, "starts": serving.starts}
+    if spec is not None and serving is not None and answers:
+        found |= await _from_database(spec, serving.since)
+    elif spec is not None:
+        found["last_lines"] = folder.last_lines()
+    return found
+
+
+def _state(spec: ServiceSpec | None, keeper: Alive | None, serving: Alive | None, *, answers: bool) -> str:
+    if serving is not None and keeper is None:
+        return "unwatched"
+    if keeper is not None:
+        return "up" if answers else "starting" if serving is not None else "restarting"
+    return "down" if spec is None else "gone"
+
+
+async def _from_database(spec: ServiceSpec, since: datetime) -> Status:
+    """What the service's database says: next jobs, verdicts, absences."""
+    try:
+        async with Cronty(spec.environment.get("CRONTY_DATABASE_URL"), run_jobs=False) as cronty:
+            _, zone = await cronty.service.scheduler.clock(cronty.caller)
+            coming = await cronty.list_jobs("pending", limit=_NEXT)
+            absences = await cronty.service.runs.absences(cronty.caller, min(since, datetime.now(UTC) - LOOK_BACK), 1)
+            return {
+                "zone": zone,
+                "next": [to_json(job) for job in coming.jobs if job.next_run],
+                "did": await cronty.service.runs.tally(cronty.caller, since),
+                "away": [
+                    {
+                        "since": one.since.isoformat(),
+                        "until": one.until.isoformat(),
+                        "late": one.late,
+                        "coalesced": one.coalesced,
+                        "missed": one.missed,
+                        "in_words": in_words(one, zone),
+                    }
+                    for one in absences
+                ],
+            }
+    except (StoreUnavailable, NoDatabase, SchemaProblem) as problem:
+        return {"database": str(problem)}
+
+
+def show_status(found: Status) -> None:
+    out = console()
+    say(f"Cronty is {_WORDS[found['state']]}.", "bold")
+    facts: list[tuple[str, str]] = []
+    if "since" in found:
+        again = f", after {found['starts']} starts" if found["starts"] > 1 else ""
+        facts.append(("since", f"{clock(found['since'])} UTC{again} (process {found['pid']})"))
+    if "url" in found:
+        facts += [("at", found["url"]), ("kept by", found["kept_by"]), ("log", found["log"])]
+    if "did" in found:
+        facts.append(("did", f"{counted(found['did'])} since its start"))
+    facts += [("away", one["in_words"]) for one in found.get("away", [])]
+    if "database" in found:
+        facts.append(("database", found["database"]))
+    if facts:
+        show_rows([Column("", whole=True), Column("", fold=True)], facts, out)
+    if found.get("next"):
+        out.print()
+        rows = [(str(job["job_id"]).split("_")[1], job["name"], clock(job["next_run"])) for job in found["next"]]
+        show_rows([Column("id", whole=True), Column("name"), Column("next", whole=True)], rows, out)
+    if found.get("last_lines") and found["state"] != "down":
+        say("\nThe end of the log:")
+        for line in found["last_lines"]:
+            say(f"  {line}")

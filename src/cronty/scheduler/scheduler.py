@@ -1,0 +1,453 @@
+"""The operations on jobs. Every call takes the caller and returns a `Result`; every check is made here."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Final
+
+from cronty.actions.notify import undeliverable
+from cronty.contract.caller import Caller
+from cronty.contract.requests import EditJob, ScheduleJob
+from cronty.contract.result import Err, Ok, Result
+from cronty.jobs.action import PROMPT, ROUTED, Action, as_prompt, check_arguments_size
+from cronty.jobs.arguments import check_arguments
+from cronty.jobs.ids import read_job_id
+from cronty.jobs.job import STATUSES, UNDELETED_FOR, Filter, Job
+from cronty.jobs.limits import DEFAULTS, Limits, too_often
+from cronty.jobs.policy import BadPolicy, default_policy, make_policy
+from cronty.jobs.run import MOVES, Run, run_id
+from cronty.scheduler.allowance import Allowance, by_agent, lineage
+from cronty.scheduler.decisions import (
+    NOTHING_TO_CHANGE,
+    bring_back,
+    changed_action,
+    changed_job,
+    check_words,
+    close_passed,
+    cursor_of,
+    end_job,
+    given,
+    holdable,
+    is_change,
+    keeping_route,
+    lacks_scope,
+    never,
+    next_slot_of,
+    not_editable,
+    not_found,
+    not_from_here,
+    read_cursor,
+    refusal,
+    runs_of,
+    upcoming_slot,
+    with_new_days_off,
+)
+from cronty.store.database import SlotTaken, repeatable
+from cronty.store.job_store import JobStore, LockedJob, NewJob, TaskInfo
+from cronty.timing import BadTrigger, Slot, describe, preview, zone
+from cronty.timing.days_off import NamedCalendar, UnknownCalendar
+from cronty.timing.rule import Rule, read_instant, read_rule
+
+MOST_LISTED: Final = 1000
+MOST_PREVIEWED: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class JobPage:
+    """`total` is how many match, or the number at which counting stops (`MOST_COUNTED`). `cursor` continues after the
+    last job of this page; None if there are no more."""
+
+    jobs: list[Job]
+    total: int
+    cursor: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """A schedule without a job: in words, and its next slots."""
+
+    words: str
+    zone: str
+    slots: list[Slot]
+    note: str | None
+
+
+class Scheduler:
+    """Stateless: many schedulers, in many processes, can serve the same database."""
+
+    def __init__(
+        self, store: JobStore, default_zone: str = "UTC", limits: Limits = DEFAULTS, made_by: str | None = None
+    ) -> None:
+        """`limits` are the installation's defaults; `made_by` is the run that started this process, if any."""
+        self._store = store
+        self._default_zone = default_zone
+        self.allowance = Allowance(store.limits, limits, made_by)
+
+    # -- making -------------------------------------------------------------------------------------------------
+
+    async def schedule(self, caller: Caller, request: ScheduleJob) -> Result[Job]:
+        """Make a job; a repeated idempotency key returns the job it made the first time."""
+        if wrong := check_words(request.name, request.tags, request.max_runs, request.idempotency_key):
+            return wrong
+        action = Action(request.task, tuple(request.args or ()), dict(request.kwargs or {}))
+        standing = await self.allowance.standing(caller, key=request.idempotency_key, tasks=_tasks_of(action))
+        if standing.made is not None:
+            return await self.show(caller, standing.made)
+        if wrong := await _check_action(caller, action, standing.tasks, self._store):
+            return wrong
+        action = _routed(action, standing.tasks)
+        now = standing.now
+        try:
+            zone_name = zone(request.timezone or standing.zone or self._default_zone).key
+            policy = make_policy({**default_policy(action), **(request.policy or {})})
+            starts_at = now if request.starts_at is None else max(now, read_instant(request.starts_at, zone_name, now))
+            rule = await self._rule(caller, request.trigger_type, request.trigger_config, zone_name, starts_at)
+            ends_at = None if request.ends_at is None else read_instant(request.ends_at, rule.zone, now)
+            max_runs = runs_of(rule, request.max_runs)
+        except (BadTrigger, BadPolicy) as bad:
+            return refusal(bad)
+        before = now if starts_at == now else starts_at - timedelta(microseconds=1)  # the start itself may be a slot
+        first = next_slot_of(rule.trigger, before, ends_at)
+        if first is None:
+            return never(rule.trigger, before, ends_at)
+        if wrong := await self.allowance.for_new(caller, standing, action, rule.trigger):
+            return wrong
+        new = NewJob(
+            name=request.name,
+            action=action,
+            trigger=rule.trigger,
+            zone=rule.zone,
+            policy=policy,
+            tags=request.tags or (),
+            max_runs=max_runs,
+            ends_at=ends_at,
+            idempotency_key=request.idempotency_key,
+            first_slot=first,
+            slots_after=before,
+            created_at=now,
+            origin=lineage(standing, caller),
+        )
+        made = await self._store.add_job(caller, new)
+        if made is not None:
+            return Ok(made)
+        return await self.show(caller, await self._store.find_by_key(caller.owner, request.idempotency_key or "") or 0)
+
+    @repeatable
+    async def edit(self, caller: Caller, request: EditJob) -> Result[Job]:
+        """Change a job that has not ended, from its next slot on; from then on it depends on the caller's key."""
+        if wrong := check_words(given(request.name), given(request.tags), given(request.max_runs)):
+            return wrong
+        known = await self._known_for(caller, request)
+        async with self._store.locked_job(caller, read_job_id(request.job_id) or 0) as locked:
+            if locked is None:
+                return not_found(request.job_id)
+            if not is_change(request):
+                return NOTHING_TO_CHANGE
+            old = locked.job.action
+            if wrong := lacks_scope(caller, old) or not_from_here(caller, old) or not_editable(locked.job, request):
+                return wrong
+            allowance = self.allowance.within(locked.limits)
+            action = changed_action(locked.job.action, request)
+            standing = await allowance.standing(caller, tasks=_tasks_of(action))
+            if action is not None:
+                if wrong := await _check_action(caller, action, standing.tasks, locked):
+                    return wrong
+                action = keeping_route(locked.job, _routed(action, standing.tasks))
+                if wrong := await allowance.for_arguments(caller.owner, standing, action):
+                    return wrong
+            try:
+                changed = changed_job(locked.job, action, request, locked.now, known)
+            except (BadTrigger, BadPolicy) as bad:
+                return refusal(bad)
+            new_rule = changed.trigger != locked.job.trigger
+            limits, is_by_agent = allowance.of(standing), caller.is_agent or by_agent(locked.origin)
+            wrong = too_often(limits, changed.action, changed.trigger, by_agent=is_by_agent)
+            if wrong is not None and (new_rule or action is not None):
+                return wrong
+            had_more = (locked.job.next_slot or locked.job.held_slot) is not None
+            has_more = (changed.next_slot or changed.held_slot) is not None
+            if (had_more or new_rule) and not has_more and changed.remaining != 0:
+                return never(changed.trigger, locked.now, changed.ends_at)
+            if new_rule or changed.state != locked.job.state:
+                changed = await close_passed(locked, changed, "skipped", "the rule was changed")
+            await locked.adopt(lineage(standing, caller))
+            return Ok(await locked.save(changed))
+
+    async def go_by(self, caller: Caller, number: int, known: Mapping[str, NamedCalendar]) -> bool:
+        """Give a job the days off that its calendars have now; whether that changed anything."""
+        async with self._store.locked_job(caller, number) as locked:
+            if locked is None or (changed := with_new_days_off(locked.job, known, locked.now)) is None:
+                return False
+            await locked.save(changed, "moved by a changed calendar")
+        return True
+
+    async def _rule(
+        self, caller: Caller, trigger_type: str, config: Mapping[str, object], zone_name: str, now: datetime
+    ) -> Rule:
+        try:
+            return read_rule(trigger_type, config, zone_name, now)
+        except UnknownCalendar:
+            return read_rule(trigger_type, config, zone_name, now, await self._known(caller))
+
+    async def _known_for(self, caller: Caller, request: EditJob) -> dict[str, NamedCalendar]:
+        """The lists that a change needs; asked before its job is locked."""
+        config = given(request.trigger_config)
+        if config is None:
+            return {}
+        now, _ = await self.clock(caller)
+        try:
+            read_rule(given(request.trigger_type) or "calendar", config, "UTC", now)
+        except UnknownCalendar:
+            return await self._known(caller)
+        except BadTrigger:
+            return {}  # it may be good for the job as it is, and else is refused with it
+        return {}
+
+    async def _known(self, caller: Caller) -> dict[str, NamedCalendar]:
+        """The owner's lists of days off; looked at only for a schedule that names one."""
+        return {one.name: one.days for one in await self._store.calendars.list(caller.owner)}
+
+    # -- looking ------------------------------------------------------------------------------------------------
+
+    async def show(self, caller: Caller, job_id: str | int) -> Result[Job]:
+        job = await self._store.show_job(caller.owner, read_job_id(job_id) or 0)
+        return not_found(job_id) if job is None else Ok(job)
+
+    async def list_jobs(
+        self,
+        caller: Caller,
+        wanted: Filter | None = None,
+        limit: int = 100,
+        cursor: str | None = None,
+        *,
+        looking: bool = False,
+    ) -> Result[JobPage]:
+        """A page of jobs, those that fire next first. `looking`: for display, where data a few seconds old is fine."""
+        wanted = wanted or Filter()
+        if wanted.status is not None and wanted.status not in STATUSES:
+            return Err("unknown_status", f"Unknown status: {wanted.status}", f"Use one of: {', '.join(STATUSES)}.")
+        if not 1 <= limit <= MOST_LISTED:
+            return Err("bad_limit", f"Invalid limit: {limit}", f"Use a number from 1 to {MOST_LISTED}.")
+        if not all(holdable(text) for text in (wanted.name, wanted.tag, wanted.task, wanted.topic) if text is not None):
+            return Ok(JobPage([], 0, None))
+        place = None
+        if cursor is not None and (place := read_cursor(cursor)) is None:
+            return Err("bad_cursor", f"Invalid cursor: {cursor[:80]}", "Use the cursor of the page before, or none.")
+        jobs, total = await self._store.list_jobs(caller.owner, wanted, limit + 1, place, looking=looking)
+        more = len(jobs) > limit
+        jobs = jobs[:limit]
+        return Ok(JobPage(jobs, total, cursor_of(jobs[-1], total) if more else None))
+
+    async def list_runs(
+        self,
+        caller: Caller,
+        job_id: str | int,
+        limit: int = 20,
+        before: datetime | None = None,
+        state: str | None = None,
+    ) -> Result[list[Run]]:
+        """The runs of a job, newest first, each with its verdict and the reason for it."""
+        if state is not None and state not in MOVES:
+            return Err("unknown_state", f"Unknown run state: {state}", f"Use one of: {', '.join(MOVES)}.")
+        if not 1 <= limit <= MOST_LISTED:
+            return Err("bad_limit", f"Invalid limit: {limit}", f"Use a number from 1 to {MOST_LISTED}.")
+        number = read_job_id(job_id) or 0
+        found = await self._store.list_runs(caller.owner, number, limit, before, state)
+        if not found and await self._store.show_job(caller.owner, number) is None:
+            return not_found(job_id)
+        return Ok(found)
+
+    async def list_tasks(self) -> list[TaskInfo]:
+        """Every task that a worker has published."""
+        return await self._store.list_tasks()
+
+    async def clock(self, caller: Caller) -> tuple[datetime, str]:
+        """The current time, and the owner's time zone."""
+        now, zone_name = await self._store.clock(caller.owner)
+        return now, zone_name or self._default_zone
+
+    async def preview(
+        self,
+        caller: Caller,
+        trigger_type: str,
+        trigger_config: Mapping[str, object],
+        timezone: str | None = None,
+        count: int = 5,
+    ) -> Result[Preview]:
+        """What a schedule means, without making a job."""
+        if not 1 <= count <= MOST_PREVIEWED:
+            return Err("bad_count", f"Invalid count: {count}", f"Use a number from 1 to {MOST_PREVIEWED}.")
+        now, usual = await self.clock(caller)
+        try:
+            rule = await self._rule(caller, trigger_type, trigger_config, zone(timezone or usual).key, now)
+        except BadTrigger as bad:
+            return refusal(bad)
+        slots = preview(rule.trigger, now, count, rule.zone)
+        if not slots:
+            return never(rule.trigger, now, None)
+        return Ok(Preview(describe(rule.trigger, rule.zone), rule.zone, slots, rule.note))
+
+    # -- changing its state -------------------------------------------------------------------------------------
+
+    @repeatable
+    async def pause(self, caller: Caller, job_id: str | int) -> Result[Job]:
+        """Hold a job; pausing a paused one changes nothing."""
+        async with self._store.locked_job(caller, read_job_id(job_id) or 0) as locked:
+            if locked is None:
+                return not_found(job_id)
+            job = locked.job
+            if job.state == "active" and job.next_slot is not None:
+                job = replace(job, state="paused", held_slot=job.next_slot, next_slot=None)
+                job = await locked.save(job, "paused")
+            elif job.state != "paused":
+                return Err("not_editable", f"Job {job_id} is {job.status}; there is nothing to pause.")
+            return Ok(job)
+
+    @repeatable
+    async def resume(self, caller: Caller, job_id: str | int) -> Result[Job]:
+        """Let a paused job continue, on this key, with its next future slot; slots passed while paused are skipped."""
+        async with self._store.locked_job(caller, read_job_id(job_id) or 0) as locked:
+            if locked is None:
+                return not_found(job_id)
+            job = locked.job
+            if wrong := lacks_scope(caller, job.action):
+                return wrong
+            if job.state == "paused":
+                held = job.held_slot
+                upcoming = held if held and held > locked.now else upcoming_slot(job, locked.now)
+                resumed = await close_passed(
+                    locked,
+                    replace(
+                        job,
+                        state="active",
+                        reason=None,
+                        # A job paused for its failures starts from zero, or the next failure would pause it again.
+                        failures_in_row=0 if job.reason else job.failures_in_row,
+                        next_slot=upcoming,
+                        held_slot=None,
+                    ),
+                    "skipped",
+                    "the job was paused",
+                )
+                if upcoming is None and not job.run_count:
+                    resumed = replace(
+                        resumed,
+                        failures_in_row=1,
+                        last_error="skipped: the job was paused when its time came",
+                    )
+                job = await locked.save(resumed, "resumed")
+                await locked.adopt()
+            elif job.state != "active":
+                return Err("not_editable", f"Job {job_id} is {job.status}; it can't be resumed.")
+            return Ok(job)
+
+    @repeatable
+    async def cancel(self, caller: Caller, job_id: str | int) -> Result[Job]:
+        """End a job: nothing more fires, waiting runs are cancelled, running ones are asked to stop. Repeatable."""
+        async with self._store.locked_job(caller, read_job_id(job_id) or 0) as locked:
+            if locked is None:
+                return not_found(job_id)
+            ended = locked.job.status in ("completed", "failed", "cancelled")
+            if not ended or locked.job.state == "set_aside":
+                await end_job(locked, deleted=False)
+        return await self.show(caller, job_id)
+
+    @repeatable
+    async def delete(self, caller: Caller, job_id: str | int) -> Result[None]:
+        """End a job and hide it; for 30 days it can be brought back, then it is removed with its runs."""
+        async with self._store.locked_job(caller, read_job_id(job_id) or 0) as locked:
+            if locked is None:
+                return not_found(job_id)
+            await end_job(locked, deleted=True)
+        return Ok(None)
+
+    async def list_deleted(self, caller: Caller, limit: int = 20, before: datetime | None = None) -> Result[list[Job]]:
+        """Jobs that were deleted and can be brought back, the latest first."""
+        if not 1 <= limit <= MOST_LISTED:
+            return Err("bad_limit", f"Invalid limit: {limit}", f"Use a number from 1 to {MOST_LISTED}.")
+        return Ok(await self._store.list_deleted(caller.owner, limit, before))
+
+    @repeatable
+    async def undelete(self, caller: Caller, job_id: str | int) -> Result[Job]:
+        """Bring a deleted job back, on this key; bringing back one that isn't deleted changes nothing."""
+        number = read_job_id(job_id) or 0
+        shown = await self._store.show_job(caller.owner, number, deleted=True)
+        if shown is not None:
+            if wrong := lacks_scope(caller, shown.action):
+                return wrong
+            standing = await self.allowance.standing(caller)
+            if wrong := await self.allowance.for_return(caller.owner, standing, shown.action):
+                return wrong
+        try:
+            async with self._store.locked_job(caller, number, deleted=True) as locked:
+                if locked is not None:
+                    if locked.job.deleted_at is None or locked.job.deleted_at <= locked.now - UNDELETED_FOR:
+                        return not_found(job_id)
+                    await bring_back(locked)
+                    await locked.adopt()
+        except SlotTaken:
+            return Err(
+                "key_taken",
+                f"Job {job_id} can't come back: another job has been made with its idempotency key since.",
+                "Delete that one first, or leave this one deleted.",
+            )
+        if shown is not None:
+            await self.allowance.recount(caller.owner)
+        return await self.show(caller, job_id)
+
+    async def run_now(self, caller: Caller, job_id: str | int) -> Result[str]:
+        """Run a job once, now, in addition to its schedule; returns the id of the run."""
+        async with self._store.locked_job(caller, read_job_id(job_id) or 0) as locked:
+            if locked is None:
+                return not_found(job_id)
+            job = locked.job
+            if wrong := lacks_scope(caller, job.action):
+                return wrong
+            if job.state == "cancelled":
+                return Err("not_editable", f"Job {job_id} is cancelled.", "Schedule a new one.")
+            if job.in_flight and job.policy.overlap == "skip":
+                return Err(
+                    "already_running",
+                    f"Job {job_id} is running already.",
+                    'Wait for it to end, or give the job the policy {"overlap": "queue"}.',
+                )
+            allowance = self.allowance.within(locked.limits)
+            if job.action.kind == "prompt" and (wrong := await allowance.for_wake(caller, job.action)):
+                return wrong
+            return Ok(run_id(job.number, await locked.run_now()))
+
+
+async def _check_action(
+    caller: Caller, action: Action, known: Mapping[str, dict[str, object]], store: JobStore | LockedJob
+) -> Err | None:
+    """Why a caller may not use an action, or None; `known` are the parameters of its tasks that a worker has."""
+    if wrong := check_arguments_size(action) or lacks_scope(caller, action) or not_from_here(caller, action):
+        return wrong
+    if not holdable(action.task):
+        return Err("unknown_task", f"Unknown task: {action.task!r}", field="task")
+    if wrong := undeliverable(action):
+        return wrong
+    parameters = known.get(PROMPT if action.kind == "prompt" else action.task)
+    if parameters is not None:
+        return check_arguments(action, parameters)
+    if action.kind == "prompt":  # its run waits for an agent, not for a worker
+        return None
+    names = ", ".join(task.name for task in await store.list_tasks()) or "none yet"
+    return Err("unknown_task", f"Unknown task: {action.task}", f"Registered tasks: {names}.", "task")
+
+
+def _tasks_of(action: Action | None) -> list[str]:
+    """The tasks to look up for an action: its own, and for a prompt the one that wakes its agent."""
+    if action is None:
+        return []
+    names = [PROMPT, f"{ROUTED}{as_prompt(action).agent}"] if action.kind == "prompt" else [action.task]
+    return [name for name in names if holdable(name)]
+
+
+def _routed(action: Action, known: Mapping[str, object]) -> Action:
+    """A prompt with its route: a worker that can wake its agent, or else the inbox."""
+    if action.kind != "prompt":
+        return action
+    prompt = as_prompt(action)
+    route = f"{ROUTED}{prompt.agent}"
+    return prompt if prompt.agent is None or route not in known else replace(prompt, task=route)

@@ -1,0 +1,5 @@
+select c.name, c.days::text, c.updated_at
+from cronty.calendars c
+join cronty.owners o on o.id = c.owner_id
+where o.name = $1
+order by c.name

@@ -1,0 +1,1 @@
+select name from cronty.owners where id = $1

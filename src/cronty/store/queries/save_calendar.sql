@@ -1,0 +1,16 @@
+-- A list of that name is replaced; not beyond $5 lists of one owner. $6 actor, $7 client.
+with old as (
+  select updated_at from cronty.calendars where owner_id = $1 and name = $2
+), saved as (
+  insert into cronty.calendars (owner_id, name, days, updated_at)
+  select $1, $2, $3::jsonb, coalesce($4::timestamptz, statement_timestamp())
+  where (select count(*) from cronty.calendars where owner_id = $1 and name <> $2) < $5
+  on conflict (owner_id, name) do update set days = excluded.days, updated_at = excluded.updated_at
+  returning owner_id, name, updated_at
+), noted as (
+  insert into cronty.audit_unsealed (at, owner_id, what, actor, client, after)
+  select s.updated_at, s.owner_id, case when exists (select from old) then 'calendar replaced' else 'calendar added' end,
+    $6::jsonb, $7::jsonb, jsonb_build_object('name', s.name)
+  from saved s
+)
+select updated_at from saved

@@ -1,0 +1,260 @@
+"""Which days a calendar rule names, a month at a time.
+
+A month is a number (year times 12, plus 0 to 11) and its days are bits of an integer, bit 0 the 1st. A month that has
+none costs one look, so ten empty years are 120 of them. What a rule says of a month without its rhythm depends only on
+the month's length and first weekday, and is computed once for each.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from datetime import date, timedelta
+from functools import lru_cache
+from typing import Final
+
+from cronty.timing.calendar_rule import CalendarRule
+from cronty.timing.errors import BadTrigger
+
+MONTHS_AHEAD: Final = 120
+_CHECKED_MONTHS: Final = 60 * 12
+_MOST_KEPT: Final = 600
+_FARTHEST_MOVE: Final = 31
+_SEVENTHS: Final = 1 | 1 << 7 | 1 << 14 | 1 << 21 | 1 << 28
+_DAY: Final = timedelta(days=1)
+
+
+@lru_cache(maxsize=4096)
+def first_and_length(month: int) -> tuple[int, int]:
+    """Return the ordinal of a month's first day and the number of its days."""
+    first = date(month // 12, month % 12 + 1, 1).toordinal()
+    return first, (date.fromordinal(first + 27).replace(day=28) + 4 * _DAY).replace(day=1).toordinal() - first
+
+
+def month_of(day: date) -> int:
+    """Return the number of a day's month."""
+    return day.year * 12 + day.month - 1
+
+
+def bits(mask: int) -> Iterator[int]:
+    """Yield the members of a set, smallest first."""
+    while mask:
+        lowest = mask & -mask
+        yield lowest.bit_length() - 1
+        mask ^= lowest
+
+
+class DaySet:
+    """Single days, by month."""
+
+    __slots__ = ("_months",)
+
+    def __init__(self, days: Iterable[date]) -> None:
+        self._months: dict[int, int] = {}
+        for day in days:
+            month = month_of(day)
+            self._months[month] = self._months.get(month, 0) | 1 << day.day - 1
+
+    def month(self, month: int) -> int:
+        return self._months.get(month, 0)
+
+
+class Outer:
+    """What holds for all rules of a calendar: its first and last day, the days left out, its business days."""
+
+    __slots__ = ("_off", "_on", "_without", "ends", "instead", "starts")
+
+    def __init__(
+        self, starts: date | None, ends: date | None, without: DaySet, off: DaySet, on: DaySet, instead: str
+    ) -> None:
+        self.starts, self.ends = starts, ends
+        self._without, self._off, self._on = without, off, on
+        self.instead = instead
+
+    def within(self, month: int, mask: int) -> int:
+        """Return those of a month's days that are from the first through the last day and not left out."""
+        if self.starts is not None:
+            mask = since(self.starts, month, mask)
+        if self.ends is not None:
+            mask &= ~since(self.ends + _DAY, month, mask)
+        return mask & ~self._without.month(month)
+
+    def off(self, month: int) -> int:
+        """Return the days of a month that are off; make-up days win."""
+        return self._off.month(month) & ~self._on.month(month)
+
+    def business(self, month: int) -> int:
+        first, length = first_and_length(month)
+        return (_weekdays_of(range(5), (first - 1) % 7, length) | self._on.month(month)) & ~self.off(month)
+
+    def moved(self, ordinal: int) -> int | None:
+        """Return the business day to which a day is moved; None if none is near."""
+        step = 1 if self.instead == "next_business_day" else -1
+        for away in range(1, _FARTHEST_MOVE + 1):
+            day = date.fromordinal(ordinal + step * away)
+            month = month_of(day)
+            if self.within(month, self.business(month)) >> day.day - 1 & 1:
+                return day.toordinal()
+        return None
+
+
+class RuleDays:
+    """The days that one rule of a calendar names."""
+
+    __slots__ = ("_kept", "_outer", "_rhythm", "_rule", "_shapes")
+
+    def __init__(self, rule: CalendarRule, outer: Outer) -> None:
+        self._rule = rule
+        self._outer = outer
+        self._rhythm = _rhythm(rule)
+        self._shapes: dict[tuple[int, int], int] = {}
+        self._kept: dict[int, int] = {}
+        if self._rests_too_long():
+            raise BadTrigger(
+                "A calendar rule names no day for more than 10 years",
+                "Check its days, weekdays and months; for the last day of each month use -1.",
+            )
+
+    def month(self, month: int) -> int:
+        """Return the days of a month on which the rule has slots, also those that a named calendar takes."""
+        found = self._kept.get(month)
+        if found is None:
+            if len(self._kept) >= _MOST_KEPT:
+                self._kept.clear()
+            found = self._named(month)
+            if self._outer.instead != "skip":
+                found = found and found & self._outer.business(month)
+                found = self._outer.within(month, found | self._moved_into(month))
+            self._kept[month] = found
+        return found
+
+    def names(self, day: date) -> bool:
+        """Whether the rule itself names a day, before anything is moved."""
+        return bool(self._named(month_of(day)) >> day.day - 1 & 1)
+
+    def moved_from(self, day: date) -> list[date]:
+        """Return the days whose slots were moved to this one."""
+        if self._outer.instead == "skip":
+            return []
+        return [date.fromordinal(source) for source, target in self._moves(month_of(day)) if target == day.toordinal()]
+
+    def _named(self, month: int) -> int:
+        """Return the days that the rule itself names."""
+        found = self._plain(month)
+        return found and self._outer.within(month, found)
+
+    def _plain(self, month: int) -> int:
+        rule = self._rule
+        if rule.months and month % 12 + 1 not in rule.months:
+            return 0
+        rhythm = self._rhythm(month) if self._rhythm is not None else -1
+        if not rhythm:
+            return 0
+        first, length = first_and_length(month)
+        shape = (first - 1) % 7, length
+        found = self._shapes.get(shape)
+        if found is None:
+            found = self._shapes[shape] = _shape(rule, *shape)
+        if rule.business_days:
+            found &= self._business_days(month)
+        return found & rhythm
+
+    def _business_days(self, month: int) -> int:
+        return _nths_of(self._outer.business(month), self._rule.business_days)
+
+    def _moved_into(self, month: int) -> int:
+        first, length = first_and_length(month)
+        return _mask(target - first for _, target in self._moves(month) if first <= target < first + length)
+
+    def _moves(self, month: int) -> Iterator[tuple[int, int]]:
+        """Yield from where to where days are moved that may end up in this month."""
+        for source in (month - 1, month) if self._outer.instead == "next_business_day" else (month, month + 1):
+            named = self._named(source)
+            first, _ = first_and_length(source)
+            for bit in bits(named and named & ~self._outer.business(source)):
+                target = self._outer.moved(first + bit)
+                if target is not None:
+                    yield first + bit, target
+
+    def _rests_too_long(self) -> bool:
+        """Leap to the furthest month within reach that has a day: any hole that was leapt over is shorter."""
+        month = month_of(self._rule.since or date(2000, 1, 1))
+        end = min(month + _CHECKED_MONTHS, 9999 * 12)
+        while month + MONTHS_AHEAD < end:
+            furthest = month + MONTHS_AHEAD
+            while furthest > month and not self._plain(furthest):
+                furthest -= 1
+            if furthest == month:
+                return True
+            month = furthest
+        return False
+
+
+def since(day: date, month: int, mask: int) -> int:
+    """Return those of a month's days that aren't before `day`."""
+    first = month_of(day)
+    if month != first:
+        return mask if month > first else 0
+    return mask >> day.day - 1 << day.day - 1
+
+
+def _rhythm(rule: CalendarRule) -> Callable[[int], int] | None:
+    """Return what says which days of a month are in every so many units; None if all are."""
+    start, every = rule.since, rule.every
+    if start is None:
+        return None
+    ordinal = start.toordinal()
+
+    def days(month: int) -> int:
+        first, length = first_and_length(month)
+        return _mask(range((ordinal - first) % every, length, every))
+
+    def weeks(month: int) -> int:
+        first, length = first_and_length(month)
+        # Ordinal 1 was a Monday.
+        began, offset = divmod(first - 1, 7)
+        found = 0
+        for week in range((offset + length + 6) // 7):
+            if (began + week - (ordinal - 1) // 7) % every == 0:
+                found |= 0b1111111 << 7 * week
+        return found >> offset & (1 << length) - 1
+
+    def months(month: int) -> int:
+        return -1 if (month - month_of(start)) % every == 0 else 0
+
+    def years(month: int) -> int:
+        return -1 if (month // 12 - start.year) % every == 0 else 0
+
+    count = {"day": days, "week": weeks, "month": months, "year": years}[rule.unit]
+    return lambda month: since(start, month, count(month))
+
+
+def _shape(rule: CalendarRule, first_weekday: int, length: int) -> int:
+    """Return the days that pass the tests on days and weekdays in a month of that shape."""
+    found = (1 << length) - 1
+    if rule.days:
+        found &= _nths_of(found, rule.days)
+    if rule.weekdays or rule.nths:
+        passing = _weekdays_of(rule.weekdays, first_weekday, length)
+        for nth, day in rule.nths:
+            passing |= _nths_of(_weekdays_of((day,), first_weekday, length), (nth,))
+        found &= passing
+    return found
+
+
+def _weekdays_of(weekdays: Iterable[int], first_weekday: int, length: int) -> int:
+    found = 0
+    for day in weekdays:
+        found |= _SEVENTHS << (day - first_weekday) % 7
+    return found & (1 << length) - 1
+
+
+def _nths_of(mask: int, nths: Iterable[int]) -> int:
+    """Return the 1st, 2nd, … or last members of a set."""
+    members = list(bits(mask))
+    places = (nth - 1 if nth > 0 else len(members) + nth for nth in nths)
+    return _mask(members[place] for place in places if 0 <= place < len(members))
+
+
+def _mask(members: Iterable[int]) -> int:
+    found = 0
+    for each in members:
+        found |= 1 << each
+    return found

@@ -1,0 +1,268 @@
+"""What sentences with a start, an end or dates left out may mean, and sentences with several groups of days."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import date, timedelta
+from itertools import islice, product
+from typing import Final
+
+from cronty.timing.calendar import MOST_DATES, Calendar
+from cronty.timing.cron import Cron
+from cronty.timing.errors import BadTrigger, Unread
+from cronty.timing.words.again import (
+    DAY,
+    MINUTE,
+    MOST_READINGS,
+    by_quarter,
+    in_fields,
+    named_times,
+    soft_of,
+    without_doubt,
+)
+from cronty.timing.words.calendars import Limits, Times, first_day, merged, never
+from cronty.timing.words.facts import RHYTHM_AND_TIMES, TIMES, check_used
+from cronty.timing.words.fields import check_days, left_out, no_day
+from cronty.timing.words.meaning import Meaning, Scene
+from cronty.timing.words.once import dates_of, day_after, weekday_dates
+from cronty.timing.words.periods import hours_of, rules_in_hours
+from cronty.timing.words.said import Amount, Bounds, CalendarDate, Point, Said
+from cronty.timing.words.sentence import Sentence
+from cronty.timing.words.vocabulary import MONTH_NAMES
+
+_ONE_DAY: Final = timedelta(days=1)
+_ALL_DAYS: Final = range(7)
+_ALL_MONTHS: Final = range(1, 13)
+
+type Hours = tuple[Said, tuple[Times, Times]]
+
+
+def leave_out(said: Said, bounds: Bounds) -> Said:
+    """The group without the days of the week and the months that are left out; something must be left."""
+    if bounds.without_weekdays:
+        said = _without_weekdays(said, set(bounds.without_weekdays))
+    if bounds.without_days:
+        if said.of_month or said.date is not None or said.nths or said.rhythm in ("week", "month", "year"):
+            raise _nothing_to_leave_out(said)
+        days = tuple(day for day in range(1, 32) if day not in bounds.without_days)
+        said = replace(
+            said, month_days=_left(said, days), again=True, rhythm="" if said.rhythm == "day" else said.rhythm
+        )
+    if bounds.without_months:
+        if said.date is not None:
+            raise _nothing_to_leave_out(said)
+        if said.rhythm == "year" and not said.months:
+            raise no_day(said)
+        months = tuple(sorted(set(said.months or _ALL_MONTHS) - set(bounds.without_months)))
+        said = replace(said, months=_left(said, months), again=True, rhythm="" if said.rhythm == "day" else said.rhythm)
+    return said
+
+
+def _without_weekdays(said: Said, without: set[int]) -> Said:
+    if said.nths:
+        nths = tuple((nth, day) for nth, day in said.nths if day not in without)
+        return replace(said, nths=nths if nths else _left(said, ()))
+    if said.rhythm in ("week", "month", "year") and not (said.weekdays or said.of_month):
+        raise no_day(said)
+    days = _left(said, tuple(sorted(set(said.weekdays or _ALL_DAYS) - without)))
+    if said.weekdays and days == said.weekdays:
+        raise _nothing_to_leave_out(said)
+    repeats = said.again or said.rhythm or said.weekdays or said.of_month or said.every is not None
+    if not repeats or said.date is not None or said.relative is not None:
+        raise _once_or_again(said)
+    return replace(said, weekdays=days, again=True, rhythm="" if said.rhythm == "day" else said.rhythm)
+
+
+def _left(said: Said, days: tuple[int, ...]) -> tuple[int, ...]:
+    if not days:
+        raise BadTrigger(f'"{said.text}" leaves no day', "Leave fewer days out.")
+    return days
+
+
+def _nothing_to_leave_out(said: Said) -> BadTrigger:
+    return Unread(
+        f"Can't read \"{said.text}\": it leaves out what isn't in it",
+        'Say it as in "every weekday at 9:00 except Friday".',
+    )
+
+
+def _once_or_again(said: Said) -> BadTrigger:
+    return Unread(
+        f'Can\'t read "{said.text}": once, or again and again?',
+        'Say how often, as in "every day at 9:00 until 31 December" or "every Monday at 9:00 starting 3 May".',
+    )
+
+
+def within(sentence: Sentence, groups: list[Said], scene: Scene) -> list[Meaning]:
+    """Every calendar that the groups may mean together, within the bounds."""
+    bounds, text = sentence.bounds, sentence.text
+    options = [list(islice(_hours(repeating(said)), MOST_READINGS + 1)) for said in groups]
+    starts: list[date | None] = [None] if bounds.starts is None else [*days_of(bounds.starts, scene, text, start=True)]
+    ends: list[date | None] = [None] if bounds.ends is None else [*days_of(bounds.ends, scene, text, start=False)]
+    every = list(islice(product(product(*options), starts, ends), MOST_READINGS + 1))
+    if len(every) > MOST_READINGS:
+        raise BadTrigger(f'"{text}" leaves too many times open', 'Say "am" or "pm", or write "09:00" and "21:00".')
+    found: list[Meaning] = []
+    for chosen, first, last in every:
+        limits = Limits(first, last, _dates_left_out(bounds, first or scene.today, last, scene, text))
+        trigger = _simplest(_calendar(chosen, limits, bounds, scene, text), scene)
+        note = next((each for said, _ in chosen if (each := left_out(said)) is not None), None)
+        soft = next((soft_of(said) for said, _ in chosen if soft_of(said)), "")
+        found.append(Meaning(trigger, note, soft))
+    return found
+
+
+def _calendar(chosen: tuple[Hours, ...], limits: Limits, bounds: Bounds, scene: Scene, text: str) -> Calendar:
+    if limits.ends is not None and limits.ends < (limits.starts or scene.today):
+        raise never(scene)
+    rules = tuple(rule for said, times in chosen for rule in rules_in_hours(said, times, scene, limits))
+    calendar = Calendar(merged(rules), scene.zone, limits.starts, limits.ends, limits.without)
+    if bounds.lasts is not None:
+        if bounds.lasts.rest or limits.ends is not None:
+            raise Unread(
+                f'Can\'t read "{text}": until when?',
+                'Say it as in "every day at 9:00 for 2 weeks" or "until 31 December".',
+            )
+        calendar = replace(calendar, ends=day_after(bounds.lasts, first_day(calendar, scene)) - _ONE_DAY)
+    if calendar.after(scene.now) is None:
+        raise never(scene)
+    return calendar
+
+
+def _simplest(calendar: Calendar, scene: Scene) -> Calendar | Cron:
+    """Several groups may come to one rule that five fields can hold: `every day at 8:30 and daily at 20:30`."""
+    (rule, *more), bounded = calendar.rules, calendar.starts or calendar.ends or calendar.without
+    times = [timedelta(minutes=each) for each in rule.times if isinstance(each, int)]
+    if more or bounded or rule.every > 1 or len(times) < len(rule.times):
+        return calendar
+    said = Said(
+        "",
+        weekdays=rule.weekdays,
+        month_days=rule.days,
+        nths=rule.nths,
+        business_days=rule.business_days,
+        months=rule.months,
+        again=True,
+        either=bool(rule.weekdays and rule.nths),
+    )
+    return in_fields(said, tuple(times), scene) or calendar
+
+
+def repeating(said: Said) -> Said:
+    """The group as one that repeats; refused if it is about one moment."""
+    named = said.weekdays or said.of_month or said.nths or said.date is not None
+    once = said.relative is not None or said.which or said.delay is not None or said.second_pass
+    repeats = said.again or said.rhythm or said.weeks or said.every is not None
+    if once or not (repeats or (named and said.date is None)):
+        raise _once_or_again(said)
+    return replace(said, again=True)
+
+
+def _hours(said: Said) -> Iterator[Hours]:
+    """Each way the days and hours of a group may be meant."""
+    if said.doubt in ("nth", "twice"):
+        for each in without_doubt(said):
+            yield from _hours(each)
+    elif said.quarterly:
+        for each in by_quarter(said):
+            yield from _hours(each)
+    elif said.every is not None and said.every.elapsed < DAY and not said.every.months:
+        if (said.clocks and not said.windows) or said.part or (said.first_clock and DAY % said.every.elapsed):
+            raise Unread(
+                f'Can\'t read "{said.text}": a period and a time of day',
+                'Say the hours, as in "every 15 minutes between 9:00 and 17:00 until Friday".',
+            )
+        check_days(said)
+        check_used(said, RHYTHM_AND_TIMES)
+        for _, times in hours_of(said.every.elapsed, said):
+            yield said, times
+    else:
+        check_used(said, TIMES)
+        if said.every is not None and said.every.rest:
+            raise _once_or_again(said)
+        for named, times in named_times(said):
+            yield named, (tuple(each // MINUTE for each in times), ())
+
+
+# -- days from which and until which ------------------------------------------------------------------------------
+
+
+def days_of(point: Point, scene: Scene, text: str, *, start: bool) -> list[date]:
+    """The days that a bound may mean."""
+    if point.relative is not None:
+        return [scene.today + point.relative * _ONE_DAY]
+    if point.date is not None:
+        return dates_of(point.date, Said(text), scene)
+    if point.weekday is not None:
+        found = weekday_dates(Said(text, weekdays=(point.weekday,), which=point.which), scene)
+        return found if start or point.which else found[-1:]
+    first = _first_of(point, scene)
+    if start:
+        return [first]
+    if point.edge == "end of":
+        return [_following(point, first) - _ONE_DAY]
+    if point.month:
+        # "until June" may have June in it or not.
+        return [first - _ONE_DAY, _following(point, first) - _ONE_DAY]
+    raise Unread(f'Can\'t read "{text}": until which day?', 'Name the last day, as in "until 31 December".')
+
+
+def _first_of(point: Point, scene: Scene) -> date:
+    """The first day of the week, month or year that is meant."""
+    today, ahead = scene.today, 1 if point.which == "next" else 0
+    if point.month:
+        year = point.year or today.year + (date(today.year, point.month, 1) < today.replace(day=1))
+        return date(year, point.month, 1)
+    if point.unit == "week":
+        return today - today.weekday() * _ONE_DAY + ahead * 7 * _ONE_DAY
+    if point.unit == "month":
+        return day_after(Amount(months=ahead), today.replace(day=1))
+    return date(today.year + ahead, 1, 1)
+
+
+def _following(point: Point, first: date) -> date:
+    if point.unit == "week":
+        return first + 7 * _ONE_DAY
+    return day_after(Amount(months=12 if point.unit == "year" else 1), first)
+
+
+def _dates_left_out(bounds: Bounds, first: date, last: date | None, scene: Scene, text: str) -> tuple[date, ...]:
+    found: list[date] = []
+    for low, high in bounds.without_dates:
+        if len(low.choices) > 1 or len(high.choices) > 1:
+            raise BadTrigger(
+                f'Can\'t tell which date is left out of "{text}"', 'Write it as in "except 25 December 2027".'
+            )
+        if low.year is None and low == high:
+            found += _each_year(low, first, last, text)
+        else:
+            found += _span(low, high, scene, text)
+    return tuple(found)
+
+
+def _span(low: CalendarDate, high: CalendarDate, scene: Scene, text: str) -> list[date]:
+    """The dates from one through another; both are the next ones, unless they have a year."""
+    if low.year is None or high.year is None:
+        raise BadTrigger(
+            f'Can\'t tell of which years dates are left out of "{text}"',
+            'Give their years, as in "except 24 December 2027 through 1 January 2028".',
+        )
+    (start,), (end,) = dates_of(low, Said(text), scene), dates_of(high, Said(text), scene)
+    days = (end - start).days + 1
+    if not 0 < days <= MOST_DATES:
+        raise BadTrigger(
+            f'Can\'t leave {days} days out of "{text}"',
+            'Name them as in "except 24 December 2027 through 1 January 2028".',
+        )
+    return [start + each * _ONE_DAY for each in range(days)]
+
+
+def _each_year(said: CalendarDate, first: date, last: date | None, text: str) -> list[date]:
+    ((day, month),) = said.choices
+    if last is None or last.year - first.year > 10:
+        shown = f"{day} {MONTH_NAMES[month - 1]} {first.year}"
+        raise BadTrigger(
+            f'Can\'t tell of which years a date is left out of "{text}"', f'Give its year, as in "except {shown}".'
+        )
+    years = range(first.year, last.year + 1)
+    days = (date(year, month, day) for year in years if (month, day) != (2, 29) or year % 4 == 0)
+    return [each for each in days if first <= each <= last]

@@ -1,0 +1,72 @@
+"""From the row of items to what was said: one `Said` for each group of days with its times.
+
+Nothing here asks what time it is. An item is noted once: whatever is said twice is refused, unless it is a list.
+"""
+
+from typing import Final
+
+from cronty.timing.words.engine import Node, Token
+from cronty.timing.words.said import Said
+from cronty.timing.words.said_days import BOUND_ITEMS, DAY_ITEMS
+from cronty.timing.words.said_times import TIME_ITEMS
+from cronty.timing.words.sentence import Sentence
+
+_ITEMS: Final = DAY_ITEMS | TIME_ITEMS
+_KINDS_OF_DAY: Final = ("weekdays", "from_weekdays", "month_days", "edge", "each", "every_nth_weekday")
+_BEGIN_GROUP: Final = (*_KINDS_OF_DAY, "every", "every_nth", "adverb", "once_a")
+_DAYS_ALONE: Final = ("weekdays", "from_weekdays", "month_days", "edge", "date", "months")
+_LEAVES_OUT: Final = ("except", "except_days")
+_AND: Final = frozenset({"and", "&", "plus"})
+
+
+def build(text: str, items: Node) -> Sentence:
+    """Note what each item of a sentence says."""
+    sentence = Sentence(text)
+    for part in items.parts:
+        if isinstance(part, Token):
+            _separate(sentence, part)
+        else:
+            (item,) = [each for each in part.parts if isinstance(each, Node)]
+            _take(sentence, item)
+    sentence.settle_hours()
+    sentence.share_days()
+    sentence.share_times()
+    return sentence
+
+
+def _separate(sentence: Sentence, token: Token) -> None:
+    if "OR" in token.kinds:
+        sentence.said.put("the day", either=True)
+    elif "BREAK" in token.kinds:
+        sentence.broken = True
+    else:
+        sentence.link = f"{sentence.link} {token.text}".strip()
+
+
+def _take(sentence: Sentence, item: Node) -> None:
+    said, link = sentence.said, sentence.link
+    linked = not _AND.isdisjoint(link.split())
+    if link and sentence.before in _LEAVES_OUT and item.name in _DAYS_ALONE:
+        # "except Sundays and in August": whether August is left out or added can't be told.
+        raise sentence.refuse(
+            "it leaves out days of several kinds", "Leave out one kind of day, and make another job for the rest."
+        )
+    if sentence.broken and item.name not in BOUND_ITEMS:
+        sentence.groups.append(Said(sentence.text))
+        sentence.broken = False
+    elif link and item.name in _BEGIN_GROUP and sentence.is_full and not said.either:
+        sentence.groups.append(Said(sentence.text))
+    elif linked and item.name in _KINDS_OF_DAY and sentence.before in _KINDS_OF_DAY and not said.either:
+        said.either = True
+    elif linked and item.name == "every" and said.every is not None and said.windows:
+        # "every 45 minutes from … and every 10 minutes from …": the same days, which are said at the end.
+        sentence.groups.append(Said(sentence.text, again=said.again, rhythm=said.rhythm))
+    elif link and item.name == sentence.before == "date":
+        # "every year on 3 May and 7 June": each date is a group, at the same times.
+        sentence.groups.append(Said(sentence.text, again=said.again, rhythm=said.rhythm))
+    _ITEMS[item.name](sentence, item)
+    if item.name in _BEGIN_GROUP:
+        sentence.times_last = False
+    elif item.name in ("clocks", "windows"):
+        sentence.times_last = True
+    sentence.before, sentence.link = item.name, ""

@@ -1,0 +1,149 @@
+"""What to say of a text that the grammar can't read: the word in the way, what could stand there, and an example."""
+
+from typing import Final
+
+from cronty.timing.errors import BadTrigger, Unread
+from cronty.timing.near import near
+from cronty.timing.words.engine import Token, Unreadable
+from cronty.timing.words.places import zones_of
+from cronty.timing.words.tokens import EXAMPLES
+from cronty.timing.words.vocabulary import ADVERBS, MONTHS, NUMBERS, ORDINALS, PARTS, UNITS, WEEKDAYS, WEEKDAYS_PLURAL
+
+_EVERY_WHAT: Final = 'Say the unit, as in "every 5 minutes", or the day, as in "every Monday at 9:00".'
+_WHICH_DAY: Final = 'Say which day, as in "next Monday at 9:00" or "on 3 May at 9:00".'
+_HOLIDAYS: Final = 'Holidays aren\'t known here; give the date, as in "on 25 December at 9:00".'
+_TIMES_A_DAY: Final = 'Say when, as in "every day at 9:00 and 17:00".'
+_SAY_WHEN: Final = 'Say when, as in "in 10 minutes".'
+_HINTS: Final = {
+    "bimonthly": 'It may be twice a month or every two months: say "on the 1st and 15th of every month at 9:00".',
+    "now": 'A schedule is for later: say "in 1 minute", or run it now.',
+    **dict.fromkeys(("soon", "later", "asap", "shortly"), _SAY_WHEN),
+    **dict.fromkeys(("few", "some", "several"), 'Say how many, as in "in 3 hours" or "every 3 hours".'),
+    **dict.fromkeys(("twice", "times", "thrice"), _TIMES_A_DAY),
+    **dict.fromkeys(("sometime", "whenever", "any", "anytime", "never"), _SAY_WHEN),
+    "yesterday": 'Name a day to come, as in "tomorrow at 9:00".',
+    "office": 'Say the hours, as in "every hour from 9:00 through 17:00 on weekdays".',
+    "once": 'Say when, as in "every day at 9:00" or "tomorrow at 9:00".',
+    **dict.fromkeys(("around", "about", "approximately", "roughly", "ish"), 'Say the time, as in "tomorrow at 9:00".'),
+    **dict.fromkeys(("holidays", "holiday", "christmas", "easter", "thanksgiving", "eve"), _HOLIDAYS),
+    **dict.fromkeys(
+        ("sunrise", "sunset", "dawn", "dusk"), 'The sun isn\'t known here; say a time, as in "every day at 7:00".'
+    ),
+    **dict.fromkeys(("call", "email", "send", "check", "remind", "buy", "pay", "tell", "me"), ""),
+}
+_OFFSET: Final = (
+    'Name the zone, as in "tomorrow at 9:00 Europe/Berlin", or give all of it as in 2027-01-31T09:00+01:00.'
+)
+_ONLY_TIME: Final = 'Give only the time, as in "tomorrow at 9:00"; what is to be done is said elsewhere.'
+# What a kind of word is called where it was expected; the rest isn't worth naming.
+_NAMES: Final = {
+    "UNIT": "a unit such as minutes",
+    "WEEKDAY": "a day of the week",
+    "MONTH": "a month",
+    "TIME": "a time such as 9:00",
+    "DATE": "a date",
+    "PART": "morning, afternoon, evening or night",
+    "HOURS": "hour",
+    "YEAR": "a year",
+}
+_SUGGESTED: Final = (
+    *(*WEEKDAYS, *WEEKDAYS_PLURAL, *MONTHS, *ORDINALS, *UNITS, *PARTS, *ADVERBS),
+    *("every", "each", "other", "today", "tonight", "tomorrow", "noon", "midday", "midnight", "weekday", "weekdays"),
+    *(
+        "weekend",
+        "weekends",
+        "next",
+        "this",
+        "last",
+        "between",
+        "from",
+        "until",
+        "through",
+        "past",
+        "oclock",
+        "starting",
+    ),
+    *("except", "business", "quarter", "time", "please", "remind"),
+)
+_OTHERS: Final = (
+    "jeden",
+    "tag",
+    "um",
+    "uhr",
+    "morgen",
+    "heute",
+    "chaque",
+    "jour",
+    "demain",
+    "cada",
+    "dia",
+    "todos",
+    "los",
+    "las",
+)
+
+
+def refusal(text: str, tokens: list[Token], bad: Unreadable) -> BadTrigger:
+    """The refusal of a text, with the best advice there is."""
+    words = [each.text for each in tokens]
+    unknown = [each.text for each in tokens if "UNKNOWN" in each.kinds]
+    token = bad.token
+    if bad.before is not None and "EVERY" in bad.before.kinds and (token is None or "UNKNOWN" not in token.kinds):
+        return Unread(f'Can\'t read "{text}": every what?', _EVERY_WHAT)
+    if token is None:
+        return _too_short(text, words, bad)
+    word = token.text if not unknown or "UNKNOWN" in token.kinds else unknown[0]
+    message = f'Can\'t read "{text}"' if word == text.lower() else f'Can\'t read "{word}" in "{text}"'
+    if not tokens:
+        return Unread(message, _OFFSET if word == "+" else EXAMPLES)
+    return Unread(message, _hint(word, words, unknown, bad))
+
+
+def _hint(word: str, words: list[str], unknown: list[str], bad: Unreadable) -> str:
+    for each in (word, *unknown, *words):
+        if each in _HINTS:
+            return _HINTS[each] or _ONLY_TIME
+    if len(set(unknown) & set(_OTHERS)) > 1 or (len(unknown) > 2 and len(unknown) == sum(map(str.isalpha, words))):
+        return f"English only. {EXAMPLES}"
+    if word == "to" and unknown:
+        return _ONLY_TIME
+    if word.isdigit() and len(word) > 2:
+        return 'Give a time as in "17:30", a date as in "2027-01-31", a number with its unit.'
+    if word != words[0] and zones_of(word):
+        return 'If it is a time zone, name it at the end, as in "tomorrow at 9:00 Berlin time".'
+    if word in ("next", "this") or (bad.before is not None and bad.before.text in ("next", "this")):
+        return _WHICH_DAY
+    meant = _meant(word)
+    if meant:
+        return f'Did you mean "{meant[0]}"? {EXAMPLES}'
+    return f"{_expected(bad)}{EXAMPLES}"
+
+
+def _meant(word: str) -> list[str]:
+    """The word that was probably meant: two letters swapped, or nearly the same."""
+    if len(word) < 3 or word in _SUGGESTED:
+        return []
+    swapped = [word[:at] + word[at + 1] + word[at] + word[at + 2 :] for at in range(len(word) - 1)]
+    return [each for each in swapped if each in _SUGGESTED] or near(word, _SUGGESTED)
+
+
+def _too_short(text: str, words: list[str], bad: Unreadable) -> BadTrigger:
+    before = "" if bad.before is None else bad.before.text
+    for each in words:
+        if _HINTS.get(each):
+            return Unread(
+                f'Can\'t read "{text}"' if each == text.lower() else f'Can\'t read "{each}" in "{text}"', _HINTS[each]
+            )
+    if "UNIT" in bad.expected and (before.isdigit() or before in NUMBERS):
+        if len(words) > 1 and words[-2] in ("every", "each"):
+            return Unread(f'Can\'t read "{text}": every what?', _EVERY_WHAT)
+        return Unread(f'Can\'t read "{text}": {before} what?', f'Say the unit, as in "in {before[:12]} minutes".')
+    if "next" in words or "this" in words:
+        return Unread(f'Can\'t read "{"next" if "next" in words else "this"}" in "{text}"', _WHICH_DAY)
+    return Unread(f'Can\'t read "{text}": something is missing after "{before}"', f"{_expected(bad)}{EXAMPLES}")
+
+
+def _expected(bad: Unreadable) -> str:
+    """What could have stood there, if that is little enough to be told."""
+    names = [_NAMES[kind] for kind in _NAMES if kind in bad.expected]
+    return f"Expected there: {', '.join(names)}. " if 0 < len(names) <= 4 and len(bad.expected) <= 12 else ""

@@ -1,0 +1,263 @@
+"""What the items that name days, a start or an end add to what was said."""
+
+from collections.abc import Callable
+from typing import Final
+
+from cronty.timing.errors import Unread
+from cronty.timing.words.amounts import amount, amount_of, number
+from cronty.timing.words.dates import calendar_date, checked
+from cronty.timing.words.days import days_of_months, edge_of, months_of, point_of, week_list
+from cronty.timing.words.engine import Node
+from cronty.timing.words.said import Said
+from cronty.timing.words.sentence import Sentence
+from cronty.timing.words.vocabulary import PARTS, UNITS, WEEKDAYS
+
+# -- days ---------------------------------------------------------------------------------------------------------
+
+
+def _relative(sentence: Sentence, item: Node) -> None:
+    said = sentence.said
+    if said.relative is not None:
+        raise sentence.refuse("it names the day twice", "Name it once.")
+    said.relative = 2 if item.token("AFTER") else 1 if item.token("TOMORROW") else 0
+    if item.token("TONIGHT"):
+        said.put("the part of the day", part="night")
+
+
+def _part(sentence: Sentence, item: Node) -> None:
+    said, word = sentence.said, item.tokens("PART")[0].text
+    if item.token("THIS"):
+        if said.relative is not None:
+            raise sentence.refuse("it names the day twice", "Name it once.")
+        said.relative = 0
+    said.again = said.again or word.endswith("s")
+    said.put("the part of the day", part=PARTS[word])
+
+
+def _weekdays(sentence: Sentence, item: Node) -> None:
+    said, listed = sentence.said, item.node("weekday_list")
+    if item.token("WEEKENDS"):
+        which = "next" if item.token("NEXT") else "this"
+        said.put("the day of the week", weekdays=(5, 6), which=which)
+        return
+    this, week = item.token("THIS", "NEXT"), item.token("WEEK") is not None
+    which = "" if this is None else ("next" if "NEXT" in this.kinds else "this") + (" week" if week else "")
+    if listed is None:
+        name = item.tokens("WEEKDAY")[0].text
+        days, again, own = (WEEKDAYS.get(name, 0),), name not in WEEKDAYS, ()
+    else:
+        days, again, own = week_list(listed)
+    if which and (again or own or len(days) > 1):
+        raise sentence.refuse("which day?", 'Say which day, as in "next Monday at 9:00".')
+    if said.weekdays and said.either:
+        raise Unread(f'Can\'t read "or" in "{sentence.text}"', 'Say "and" between times or days.')
+    if said.weeks and own:
+        raise sentence.refuse("two different rhythms", "Make a job for each.")
+    said.put("the day of the week", weekdays=tuple(sorted({*days, *own})), which=which)
+    said.again = said.again or again or len(said.weekdays) > 1
+
+
+def _from_weekdays(sentence: Sentence, item: Node) -> None:
+    days, again, _ = week_list(Node("weekday_list", item.parts))
+    if not again:
+        sentence.bounds.starts = point_of(Node("point", tuple(item.nodes("weekday")[0].parts)), sentence.text)
+        return
+    sentence.said.put("the day of the week", weekdays=days)
+    sentence.said.again = True
+
+
+def _month_days(sentence: Sentence, item: Node) -> None:
+    said, of = sentence.said, item.node("of")
+    found = days_of_months(item, sentence.text, again=said.again or said.rhythm != "" or of is not None)
+    twice = (
+        (said.month_days and found.days) or (said.nths and found.nths) or (said.business_days and found.business_days)
+    )
+    if twice or ((said.of_month or said.nths) and not said.either):
+        raise sentence.refuse("it names the day of the month twice", "Name it once, or make two jobs.")
+    if said.months_of_day and (said.of_month or said.nths):
+        raise sentence.refuse("of which months?", "Make two jobs, one for each kind of day.")
+    said.month_days += found.days
+    said.nths += found.nths
+    said.business_days += found.business_days
+    if len(said.month_days) > 1:
+        said.again = True
+    if found.days and (found.nths or found.business_days):
+        said.either = said.again = True
+    if of is None:
+        return
+    named = of.node("month_list")
+    if named is not None:
+        _of_months(said, months_of(named), again=of.token("EVERY") is not None)
+    elif (month := of.token("THIS", "NEXT")) is not None:
+        said.months_ahead = int("NEXT" in month.kinds)
+    elif of.token("QUARTER"):
+        from_end = all(each < 0 for each in (*found.days, *found.business_days, *(nth for nth, _ in found.nths)))
+        said.put("the month", months=(3, 6, 9, 12) if from_end else (1, 4, 7, 10), months_of_day=True)
+        said.again = True
+    elif of.token("YEARS"):
+        from_end = all(each < 0 for each in (*found.days, *found.business_days, *(nth for nth, _ in found.nths)))
+        said.put("the month", months=(12,) if from_end else (1,), months_of_day=True)
+        said.again = True
+    else:
+        said.again = True
+
+
+def _of_months(said: Said, months: tuple[int, ...], *, again: bool) -> None:
+    if not again and len(months) == 1 and len(said.month_days) == 1 and said.month_days[0] > 0 and not said.either:
+        said.put("the date", date=checked(((said.month_days[0], months[0]),), None))
+        said.month_days = ()
+        return
+    said.put("the month", months=months, months_of_day=True)
+    said.again = said.again or again or len(months) > 1
+
+
+def _edge(sentence: Sentence, item: Node) -> None:
+    said = sentence.said
+    day, months = edge_of(item)
+    said.put("the day of the month", month_days=(day,))
+    if months:
+        said.put("the month", months=months, months_of_day=True)
+    said.again = True
+
+
+def _date(sentence: Sentence, item: Node) -> None:
+    sentence.said.put("the date", date=calendar_date(item))
+
+
+def _months(sentence: Sentence, item: Node) -> None:
+    said = sentence.said
+    said.put("the month", months=months_of(item.nodes("month_list")[0]))
+    said.again = said.again or item.token("EVERY") is not None
+
+
+def _also(sentence: Sentence, item: Node) -> None:
+    """`if that is also a Friday`: one more test for the same days."""
+    said, tests = sentence.said, item.nodes("also_day")
+    weekdays = [WEEKDAYS.get(token.text, 7) for each in tests for token in each.tokens("WEEKDAY")]
+    ranked = [days_of_months(each, sentence.text, again=True) for each in tests if each.nodes("nth")]
+    if said.either or 7 in weekdays or any(each.days for each in ranked):
+        raise sentence.refuse("which days?", 'Say it as in "on the 13th at 9:00 if that is also a Friday".')
+    if weekdays:
+        said.put("the day of the week", weekdays=tuple(sorted(set(weekdays))))
+    for each in ranked:
+        said.put("the business day", business_days=each.business_days) if each.business_days else None
+        said.nths += each.nths
+    said.ranked_too = bool(said.nths and weekdays)
+
+
+def _next_month(sentence: Sentence, item: Node) -> None:
+    if sentence.said.months_ahead is not None:
+        raise sentence.refuse("it names the month twice", "Name it once.")
+    sentence.said.months_ahead = int(item.token("NEXT") is not None)
+
+
+def _of_month(sentence: Sentence, item: Node) -> None:
+    del item
+    sentence.said.again = True
+
+
+# -- from when, until when ----------------------------------------------------------------------------------------
+
+
+def _starting(sentence: Sentence, item: Node) -> None:
+    _put_bound(sentence, "its start", starts=point_of(item.nodes("point")[0], sentence.text))
+
+
+def _from_to(sentence: Sentence, item: Node) -> None:
+    first, final = (point_of(Node("point", (each,)), sentence.text) for each in item.nodes("date"))
+    _put_bound(sentence, "its start", starts=first, ends=final)
+
+
+def _until(sentence: Sentence, item: Node) -> None:
+    _put_bound(sentence, "its end", ends=point_of(item.nodes("point")[0], sentence.text))
+
+
+def _lasting(sentence: Sentence, item: Node) -> None:
+    length, unit = item.node("amount"), item.token("UNIT")
+    lasts = amount(length) if length is not None else amount_of(1, UNITS[unit.text if unit else "day"])
+    _put_bound(sentence, "how long it lasts", lasts=lasts)
+
+
+def _times(sentence: Sentence, item: Node) -> None:
+    count = number(item.nodes("number")[0])
+    if count < 1 or count != int(count):
+        raise sentence.refuse("how many times?", 'Say it as in "every day at 9:00, 10 times".')
+    _put_bound(sentence, "how many times", most=int(count))
+
+
+def _put_bound(sentence: Sentence, what: str, **values: object) -> None:
+    for name, value in values.items():
+        if getattr(sentence.bounds, name) is not None:
+            raise sentence.refuse(f"it names {what} twice", "Name it once.")
+        setattr(sentence.bounds, name, value)
+
+
+def _except(sentence: Sentence, item: Node) -> None:
+    bounds = sentence.bounds
+    _check_leaves_out_once(sentence)
+    dates, months, days = item.node("dates"), item.node("month_list"), item.node("weekday_list")
+    if dates is not None:
+        spans = ([calendar_date(day) for day in each.nodes("date")] for each in dates.nodes("date_range"))
+        bounds.without_dates = tuple((each[0], each[-1]) for each in spans)
+    elif months is not None:
+        bounds.without_months = months_of(months)
+    elif days is not None:
+        bounds.without_weekdays = week_list(days)[0]
+
+
+def _check_leaves_out_once(sentence: Sentence) -> None:
+    bounds = sentence.bounds
+    if bounds.without_weekdays or bounds.without_months or bounds.without_dates or bounds.without_days:
+        raise sentence.refuse(
+            "it leaves days out twice", 'Say it once, as in "every day at 9:00 except Saturday and Sunday".'
+        )
+
+
+def _except_days(sentence: Sentence, item: Node) -> None:
+    _check_leaves_out_once(sentence)
+    found = days_of_months(item.nodes("month_days")[0], sentence.text, again=True)
+    named = item.nodes("month_days")[0].node("of")
+    of_some = named is not None and not named.token("MONTHS")
+    if found.nths or found.business_days or of_some or any(day < 0 for day in found.days):
+        raise sentence.refuse("these days can't be left out", 'Say it as in "every day at 9:00 except on the 1st".')
+    sentence.bounds.without_days = found.days
+
+
+def _remark(sentence: Sentence, item: Node) -> None:
+    said = sentence.said
+    if item.token("CLOCK"):
+        said.by_clock = True
+    elif item.token("PASS"):
+        said.second_pass = True
+    elif (since := item.node("date")) is not None:
+        found = calendar_date(since)
+        if found.year is None or len(found.choices) > 1:
+            raise Unread(
+                f'Can\'t read the date after "counting from" in "{sentence.text}"',
+                'Give it with its year, as in "every 2 weeks on Monday at 9:00, counting from 5 January 2026".',
+            )
+        said.put("the first week", counting_from=found)
+
+
+BOUND_ITEMS: Final = ("starting", "from_to", "until", "lasting", "times", "except", "except_days")
+DAY_ITEMS: Final[dict[str, Callable[[Sentence, Node], None]]] = {
+    "also": _also,
+    "relative": _relative,
+    "part": _part,
+    "weekdays": _weekdays,
+    "from_weekdays": _from_weekdays,
+    "month_days": _month_days,
+    "edge": _edge,
+    "date": _date,
+    "months": _months,
+    "of_month": _of_month,
+    "next_month": _next_month,
+    "starting": _starting,
+    "from_to": _from_to,
+    "until": _until,
+    "lasting": _lasting,
+    "times": _times,
+    "except": _except,
+    "except_days": _except_days,
+    "remark": _remark,
+}

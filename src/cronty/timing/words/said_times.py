@@ -1,0 +1,259 @@
+"""What the items that say how often, how long and at what time add to what was said."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Final
+
+from cronty.timing.errors import BadTrigger, Unread
+from cronty.timing.words.amounts import amount, amount_of
+from cronty.timing.words.clocks import clock, hours_or_minutes, is_minutes
+from cronty.timing.words.days import months_of, nth_of, week_list
+from cronty.timing.words.engine import Node
+from cronty.timing.words.said import LAST, Amount, Said, Window
+from cronty.timing.words.said_days import DAY_ITEMS
+from cronty.timing.words.sentence import Sentence
+from cronty.timing.words.vocabulary import ADVERBS, NUMBERS, PARTS, UNITS
+
+_RHYTHMS: Final = {
+    Amount(days=1): "day",
+    Amount(days=7): "week",
+    Amount(months=1): "month",
+    Amount(months=12): "year",
+}
+
+
+# -- how often ----------------------------------------------------------------------------------------------------
+
+
+def _put_each(said: Said, count: float, unit: str) -> None:
+    """`every day` is a rhythm of the calendar, `every hour` a length of time."""
+    if count == 1 and unit in _RHYTHMS.values():
+        said.put("the rhythm", rhythm=unit)
+        said.again = True
+        return
+    said.quarterly = said.quarterly or (count == 1 and unit == "quarter")
+    _put_period(said, amount_of(count, unit), in_weeks=unit in ("week", "fortnight"))
+
+
+def _put_period(said: Said, period: Amount, *, in_weeks: bool = False) -> None:
+    """Weeks are kept apart: with a day of the week they are something else than elapsed time."""
+    weeks = period.days // 7
+    if in_weeks and weeks > 1:
+        said.put("the rhythm", weeks=weeks)
+        said.again = True
+    else:
+        said.put("the rhythm", every=period)
+
+
+def _every(sentence: Sentence, item: Node) -> None:
+    said, length, unit = sentence.said, item.node("amount"), item.token("UNIT")
+    if length is None:
+        assert unit is not None
+        if len(unit.text) == 1:
+            raise sentence.refuse("every what?", 'Say the unit, as in "every 5 minutes".')
+        _put_each(said, 1, UNITS[unit.text])
+        return
+    period, same = amount(length), item.node("same")
+    if same is not None:
+        if amount(same.nodes("amount")[0]).elapsed != period.elapsed:
+            raise sentence.refuse("the two lengths differ", "Name one length.")
+        _put_period(said, period)
+    elif period in _RHYTHMS and (period.days != 7 or _is_in_weeks(length)):
+        said.put("the rhythm", rhythm=_RHYTHMS[period])
+        said.again = True
+    else:
+        _put_period(said, period, in_weeks=_is_in_weeks(length))
+
+
+def _is_in_weeks(length: Node) -> bool:
+    units = [UNITS[each.text] for quantity in length.nodes("quantity") for each in quantity.tokens("UNIT")]
+    return len(units) == 1 and units[0] in ("week", "fortnight")
+
+
+def _every_nth(sentence: Sentence, item: Node) -> None:
+    unit = UNITS[item.tokens("UNIT")[-1].text]
+    count = _rank(sentence, item)
+    if count < 1:
+        raise sentence.refuse("every what?", 'Say it as in "every 2 days at 9:00".')
+    _put_each(sentence.said, count, unit)
+
+
+def _rank(sentence: Sentence, item: Node) -> int:
+    ordinal = item.node("ordinal")
+    return 2 if ordinal is None else nth_of(ordinal, sentence.text)
+
+
+def _every_nth_weekday(sentence: Sentence, item: Node) -> None:
+    said, nth, other = sentence.said, _rank(sentence, item), item.token("OTHER") is not None
+    (listed,) = item.nodes("weekday_list")
+    days, _, own = week_list(listed)
+    if len(days) > 4 and item.token("OTHER"):
+        raise sentence.refuse(
+            "every other of these days, or all of them every other week?",
+            'Say "every 2 weeks on weekdays at 9:00", or name the days, as in "every Monday and Thursday at 9:00".',
+        )
+    if nth in (1, LAST) or nth < 0:
+        said.again = True
+        said.nths += tuple((nth, day) for day in days)
+        return
+    said.put("the rhythm", weeks=nth, doubt="" if other or nth > 5 else "nth")
+    said.again = True
+    said.put("the day of the week", weekdays=days)
+    if own:
+        # "every other Monday and every Thursday": the second is a rhythm of its own.
+        sentence.groups.append(Said(sentence.text, weekdays=own, again=True))
+
+
+def _each(sentence: Sentence, item: Node) -> None:
+    said = sentence.said
+    said.again = True
+    part = item.token("PART")
+    if part is not None:
+        said.put("the rhythm", rhythm="day")
+        said.put("the part of the day", part=PARTS[part.text])
+        return
+    (day,) = [each for each in item.parts if isinstance(each, Node)]
+    if day.name == "month_list":
+        said.put("the month", months=months_of(day))
+    else:
+        DAY_ITEMS[day.name](sentence, day)
+
+
+def _every_noon(sentence: Sentence, item: Node) -> None:
+    sentence.said.put("the rhythm", rhythm="day")
+    sentence.said.again = True
+    (named,) = item.tokens("NOON", "MIDNIGHT")
+    sentence.said.put("the time", clocks=[clock(Node("clock", (Node("named", (named,)),)))])
+
+
+def _adverb(sentence: Sentence, item: Node) -> None:
+    said, word = sentence.said, item.tokens("ADVERB")[0].text
+    _put_each(said, *ADVERBS[word])
+    if word == "biweekly":
+        said.doubt = "twice"
+    if word == "nightly":
+        said.put("the part of the day", part="night")
+
+
+def _once_a(sentence: Sentence, item: Node) -> None:
+    _put_each(sentence.said, 1, UNITS[item.tokens("UNIT")[-1].text])
+
+
+# -- how long -----------------------------------------------------------------------------------------------------
+
+
+def _delay(sentence: Sentence, item: Node) -> None:
+    (length,) = item.nodes("amount")
+    written = [each.token("HH_MM") for each in length.nodes("quantity")]
+    if len(item.parts) == len(written) == 1 and written[0] is not None:
+        # `17h30` without "in" is a time of day; alone it may be a delay.
+        sentence.said.put("the time", clocks=[clock(Node("clock", (Node("digits", (written[0],)),)))])
+        sentence.said.doubt = "delay"
+        return
+    sentence.said.put("the delay", delay=amount(length))
+
+
+def _delay_from(sentence: Sentence, item: Node) -> None:
+    _delay(sentence, item)
+    sentence.said.delay_from = True
+    (day,) = [each for each in item.parts if isinstance(each, Node) and each.name != "amount"]
+    if day.name == "weekday":
+        days, again, _ = week_list(Node("weekday_list", (day,)))
+        if again or len(days) > 1:
+            raise sentence.refuse("from which day?", 'Name one day, as in "a week from Monday at 9:00".')
+        sentence.said.put("the day of the week", weekdays=days)
+    else:
+        DAY_ITEMS[day.name](sentence, day)
+
+
+# -- the clock ----------------------------------------------------------------------------------------------------
+
+
+def _clocks(sentence: Sentence, item: Node) -> None:
+    if sentence.said.clocks and sentence.said.either and sentence.before == "clocks":
+        raise Unread(f'Can\'t read "or" in "{sentence.text}"', 'Decide for one of the times, or say "and" for both.')
+    said, at = sentence.said, item.token("AT", "BY") is not None
+    if said.clocks and not (sentence.before == "clocks" and sentence.link):
+        said.put("the time", clocks=said.clocks)
+    for node in item.nodes("clock"):
+        face = node.node("digits")
+        if face is not None and not at:
+            _check_bare(sentence, face)
+        hours = hours_or_minutes(node)
+        if hours is not None:
+            sentence.unsure.append((said, len(said.clocks), hours, at or is_minutes(node)))
+        said.clocks.append(clock(node))
+
+
+def _check_bare(sentence: Sentence, face: Node) -> None:
+    """`0900` is a time, but `2030` may be a year."""
+    year = face.token("YEAR")
+    if year is not None and 1900 <= int(year.text) < 2200:
+        raise sentence.refuse(
+            f'"{year.text}" may be a time or a year',
+            f'Say "at {year.text[:2]}:{year.text[2:]}" for the time, or give a whole date, as in "3 May 2027".',
+        )
+
+
+def _windows(sentence: Sentence, item: Node) -> None:
+    said = sentence.said
+    if said.windows:
+        raise sentence.refuse("it names the hours twice", "Name them once, or make two jobs.")
+    for node in item.nodes("window", "span"):
+        start, end = (clock(each) for each in node.nodes("clock"))
+        to = node.node("to")
+        said.windows.append(Window(start, end, to is not None and to.token("THROUGH") is not None))
+
+
+def _from_time(sentence: Sentence, item: Node) -> None:
+    sentence.said.put("the hours", first_clock=clock(item.nodes("clock")[0]))
+
+
+def _minute(sentence: Sentence, item: Node) -> None:
+    said = sentence.said
+    ranges = item.nodes("minute_range")
+    colons, numbers = item.tokens("COLON_MINUTE"), item.tokens("SMALL", "NUMBER_WORD")
+    if ranges:
+        found = [minute for each in ranges for minute in _minutes(sentence, each)]
+    elif colons:
+        found = [int(each.text[1:5]) for each in colons]
+    elif numbers:
+        found = [NUMBERS.get(numbers[0].text) or int(numbers[0].text)]
+    else:
+        found = [30 if item.token("HALF") else 15 if item.token("QUARTER") else 0]
+    if item.token("TO"):
+        found = [60 - each for each in found]
+    if max(found) > 59:
+        raise BadTrigger(
+            f"There is no minute {max(found)}", 'Minutes run from 0 to 59, as in "every hour at minute 15".'
+        )
+    said.put("the minute", minutes=tuple(sorted(set(found))))
+    of_hour = item.node("of_hour") or item
+    if of_hour.token("EVERY") is not None:
+        said.put("the rhythm", every=Amount(rest=timedelta(hours=1)))
+
+
+def _minutes(sentence: Sentence, node: Node) -> list[int]:
+    first, *final = (int(each.text.partition(".")[0][:4]) for each in node.tokens("SMALL", "LONG"))
+    if final and final[0] <= first:
+        raise Unread(
+            f'Can\'t read the minutes in "{sentence.text}"', 'Say it as in "every hour at minutes 0 through 29".'
+        )
+    return list(range(first, (final[0] if final else first) + 1))
+
+
+TIME_ITEMS: Final[dict[str, Callable[[Sentence, Node], None]]] = {
+    "every": _every,
+    "every_nth": _every_nth,
+    "every_nth_weekday": _every_nth_weekday,
+    "each": _each,
+    "every_noon": _every_noon,
+    "adverb": _adverb,
+    "once_a": _once_a,
+    "delay": _delay,
+    "delay_from": _delay_from,
+    "clocks": _clocks,
+    "windows": _windows,
+    "from_time": _from_time,
+    "minute": _minute,
+}

@@ -1,0 +1,65 @@
+"""What a whole sentence said, while it is being read and after."""
+
+from typing import Final
+
+from cronty.timing.errors import BadTrigger, Unread
+from cronty.timing.words.said import Bounds, Said, Window
+
+_DAYS: Final = (
+    *("weeks", "counting_from", "date", "weekdays", "month_days", "business_days", "nths", "months", "months_of_day"),
+    *("rhythm", "again", "either"),
+)
+
+
+class Sentence:
+    """What a whole sentence said: groups of days with their times, and the bounds that hold for all of them."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.bounds = Bounds()
+        self.groups = [Said(text)]
+        self.link = ""
+        self.before = ""
+        self.broken = False
+        self.times_last = False
+        self.unsure: list[tuple[Said, int, Window, bool]] = []
+
+    @property
+    def said(self) -> Said:
+        """The group that is being spoken of."""
+        return self.groups[-1]
+
+    def refuse(self, why: str, hint: str) -> BadTrigger:
+        return Unread(f'Can\'t read "{self.text}": {why}', hint)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the group has days that repeat and after them their times: more days are another group."""
+        said = self.said
+        if not self.times_last:
+            return False
+        days = said.weekdays or said.of_month or said.nths or said.rhythm or said.again
+        return bool((said.clocks or said.windows) and days and said.relative is None)
+
+    def settle_hours(self) -> None:
+        """`9 to 17` beside a period is hours of the day; alone it is refused rather than read as 16:51."""
+        for said, place, window, sure in reversed(self.unsure):
+            if said.every is not None or not sure:
+                del said.clocks[place]
+                said.windows.append(window)
+
+    def share_days(self) -> None:
+        """A rhythm within hours that has no days has those of the group that follows."""
+        for said, other in [*zip(self.groups[-2::-1], self.groups[:0:-1], strict=True)]:
+            if said.every is not None and said.windows and other.windows and not said.names_day and not said.months:
+                for fact in _DAYS:
+                    setattr(said, fact, getattr(other, fact))
+
+    def share_times(self) -> None:
+        """`every other Monday and every Thursday at 9`: a group without a time has that of its neighbor."""
+        for said, other in [*zip(self.groups[-2::-1], self.groups[:0:-1], strict=True)]:
+            if not said.clocks and not said.windows and said.every is None:
+                said.clocks, said.windows, said.part = list(other.clocks), list(other.windows), other.part
+        for said, other in zip(self.groups[1:], self.groups[:-1], strict=True):
+            if not said.clocks and not said.windows and said.every is None:
+                said.clocks, said.windows, said.part = list(other.clocks), list(other.windows), other.part

@@ -1,0 +1,123 @@
+"""Times, durations and numbers as text for people."""
+
+from datetime import UTC, datetime, timedelta
+from html import escape
+
+from cronty.jobs.overview import MOST_COUNTED
+from cronty.timing import zone
+
+_STEPS = ((86400 * 365, "y"), (86400, "d"), (3600, "h"), (60, "min"))
+
+
+def span(length: timedelta | float | None) -> str:
+    """`3 h 20 min`, `45 s`, `120 ms`: two parts at the most."""
+    if length is None:
+        return "–"
+    seconds = length.total_seconds() if isinstance(length, timedelta) else float(length)
+    if seconds < 0:
+        return f"−{span(-seconds)}"
+    if seconds < 1:
+        return f"{seconds * 1000:.0f} ms"
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    for place, (unit, name) in enumerate(_STEPS):
+        if seconds >= unit:
+            whole, rest = divmod(round(seconds), unit)
+            smaller, small_name = _STEPS[place + 1] if place + 1 < len(_STEPS) else (1, "s")
+            part = rest // smaller
+            return f"{whole} {name} {part} {small_name}" if part and whole < 10 else f"{whole} {name}"
+    raise AssertionError("unreachable")
+
+
+def ago(moment: datetime | None, now: datetime) -> str:
+    """`in 5 min`, `2 h ago`, `now`."""
+    if moment is None:
+        return "–"
+    seconds = (moment - now).total_seconds()
+    if abs(seconds) < 1.5:
+        return "now"
+    length = _rough(abs(seconds))
+    return f"in {length}" if seconds > 0 else f"{length} ago"
+
+
+def _rough(seconds: float) -> str:
+    for unit, name in _STEPS:
+        if seconds >= unit:
+            return f"{int(seconds // unit)} {name}"
+    return f"{int(seconds)} s"
+
+
+def duration(start: datetime | None, end: datetime | None) -> str:
+    return "–" if start is None or end is None else span(end - start)
+
+
+def clock_text(moment: datetime, zone_name: str, *, seconds: bool = False) -> str:
+    """The time of day: `09:00`, with seconds if there are any or they matter."""
+    local = moment.astimezone(zone(zone_name))
+    return f"{local:%H:%M:%S}" if seconds or local.second else f"{local:%H:%M}"
+
+
+def hour_text(moment: datetime, zone_name: str) -> str:
+    """The time of day without seconds."""
+    return f"{moment.astimezone(zone(zone_name)):%H:%M}"
+
+
+def utc_beside(moment: datetime, zone_name: str) -> str:
+    """A time in UTC to show beside its local time; with the day only if it differs."""
+    there = moment.astimezone(UTC)
+    clock = f"{there:%H:%M:%S}" if there.second else f"{there:%H:%M}"
+    same = there.date() == moment.astimezone(zone(zone_name)).date()
+    return f"{clock} UTC" if same else f"{there:%a} {there.day} {there:%b} {clock} UTC"
+
+
+def day_text(moment: datetime, zone_name: str, now: datetime | None = None) -> str:
+    """`Today`, `Mon 16 Nov`, with the year if it isn't this year."""
+    local = moment.astimezone(zone(zone_name))
+    if now is not None:
+        today = now.astimezone(zone(zone_name)).date()
+        for days, name in ((0, "Today"), (1, "Tomorrow"), (-1, "Yesterday")):
+            if local.date() == today + timedelta(days=days):
+                return name
+        if local.year == today.year:
+            return f"{local:%a} {local.day} {local:%b}"
+    return f"{local:%a} {local.day} {local:%b %Y}"
+
+
+def utc_text(moment: datetime) -> str:
+    there = moment.astimezone(UTC)
+    return f"{there:%Y-%m-%d %H:%M:%S}" if there.second else f"{there:%Y-%m-%d %H:%M}"
+
+
+def number(value: float) -> str:
+    """With thin spaces between thousands."""
+    return f"{value:,.0f}".replace(",", "\u202f")
+
+
+def counted(value: int) -> str:
+    """A number with `+` if counting stopped there."""
+    return f"{number(value)}+" if value >= MOST_COUNTED else number(value)
+
+
+def cut(text: str, length: int) -> str:
+    return text if len(text) <= length else f"{text[: length - 1].rstrip()}…"
+
+
+def brief(text: str, room: int) -> str:
+    """As much of a text as fits into `room` bytes of HTML after escaping."""
+    if len(text) * 6 <= room or len(escape(text).encode()) <= room:
+        return text
+    shown: list[str] = []
+    left = room - 3
+    for one in text:
+        left -= len(escape(one).encode())
+        if left < 0:
+            break
+        shown.append(one)
+    return "".join(shown).rstrip() + "…"
+
+
+def first_line(text: str | None, length: int = 160) -> str:
+    lines = (text or "").strip().splitlines()
+    return cut(lines[0], length) if lines else ""

@@ -1,0 +1,65 @@
+"""Reads a REST request: its token, the name of the calling program, a body of limited length."""
+
+import logging
+from dataclasses import replace
+from typing import Final
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from cronty.contract.caller import Caller
+from cronty.contract.result import Err, Ok, Result
+from cronty.web.callers import FindCaller
+from cronty.web.problems import problem
+
+LONGEST_BODY: Final = 1024 * 1024
+SAFE: Final = {
+    "cache-control": "no-store",
+    "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+}
+
+log = logging.getLogger("cronty.web")
+
+
+async def caller_of(request: Request) -> Result[Caller]:
+    find_caller: FindCaller = request.app.state.find_caller
+    known = await find_caller(bearer(request))
+    if isinstance(known, Err):
+        return known
+    program = _printable(request.headers.get("user-agent"))
+    return Ok(replace(known.value, surface="rest", client=None if program is None else {"name": program}))
+
+
+def bearer(request: Request) -> str | None:
+    """The bearer token of a request, or None."""
+    scheme, _, token = request.headers.get("authorization", "").partition(" ")
+    return token.strip() if scheme.lower() == "bearer" and token.strip() else None
+
+
+def refused_token(err: Err) -> Response:
+    """The reason goes to our log only, so that guessing tokens teaches an attacker nothing."""
+    if err.code != "unauthenticated":
+        return problem(err, headers={"www-authenticate": 'Bearer realm="cronty"'})
+    log.info("a token was refused: %s", err.hint)
+    shown = Err(err.code, err.message, "Use another; it may be revoked or expired.")
+    return problem(shown, headers={"www-authenticate": 'Bearer realm="cronty", error="invalid_token"'})
+
+
+async def read_body(request: Request) -> bytes:
+    """The body; raises a 413 if it is too long."""
+    parts: list[bytes] = []
+    size = 0
+    async for part in request.stream():
+        size += len(part)
+        if size > LONGEST_BODY:
+            raise HTTPException(413)
+        parts.append(part)
+    return b"".join(parts)
+
+
+def _printable(text: str | None) -> str | None:
+    """The program's name on one line."""
+    return None if not text else "".join(one if one.isprintable() else " " for one in text[:100])

@@ -1,0 +1,61 @@
+"""Secrets of a process are in no place where another process of the same user finds them."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cronty.settings import BadSetting, Settings
+from tests.clients.serving import environment
+
+LOOK = """
+import ctypes, json, os
+from cronty.actions.secrecy import hide_process, take_from_environment
+from cronty.settings import SECRET_VARIABLES, Settings, remember
+
+remember(take_from_environment(SECRET_VARIABLES))
+block = open("/proc/self/environ", "rb").read().decode()
+hide_process()
+child = os.popen("env").read()
+print(json.dumps({
+    "block": "canary" in block, "intact": "CRONTY_ZONE=Europe/Berlin" in block and "PATH=" in block,
+    "children": "canary" in child, "known": Settings().jwt_secret.get_secret_value(), "zone": Settings().zone,
+    "dumpable": ctypes.CDLL(None).prctl(3, 0, 0, 0, 0),
+}))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems show a process's environment to its user")
+def test_secrets_are_taken_out_of_the_environment_and_of_what_the_system_shows_of_it() -> None:
+    given = environment(jwt_secret="canary-of-tokens", zone="Europe/Berlin", secret_key="canary-key")
+    done = subprocess.run([sys.executable, "-c", LOOK], env=given, capture_output=True, text=True, check=True)
+    seen = json.loads(done.stdout)
+    assert seen == {
+        "block": False,
+        "intact": True,
+        "children": False,
+        "known": "canary-of-tokens",
+        "zone": "Europe/Berlin",
+        "dumpable": 0,
+    }
+
+
+def test_a_secret_may_be_in_a_file_that_nobody_else_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "secret"
+    path.write_text("of-tokens\n", encoding="utf-8")
+    monkeypatch.setenv("CRONTY_JWT_SECRET_FILE", str(path))
+    for mode in (0o644, 0o602, 0o620):
+        path.chmod(mode)
+        with pytest.raises(BadSetting, match=r"CRONTY_JWT_SECRET_FILE: others may .* chmod 600"):
+            Settings()  # pyright: ignore[reportCallIssue]
+    path.chmod(0o640)
+    settings = Settings()  # pyright: ignore[reportCallIssue]
+    assert settings.jwt_secret is not None
+    assert settings.jwt_secret.get_secret_value() == "of-tokens"
+    assert path in settings.secret_places
+    os.remove(path)
+    with pytest.raises(BadSetting, match="can't be read"):
+        Settings()  # pyright: ignore[reportCallIssue]

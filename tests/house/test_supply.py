@@ -1,0 +1,92 @@
+"""What we are made of is what we chose: packages by hash, tools by version, vendored files by what they hold."""
+
+import re
+import tomllib
+from dataclasses import replace
+from datetime import UTC, datetime
+from hashlib import sha256
+from importlib.metadata import PackageNotFoundError, requires
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from cronty.cli.doctor import _database  # pyright: ignore[reportPrivateUsage]
+from cronty.store.health import Health
+
+ROOT = Path(__file__).parents[2]
+STATIC = ROOT / "src/cronty/web/dashboard/static"
+VENDORED = {"htmx.min.js": "d6fdc75f204e6bdefa99b69bf1e6d4ac69b8a364f77929f45c13476b4000f717"}
+HEALTH = Health(180004, "18.4", datetime.now(UTC), 1, 0, None, None, 0, None, 0, walled=True, read_only=False)
+
+
+def locked(name: str) -> dict[str, str]:
+    """The packages of a file, each with its lines."""
+    text = (ROOT / "requirements" / name).read_text(encoding="utf-8")
+    parts = re.split(r"^(?=[A-Za-z0-9])", text, flags=re.MULTILINE)[1:]
+    return {canonicalize_name(re.split(r"[\[=]", part)[0]): part for part in parts}
+
+
+def needed() -> set[str]:
+    """Every package that is installed with some extra on this machine."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    groups = [project["dependencies"], *project["optional-dependencies"].values()]
+    todo = [Requirement(one) for group in groups for one in group]
+    found = set[str]()
+    while todo:
+        one = todo.pop()
+        extras = [{"extra": extra} for extra in ("", *one.extras)]
+        if one.name == "cronty" or f"{one.name}{sorted(one.extras)}" in found:
+            continue
+        found.add(f"{one.name}{sorted(one.extras)}")
+        try:
+            inner = [Requirement(line) for line in requires(one.name) or []]
+        except PackageNotFoundError:  # of another system
+            continue
+        todo += [line for line in inner if line.marker is None or any(line.marker.evaluate(env) for env in extras)]
+    return {canonicalize_name(name.partition("[")[0]) for name in found}
+
+
+def test_every_package_of_every_extra_is_locked_by_hash() -> None:
+    extras, runtime, dev = (locked(f"{name}.txt") for name in ("extras", "runtime", "dev"))
+    assert needed() - extras.keys() == set()
+    assert runtime.keys() - extras.keys() == set()
+    for packages in (extras, runtime, dev):
+        assert [name for name, lines in packages.items() if "--hash=sha256:" not in lines] == []
+    pins = [{name: re.findall(r"==\S+", lines)[0] for name, lines in one.items()} for one in (extras, runtime, dev)]
+    assert [name for name in pins[0] if pins[2].get(name) != pins[0][name]] == [], "CI tests what people install"
+    assert [name for name in pins[1] if pins[0].get(name) != pins[1][name]] == []
+
+
+def test_vendored_files_are_what_they_were() -> None:
+    assert {path.name for path in STATIC.glob("*.min.*")} == VENDORED.keys()
+    for name, expected in VENDORED.items():
+        assert sha256((STATIC / name).read_bytes()).hexdigest() == expected, f"{name} is another file now"
+
+
+def test_what_ci_installs_is_pinned() -> None:
+    script = (ROOT / ".ci/run").read_text(encoding="utf-8")
+    assert re.search(r"^uv_version=[\d.]+\nuv_sha256=[0-9a-f]{64}$", script, re.MULTILINE)
+    for line in script.splitlines():
+        if "pip install" in line:
+            assert "==$uv_version" in line or "--require-hashes" in line or "--no-deps --no-build-isolation" in line, (
+                line
+            )
+
+
+@pytest.mark.parametrize(
+    ("number", "version", "good", "said"),
+    [
+        (180004, "18.4", True, "PostgreSQL 18.4"),
+        (180003, "18.3", False, "install 18.4 or newer"),
+        (150003, "15.3", False, "install 15.18 or newer"),
+        (150018, "15.18", True, "PostgreSQL 15.18"),
+        (140030, "14.30", False, "15 is the oldest"),
+        (190000, "19.0", True, "PostgreSQL 19.0"),
+    ],
+)
+def test_the_doctor_judges_the_minor_version(number: int, version: str, good: bool, said: str) -> None:
+    fine, _, words = _database(replace(HEALTH, version_number=number, version=version))
+    assert fine is good
+    assert said in words

@@ -1,0 +1,241 @@
+"""Days off take slots or move them, and every slot still gets exactly one verdict."""
+
+import random
+from datetime import UTC, date, datetime, timedelta
+
+import pytest
+
+from cronty.timing import Calendar, CalendarRule, CatchUp, DayOff, Span, plan, preview
+from cronty.timing.calendar_json import calendar_from_json
+from cronty.timing.days_off import NamedCalendar, read_days_off, with_days_off
+from cronty.timing.errors import BadTrigger
+from cronty.timing.ics_in import read_ics
+from cronty.timing.plan import CatchUpMode
+from cronty.timing.rule import read_rule
+from tests.timing.calendars import some_calendar
+
+BERLIN = "Europe/Berlin"
+CHRISTMAS = DayOff(date(2026, 12, 25), "holiday (Christmas Day)")
+BOXING_DAY = DayOff(date(2026, 12, 26), "holiday (Boxing Day)")
+NINE = CalendarRule((540,))
+DAY = timedelta(days=1)
+TICK = timedelta(microseconds=1)
+
+
+def daily(**parts: object) -> Calendar:
+    return Calendar((NINE,), BERLIN, off=(CHRISTMAS, BOXING_DAY), calendars=("DE",), **parts)  # pyright: ignore
+
+
+def at(day: int, hour: int = 8) -> datetime:
+    return datetime(2026, 12, day, hour, tzinfo=UTC)
+
+
+def test_a_slot_on_a_day_off_is_skipped_with_the_name_of_the_day() -> None:
+    planned = plan(daily(), at(25), at(25) + timedelta(seconds=1))
+    assert planned.runs == ()
+    assert [(one.verdict, one.reason, one.first, one.followed_by) for one in planned.passed] == [
+        ("skipped", "holiday (Christmas Day)", at(25), at(26))
+    ]
+    assert planned.next_at == at(26)
+
+
+def test_a_make_up_day_wins() -> None:
+    planned = plan(daily(on=(CHRISTMAS.day,)), at(25), at(25))
+    assert [due.slot for due in planned.runs] == [at(25)]
+
+
+def test_a_backlog_over_days_off_runs_the_latest_slot_that_is_none() -> None:
+    planned = plan(daily(), at(23), at(26, 12), CatchUp(window=10 * DAY))
+    assert [due.slot for due in planned.runs] == [at(24)]
+    assert [(one.verdict, one.first) for one in planned.passed] == [
+        ("coalesced", at(23)),
+        ("skipped", at(25)),
+        ("skipped", at(26)),
+    ]
+    assert planned.runs[0].followed_by == at(25)
+    assert planned.next_at == at(27)
+
+
+def test_a_schedule_that_is_used_up_ends_before_the_day_off() -> None:
+    planned = plan(daily(), at(24), at(26, 12), CatchUp(window=10 * DAY), remaining=1)
+    assert (len(planned.runs), planned.passed, planned.next_at) == (1, (), None)
+
+
+def test_a_preview_says_what_days_off_do() -> None:
+    slots = preview(daily(), at(24, 12), 3, BERLIN)
+    assert [slot.note for slot in slots] == ["skipped: holiday (Christmas Day)", "skipped: holiday (Boxing Day)", None]
+    moved = Calendar((CalendarRule((540,), days=(25,)),), BERLIN, instead="next_business_day", off=(CHRISTMAS,))
+    assert [(slot.utc, slot.note) for slot in preview(moved, at(1), 2, BERLIN)] == [
+        (at(28), "moved from Friday 25 December: holiday (Christmas Day)"),
+        (datetime(2027, 1, 25, 8, tzinfo=UTC), None),
+    ]
+    weekend = Calendar((CalendarRule((540,), days=(26,)),), BERLIN, instead="previous_business_day")
+    assert preview(weekend, at(1), 1, BERLIN)[0].note == "moved from Saturday 26 December: weekend"
+
+
+def test_the_first_business_day_knows_days_off() -> None:
+    new_year = DayOff(date(2027, 1, 1), "holiday (New Year)")
+    first = Calendar((CalendarRule((540,), business_days=(1,)),), off=(new_year,))
+    assert first.after(datetime(2026, 12, 30, tzinfo=UTC)) == datetime(2027, 1, 4, 9, tzinfo=UTC)
+    saturday = Calendar((CalendarRule((540,), business_days=(1,)),), off=(new_year,), on=(date(2027, 1, 2),))
+    assert saturday.after(datetime(2026, 12, 30, tzinfo=UTC)) == datetime(2027, 1, 2, 9, tzinfo=UTC)
+
+
+def test_a_slot_that_a_gap_moves_over_midnight_belongs_to_its_own_day() -> None:
+    # In Nuuk 23:00 becomes 00:00 on 27 March 2027.
+    late = Calendar((CalendarRule((1410,)),), "America/Nuuk", off=(DayOff(date(2027, 3, 27), "x"),))
+    slot = datetime(2027, 3, 28, 1, tzinfo=UTC)
+    assert late.after(slot - DAY / 2) == slot
+    assert late.taken(slot) == "x"
+    planned = plan(late, slot, slot)
+    assert [(one.verdict, one.first, one.slots) for one in planned.passed] == [("skipped", slot, 1)]
+
+
+def test_every_slot_of_any_backlog_gets_one_verdict() -> None:
+    chance, taken = random.Random(4), 0
+    modes: tuple[CatchUpMode, ...] = ("latest", "all", "none")
+    for _ in range(300):
+        near = datetime(2027, 3, 28, 9) + chance.randrange(-20, 20) * DAY  # noqa: DTZ001
+        said = some_calendar(chance, near, chance.choice([BERLIN, "America/Nuuk", "Asia/Tokyo"]))
+        said.pop("instead", None)
+        said["off"] = {(near.date() + chance.randint(-9, 9) * DAY).isoformat(): "off" for _ in range(9)}
+        try:
+            calendar = calendar_from_json(said)
+        except BadTrigger:
+            continue
+        first = calendar.after(near.replace(tzinfo=UTC) - 9 * DAY)
+        if first is None:
+            continue
+        now = first + chance.randrange(18 * 24) * timedelta(hours=1)
+        planned = plan(calendar, first, now, CatchUp(chance.choice(modes), chance.randint(1, 400) * DAY / 20, 5))
+        slots = list_slots(calendar, first, now)
+        pieces = sorted([*((due.slot, due.slot, 1, due.followed_by) for due in planned.runs)] + [
+            (one.first, one.through, one.slots, one.followed_by) for one in planned.passed
+        ])  # fmt: skip
+        assert [piece[0] for piece in pieces[1:]] == [piece[3] for piece in pieces[:-1]]
+        assert pieces[-1][3] == planned.next_at == calendar.after(slots[-1])
+        assert sum(piece[2] for piece in pieces) == len(slots)
+        for piece in pieces:
+            assert len([slot for slot in slots if piece[0] <= slot <= piece[1]]) == piece[2]
+        for one in planned.passed:
+            for slot in slots:
+                if one.first <= slot <= one.through:
+                    assert (calendar.taken(slot) is not None) == (one.verdict == "skipped")
+                    taken += one.verdict == "skipped"
+        assert all(calendar.taken(due.slot) is None for due in planned.runs)
+    assert taken > 300
+
+
+def list_slots(calendar: Calendar, first: datetime, until: datetime) -> list[datetime]:
+    found: list[datetime] = []
+    slot = calendar.after(first - TICK)
+    while slot is not None and slot <= until:
+        found.append(slot)
+        slot = calendar.after(slot)
+    return found
+
+
+def test_spans_are_taken_too() -> None:
+    often = Calendar((CalendarRule((Span(540, 1020, 60),)),), BERLIN, off=(CHRISTMAS,))
+    planned = plan(often, at(25), at(26, 12), CatchUp("none"))
+    assert (planned.passed[0].verdict, planned.passed[0].slots) == ("skipped", 9)
+
+
+LIST: dict[str, object] = {
+    "days": {"2027-12-25": "Christmas Day", "2027-05-01": "Labor Day"},
+    "windows": [{"from": "2027-12-20", "through": "2028-01-03", "name": "Year-end freeze"}],
+    "make_up_days": ["2027-12-22"],
+}
+
+
+def test_an_owners_list_becomes_days_of_the_trigger() -> None:
+    team = read_days_off(LIST)
+    known = {"team": team, "DE": NamedCalendar({date(2027, 12, 22): "holiday (x)", date(2040, 1, 1): "holiday (far)"})}
+    rule = read_rule("calendar", {"rules": [{"times": ["09:00"]}], "calendars": ["DE", "team"]}, BERLIN, at(1), known)
+    assert isinstance(rule.trigger, Calendar)
+    reasons = rule.trigger.days_off()
+    assert reasons[date(2027, 12, 25)] == "holiday (Christmas Day)"
+    assert reasons[date(2027, 12, 20)] == "freeze (Year-end freeze)"
+    assert date(2027, 12, 22) not in reasons
+    assert date(2040, 1, 1) not in reasons
+    assert with_days_off(rule.trigger, known, date(2028, 6, 1)).off == ()
+
+
+def test_a_list_that_is_not_there_is_refused_with_those_that_are() -> None:
+    said = {"rules": [{"times": ["09:00"]}], "calendars": ["teem"]}
+    with pytest.raises(BadTrigger, match="Leave days out by their dates"):
+        read_rule("calendar", said, BERLIN, at(1))
+    with pytest.raises(BadTrigger, match="Use 'team'"):
+        read_rule("calendar", said, BERLIN, at(1), {"team": read_days_off(LIST)})
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {},
+        {"dates": []},
+        {"days": ["2027-12-25"]},
+        {"days": {"25 December": "x"}},
+        {"days": {"2027-12-25": ""}},
+        {"windows": [{"from": "2027-12-20"}]},
+        {"windows": [{"from": "2027-12-20", "through": "2027-12-19", "name": "x"}]},
+        {"windows": [{"from": "2000-12-20", "through": "2027-12-19", "name": "x"}]},
+        {"make_up_days": "2027-12-25"},
+        {"days": {"0001-01-01": "x"}},
+    ],
+)
+def test_a_list_that_cannot_be_used_is_refused(value: dict[str, object]) -> None:
+    with pytest.raises(BadTrigger) as refused:
+        read_days_off(value)
+    assert refused.value.hint
+
+
+ICS = """BEGIN:VCALENDAR\r
+BEGIN:VEVENT\r
+DTSTART;VALUE=DATE:20271224\r
+DTEND;VALUE=DATE:20271227\r
+SUMMARY:Christ\r
+ mas\\, all of it\r
+END:VEVENT\r
+BEGIN:VEVENT
+DTSTART;TZID=Europe/Berlin:20271001T090000
+SUMMARY:A meeting
+END:VEVENT
+BEGIN:VEVENT
+DTSTART;VALUE=DATE:20200501
+RRULE:FREQ=YEARLY
+END:VEVENT
+END:VCALENDAR
+"""
+
+
+def test_the_all_day_events_of_a_file_are_days_off() -> None:
+    off = read_ics(ICS, date(2027, 3, 1)).off
+    assert [day for day in off if day.month == 12] == [date(2027, 12, day) for day in (24, 25, 26)]
+    assert off[date(2027, 12, 24)] == "holiday (Christmas, all of it)"
+    assert off[date(2027, 5, 1)] == off[date(2035, 5, 1)] == "holiday (day off)"
+    assert len(off) == 13
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "BEGIN:VEVENT\nDTSTART;VALUE=DATE:2027\nEND:VEVENT",
+        ICS.replace("FREQ=YEARLY", "FREQ=MONTHLY"),
+        "x" * 10**6 + "y",
+    ],
+)
+def test_a_file_without_usable_days_is_refused(text: str) -> None:
+    with pytest.raises(BadTrigger) as refused:
+        read_ics(text, date(2027, 3, 1))
+    assert refused.value.hint
+
+
+def test_days_that_are_said_again_and_again_are_counted_each_time() -> None:
+    window = {"from": "2027-01-01", "through": "2029-12-31", "name": "again"}
+    with pytest.raises(BadTrigger, match="Invalid window"):
+        read_days_off({"windows": [window] * 5})
+    event = "BEGIN:VEVENT\nDTSTART;VALUE=DATE:20270101\nDTEND;VALUE=DATE:20300101\nSUMMARY:x\nEND:VEVENT\n"
+    with pytest.raises(BadTrigger, match="Too many days"):
+        read_ics(event * 5, date(2027, 1, 1))

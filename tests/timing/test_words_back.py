@@ -1,0 +1,111 @@
+"""A calendar is said in words that read as the same slots, or that are refused; never as something else."""
+
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+
+import pytest
+
+from cronty.timing import BadTrigger, Calendar, CalendarRule, Cron, Reading, Span, Trigger, describe, read_words
+from cronty.timing.calendar_rule import Unit
+
+NOW = datetime(2027, 3, 10, 19, tzinfo=UTC)
+UNITS: tuple[Unit, ...] = ("day", "week", "month", "year")
+
+
+def some_times(chance: random.Random) -> tuple[int | Span, ...]:
+    times: list[int | Span] = [chance.randrange(0, 1440, 5) for _ in range(chance.choice((1, 1, 2, 3)))]
+    start, end = sorted(chance.sample(range(0, 1440, 5), 2))
+    span = Span(start, end, min(chance.choice((5, 7, 15, 45, 60, 90)), end - start))
+    return tuple(chance.choice((times, times, [span], [*times, span])))
+
+
+def some_rule(chance: random.Random) -> CalendarRule:
+    weekdays = tuple(chance.sample(range(7), chance.choice((1, 2, 5))))
+    nths = tuple((chance.choice((1, 2, 5, -1, -2)), chance.randrange(7)) for _ in range(chance.choice((1, 2))))
+    days = tuple(chance.sample([*range(1, 32), -1, -2], chance.choice((1, 2, 3))))
+    business = tuple(chance.sample((1, 2, 10, -1, -5), chance.choice((1, 2))))
+    plain = CalendarRule(some_times(chance), months=chance.choice(((), (), tuple(chance.sample(range(1, 13), 2)))))
+    rule = chance.choice(
+        (
+            plain,
+            *(replace(plain, weekdays=weekdays), replace(plain, days=days), replace(plain, nths=nths)),
+            *(replace(plain, business_days=business), replace(plain, days=(13,), weekdays=weekdays)),
+            *(replace(plain, weekdays=(0,), nths=((1, 4),)), replace(plain, days=(-1,), business_days=(-1,))),
+        )
+    )
+    if chance.random() < 0.7:
+        return rule
+    since = date(2026, 1, 1) + timedelta(days=chance.randrange(400))
+    return replace(rule, every=chance.choice((2, 3, 5, 10)), unit=chance.choice(UNITS), since=since)
+
+
+def some_calendars(seed: int, count: int) -> Iterator[Calendar]:
+    chance = random.Random(seed)
+    while count:
+        rules = tuple(some_rule(chance) for _ in range(chance.choice((1, 1, 1, 2))))
+        without = (date(2027, 12, 24), *(date(2027, 12, day) for day in (27, 28, 29)))
+        try:
+            calendar = Calendar(
+                rules,
+                chance.choice(("Europe/Berlin", "America/New_York", "UTC")),
+                starts=chance.choice((None, None, date(2027, 4, 5))),
+                ends=chance.choice((None, None, date(2028, 12, 31))),
+                without=chance.choice(((), (), without)),
+            )
+        except BadTrigger:
+            continue
+        if calendar.after(NOW) is not None:
+            count -= 1
+            yield calendar
+
+
+def slots(trigger: Trigger, count: int) -> list[datetime | None]:
+    found: list[datetime | None] = [NOW]
+    while len(found) <= count and (slot := found[-1]) is not None:
+        found.append(trigger.after(slot))
+    return found
+
+
+def test_calendars_read_back_as_the_same_slots_or_are_refused() -> None:
+    equal = same = refused = 0
+    for calendar in some_calendars(1, 3000):
+        words = describe(calendar)
+        if len(words) > 128:
+            continue
+        try:
+            found = read_words(words, NOW, "Asia/Tokyo")
+        except BadTrigger:
+            refused += 1
+            continue
+        assert isinstance(found, Reading), words
+        equal += found.trigger == calendar
+        # Whole hours in five fields are fixed times, which differ from a span where clocks change.
+        hours = any(isinstance(time, Span) and time.step % 60 == 0 for rule in calendar.rules for time in rule.times)
+        if not (hours and isinstance(found.trigger, Cron)):
+            same += 1
+            assert slots(calendar, 40) == slots(found.trigger, 40), words
+    assert equal > 600
+    assert refused < same / 5
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "weekdays at 7:45 and weekends at 9:00 until 31 December 2027",
+        "every 2 weeks on Monday at 9 starting 5 April 2027",
+        "every 3 days at 7am starting 5 April 2027 until 30 June 2027",
+        "every 45 minutes from 8:00 to 22:00 on weekdays except 25 December 2027",
+        "every 5 hours starting tomorrow at 06:00, 10 times",
+        "on the 13th at 09:00 if that is also a Friday, 3 times",
+        "every 15 minutes between 22:00 and 06:00 on Fridays",
+        "first and last business day of the month at 9 until 31 December 2027",
+    ],
+)
+def test_what_is_read_is_said_so_that_it_reads_as_the_same(text: str) -> None:
+    first = read_words(text, NOW, "Europe/Berlin")
+    assert isinstance(first, Reading)
+    again = read_words(first.words, NOW, "Asia/Tokyo")
+    assert isinstance(again, Reading), first.words
+    assert (again.trigger, again.max_runs) == (first.trigger, first.max_runs)
