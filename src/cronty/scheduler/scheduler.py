@@ -45,8 +45,8 @@ from cronty.scheduler.decisions import (
 from cronty.store.database import SlotTaken, repeatable
 from cronty.store.job_store import JobStore, LockedJob, NewJob, TaskInfo
 from cronty.timing import BadTrigger, Slot, describe, preview, zone
-from cronty.timing.days_off import NamedCalendar, UnknownCalendar
-from cronty.timing.rule import Rule, read_instant, read_rule
+from cronty.timing.days_off import NamedCalendar
+from cronty.timing.rule import read_instant, read_rule
 
 MOST_LISTED: Final = 1000
 MOST_PREVIEWED: Final = 100
@@ -101,7 +101,8 @@ class Scheduler:
             zone_name = zone(request.timezone or standing.zone or self._default_zone).key
             policy = make_policy({**default_policy(action), **(request.policy or {})})
             starts_at = now if request.starts_at is None else max(now, read_instant(request.starts_at, zone_name, now))
-            rule = await self._rule(caller, request.trigger_type, request.trigger_config, zone_name, starts_at)
+            known = await self._known(caller, request.trigger_config)
+            rule = read_rule(request.trigger_type, request.trigger_config, zone_name, starts_at, known)
             ends_at = None if request.ends_at is None else read_instant(request.ends_at, rule.zone, now)
             max_runs = runs_of(rule, request.max_runs)
         except (BadTrigger, BadPolicy) as bad:
@@ -137,7 +138,7 @@ class Scheduler:
         """Change a job that has not ended, from its next slot on; from then on it depends on the caller's key."""
         if wrong := check_words(given(request.name), given(request.tags), given(request.max_runs)):
             return wrong
-        known = await self._known_for(caller, request)
+        known = await self._known(caller, given(request.trigger_config))
         async with self._store.locked_job(caller, read_job_id(request.job_id) or 0) as locked:
             if locked is None:
                 return not_found(request.job_id)
@@ -181,30 +182,10 @@ class Scheduler:
             await locked.save(changed, "moved by a changed calendar")
         return True
 
-    async def _rule(
-        self, caller: Caller, trigger_type: str, config: Mapping[str, object], zone_name: str, now: datetime
-    ) -> Rule:
-        try:
-            return read_rule(trigger_type, config, zone_name, now)
-        except UnknownCalendar:
-            return read_rule(trigger_type, config, zone_name, now, await self._known(caller))
-
-    async def _known_for(self, caller: Caller, request: EditJob) -> dict[str, NamedCalendar]:
-        """The lists that a change needs; asked before its job is locked."""
-        config = given(request.trigger_config)
-        if config is None:
-            return {}
-        now, _ = await self.clock(caller)
-        try:
-            read_rule(given(request.trigger_type) or "calendar", config, "UTC", now)
-        except UnknownCalendar:
-            return await self._known(caller)
-        except BadTrigger:
-            return {}  # it may be good for the job as it is, and else is refused with it
-        return {}
-
-    async def _known(self, caller: Caller) -> dict[str, NamedCalendar]:
+    async def _known(self, caller: Caller, config: Mapping[str, object] | None) -> dict[str, NamedCalendar]:
         """The owner's lists of days off; looked at only for a schedule that names one."""
+        if not config or not config.get("calendars"):
+            return {}
         return {one.name: one.days for one in await self._store.calendars.list(caller.owner)}
 
     # -- looking ------------------------------------------------------------------------------------------------
@@ -279,7 +260,8 @@ class Scheduler:
             return Err("bad_count", f"Invalid count: {count}", f"Use a number from 1 to {MOST_PREVIEWED}.")
         now, usual = await self.clock(caller)
         try:
-            rule = await self._rule(caller, trigger_type, trigger_config, zone(timezone or usual).key, now)
+            known = await self._known(caller, trigger_config)
+            rule = read_rule(trigger_type, trigger_config, zone(timezone or usual).key, now, known)
         except BadTrigger as bad:
             return refusal(bad)
         slots = preview(rule.trigger, now, count, rule.zone)
