@@ -46,6 +46,10 @@ lock *args:
     {{ compile }} {{ args }} -o requirements/extras.txt -c requirements/runtime.txt --all-extras pyproject.toml
     {{ compile }} {{ args }} -o requirements/dev.txt -c requirements/extras.txt --all-extras --group dev pyproject.toml
 
+# What Cronty is made of, as CycloneDX, from the locked dependencies.
+sbom:
+    python -m tests.house.sbom
+
 # Side by side with bare PostgreSQL, as ratios.
 bench *args:
     python -m bench {{ args }}

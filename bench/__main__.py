@@ -26,7 +26,8 @@ async def fresh(server: str, name: str) -> str:
 async def run(asked: argparse.Namespace, postgres: Postgres) -> None:
     match asked.what:
         case "fires":
-            print(json.dumps(await fires.main(postgres.url, asked.jobs or MANY, asked.seconds, asked.rounds)))
+            found = await fires.main(postgres.url, asked.jobs or MANY, asked.seconds, asked.rounds, asked.calendars)
+            print(json.dumps(found))
         case "lag":
             url = await fresh(postgres.url, "lag")
             for runs in (5_000, 50_000):
@@ -74,6 +75,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--jobs", type=int, help="how many are stored; a million, or ten thousand for mcp")
     made.add_argument("--seconds", type=float, default=20)
     made.add_argument("--rounds", type=int, default=3)
+    made.add_argument("--calendars", type=int, default=0, help="a row with so many percent of calendars too (fires)")
     made.add_argument("--calls", type=int, default=300, help="how often each call is made (mcp)")
     made.add_argument("--keep", type=Path, default=fill.usual_folder(), help="where filled databases are kept")
     made.add_argument("--sizes", type=_sizes, help="numbers of jobs, as in 10000,100000 (fill, grow)")

@@ -18,6 +18,7 @@ from cronty.jobs.limits import DEFAULTS, Limits
 from cronty.store.database import HOT_PATH, Database, query
 from cronty.store.migrate import migrate
 
+WITH_CALENDARS = "cronty with calendars"
 BASE = datetime(2027, 3, 13, tzinfo=UTC)
 NOW = BASE + timedelta(hours=20)
 """Jobs fire about once a day; held still here, four in five are due and none twice."""
@@ -48,6 +49,24 @@ from (
   ) y
 ) z order by random();
 """
+
+
+CALENDARS = """
+insert into cronty.calendars (owner_id, name, days, updated_at, digest)
+select id, 'team', days, now(), md5(id || days::text) from cronty.owners, (
+  select jsonb_build_object('on', '[]'::jsonb, 'off',
+    jsonb_object_agg(date '2027-03-20' + 9 * i, 'holiday (day ' || i || ')'))
+  from generate_series(1, 100) i) d(days);
+create temp table changed as
+  select job_id, split_part(expression, ' ', 2)::int * 60 + split_part(expression, ' ', 1)::int as minute, zone
+  from cronty.due where expression is not null and job_id % 100 < 2 * %(percent)s;
+update cronty.jobs j set trigger = jsonb_build_object('kind', 'calendar', 'zone', c.zone, 'rules', jsonb_build_array(
+    jsonb_build_object('times', jsonb_build_array(to_char(make_time(c.minute / 60, c.minute % 60, 0), 'HH24:MI')))))
+  || case when j.id % 2 = 0 then '{"calendars": ["team"]}' else '{}' end::jsonb
+from changed c where c.job_id = j.id;
+update cronty.due d set expression = 'calendar' from changed c where c.job_id = d.job_id;
+"""
+"""Makes a part of the crons calendars, half of which go by a list of a hundred days off of their owner's."""
 
 
 async def fill(url: str, jobs: int) -> None:
@@ -192,21 +211,39 @@ async def prepare(server: str, jobs: int) -> None:
     await admin.close()
 
 
-async def main(server: str, jobs: int, seconds: float, rounds: int) -> dict[str, object]:
+async def prepare_calendars(server: str, percent: int) -> None:
+    """The same, but so many percent of the jobs are calendars."""
+    admin = await asyncpg.connect(server)
+    await admin.execute("create database bench_calendars template bench_full strategy file_copy", timeout=300)
+    await admin.close()
+    connection = await asyncpg.connect(server.replace("/postgres?", "/bench_calendars?"))
+    await connection.execute(CALENDARS.replace("%(percent)s", str(percent)), timeout=600)
+    await connection.execute("vacuum full cronty.jobs", timeout=600)
+    await connection.execute("vacuum full cronty.due", timeout=600)
+    await connection.execute("vacuum analyze", timeout=600)
+    await connection.close()
+
+
+async def main(server: str, jobs: int, seconds: float, rounds: int, calendars: int = 0) -> dict[str, object]:
     await prepare(server, jobs)
+    if calendars:
+        await prepare_calendars(server, calendars)
     rows: dict[str, list[dict[str, float]]] = {"cronty": [], "cronty async": [], "bare": []}
     hows: dict[str, Callable[[str], Awaitable[float]]] = {
         "cronty": lambda url: cronty(url, seconds),
         "cronty async": lambda url: cronty(url, seconds, use_async=True),
         "bare": lambda url: bare(url, seconds),
     }
+    if calendars:
+        rows[WITH_CALENDARS], hows[WITH_CALENDARS] = [], hows["cronty"]
     for turn in range(rounds):
         for name in list(hows) if turn % 2 == 0 else list(reversed(hows)):
-            row = await measure("bench_full", server, hows[name])
+            row = await measure("bench_calendars" if name == WITH_CALENDARS else "bench_full", server, hows[name])
             rows[name].append(row)
             print(json.dumps({"turn": turn, "what": name, **row}), flush=True)
     rates = {name: median(row["fires_per_s"] for row in some) for name, some in rows.items()}
     return {
         "jobs": jobs, "fires_per_s": rates, "ratio": round(rates["cronty"] / rates["bare"], 2),
         "ratio_async": round(rates["cronty async"] / rates["bare"], 2),
+        **({"ratio_calendars": round(rates[WITH_CALENDARS] / rates["cronty"], 2)} if calendars else {}),
     }  # fmt: skip

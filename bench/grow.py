@@ -13,6 +13,7 @@ from statistics import median
 from typing import Any, Final
 
 from bench import fires, idle, pages
+from bench.erase import erase
 from bench.fill import connected, copy, drop_copy
 from bench.meter import Meter, server_cpu
 from bench.recipe import BASE, SMALL, START
@@ -27,7 +28,7 @@ type Figures = dict[str, Any]
 type Results = dict[tuple[int, str], Figures]
 """By size and part; a part that failed has `error` and nothing else."""
 
-PARTS: Final = ("idle", "pages", "prune", "retime", "fires")
+PARTS: Final = ("idle", "pages", "prune", "retime", "fires", "erase")
 LONGEST: Final = 1200.0
 """Seconds after which a part is given up."""
 
@@ -72,6 +73,7 @@ async def measured(part: str, server: str, postmaster: int, jobs: int, asked: As
         "prune": lambda: on_a_copy(server, jobs, lambda url: prune(url, postmaster)),
         "retime": lambda: on_a_copy(server, jobs, retime),
         "fires": lambda: fire(server, postmaster, jobs, asked),
+        "erase": lambda: on_a_copy(server, jobs, erase),
     }
     began = time.perf_counter()
     try:

@@ -21,7 +21,7 @@ from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
 from bench.lag import percentiles
-from cronty.jobs.overview import MOST_COUNTED
+from cronty.jobs.overview import MAX_COUNTED
 from cronty.store.database import parameters, query
 from cronty.store.migrate import migrate
 from cronty.timing import tzdata_version
@@ -116,7 +116,7 @@ class Bare:
         return number
 
     async def list_jobs(self) -> None:
-        await self._sql.fetch(*_named("list_jobs", owner=OWNER, rows=20, most_counted=MOST_COUNTED))
+        await self._sql.fetch(*_named("list_jobs", owner=OWNER, rows=20, most_counted=MAX_COUNTED))
 
     async def job_status(self, number: int) -> None:
         await self._sql.fetchrow(query("show_job"), OWNER, number, None, False)
@@ -191,6 +191,7 @@ async def _round(client: Client, bare: Bare, found: dict[str, Measured]) -> None
 def starts(count: int) -> list[Finding]:
     """`cronty mcp` from its start to the answer of tools/list and of the first call; folder and modules are warm."""
     with TemporaryDirectory(prefix="cronty-bench-") as folder:
+        os.chmod(folder, 0o711)  # if we are root, PostgreSQL's user has to get through
         given = environment(data_dir=f"{folder}/data") | {"PYTHONPYCACHEPREFIX": f"{folder}/pyc"}
         start(given)  # makes the cluster, compiles the modules
         stopped = [start(given) for _ in range(count)]

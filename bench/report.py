@@ -36,6 +36,7 @@ COLUMNS: Final = (
     *map(_look, LOOKS),
     Column("prune, longest statement", "prune", lambda one: f"{number(one['longest_ms'])} ms"),
     Column("retime", "retime", lambda one: f"{number(one['per_s'])} jobs/s"),
+    Column("erase", "erase", lambda one: f"{number(one['seconds'])} s"),
 )
 
 

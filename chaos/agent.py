@@ -16,10 +16,13 @@ from chaos.worker import die_with_parent
 from cronty.contract.caller import local_caller
 from cronty.contract.result import Err
 from cronty.jobs.envelope import Envelope
+from cronty.jobs.limits import Limits
 from cronty.jobs.outcome import Done
+from cronty.scheduler.allowance import Allowance
 from cronty.scheduler.inbox import Inbox
 from cronty.store.database import Database
 from cronty.store.inbox_store import InboxStore
+from cronty.store.limit_store import LimitStore
 
 OWNER: Final = "chaos"
 DAWDLES: Final = 0.03
@@ -76,7 +79,8 @@ class Agent:
 
 async def work(name: str, lease: float, dies: float) -> None:
     database = await Database(os.environ["CRONTY_DATABASE_URL"], size=4).open()
-    inbox = Inbox(InboxStore(database), lease=timedelta(seconds=lease))
+    unlimited = Allowance(LimitStore(database), Limits(wakes_per_hour=0))
+    inbox = Inbox(InboxStore(database), unlimited, lease=timedelta(seconds=lease))
     agent = Agent(name, inbox, lease, dies, Path(os.environ["CHAOS_TRACES"]))
     while True:
         await agent.turn()

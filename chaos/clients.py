@@ -22,6 +22,7 @@ from mcp.client.stdio import stdio_client
 from chaos.fleet import ROOT
 from chaos.load import ask, until
 from chaos.verdict import Figures
+from cronty.store.local import PASSWORD
 
 APP: Final = '''
 import os
@@ -118,6 +119,7 @@ class Room:
 
     def __init__(self, folder: Path, plan: Plan) -> None:
         self.folder, self.plan = folder, plan
+        folder.chmod(0o711)  # if we are root, PostgreSQL's user has to get through
         self.data = folder / "data"
         self.words = folder / "words"
         self.seats: list[Seat] = []
@@ -164,7 +166,8 @@ class Room:
 
     @property
     def url(self) -> str:
-        return f"postgresql://postgres@/postgres?host={self.data / 'postgres'}"
+        password = (self.data / PASSWORD).read_text().strip()
+        return f"postgresql://cronty:{password}@/postgres?host={self.data / 'postgres'}"
 
     def postmaster(self) -> list[str]:
         path = self.data / "postgres/postmaster.pid"

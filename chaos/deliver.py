@@ -26,7 +26,7 @@ from cronty.store.sealing import new_key, read_keys
 KEY: Final = new_key()
 [SECRET] = secrets_of(read_keys(KEY), "webhook", OWNER)
 AGENTS: Final = ("ann", "bob")
-POLICY: Final = {**EVERY_SLOT, "attempts": 30, "backoff": 0.2, "backoff_factor": 1.2, "backoff_max": 5}
+POLICY: Final = {**EVERY_SLOT, "attempts": 30, "backoff": 1, "backoff_factor": 1.2, "backoff_max": 5}
 RETRY_AFTER: Final = 1
 MISBEHAVIOUR: Final = {"500": 0.06, "429": 0.06, "dropped": 0.04, "slow": 0.02, "silent": 0.02}
 """Which share of calls meets which fate; `slow` ones are accepted in the end, `silent` ones outlast our patience."""
@@ -231,7 +231,10 @@ async def drive(postgres: Postgres, plan: Plan, folder: Path) -> Figures:
     receiver = Receiver(random.Random(plan.seed), plan.silence)
     await migrate(postgres.url)
     async with receiver.open() as host:
-        settings = {"CRONTY_ALLOWED_HOSTS": f"{host}@{OWNER}", "CRONTY_SECRET_KEY": KEY}
+        settings = {
+            "CRONTY_ALLOWED_HOSTS": f"{host}@{OWNER}", "CRONTY_SECRET_KEY": KEY,
+            "CRONTY_LIMITS": '{"wakes_per_hour": 0, "calls_per_minute": 0}',
+        }  # fmt: skip
         with fleet(postgres.url, folder, lease=plan.lease, settings=settings) as workers:
             workers.start(plan.workers)
             await workers.ready()

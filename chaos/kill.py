@@ -54,7 +54,7 @@ def make_load(plan: Plan, start: datetime, chance: random.Random) -> list[Spec]:
         kind = chance.random() * plan.fires
         task = chance.choice(("plain", "patient", "patient", "flaky" if chance.random() < 0.2 else "plain"))
         arguments = {"seconds": round(chance.random() ** 2 * 0.3, 3)}
-        policy = dict(EVERY_SLOT) | ({"attempts": 3, "backoff": 0.1} if task == "flaky" else {})
+        policy = dict(EVERY_SLOT) | ({"attempts": 3, "backoff": 1} if task == "flaky" else {})
         at = start + timedelta(microseconds=int(chance.random() * plan.duration * 1e6))
         if fires < plan.fires // 4:
             spec = Spec(task, start, policy=policy, arguments=arguments)

@@ -1,13 +1,16 @@
 """A heartbeat agent: wakes every half hour by day, looks around, and does what the agenda has for it.
 
-Run it beside `cronty serve`: CRONTY_URL=http://127.0.0.1:8125/mcp python heartbeat.py
+Run it beside `cronty serve`, whose key is in the data folder:
+CRONTY_KEY=$(cat ~/.local/share/cronty/local.key) python heartbeat.py
 """
 
 import asyncio
 import os
 from typing import Any
 
+import httpx2
 from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
 
 ME = "heartbeat"
 BEAT: dict[str, Any] = {
@@ -48,5 +51,10 @@ async def main(server: Any) -> None:
                 await handle(client, item)
 
 
+async def call(url: str, key: str) -> None:
+    async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {key}"}, timeout=60) as http:
+        await main(streamable_http_client(url, http_client=http))
+
+
 if __name__ == "__main__":
-    asyncio.run(main(os.environ.get("CRONTY_URL", "http://127.0.0.1:8125/mcp")))
+    asyncio.run(call(os.environ.get("CRONTY_URL", "http://127.0.0.1:8125/mcp"), os.environ["CRONTY_KEY"]))

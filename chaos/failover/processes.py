@@ -32,7 +32,7 @@ class Processes:
         kept = {name: value for name, value in os.environ.items() if not name.startswith("CRONTY_")}
         self._environment = kept | {
             "CRONTY_DATABASE_URL": url, "CRONTY_LEASE": str(plan.lease), "CHAOS_TRACES": str(self.traces),
-            "COLUMNS": "200",
+            "COLUMNS": "200", "CRONTY_DATA_DIR": str(folder / "data"),
         }  # fmt: skip
 
     def migrate(self) -> None:

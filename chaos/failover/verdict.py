@@ -21,8 +21,8 @@ ALWAYS_ZERO: Final = (
     "lost", "never_started", "failed_though_succeeded", "unlabelled_repeats", "unfinished", "struck_off", "tracebacks",
 )  # fmt: skip
 ZERO_IF_SYNCHRONOUS: Final = ("outcome_of_another_attempt",)
-MOST_LOG_LINES: Final = 50
-LONGEST_SILENCE: Final = 5.0
+MAX_LOG_LINES: Final = 50
+MAX_SILENCE: Final = 5.0
 """Seconds without any start of a task beyond the moment at which there was a node to write to."""
 
 UNSETTLED: Final = (
@@ -37,9 +37,9 @@ def broken(figures: Figures, plan: Plan) -> list[str]:
     found = [name for name in names if figures[name]]
     if figures["trouble"] is not None:
         found.append("trouble")
-    if figures["silence"] > (figures["primary_after"] or 0) + LONGEST_SILENCE:
+    if figures["silence"] > (figures["primary_after"] or 0) + MAX_SILENCE:
         found.append("silence")
-    if figures["log_lines"] > MOST_LOG_LINES:
+    if figures["log_lines"] > MAX_LOG_LINES:
         found.append("log_lines")
     return found
 

@@ -20,7 +20,7 @@ ACTOR: Final[ContextVar["Actor | None"]] = ContextVar("actor", default=None)
 LOOK_AFTER: Final = 0.01
 """Real seconds after which a statement may be waiting for a lock."""
 
-LONGEST_REST: Final = 30.0
+MAX_REST: Final = 30.0
 """Simulated seconds after which a duty is done again, whatever it says."""
 
 LOCK_PATIENCE: Final = 3.0
@@ -76,7 +76,7 @@ class Actor:
         self.connection: Connection | None = None
         self.blocked_at: float | None = None
         self.faulted = self.dead = False
-        self.shortest_rest, self.longest_rest = 1.0, LONGEST_REST
+        self.shortest_rest, self.longest_rest = 1.0, MAX_REST
         self._gate: asyncio.Future[None] | None = None
         self._may_go: Callable[[], bool] = _at_any_time
         self._resting: asyncio.Future[None] | None = None

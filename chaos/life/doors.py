@@ -23,7 +23,7 @@ OFTEN: Final = {1: "* * * * *", 10: "*/10 * * * *", 100: "0 */2 * * *", 10_000: 
 """A slot about every 60 seconds, by scale."""
 
 FEWEST_JOBS: Final = 6
-MOST_JOBS: Final = 12
+MAX_JOBS: Final = 12
 
 
 class OwnersDoor(Home):
@@ -68,7 +68,7 @@ class OwnersDoor(Home):
     async def _call(self) -> None:
         mine = self._truth.jobs_of(self._owner)
         what = self._draw(LOCKING if self.stall_for else CALLS)
-        if len(mine) < FEWEST_JOBS or (what == "schedule" and len(mine) < MOST_JOBS):
+        if len(mine) < FEWEST_JOBS or (what == "schedule" and len(mine) < MAX_JOBS):
             return await self._schedule()
         if what == "look":
             return await self.door.look()

@@ -10,7 +10,6 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
-from pathlib import Path
 from typing import Any, Final
 
 import orjson
@@ -26,13 +25,13 @@ from cronty.jobs import policy
 from cronty.jobs.outcome import Cancelled, Failed
 from cronty.jobs.policy import Policy
 from cronty.store import database, faults
-from cronty.store.database import StoreUnavailable
+from cronty.store.database import Connection, StoreUnavailable
 from cronty.store.engine_store import EngineStore, Rescued
 from cronty.store.history_store import HistoryStore
 from cronty.timing import tzdata_version
 
-UNMENDED: Final = Path(__file__).parent / "unmended"
-"""Statements as they were."""
+type Edits = Sequence[tuple[str, str]]
+"""What a statement says now, and what it said before. An edit that no longer fits is an error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +44,7 @@ class Mend:
     says: str
     found_as: tuple[str, ...]
     methods: Sequence[tuple[Any, str, object]] = ()
-    queries: Sequence[str] = field(default_factory=tuple[str, ...])
+    queries: Mapping[str, Edits] = field(default_factory=dict[str, Edits])
     schema: str = ""
 
 
@@ -61,7 +60,7 @@ async def _overwrite_outcome(self: Settling, attempt: Attempt) -> None:
 
 
 async def _drop_without_a_limit(self: HistoryStore, keep: float) -> bool:
-    return bool(await self._database.value("drop_partition", self._database.moment(), keep, keep, "2s"))
+    return bool(await self._database.value("drop_partition", self._database.moment(), keep, keep, "0"))
 
 
 def _refuse_unknown_fields(stored: str) -> Policy:
@@ -120,7 +119,13 @@ _look: Final = Retiming.look
 
 
 async def _note_tzdata(self: Retiming) -> dict[str, str]:
-    await self._store._database.for_the_operator().value("note_tzdata", tzdata_version())
+    async def note(connection: Connection) -> None:
+        await connection.execute(
+            "insert into cronty.tzdata (version) values ($1) on conflict (version) do update set version = $1",
+            tzdata_version(),
+        )
+
+    await self._store._database.for_the_operator().together(note)
     return await _look(self)
 
 
@@ -137,17 +142,36 @@ _ENDLESS_PATIENCE: Final = [
     (database, "AT_THE_DOOR", {"lock_timeout": database.AT_THE_DOOR["lock_timeout"]}),
 ]
 
+_BEFORE_ITS_START: Final = [
+    ("greatest(j.slots_after, d.last_slot, r.through)", "greatest(d.last_slot, j.updated_at)"),
+    ("select trigger, ends_at, slots_after from", "select trigger, ends_at, updated_at from"),
+]
+_KEPT_BY_LIVE_WORKERS: Final = "w.lease_until >= coalesce($1::timestamptz, statement_timestamp())\n  ) as kept"
+_OF_GONE_WORKERS: Final = [(
+    "r.worker = any($3::bigint[])",
+    "$3::bigint[] is not null and not exists (select from cronty.workers w where w.id = r.worker)",
+)]  # fmt: skip
+_FIRST_DUE: Final = "  order by q.due_at\n  limit 2 * $5::int\n"
+_IN_THE_QUEUE: Final = """left join lateral (
+  select q.scheduled_for from cronty.queue q where p.serial and q.job_id = p.job_id order by q.scheduled_for limit 1
+) q on true"""
+
 MENDS: Final[Mapping[str, Mend]] = {
     "C1": Mend(
-        "looking at zones uses up no numbers", ("runs-out",), [(Retiming, "look", _note_tzdata)], ["note_tzdata"],
+        "looking at zones uses up no numbers", ("runs-out",), [(Retiming, "look", _note_tzdata)], {},
         "create table cronty.tzdata (id smallint generated always as identity, version text unique)",
     ),
     "C2": Mend(
         "only what can't be stored changes an outcome", ("untrue",),
         [(Settling, "_settle_one", _overwrite_outcome), (faults, "_AWAY", _LOST)],
     ),
-    "C3": Mend("a zone's new rules move nothing before its start", ("before-start",), (), ["retime_pick"]),
-    "C4": Mend("a zone goes by the rules of living workers", ("overdue",), (), ["zones_in_use"]),
+    "C3": Mend(
+        "a zone's new rules move nothing before its start", ("before-start",), (), {"retime_pick": _BEFORE_ITS_START}
+    ),
+    "C4": Mend(
+        "a zone goes by the rules of living workers", ("overdue",), (),
+        {"zones_in_use": [(_KEPT_BY_LIVE_WORKERS, "$1::timestamptz is null) or true as kept")]},
+    ),
     "C5": Mend(
         "dropping history gives way to readers", ("ddl-waits",),
         [(HistoryStore, "drop_partition", _drop_without_a_limit)],
@@ -162,24 +186,34 @@ MENDS: Final[Mapping[str, Mend]] = {
     ),
     "H2": Mend(
         "only the runs of workers known to be gone are rescued", ("robbed-listed",),
-        [*_RESCUE_UNLISTED, _WAIT_LONG], ["rescue"],
+        [*_RESCUE_UNLISTED, _WAIT_LONG], {"rescue": _OF_GONE_WORKERS},
     ),
     "H3": Mend(
         "what is in line is stopped too", ("started-after-cancel",), [(Working, "stop", _stop_only_performing)]
     ),
     "H5": Mend(
-        "a fire never waits for a door", ("held-up",), _ENDLESS_PATIENCE, (),
+        "a fire never waits for a door", ("held-up",), _ENDLESS_PATIENCE, {},
         "create function life.take_head() returns trigger language plpgsql as"
         " 'begin perform pg_advisory_xact_lock(new.owner_id); return new; end';"
-        "create trigger take_head before insert on cronty.audit for each row execute function life.take_head()",
+        "create trigger take_head before insert on cronty.audit_unsealed"
+        " for each row execute function life.take_head()",
     ),
-    "H4": Mend("the queue goes by time, not by task", ("starved",), (), ["claim_runs"]),
+    "H4": Mend(
+        "the queue goes by time, not by task", ("starved",), (),
+        {"claim_runs": [(_FIRST_DUE, "  limit 2 * $5::int\n")]},
+    ),
     "N1": Mend(
         "a name in doubt is never the current one", ("robbed-left",),
-        [(Lease, "beat", _clear_up_current_name), *_RESCUE_UNLISTED], ["rescue"],
+        [(Lease, "beat", _clear_up_current_name), *_RESCUE_UNLISTED], {"rescue": _OF_GONE_WORKERS},
     ),
     "N2": Mend("one new name is taken, not two", ("robbed-renamed",), [(Lease, "beat", _beat_beside_others)]),
-    "N3": Mend("what is in flight is looked for among all runs", ("overlap",), (), ["pick_due", "run_now"]),
+    "N3": Mend(
+        "what is in flight is looked for among all runs", ("overlap",), (),
+        {
+            "pick_due": [(_IN_THE_QUEUE, ""), ("coalesce(r.scheduled_for, q.scheduled_for)", "r.scheduled_for")],
+            "run_now": [("case when d.serial then d.last_run else $2 end", "$2")],
+        },
+    ),
     "N5": Mend(
         "a task is told the epoch of its run", ("unlabelled-repeat",), [(working, "current_run_of", _forget_the_epoch)]
     ),
@@ -197,6 +231,15 @@ MENDS: Final[Mapping[str, Mend]] = {
 }  # fmt: skip
 
 
+def unmended(text: str, edits: Edits) -> str:
+    """The statement as it was."""
+    for now, before in edits:
+        if text.count(now) != 1:
+            raise ValueError(f"A mend doesn't fit its statement any more: {now!r} isn't in it once:\n{text}")
+        text = text.replace(now, before)
+    return text
+
+
 @contextmanager
 def taken_out(name: str | None) -> Generator[None]:
     """Cronty without one of its mends, for as long as the block lasts."""
@@ -204,7 +247,7 @@ def taken_out(name: str | None) -> Generator[None]:
     real, replaced = database.query, list[tuple[Any, str, object]]()
 
     def query(wanted: str) -> str:
-        return (UNMENDED / f"{wanted}.sql").read_text() if wanted in mend.queries else real(wanted)
+        return unmended(real(wanted), mend.queries.get(wanted, ()))
 
     def put(where: Any, attribute: str, value: object) -> None:
         replaced.append((where, attribute, getattr(where, attribute)))

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Final, Literal, NamedTuple
 
-from chaos.life.actors import LONGEST_REST, Actor, Connection, Home
+from chaos.life.actors import MAX_REST, Actor, Connection, Home
 from chaos.life.faults import FaultyConnection
 from chaos.life.product import VERSION, Performed, Version, WatchedDatabase, Worker
 from chaos.life.server import Monitor
@@ -16,7 +16,7 @@ from chaos.life.truth import Key, Truth
 type Outcome = Literal["ok", "failed", "snoozed"]
 
 
-LONGEST_RESTS: Final = {"prune": 1000.0, "retime": 120.0}
+MAX_RESTS: Final = {"prune": 1000.0, "retime": 120.0}
 SHORTEST_RESTS: Final = {"seal": 60.0, "prune": 60.0, "retime": 20.0, "alert": 20.0, "rescue": LEASE / 2}
 """They have nothing to do most of the time. Each begins somewhere within that time, so that they don't fill the first
 steps of every engine."""
@@ -67,7 +67,7 @@ class Process(Home):
         if shortest := SHORTEST_RESTS.get(duty):
             actor.shortest_rest = shortest
             actor.due += self._stage.choices.below(int(shortest), actor.name) * self._stage.scale
-        actor.longest_rest = LONGEST_RESTS.get(duty, LONGEST_REST)
+        actor.longest_rest = MAX_RESTS.get(duty, MAX_REST)
         return actor
 
     async def _start(self) -> float:

@@ -8,7 +8,7 @@ from typing import Final, Protocol
 from chaos.life.choices import NO_CUTS, Cuts, Event
 from chaos.life.stage import FAULTS, PAUSE, TROUBLES, Stage
 
-MOST_ENGINES: Final = 5
+MAX_ENGINES: Final = 5
 MARGIN: Final = 1.5
 """A life with less in it may take more steps to the same end: others get their turn."""
 
@@ -52,7 +52,7 @@ class Shrinking:
                     await self.attempt(self.cuts._replace(kinds=self.cuts.kinds | {kind}))
 
     async def leave_out_actors(self) -> None:
-        for name in ("door ann", "door bob", *(f"e{number}" for number in range(MOST_ENGINES, 0, -1))):
+        for name in ("door ann", "door bob", *(f"e{number}" for number in range(MAX_ENGINES, 0, -1))):
             if self.in_time:
                 await self.attempt(self.cuts._replace(actors=self.cuts.actors | {name}))
 

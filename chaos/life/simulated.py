@@ -89,6 +89,7 @@ def simulated(stage: Stage) -> Generator[None]:
         put(module, "tzdata_version", lambda: TZDATA[VERSION.get()])
     for module in (retiming, job_store):
         put(module, "zone_rules", rules_by_version)
+    put(lease, "since_boot", lambda: stage.mono + stage.asleep)
     put(cron, "_compiled", compile_by_version)
     for module, name in STRETCHED:
         put(module, name, getattr(module, name) * stage.scale)

@@ -17,7 +17,7 @@ BACK: Final = 20.0
 BACKUPS: Final = 6
 """How many are kept, three in that time."""
 
-MOST_MARKED: Final = 3
+MAX_MARKED: Final = 3
 """Jobs with a field that older versions don't know; in more of them the others would be hidden."""
 
 
@@ -178,7 +178,7 @@ class Trouble:
     async def _newer_field(self) -> None:
         """A newer door has written a policy field that older ones don't know."""
         jobs = [job for job in self._world.truth.kept.jobs.values() if not job.gone and job.id not in self._marked]
-        if jobs and len(self._marked) < MOST_MARKED:
+        if jobs and len(self._marked) < MAX_MARKED:
             job = self._stage.choices.of(jobs, "newer field")
             self._marked.add(job.id)
             self._stage.say(f"   job {job.id}")

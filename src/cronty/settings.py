@@ -3,12 +3,13 @@
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final, override
+from typing import Any, Final, Literal, override
 
-from platformdirs import user_data_path
 from pydantic import Field, SecretStr
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+
+from cronty.data_folder import default_data_folder
 
 SECRET: Final = ("database_url", "replica_url", "jwt_secret", "ntfy_token", "secret_key")
 """Settings that nobody else may read. Each may be given as a file instead, named by its variable + `_FILE`."""
@@ -60,7 +61,8 @@ class Settings(BaseSettings):
         description="This database server's number if there are several, for the first `cronty migrate`. Unset: 0.",
     )
     data_dir: Path = Field(
-        default_factory=lambda: user_data_path("cronty"), description="Where the local server keeps its data."
+        default_factory=default_data_folder,
+        description="Where the local server keeps its data, and `cronty serve` the key of whoever runs it.",
     )
     zone: str = Field("UTC", description="The time zone used when neither the caller nor the owner names one.")
     concurrency: int = Field(50, ge=1, le=10_000, description="How many runs a worker performs at once.")
@@ -84,6 +86,7 @@ class Settings(BaseSettings):
     )
     keep_days: float = Field(90.0, ge=1, description="Days of run history to keep.")
     log_level: str = Field("INFO", description="How much to log, on standard error.")
+    log_format: Literal["text", "json"] = Field("text", description="How: a line of `text` or of `json` each time.")
     public_url: str = Field(
         "http://127.0.0.1:8125/mcp",
         description="The URL at which clients reach this server; tokens must be issued for it.",
@@ -122,6 +125,12 @@ class Settings(BaseSettings):
         description="What channels are encrypted with, and webhooks and archived months of the trail signed (`cronty "
         "key` makes one); more after a comma, which only open, and sign webhooks. "
         "Unset with the local server: `secret.key` in the data folder.",
+    )
+    heads_dir: Path | None = Field(
+        None,
+        description="A folder out of the database's reach, such as one of another machine, where workers keep signed "
+        "heads of the trail every minute; `cronty audit verify` compares. Needs `CRONTY_SECRET_KEY`. Unset: none are "
+        "kept.",
     )
     channel_schemes: str = Field(
         "mailto,mailtos,slack,discord,tgram,workflows,pover,gotify,gotifys",

@@ -54,6 +54,10 @@ def step_failed(duty: str, error: Exception, failures: int) -> None:
         log.error("%s failed %d time(s) in a row: %s", duty, failures, error, exc_info=error)
 
 
+def duty_ended(duty: str, error: BaseException) -> None:
+    log.critical("%s has ended, and this process must be restarted: %s", duty, error, exc_info=error)
+
+
 def step_busy(duty: str, error: Exception, failures: int) -> None:
     if failures & (failures - 1) == 0:
         log.warning("%s failed %d time(s) in a row: %s", duty, failures, error)
@@ -65,6 +69,13 @@ def worker_started(worker: int, tasks: int) -> None:
 
 def worker_stopped(worker: int, unfinished: int) -> None:
     log.info("worker %d stopped, %d run(s) handed over", worker, unfinished)
+
+
+def threads_hang(threads: int, *, over: bool) -> None:
+    if over:
+        log.warning("plain functions are performed again: a thread has come back")
+    else:
+        log.error("all %d threads hold functions past their timeout: this worker performs only coroutines", threads)
 
 
 def renamed(worker: int, successor: int) -> None:
@@ -97,6 +108,10 @@ def zones_left(zones: Sequence[str], mine: str) -> None:
 
 def jobs_retimed(moves: int, version: str) -> None:
     log.warning("%d job(s) moved to the slots of tzdata %s", moves, version)
+
+
+def holidays_renewed(name: str, moves: int) -> None:
+    log.info("public holidays of %s made anew, %d job(s) moved", name, moves)
 
 
 def job_set_aside(job_id: int, reason: str) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cronty.actions.addresses import as_address, flaw_of_name, kind_of
+from cronty.actions.addresses import as_address, host_name_error, kind_of
 
 NAT64 = IPv6Network("64:ff9b::/96")
 
@@ -63,11 +63,11 @@ def test_public_addresses_are_open(address: str) -> None:
 @pytest.mark.parametrize("host", ["127.1", "0177.0.0.1", "2130706433", "0x7f.1", "127.0.0.01", "1.2.3", "[::1]"])
 def test_an_unusual_spelling_is_neither_an_address_nor_a_name(host: str) -> None:
     assert as_address(host) is None
-    assert flaw_of_name(host) is not None
+    assert host_name_error(host) is not None
 
 
 @pytest.mark.parametrize(
     "host", ["example.com", "a", "_dmarc.example.com", "xn--bcher-kva.example", "3com.com", "a-1.b"]
 )
 def test_usual_names_have_no_flaw(host: str) -> None:
-    assert flaw_of_name(host) is None
+    assert host_name_error(host) is None

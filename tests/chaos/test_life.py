@@ -15,8 +15,10 @@ import pytest
 from chaos.life import MENDS, Plan, run
 from chaos.life.choices import Choices, Cuts, Event
 from chaos.life.command import read_seeds
+from chaos.life.mends import unmended
 from chaos.life.shrink import eventful
 from chaos.life.watch import Watch
+from cronty.store.database import query
 
 
 def test_leaving_out_an_event_leaves_the_luck_of_others_alone() -> None:
@@ -37,6 +39,12 @@ def test_a_shrunk_trace_shows_only_steps_in_which_something_happened() -> None:
     busy = ["    2 01 08:00:00 e1.fire      fire", "    2 01 08:00:00     run 1/01T08:00:00 - -> running attempt 1"]
     around = [f"    2 01 08:00:00 e1.fire      {one}" for one in ("begin; set local role cronty_engine", "commit")]
     assert list(eventful([idle, busy[0], around[0], busy[1], around[1]])) == busy
+
+
+@pytest.mark.parametrize("name", [name for name, mend in MENDS.items() if mend.queries])
+def test_a_mend_of_a_statement_can_still_be_taken_out(name: str) -> None:
+    for statement, edits in MENDS[name].queries.items():
+        assert unmended(query(statement), edits) != query(statement)
 
 
 @pytest.mark.timeout(120)

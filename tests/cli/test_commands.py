@@ -46,7 +46,17 @@ async def cronty(*arguments: str, folder: Path | None = None, **settings: str) -
 
 def findings(said: Said) -> dict[str, str]:
     """What doctor found: `wrong` or `good`, by what was looked at."""
-    names = ("database", "clock", "time zones", "workers", "leases", "oldest overdue slot", "queue", "set aside")
+    names = (
+        "database",
+        "locks",
+        "clock",
+        "time zones",
+        "workers",
+        "leases",
+        "oldest overdue slot",
+        "queue",
+        "set aside",
+    )
     found = re.findall(rf"^(good|wrong) +({'|'.join(names)}) ", said.out, re.MULTILINE)
     assert [name for _, name in found] == list(names), said.out
     return {name: finding for finding, name in found}

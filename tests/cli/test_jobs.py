@@ -68,6 +68,25 @@ def test_what_cannot_be_done_says_why_and_with_which_code(
     assert (result.exit_code, said in " ".join(result.output.replace("│", " ").split())) == (code, True), result.output
 
 
+def test_what_may_mean_several_things_is_a_numbered_choice_of_words_to_type(say: Say) -> None:
+    asked = ("x", "--prompt", "--zone", "Europe/Berlin")
+    unclear = say("add", "every day at 5", *asked)
+    assert unclear.exit_code == 3
+    choices = re.findall(r"^ *\d\) (At \d\d:00 every day, Berlin time), next \w{3} .*\d\d:00$", unclear.output, re.M)
+    assert len(choices) == 2, unclear.output
+    assert [line.split()[0] for line in unclear.output.splitlines()[-2:]] == ["1)", "2)"]
+    assert say("add", choices[1], *asked).exit_code == 0
+    soft = say("add", "every evening", *asked)
+    assert (soft.exit_code, "names no exact time" in soft.output) == (3, True), soft.output
+
+
+def test_the_words_of_a_job_are_shown_as_they_were_said(say: Say) -> None:
+    standup(say)
+    assert "every weekday at 8:30" in say("list").output
+    assert 'said as "every weekday at 8:30"' in say("show", "1").output
+    assert json.loads(say("show", "1", "--json").output)["said"] == "every weekday at 8:30"
+
+
 def test_jobs_are_listed_and_shown(say: Say) -> None:
     assert "No jobs. Make one" in say("list").output
     standup(say)
@@ -77,6 +96,24 @@ def test_jobs_are_listed_and_shown(say: Say) -> None:
     assert json.loads(say("list", "--json").output)["total"] == 1
     assert "At 08:30 on weekdays, Berlin time" in say("show", "1").output
     assert json.loads(say("show", "1", "--json").output)["task"] == "notify"
+
+
+def test_one_run_is_skipped_moved_and_restored(say: Say) -> None:
+    say("add", "every day at 8:30", "Stand-up", "--notify", "phone", "--zone", "UTC")
+    first = json.loads(say("show", "1", "--json").output)["next_run"]
+    skipped = say("skip", "1")
+    assert skipped.output.startswith("Skipped a run of Stand-up; next on "), skipped.output
+    assert "asked for by local" in say("show", "1").output
+    assert "It won't run: asked for by local." in say("why", "1", first).output
+    assert say("skip", "1", first, "--undo").exit_code == 0
+    assert json.loads(say("show", "1", "--json").output)["next_run"] == first
+    moved = say("move", "1", first, first.replace("08:30", "08:45"))
+    assert moved.output.startswith("Moved a run of Stand-up; next on "), moved.output
+    assert "08:45" in moved.output
+    assert "moved to" in say("show", "1").output
+    assert say("skip", "1", "--undo").exit_code == 2
+    odd = say("skip", "1", "2098-01-01 08:00")
+    assert (odd.exit_code, "No run of this job is planned" in odd.output) == (1, True)
 
 
 def test_a_job_is_paused_resumed_cancelled_and_deleted(say: Say) -> None:

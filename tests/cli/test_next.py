@@ -66,12 +66,13 @@ def test_what_may_mean_two_things_is_listed_with_exit_code_3() -> None:
     assert said.exit_code == 3
     title, header, first, second, advice = said.stdout.splitlines()
     assert title == '"every day at 5" may mean:'
-    assert header.split() == ["reading", "next,", "local"]
-    assert {line.partition(" time ")[0] for line in (first, second)} == {
+    assert header.split() == ["words", "next,", "local"]
+    assert [line.split()[0] for line in (first, second)] == ["1)", "2)"]
+    assert {line.partition(" time ")[0][2:].strip() for line in (first, second)} == {
         "At 05:00 every day, Berlin",
         "At 17:00 every day, Berlin",
     }
-    assert advice == "Repeat the command with the one you mean, for example in these words."
+    assert advice == "Repeat the command with the words of the one you mean."
 
 
 def test_json_holds_the_trigger_and_its_slots() -> None:

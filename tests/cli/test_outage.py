@@ -25,7 +25,7 @@ async def running(folder: Path, url: str, *arguments: str) -> AsyncGenerator[asy
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "cronty.cli.main", *arguments),
         cwd=folder,
-        env=environment | {"CRONTY_DATABASE_URL": url},
+        env=environment | {"CRONTY_DATABASE_URL": url, "CRONTY_DATA_DIR": str(folder / "data")},
         stderr=asyncio.subprocess.PIPE,
     )
     try:

@@ -20,7 +20,7 @@ import pytest
 
 from cronty.cli import service_keeper, service_units
 from cronty.cli.service import is_ready
-from cronty.cli.service_folder import MOST_LOGGED, Alive, Role, ServiceFolder, ServiceSpec
+from cronty.cli.service_folder import MAX_LOGGED, Alive, Role, ServiceFolder, ServiceSpec
 from tests.clients.serving import CRONTY, environment, free_port
 from tests.clients.test_local import servers
 from tests.clients.test_stdio import Child, speaking
@@ -174,6 +174,18 @@ def test_a_keeper_that_was_killed_is_told_of_and_mended(joined: Machine) -> None
     assert joined.alive().pid != server
 
 
+def test_a_server_that_does_not_answer_is_not_called_up(joined: Machine) -> None:
+    joined.up()
+    server = joined.alive().pid
+    joined.kill("keeper")
+    os.kill(server, signal.SIGSTOP)
+    try:
+        found = joined.status(code=1)
+    finally:
+        os.kill(server, signal.SIGCONT)
+    assert (found["up"], found["state"]) == (False, "stuck")
+
+
 def test_a_service_that_is_gone_comes_back_with_the_next_client(joined: Machine) -> None:
     joined.up()
     joined.kill("keeper")
@@ -266,13 +278,13 @@ def test_the_log_is_bounded(tmp_path: Path) -> None:
     place = ServiceFolder(tmp_path)
     place.make()
     log = place.open_log()
-    os.write(log, b"x" * (MOST_LOGGED + 1))
+    os.write(log, b"x" * (MAX_LOGGED + 1))
     place.bound_log()
     os.write(log, b"later\n")
     os.close(log)
     assert place.last_lines() == ["later"]
     assert place.log.stat().st_size == 6
-    assert (place.path / "service.log.1").stat().st_size == MOST_LOGGED + 1
+    assert (place.path / "service.log.1").stat().st_size == MAX_LOGGED + 1
 
 
 def test_the_systemd_unit_is_one_that_systemd_accepts(tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ async def test_a_token_is_issued_for_an_email(url: str) -> None:
     assert made.code == 0, made.err
     claims = jwt.decode(made.out.strip(), SECRET.encode().ljust(128, b"\0"), ["HS512"], audience=HERE, issuer="cronty")
     assert (claims["sub"], claims["exp"] - claims["iat"]) == ("ann@example.com", 12 * 3600)
-    assert claims["scope"] == "read schedule run prompts admin"
+    assert claims["scope"] == "read schedule run prompts agenda admin"
     assert "can't be revoked" in (await cronty("token", "issue", "--help")).out
 
 

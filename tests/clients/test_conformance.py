@@ -6,7 +6,7 @@ from typing import Final
 import pytest
 
 from tests.clients.npm import Npm
-from tests.clients.serving import Served
+from tests.clients.serving import Served, keyed
 
 pytestmark = [pytest.mark.npm, pytest.mark.timeout(400)]
 
@@ -31,10 +31,11 @@ SCENARIOS: Final = [
 
 
 def conform(npm: Npm, served: Served, folder: Path, spec: str, scenario: str, baseline: Path) -> tuple[int, str]:
-    done = npm.run(
-        ".bin/conformance", "server", "--url", f"{served.url}/mcp", "--scenario", scenario, "--spec-version", spec,
-        "--expected-failures", str(baseline), cwd=folder, timeout=120,
-    )  # fmt: skip
+    with keyed(served) as url:
+        done = npm.run(
+            ".bin/conformance", "server", "--url", f"{url}/mcp", "--scenario", scenario, "--spec-version", spec,
+            "--expected-failures", str(baseline), cwd=folder, timeout=120,
+        )  # fmt: skip
     return done.returncode, done.stdout + done.stderr
 
 

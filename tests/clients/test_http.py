@@ -31,7 +31,7 @@ def test_an_address_that_others_can_reach_is_refused_with_the_reason() -> None:
     said = say("serve", "--host", "0.0.0.0", database_url=NOWHERE)
     assert said.returncode == 2
     text = " ".join(said.stderr.replace("│", " ").split())
-    assert "0.0.0.0 can be reached by others: without tokens anyone could schedule anything" in text
+    assert "0.0.0.0 can be reached by others. Add --auth, so that each of them needs a key of their own" in text
     assert "or listen on 127.0.0.1." in text
     assert said.stdout == ""
 
@@ -43,17 +43,19 @@ def test_any_other_address_that_others_can_reach_is_refused(host: str) -> None:
 
 
 def test_a_host_name_that_is_not_ours_is_misdirected(served: Served) -> None:
-    answer = httpx2.post(f"{served.url}/mcp", json=LIST, headers={**JSON, "host": "evil.example"})
+    answer = httpx2.post(f"{served.url}/mcp", json=LIST, headers={**JSON, **served.bearer, "host": "evil.example"})
     assert answer.status_code == 421
 
 
 def test_a_page_of_another_origin_is_forbidden(served: Served) -> None:
-    answer = httpx2.post(f"{served.url}/mcp", json=LIST, headers={**JSON, "origin": "https://evil.example"})
+    answer = httpx2.post(
+        f"{served.url}/mcp", json=LIST, headers={**JSON, **served.bearer, "origin": "https://evil.example"}
+    )
     assert answer.status_code == 403
 
 
 def test_a_call_from_here_is_answered(served: Served) -> None:
-    answer = httpx2.post(f"{served.url}/mcp", json=LIST, headers={**JSON, "origin": served.url})
+    answer = httpx2.post(f"{served.url}/mcp", json=LIST, headers={**JSON, **served.bearer, "origin": served.url})
     assert answer.status_code == 200
     assert answer.json()["result"]["tools"]
 
@@ -67,7 +69,7 @@ async def test_readiness_follows_the_database_and_health_does_not(tmp_path: Path
             assert served.get("/health").json() == {"status": "alive"}
             postgres.stop("immediate")
             away = served.wait_for("/ready", 503)
-            assert "PostgreSQL can't be reached" in away.json()["reason"]
+            assert away.json()["reason"] == "PostgreSQL can't be reached.", "and where it is, the log says"
             assert served.get("/health").status_code == 200
             postgres.start()
             served.wait_for("/ready", 200)

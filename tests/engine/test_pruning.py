@@ -20,6 +20,7 @@ from cronty.store.audit_store import AuditStore
 from cronty.store.database import Database, query
 from cronty.store.history_store import START, HistoryStore
 from cronty.store.inbox_store import InboxStore
+from cronty.store.key_store import KeyStore
 from cronty.store.run_store import RunStore
 from tests.conftest import HandClock, Hands, add, look
 
@@ -200,7 +201,7 @@ async def test_a_prompt_that_nobody_reads_expires_as_its_policy_says(
 ) -> None:
     brief = await prompt(door, expires_after=7200)
     usual = await prompt(door)
-    inbox = Inbox(InboxStore(database))
+    inbox = Inbox(InboxStore(database), door.allowance)
     await later(hands, clock, 0.08)
     assert len(await sql.fetch("select from cronty.queue")) == 2, "it has a few minutes left"
     await later(hands, clock, 0.01)
@@ -224,14 +225,14 @@ async def test_a_prompt_that_has_expired_is_not_handed_out_any_more(
     clock.advance(minutes=1)
     await hands.all()
     clock.advance(hours=1)
-    assert await Inbox(InboxStore(database)).read(local_caller("ann")) == Ok([])
+    assert await Inbox(InboxStore(database), door.allowance).read(local_caller("ann")) == Ok([])
 
 
 async def test_a_prompt_that_was_read_expires_counting_from_its_lease(
     door: Scheduler, hands: Hands, clock: HandClock, database: Database
 ) -> None:
     job = await prompt(door, expires_after=3600)
-    inbox = Inbox(InboxStore(database))
+    inbox = Inbox(InboxStore(database), door.allowance)
     clock.advance(minutes=1)
     await hands.all()
     clock.advance(minutes=59)
@@ -254,7 +255,7 @@ async def test_a_prompt_is_read_or_expires_never_both(
     clock.advance(minutes=59, seconds=59)
     later_clock = HandClock(clock.moment + timedelta(seconds=2))
     pruner = await Database(database.url, clock=later_clock, hot=True).open()
-    inbox = Inbox(InboxStore(database))
+    inbox = Inbox(InboxStore(database), door.allowance)
     try:
         expiring = asyncio.create_task(HistoryStore(pruner).expire_runs(KEEP * 86400.0, START, 100))
         read = await asyncio.gather(*(inbox.read(local_caller("ann"), limit=5) for _ in range(8)))
@@ -343,7 +344,7 @@ async def test_a_prompt_in_line_that_was_asked_for_again_has_its_turn(
     job = await prompt(door, "interval", {"days": 2}, overlap="queue", expires_after=86400)
     clock.advance(days=2)
     await hands.all()
-    inbox = Inbox(InboxStore(database))
+    inbox = Inbox(InboxStore(database), door.allowance)
     [item] = got(await inbox.read(local_caller("ann")))
     await sql.execute(
         "with q as (delete from cronty.queue)"
@@ -462,3 +463,50 @@ async def test_a_slot_that_went_with_its_week_is_no_hole(
         "a slot of another job makes its own week"
     )
     assert await sql.fetchval(holes) == 0
+
+
+async def test_a_part_of_pruning_that_fails_keeps_no_other_from_being_done(
+    door: Scheduler, hands: Hands, clock: HandClock, sql: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:  # fmt: skip
+    async def odd(*_: object) -> None:
+        raise ValueError("one of its rows can't be read")
+
+    await once(door)
+    clock.advance(minutes=1)
+    await hands.all()
+    clock.advance(days=KEEP + 14)
+    with monkeypatch.context() as patch:
+        patch.setattr(HistoryStore, "expire_runs", odd)
+        for _ in range(3):
+            assert await hands.engine.pruning.step() == PRUNE_AGAIN
+    assert await names(sql) == []
+    told = [line for line in caplog.messages if line.startswith("expiring runs failed")]
+    assert len(told) == 2, "the first and the second time, then ever less often"
+    assert await hands.engine.pruning.step() == PRUNE_EVERY
+
+
+async def test_keys_go_when_they_have_been_no_good_for_as_long_as_history_is_kept(
+    door: Scheduler, database: Database, hands: Hands, clock: HandClock, sql: asyncpg.Connection
+) -> None:
+    await add(door)
+    store = KeyStore(database)
+    ends = {"good": None, "expired": clock.moment + timedelta(days=1), "revoked": None, "late": None, "last": None}
+    numbers: dict[str, int] = {}
+    for name, expires_at in ends.items():
+        made = await store.add(local_caller("ann"), name, b"", ["read"], None, expires_at)
+        assert made is not None
+        numbers[name] = made[1]
+    for name in ("revoked", "last"):
+        assert await store.revoke(local_caller("ann"), numbers[name])
+    clock.advance(days=2)
+    assert await store.revoke(local_caller("ann"), numbers["late"])
+    clock.advance(days=KEEP - 1, hours=1)
+    await hands.engine.pruning.step()
+    kept = [row[0] for row in await sql.fetch("select name from cronty.api_keys order by number")]
+    assert kept == ["good", "late", "last"], "with the last one, whose number isn't given again"
+    made = await store.add(local_caller("ann"), "next", b"", ["read"], None, None)
+    assert made is not None
+    assert made[1] == len(ends) + 1
+    await hands.engine.pruning.step()
+    assert await sql.fetchval("select count(*) from cronty.api_keys where name = 'last'") == 0

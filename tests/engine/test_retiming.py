@@ -1,6 +1,5 @@
 """A new zone database moves the jobs it concerns and leaves the others alone, to workers that lack it too."""
 
-import asyncio
 import json
 import os
 import shutil
@@ -185,10 +184,9 @@ async def test_slots_that_have_their_verdict_get_no_second_one_by_a_move(
 
 
 @pytest.mark.parametrize("what", ["fire", "edit"])
-async def test_a_move_goes_by_what_was_committed_while_it_waited_for_the_job(
+async def test_a_move_goes_by_what_was_committed_while_the_job_was_locked(
     door: Scheduler, hands: Hands, clock: HandClock, sql: asyncpg.Connection, what: str
 ) -> None:
-    """A statement that waits for a row sees its new version, and everything else as it was before the wait."""
     await add(door, "cron", {"expression": "0 9 * * MON"}, timezone="Europe/Berlin", policy={"catch_up": "none"})
     clock.advance(days=24)
     await hands.fire()  # three slots are told in one row
@@ -199,9 +197,7 @@ async def test_a_move_goes_by_what_was_committed_while_it_waited_for_the_job(
         await sql.execute("delete from cronty.runs")
     async with sql.transaction():
         await sql.execute("select from cronty.due for update")
-        move = asyncio.create_task(hands.engine.retiming.step())
-        while not (move.done() or await sql.fetchval("select exists (select from pg_locks where not granted)")):
-            await asyncio.sleep(0.001)
+        await hands.engine.retiming.step()
         if what == "fire":
             await sql.execute("insert into cronty.runs select * from fired")
         else:
@@ -213,9 +209,38 @@ async def test_a_move_goes_by_what_was_committed_while_it_waited_for_the_job(
                 "update cronty.due set expression = '0 10 * * MON', next_at = next_at + interval '1 hour'"
             )
         expected = await sql.fetchval("select next_at from cronty.due")
-    await move
+    await hands.engine.retiming.step()
     assert await sql.fetchval("select next_at from cronty.due") == expected
     assert await sql.fetchval("select count(*) from cronty.audit_unsealed where what like 'moved%'") == 0
+
+
+async def test_a_locked_job_is_moved_later_and_keeps_no_other_from_being_moved(
+    door: Scheduler, hands: Hands, clock: HandClock, sql: asyncpg.Connection, url: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setattr("cronty.engine.retiming.BATCH", 1)
+    for owner in ("ann", "bob", "eve"):
+        await add(door, "cron", {"expression": "0 9 * * *"}, timezone="Europe/Berlin", owner=owner)
+    right = await sql.fetchval("select min(next_at) from cronty.due")
+    await sql.execute("update cronty.due set next_at = next_at + interval '1 hour'")
+    await know_zones(sql, digests={"Europe/Berlin": "older"}, version="2000a")
+
+    async def step_to_the_end() -> list[int]:
+        while await hands.engine.retiming.step() == 0:
+            pass
+        return [row[0] for row in await sql.fetch("select job_id from cronty.due where next_at = $1 order by 1", right)]
+
+    first, bobs, last = [row[0] for row in await sql.fetch("select job_id from cronty.due order by job_id")]
+    other = await asyncpg.connect(url)
+    async with other.transaction():
+        await other.execute("select from cronty.due where job_id = $1 for update", bobs)
+        assert await step_to_the_end() == [first, last]
+        clock.advance(minutes=5)  # every engine knows the new rules by now
+        for _ in range(3):
+            assert await step_to_the_end() == [first, last]
+    await other.close()
+    assert await step_to_the_end() == [first, bobs, last]
+    assert await sql.fetchval("select through from cronty.zones") is None
 
 
 async def test_a_slot_computed_by_a_door_with_other_rules_is_looked_at_again(

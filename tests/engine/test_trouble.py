@@ -1,8 +1,10 @@
 """When runs fail: the owner is told once, the job is held, and what failed can be tried again."""
 
 import json
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
+from time import monotonic
 
 import asyncpg
 import pytest
@@ -14,12 +16,12 @@ from cronty.contract.result import Err, Ok
 from cronty.jobs.action import Action
 from cronty.jobs.job import Job
 from cronty.jobs.outcome import Done, Failed
-from cronty.jobs.run import run_id
+from cronty.jobs.run import FailedRun, run_id
 from cronty.scheduler import Scheduler
 from cronty.scheduler.inbox import Inbox
-from cronty.scheduler.runs import Runs
-from cronty.store.database import Database
-from cronty.store.engine_store import Other
+from cronty.scheduler.runs import Runs, failed_cursor
+from cronty.store.database import Database, StoreBusy, StoreUnavailable
+from cronty.store.engine_store import EngineStore, Other
 from cronty.store.inbox_store import InboxStore
 from cronty.store.run_store import RunStore
 from tests.conftest import START, HandClock, Hands, add, look
@@ -108,6 +110,40 @@ async def test_one_failure_after_resuming_does_not_pause_it_again(
     await door.resume(local_caller("ann"), job.number)
     await minutes(1, hands, clock)
     assert (await look(door, job)).state == "active"
+
+
+async def test_a_policy_of_a_newer_version_keeps_no_other_owners_job_from_being_paused(
+    door: Scheduler, weather: Weather, hands: Hands, clock: HandClock, sql: asyncpg.Connection
+) -> None:
+    anns = await sailing(door)
+    bobs = await add(door, task="sail", owner="bob", policy={"pause_after": 2})
+    await sql.execute('update cronty.jobs set policy = \'{"pause_after": "3 in 1 h"}\' where id = $1', anns.id)
+    await minutes(2, hands, clock)
+    assert [(await look(door, job)).state for job in (anns, bobs)] == ["active", "paused"]
+    await minutes(8, hands, clock)
+    assert (await look(door, anns)).state == "paused", "as by default, since this version can't read it"
+
+
+@pytest.mark.parametrize("error", [ValueError("a fault"), StoreBusy("its row is locked"), StoreUnavailable("away")])
+async def test_a_job_is_paused_although_the_first_try_failed(
+    door: Scheduler, weather: Weather, hands: Hands, clock: HandClock, sql: asyncpg.Connection, error: Exception,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    async def refused(*_: object) -> list[tuple[int, str]]:
+        raise error
+
+    job = await sailing(door, pause_after=1)
+    clock.advance(minutes=1)
+    with monkeypatch.context() as patch:
+        patch.setattr(EngineStore, "pause_failing", refused)
+        with suppress(StoreUnavailable):
+            await hands.fire()
+    assert (await look(door, job)).state == "active"
+    await hands.finish()
+    monkeypatch.setattr("cronty.engine.breaker.monotonic", lambda: monotonic() + 60)
+    await hands.engine.settling.step()
+    assert (await look(door, job)).state == "paused"
+    assert await sql.fetchval("select count(*) from cronty.attempts where outcome = 'superseded'") == 0
 
 
 async def test_a_job_may_be_told_never_to_give_up(
@@ -204,7 +240,7 @@ async def test_a_run_that_is_quarantined_is_told_like_a_failure(
 async def test_what_an_agent_says_of_its_prompt_is_told_too(
     door: Scheduler, database: Database, hands: Hands, clock: HandClock, sql: asyncpg.Connection
 ) -> None:
-    action, inbox = Action("prompt", (), {"prompt": "Look"}), Inbox(InboxStore(database))
+    action, inbox = Action("prompt", (), {"prompt": "Look"}), Inbox(InboxStore(database), door.allowance)
     policy = {"alert": "ann-phone", "pause_after": 2}
     request = ScheduleJob(
         "Look", action.task, "interval", {"minutes": 1}, args=action.args, kwargs=action.kwargs, policy=policy
@@ -307,6 +343,33 @@ async def test_many_can_be_tried_again_and_those_of_a_serial_job_go_one_by_one(
     await hands.all()
     states = await sql.fetch("select state::text, attempt from cronty.runs order by scheduled_for")
     assert [tuple(row) for row in states] == [("done", 2)] * 4
+
+
+async def test_pages_of_failed_runs_lose_none_that_ended_at_the_same_moment(
+    door: Scheduler, runs: Runs, weather: Weather, hands: Hands, clock: HandClock, sql: asyncpg.Connection
+) -> None:
+    for _ in range(3):
+        await sailing(door)
+    await minutes(2, hands, clock)
+    await sql.execute("update cronty.runs set finished_at = $1", clock())  # as when one statement takes many back
+    whole = await runs.failed(local_caller("ann"))
+    assert isinstance(whole, Ok)
+    assert len(whole.value) == 6
+    paged: list[FailedRun] = []
+    cursor: str | None = None
+    while cursor is not None or not paged:
+        page = await runs.failed(local_caller("ann"), 2, cursor)
+        assert isinstance(page, Ok)
+        paged += page.value
+        cursor = failed_cursor(page.value[-1].run) if page.value else None
+    assert paged == whole.value
+
+
+@pytest.mark.parametrize("odd", ["yesterday", "2027-03-01T08:00:00+00:00/run_x", "/run_1_1"])
+async def test_a_cursor_of_failed_runs_that_no_page_gave_is_refused(runs: Runs, odd: str) -> None:
+    refused = await runs.failed(local_caller("ann"), 2, odd)
+    assert isinstance(refused, Err)
+    assert (refused.code, refused.field) == ("bad_cursor", "before")
 
 
 async def test_nobody_elses_runs_are_seen_or_tried_again(

@@ -7,18 +7,23 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, requires
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from cronty.cli.doctor import _database  # pyright: ignore[reportPrivateUsage]
+from cronty.cli.doctor import _database, _locks  # pyright: ignore[reportPrivateUsage]
 from cronty.store.health import Health
+from tests.house.sbom import bill_of_materials
 
 ROOT = Path(__file__).parents[2]
 STATIC = ROOT / "src/cronty/web/dashboard/static"
 VENDORED = {"htmx.min.js": "d6fdc75f204e6bdefa99b69bf1e6d4ac69b8a364f77929f45c13476b4000f717"}
-HEALTH = Health(180004, "18.4", datetime.now(UTC), 1, 0, None, None, 0, None, 0, walled=True, read_only=False)
+HEALTH = Health(
+    180004, "18.4", datetime.now(UTC), 1, 0, None, None, 0, None, 0, walled=True, read_only=False,
+    weeks=16, connections=18, locks_each=64, max_connections=100,
+)  # fmt: skip
 
 
 def locked(name: str) -> dict[str, str]:
@@ -46,6 +51,21 @@ def needed() -> set[str]:
             continue
         todo += [line for line in inner if line.marker is None or any(line.marker.evaluate(env) for env in extras)]
     return {canonicalize_name(name.partition("[")[0]) for name in found}
+
+
+def test_the_bill_of_materials_names_every_locked_package_and_vendored_file_with_its_hashes() -> None:
+    bill = bill_of_materials()
+    assert bill == bill_of_materials()
+    assert (bill["bomFormat"], bill["specVersion"]) == ("CycloneDX", "1.6")
+    listed = {str(one["name"]): one for one in cast("list[dict[str, Any]]", bill["components"])}
+    extras, runtime = locked("extras.txt"), locked("runtime.txt")
+    assert listed.keys() == extras.keys() | VENDORED.keys()
+    assert {name for name, one in listed.items() if one["scope"] == "required"} == runtime.keys()
+    for name, lines in extras.items():
+        assert f"=={listed[name]['version']}" in lines
+        assert [one["content"] for one in listed[name]["hashes"]] == re.findall(r"sha256:([0-9a-f]{64})", lines)
+        assert listed[name]["purl"] == f"pkg:pypi/{name}@{listed[name]['version']}"
+    assert {name: listed[name]["hashes"][0]["content"] for name in VENDORED} == VENDORED
 
 
 def test_every_package_of_every_extra_is_locked_by_hash() -> None:
@@ -90,3 +110,13 @@ def test_the_doctor_judges_the_minor_version(number: int, version: str, good: bo
     fine, _, words = _database(replace(HEALTH, version_number=number, version=version))
     assert fine is good
     assert said in words
+
+
+def test_the_doctor_says_what_to_set_for_a_long_history() -> None:
+    assert _locks(HEALTH) == (True, "locks", "16 weeks of history and 18 connections take up to 1440 of 6400")
+    assert _locks(replace(HEALTH, weeks=400)) == (
+        False,
+        "locks",
+        "400 weeks of history and 18 connections take up to 36000 of 6400: set max_locks_per_transaction to 360 or"
+        " more, and restart PostgreSQL",
+    )

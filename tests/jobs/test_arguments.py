@@ -45,7 +45,7 @@ def by_position(a: int, /) -> None: ...
 
 def check(function: Callable[..., object], *args: object, **kwargs: object) -> Err | None:
     """What a door says that only knows what a worker published."""
-    name, parameters, _ = Registry({"task": Registry().add(function, "task")}).published()[0]
+    name, parameters, _, _ = Registry({"task": Registry().add(function, "task")}).published()[0]
     return check_arguments(Action(name, args, kwargs), orjson.loads(parameters))
 
 
@@ -166,6 +166,6 @@ def test_a_signature_reads_like_one() -> None:
 def test_a_task_is_published_with_its_doc() -> None:
     made = Registry()
     made.add(backup)
-    [(name, parameters, doc)] = made.published()
+    [(name, parameters, doc, _)] = made.published()
     assert (name, doc) == ("backup", "Back up a folder.")
     assert orjson.loads(parameters) == describe_parameters(backup)

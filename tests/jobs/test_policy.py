@@ -15,13 +15,14 @@ from cronty.jobs.retry import pause_before_retry
 
 DECADE = 10 * 366 * 86400.0
 seconds = st.floats(0, DECADE, exclude_min=True)
+pauses = st.floats(1, DECADE)
 
 policies = st.builds(
     Policy,
     attempts=st.integers(1, 1000),
-    backoff=seconds,
+    backoff=pauses,
     backoff_factor=st.floats(1, 1000),
-    backoff_max=seconds,
+    backoff_max=pauses,
     jitter=st.floats(0, 1),
     timeout=seconds,
     overlap=st.sampled_from(["skip", "queue", "allow", "cancel_previous"]),
@@ -108,7 +109,14 @@ def test_not_a_number_is_not_a_number(name: str) -> None:
     ("name", "value"),
     [
         *(("attempts", 0), ("attempts", 1001), ("attempts", 2.0), ("catch_up_limit", 0), ("catch_up_limit", 1.5)),
-        *(("backoff", 0), ("backoff_max", 0), ("timeout", 0), ("catch_up_window", 0), ("timeout", DECADE * 2)),
+        *(
+            ("backoff", 0),
+            ("backoff", 0.999),
+            ("backoff_max", 0),
+            ("timeout", 0),
+            ("catch_up_window", 0),
+            ("timeout", DECADE * 2),
+        ),
         *(("jitter", 1.01), ("backoff_factor", 0.99), ("backoff_factor", 0)),
         *(("overlap", "sometimes"), ("overlap", None), ("overlap", ["skip"]), ("catch_up", "some"), ("catch_up", 1)),
     ],

@@ -144,7 +144,7 @@ def test_every_kind_of_parameter_may_come_as_text(name: str, sent: object, under
         (
             "schedule_job",
             {"name": "n", "task": "t", "trigger_type": "cron", "trigger_config": {}, "max_runs": "many"},
-            'max_runs must be a whole number, not "many". It is: Stop after so many runs.',
+            'max_runs must be a whole number, not "many". It is: Stop after this many runs.',
         ),
         (
             "schedule_job",

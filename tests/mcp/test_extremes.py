@@ -57,8 +57,8 @@ JOB: dict[str, Any] = {"name": "n", "task": "run_backup"}
         ),
         (
             "schedule_notification",
-            {"message": "m", "notification_topic": "t", "datetime": "tomorrow at 9"},
-            'Invalid datetime: "tomorrow at 9". Give exactly one of: datetime ("2027-01-31T09:00:00+01:00"), time with '
+            {"message": "m", "notification_topic": "t", "datetime": "when I get up"},
+            'Invalid datetime: "when I get up". Give exactly one of: datetime ("2027-01-31T09:00:00+01:00"), time with '
             'timezone ("09:00", "Europe/Berlin"), or delay ("2h30m").',
         ),
         (

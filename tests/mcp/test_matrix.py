@@ -73,6 +73,7 @@ MATRIX: Final[dict[str, Entry]] = {
         ),
     ),
     "run_job_now": Entry("job_id", JOB_FORMS),
+    "change_slot": Entry("job_id", JOB_FORMS, ({}, {"slot": "tomorrow at 9:00"}, {"to": "tomorrow at 10:00"})),
     "list_runs": Entry(
         "job_id", JOB_FORMS, ({}, {"limit": 1}, {"verdict": "failed"}, {"verdict": "odd"}, {"limit": 0})
     ),
@@ -320,7 +321,7 @@ async def test_the_same_idempotency_key_of_two_owners_makes_two_jobs(
 
 
 async def test_health_and_readiness_say_nothing_of_an_owner(cronty: Cronty, world: dict[str, list[int]]) -> None:
-    app = http_app(cronty, GROUPS, ["here"], auth=True)
+    app = http_app(cronty, GROUPS, ["here"])
     async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url="http://here") as http:
         assert (await http.get("/health")).json() == {"status": "alive"}
         assert (await http.get("/ready")).json() == {"status": "ready"}

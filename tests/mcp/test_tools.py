@@ -17,8 +17,8 @@ from cronty.mcp.tool import Group
 from tests.mcp.caller import Caller, held
 
 JOBS = [
-    "schedule_job", "list_jobs", "job_status", "edit_job", "run_job_now", "redrive_runs", "list_tasks", "cancel_job",
-    "list_runs",
+    "schedule_job", "list_jobs", "job_status", "edit_job", "change_slot", "run_job_now", "redrive_runs", "list_tasks",
+    "cancel_job", "list_runs",
 ]  # fmt: skip
 NOTIFICATIONS = [
     *("schedule_notification", "schedule_cron_notification", "list_scheduled_notifications"),
@@ -32,8 +32,8 @@ READ_ONLY = {
     *("list_jobs", "job_status", "list_runs", "list_tasks", "list_scheduled_notifications"),
     *("schedule_list", "preview_schedule", "get_current_time"),
 }
-DESTRUCTIVE = {"cancel_job", "edit_job", "delete_schedule", "schedule_edit", "schedule_cancel"}
-REPEATABLE = READ_ONLY | DESTRUCTIVE | {"pause_schedule", "resume_schedule", "acknowledge_inbox"}
+DESTRUCTIVE = {"cancel_job", "change_slot", "edit_job", "delete_schedule", "schedule_edit", "schedule_cancel"}
+REPEATABLE = READ_ONLY | DESTRUCTIVE - {"change_slot"} | {"pause_schedule", "resume_schedule", "acknowledge_inbox"}
 OPEN_WORLD = {"run_job_now", "redrive_runs", "send_push_notification"}
 
 
@@ -154,3 +154,11 @@ async def test_reading_changes_nothing(caller: Caller, sql: Connection) -> None:
     for uri in ("cron://examples", "timezones://valid", "schedules://t", f"job://{made['job_id']}"):
         await caller.client.read_resource(uri)
     assert await photograph(sql) == before
+
+
+async def test_without_a_job_only_failed_runs_are_listed(caller: Caller) -> None:
+    assert await caller.ask("list_runs", verdict="failed") == {"runs": []}
+    assert await caller.ask("list_runs", verdict="missed") == {
+        "error": "verdict missed needs a job_id.",
+        "hint": "Without a job_id only failed and quarantined runs are listed; list_jobs shows the jobs.",
+    }

@@ -184,12 +184,12 @@ async def test_the_answer_shows_what_was_understood(
         (
             {"trigger_type": "once", "trigger_config": {"run_at": "soonish"}},
             "Invalid time: 'soonish'",
-            "Give it in ISO 8601, as in 2027-01-31T09:00:00+01:00.",
+            'Give it in ISO 8601, as in 2027-01-31T09:00:00+01:00, or in words, as in "tomorrow at 9:00".',
         ),
         (
             {"trigger_type": "once", "trigger_config": {"run_at": "every monday"}},
             "Invalid time: 'every monday'",
-            "Give it in ISO 8601, as in 2027-01-31T09:00:00+01:00.",
+            'Give it in ISO 8601, as in 2027-01-31T09:00:00+01:00, or in words, as in "tomorrow at 9:00".',
         ),
         (
             {"trigger_type": "cron", "trigger_config": {"hours": 1}},

@@ -63,3 +63,19 @@ async def test_a_run_that_waited_for_the_one_before_it_tells_of_none(
     clock.advance(minutes=13)
     await hands.all()
     assert await runs.absences(local_caller("ann"), START) == []
+
+
+async def test_of_very_many_late_slots_the_latest_are_counted_and_that_is_said(
+    door: Scheduler, hands: Hands, runs: Runs, sql: asyncpg.Connection
+) -> None:
+    job = await add(door, "interval", {"hours": 1})
+    await sql.execute(
+        "insert into cronty.runs (job_id, scheduled_for, owner_id, state, attempt, started_at, finished_at)"
+        " select id, $1::timestamptz + i * interval '0.1 s', owner_id, 'done', 1, $1::timestamptz + interval '1 hour',"
+        " $1::timestamptz + interval '1 hour' from cronty.jobs, generate_series(1, 1500) i where id = $2",
+        START,
+        job.id,
+    )
+    [away] = await runs.absences(local_caller("ann"), START)
+    assert (away.late, away.cut) == (1000, True)
+    assert in_words(away, "UTC") == "while it was away, Mon 01 Mar 08:00 to 09:00: at least 1000 fired late"

@@ -6,13 +6,15 @@ from typing import Any
 import pytest
 from asyncpg import Connection
 
-from cronty.contract.caller import local_caller
-from cronty.contract.requests import EditJob
+from cronty.contract.caller import Caller, local_caller
+from cronty.contract.requests import EditJob, ScheduleJob
 from cronty.contract.result import Err, Ok
+from cronty.jobs.limits import Limits
 from cronty.scheduler import Scheduler
 from cronty.scheduler.calendars import Calendars
-from cronty.store.calendar_store import MOST_CALENDARS, CalendarStore
+from cronty.store.calendar_store import MAX_CALENDARS, CalendarStore
 from cronty.store.database import Database
+from cronty.store.job_store import JobStore
 from cronty.timing import Calendar
 from tests.conftest import HandClock, Hands, add, look
 
@@ -56,6 +58,19 @@ async def test_a_list_that_changes_takes_its_jobs_along(door: Scheduler, calenda
     assert await save(calendars, days={"2027-03-01": "Founding Day"}) == 0
     told = await sql.fetchval("select count(*) from cronty.audit_unsealed where what = 'moved by a changed calendar'")
     assert told == 2
+
+
+async def test_a_schedule_of_a_newer_version_keeps_no_other_job_from_following_its_list(
+    door: Scheduler, calendars: Calendars, sql: Connection
+) -> None:
+    await save(calendars, make_up_days=["2027-06-05"])
+    newer, moved = [await add(door, "calendar", {**BY_TEAM, "instead": "next_business_day"}) for _ in range(2)]
+    await sql.execute(
+        """update cronty.jobs set trigger = jsonb_set(trigger, '{calendars}', '{"any": ["team"]}') where id = $1""",
+        newer.id,
+    )
+    assert await save(calendars, days={"2027-03-01": "Founding Day"}) == 1
+    assert (await look(door, moved)).next_slot == datetime(2027, 3, 2, 9, tzinfo=UTC)
 
 
 async def test_a_list_that_is_not_there_is_refused_with_those_that_are(door: Scheduler, calendars: Calendars) -> None:
@@ -105,10 +120,187 @@ async def test_a_list_that_cannot_be_kept_is_refused(calendars: Calendars, sql: 
         assert isinstance(await calendars.save(local_caller("ann"), name, days, None), Err)
     await save(calendars, days={"2027-03-01": "x"})
     await sql.execute(
-        "insert into cronty.calendars select owner_id, 'list-' || i, days, updated_at from cronty.calendars,"
+        "insert into cronty.calendars select owner_id, 'list-' || i, days, updated_at, digest from cronty.calendars,"
         " generate_series(2, $1::int) i",
-        MOST_CALENDARS,
+        MAX_CALENDARS,
     )
     refused = await calendars.save(local_caller("ann"), "one-more", {"days": {"2027-03-01": "x"}}, None)
     assert isinstance(refused, Err)
     assert refused.code == "too_many_calendars"
+
+
+async def test_a_list_that_a_prompt_goes_by_is_changed_only_with_the_scope_for_prompts(
+    door: Scheduler, calendars: Calendars
+) -> None:
+    await save(calendars, days={"2027-05-01": "Day off"})
+    await add(door, "calendar", BY_TEAM, task="prompt", kwargs={"prompt": "Look"})
+    scheduling = Caller("ann", frozenset({"read", "schedule"}))
+    refused = await calendars.save(scheduling, "team", {"days": {"2027-05-02": "Another"}}, None)
+    assert isinstance(refused, Err)
+    assert refused.code == "missing_scope"
+    await save(calendars, days={"2027-05-02": "Another"})
+    assert isinstance(await calendars.save(scheduling, "other", {"days": {"2027-05-02": "Another"}}, None), Ok)
+
+
+async def test_lists_take_up_room_like_arguments(database: Database) -> None:
+    door = Scheduler(JobStore(database), limits=Limits(stored_bytes=2000))
+    calendars = Calendars(CalendarStore(database), door)
+    days = {f"2027-{month:02}-{day:02}": f"day {month} {day}" for month in range(1, 9) for day in (1, 15)}
+    await save(calendars, days=days)
+    used = (await door.allowance.show("ann"))["used"]["stored_bytes"]
+    assert isinstance(used, int)
+    assert used > 100
+    many = {f"2027-{month:02}-{day:02}": f"reason {month * day}" for month in range(1, 13) for day in range(1, 28)}
+    refused = await calendars.save(local_caller("ann"), "more", {"days": many}, None)
+    assert isinstance(refused, Err)
+    assert refused.code == "over_limit"
+    assert isinstance(
+        await door.schedule(local_caller("ann"), ScheduleJob("n", "note", "interval", {"hours": 1}, args=["x" * 1900])),
+        Err,
+    )
+
+
+async def test_a_job_holds_the_name_of_a_list_and_not_its_days(
+    door: Scheduler, calendars: Calendars, sql: Connection
+) -> None:
+    await save(calendars, windows=[{"from": "2027-03-01", "through": "2036-03-01", "name": "long"}])
+    job = await add(door, "calendar", BY_TEAM)
+    assert job.next_run == datetime(2036, 3, 2, 9, tzinfo=UTC)
+    await door.edit(local_caller("ann"), EditJob(str(job.number), name="other"))
+    await door.edit(local_caller("ann"), EditJob(str(job.number), trigger_config={**BY_TEAM, "ends": "2040-01-01"}))
+    longest = await sql.fetchval("select max(length(after::text)) from cronty.audit_unsealed")
+    assert longest < 2000
+    assert await sql.fetchval("select length(trigger::text) from cronty.jobs") < 200
+
+
+async def test_a_list_counts_as_it_is_when_a_slot_is_due_however_long_ago_the_job_was_made(
+    door: Scheduler, calendars: Calendars, hands: Hands, clock: HandClock, sql: Connection
+) -> None:
+    await save(calendars, days={"2033-03-01": "Far Day"})
+    job = await add(door, "calendar", {**BY_TEAM, "rules": [{"times": ["09:00"], "months": [3], "days": [1]}]})
+    clock.moment = datetime(2033, 3, 1, 8, tzinfo=UTC)
+    await sql.fetchval("select cronty.make_run_partition($1)", clock.moment)
+    await door.edit(local_caller("ann"), EditJob(str(job.number), policy={"catch_up": "none"}))
+    await hands.all()
+    clock.advance(hours=1)
+    await hands.all()
+    row = await sql.fetchrow("select state::text, reason from cronty.runs where scheduled_for = $1", clock.moment)
+    assert row is not None
+    assert (row["state"], row["reason"]) == ("skipped", "holiday (Far Day)")
+
+
+async def test_a_new_day_of_the_list_counts_for_a_slot_that_is_planned_already(
+    door: Scheduler, calendars: Calendars, hands: Hands, clock: HandClock, sql: Connection
+) -> None:
+    await save(calendars, days={"2028-01-01": "New Year"})
+    await add(door, "calendar", BY_TEAM)
+    clock.advance(minutes=30)
+    await hands.all()
+    await save(calendars, days={"2027-03-01": "Mourning"})
+    clock.advance(minutes=30)
+    await hands.all()
+    assert await sql.fetchval("select reason from cronty.runs") == "holiday (Mourning)"
+
+
+async def test_a_list_that_a_deleted_job_names_is_kept_for_its_return(door: Scheduler, calendars: Calendars) -> None:
+    await save(calendars, days={"2027-03-01": "Founding Day"})
+    job = await add(door, "calendar", BY_TEAM)
+    await door.delete(local_caller("ann"), job.number)
+    refused = await calendars.remove(local_caller("ann"), "team")
+    assert isinstance(refused, Err)
+    assert "deleted and can come back" in refused.message
+
+
+async def test_a_job_whose_list_is_gone_is_set_aside_with_the_reason(
+    door: Scheduler, calendars: Calendars, hands: Hands, clock: HandClock, sql: Connection
+) -> None:
+    await save(calendars, days={"2028-03-01": "Founding Day"})
+    job = await add(door, "calendar", BY_TEAM)
+    await sql.execute("delete from cronty.calendars")
+    clock.advance(hours=1)
+    await hands.all()
+    shown = await look(door, job)
+    assert shown.state == "set_aside"
+    assert "Unknown calendar: 'team'" in (shown.reason or "")
+
+
+async def test_public_holidays_are_known_by_their_country_and_region(
+    door: Scheduler, calendars: Calendars, hands: Hands, clock: HandClock, sql: Connection
+) -> None:
+    clock.moment = datetime(2027, 12, 25, 8, tzinfo=UTC)
+    await sql.fetchval("select cronty.make_run_partition($1)", clock.moment)
+    shown = await door.preview(local_caller("ann"), "calendar", {**BY_TEAM, "calendars": ["DE-BY"]}, count=14)
+    assert isinstance(shown, Ok)
+    notes = {slot.local.day: slot.note for slot in shown.value.slots}
+    assert (notes[25], notes[6]) == ("skipped: holiday (Christmas Day)", "skipped: holiday (Epiphany)")
+    assert await calendars.list(local_caller("ann")) == Ok([])
+    job = await add(door, "calendar", {**BY_TEAM, "calendars": ["DE-BY"]})
+    clock.advance(hours=1)
+    await hands.all()
+    assert await sql.fetchval("select reason from cronty.runs") == "holiday (Christmas Day)"
+    listed = await calendars.list(local_caller("ann"))
+    assert isinstance(listed, Ok)
+    assert [(one.name, (one.source or "").split()[0]) for one in listed.value] == [("de-by", "holidays")]
+    assert isinstance((await look(door, job)).trigger, Calendar)
+
+
+async def test_a_list_of_ones_own_wins_over_the_country_of_its_name(door: Scheduler, calendars: Calendars) -> None:
+    job = await add(door, "calendar", {**BY_TEAM, "calendars": ["US"]})
+    await save(calendars, "us", days={"2027-03-01": "Us Day"})
+    own = await look(door, job)
+    assert isinstance(own.trigger, Calendar)
+    assert [reason for _, reason in own.trigger.off] == ["holiday (Us Day)"]
+    other = await add(door, "calendar", {**BY_TEAM, "calendars": ["US"]})
+    assert other.trigger == own.trigger
+    refused = await door.preview(local_caller("bob"), "calendar", {**BY_TEAM, "calendars": ["us"]})
+    assert isinstance(refused, Err)
+
+
+async def test_a_country_that_is_not_known_is_refused(door: Scheduler) -> None:
+    for name in ("XX", "DE-QQ"):
+        refused = await door.preview(local_caller("ann"), "calendar", {**BY_TEAM, "calendars": [name]})
+        assert isinstance(refused, Err)
+        assert "DE-BY" in (refused.hint or "")
+
+
+async def test_public_holidays_are_made_anew_each_year_and_their_jobs_follow(
+    door: Scheduler, hands: Hands, clock: HandClock, sql: Connection
+) -> None:
+    first: dict[str, object] = {
+        "rules": [{"times": ["09:00"], "business_days": [1], "months": [4]}],
+        "calendars": ["DE"],
+    }
+    job = await add(door, "calendar", first)
+    assert job.next_slot == datetime(2027, 4, 1, 9, tzinfo=UTC)
+    holidays = hands.engine.holidays
+    await holidays.step()
+    old = await sql.fetchval("select source from cronty.calendars")
+    await sql.execute("""update cronty.calendars set source = 'holidays 0.1 2026', digest = 'old',
+      days = '{"off": {"2027-04-01": "holiday (x)"}, "on": []}'""")
+    await sql.execute("update cronty.due set next_at = '2027-04-02 09:00+00'")
+    await holidays.step()
+    assert await sql.fetchval("select source from cronty.calendars") == old
+    assert (await look(door, job)).next_slot == datetime(2027, 4, 1, 9, tzinfo=UTC)
+    clock.moment = datetime(2028, 1, 1, tzinfo=UTC)
+    await holidays.step()
+    assert await sql.fetchval("select source from cronty.calendars") == (old or "").replace("2027", "2028")
+    assert await sql.fetchval("select max(day) from cronty.calendars, jsonb_object_keys(days->'off') day") > "2039"
+
+
+async def test_words_name_a_country(door: Scheduler) -> None:
+    words: dict[str, object] = {"text": "every weekday at 9:00 except holidays in Germany"}
+    shown = await door.preview(local_caller("ann"), "words", words)
+    assert isinstance(shown, Ok)
+    assert shown.value.words == "At 09:00 on weekdays, except on days off of DE, UTC"
+    job = await add(door, "words", words)
+    assert isinstance(job.trigger, Calendar)
+    assert (job.trigger.calendars, len(job.trigger.off) > 100) == (("DE",), True)
+    edited = await door.edit(
+        local_caller("ann"),
+        EditJob(str(job.number), trigger_type="words", trigger_config={"text": "every day at 10:00 unless US"}),
+    )
+    assert isinstance(edited, Ok)
+    assert isinstance(edited.value.trigger, Calendar)
+    assert edited.value.trigger.calendars == ("US",)
+    nowhere = {"text": "every day at 9:00 except holidays in Atlantis"}
+    assert isinstance(await door.preview(local_caller("ann"), "words", nowhere), Err)

@@ -12,7 +12,7 @@ from cronty.contract.caller import local_caller
 from cronty.contract.result import Err, Ok, Result
 from cronty.scheduler import Scheduler
 from cronty.scheduler.channels import TEST_MESSAGE, Channels
-from cronty.store.channel_store import MOST_CHANNELS, ChannelStore, Destination
+from cronty.store.channel_store import MAX_CHANNELS, MAX_NAMES, ChannelStore, Destination
 from cronty.store.database import Database
 from cronty.store.sealing import Sealer, new_key
 from tests.actions.servers import Plain, answer, plain
@@ -145,19 +145,39 @@ async def test_adding_a_name_again_replaces_it(channels: Channels, server: Plain
     assert await channels.url(local_caller("ann"), "phone") == f"ntfy://{server.allowed}/b"
 
 
+async def add_many(sql: asyncpg.Connection, first: int, last: int) -> None:
+    """More channels like the one there is."""
+    await sql.execute(
+        "insert into cronty.channels (owner_id, name, scheme, hint, key_id, sealed, created_at)"
+        " select owner_id, 'c' || i, scheme, hint, key_id, sealed, now()"
+        f" from cronty.channels, generate_series({first}, {last}) i where name = 'first'"
+    )
+
+
 async def test_an_owner_has_so_many_and_no_more(channels: Channels, server: Plain, sql: asyncpg.Connection) -> None:
     url = f"ntfy://{server.allowed}/a"
     value(await channels.add(local_caller("ann"), "first", url))
-    await sql.execute(
-        "insert into cronty.channels (owner_id, name, scheme, hint, created_at, removed_at)"
-        " select owner_id, 'c' || i, 'ntfy', '', now(), now()"
-        f" from cronty.channels, generate_series(2, {MOST_CHANNELS}) i"
-    )
+    await add_many(sql, 2, MAX_CHANNELS)
     result = await channels.add(local_caller("ann"), "one-more", url)
     assert isinstance(result, Err)
     assert result.code == "too_many_channels"
     assert value(await channels.add(local_caller("ann"), "first", url)).replaced
     value(await channels.add(local_caller("bob"), "one-more", url))
+
+
+async def test_removed_channels_make_room_for_others_up_to_so_many_names(
+    channels: Channels, server: Plain, sql: asyncpg.Connection
+) -> None:
+    url = f"ntfy://{server.allowed}/a"
+    value(await channels.add(local_caller("ann"), "first", url))
+    await add_many(sql, 2, MAX_NAMES)
+    await sql.execute("update cronty.channels set sealed = null, key_id = null, removed_at = now() where name <> 'c2'")
+    refused = await channels.add(local_caller("ann"), "one-more", url)
+    assert isinstance(refused, Err)
+    assert refused.code == "too_many_channels"
+    assert value(await channels.add(local_caller("ann"), "c3", url)).name == "c3"
+    await sql.execute("delete from cronty.channels where name > 'c5'")
+    assert value(await channels.add(local_caller("ann"), "one-more", url)).name == "one-more"
 
 
 # -- keys -------------------------------------------------------------------------------------------------------

@@ -135,7 +135,7 @@ def test_the_docs_say_how_many_connections_a_process_opens() -> None:
 async def test_whoever_finds_no_place_is_told_in_the_end(
     url: str, sql: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pool_module, "LONGEST_WAIT", 0.2)
+    monkeypatch.setattr(pool_module, "MAX_WAIT", 0.2)
     database = await Database(url, size=2).open()
     try:
         async with asyncio.timeout(PATIENCE):

@@ -41,7 +41,7 @@ async def one_of_each_status(door: Scheduler, hands: Hands, clock: HandClock) ->
     clock.advance(minutes=1)
     await hands.fire()
     running = await add(door, "once", {"run_at": clock.moment + timedelta(hours=1)}, name="running")
-    assert (await door.run_now(local_caller("ann"), running.number)).is_ok
+    assert isinstance(await door.run_now(local_caller("ann"), running.number), Ok)
     await add(door, name="pending")
     await add(door, name="paused")
     cancelled = await add(door, name="cancelled")
@@ -303,7 +303,7 @@ async def test_a_list_counts_on_its_first_page_and_not_for_ever(
 ) -> None:
     for number in range(4):
         await add(door, name=f"job {number}")
-    monkeypatch.setattr(job_store, "MOST_COUNTED", 3)
+    monkeypatch.setattr(job_store, "MAX_COUNTED", 3)
     first = page_of(await door.list_jobs(local_caller("ann"), limit=2))
     await add(door, name="one more")
     rest = page_of(await door.list_jobs(local_caller("ann"), limit=2, cursor=first.cursor))

@@ -1,6 +1,8 @@
 """Making a job through the door."""
 
 import asyncio
+from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -258,9 +260,32 @@ async def test_each_call_makes_a_new_job(door: Scheduler) -> None:
 
 
 async def test_a_repeated_key_answers_with_the_first_job(door: Scheduler) -> None:
-    first = await add(door, name="first", idempotency_key="k")
-    again = await add(door, name="second", idempotency_key="k")
+    first = await add(door, name="first", kwargs={}, idempotency_key="k")
+    again = await add(door, name="first", kwargs={}, idempotency_key="k")
     assert again == first
+
+
+OTHERS: list[Callable[[ScheduleJob], ScheduleJob]] = [
+    lambda request: replace(request, name="second"),
+    lambda request: replace(request, args=[1]),
+    lambda request: replace(request, trigger_config={"minutes": 2}),
+    lambda request: replace(request, tags=["x"]),
+    lambda request: replace(request, timezone="UTC"),
+]
+
+
+@pytest.mark.parametrize("other", OTHERS)
+async def test_a_repeated_key_with_another_request_is_refused(
+    door: Scheduler, other: Callable[[ScheduleJob], ScheduleJob]
+) -> None:
+    ann = local_caller("ann")
+    request = ScheduleJob("first", "note", "interval", {"minutes": 1}, idempotency_key="k")
+    assert isinstance(await door.schedule(ann, request), Ok)
+    refused = await door.schedule(ann, other(request))
+    assert isinstance(refused, Err)
+    assert (refused.code, refused.field) == ("key_taken", "idempotency_key")
+    await door.delete(ann, 1)
+    assert isinstance(await door.schedule(ann, other(request)), Ok), "the key is free again without its job"
 
 
 async def test_another_owner_may_use_the_same_key(door: Scheduler) -> None:
@@ -294,7 +319,7 @@ async def test_a_repeated_key_is_answered_even_when_the_time_has_come(door: Sche
 
 
 async def test_tasks_are_listed_with_parameters_and_doc(door: Scheduler) -> None:
-    tasks = await door.list_tasks()
+    tasks = await door.list_tasks(local_caller("ann"))
     assert [(task.name, task.doc) for task in tasks] == [("fail", ""), ("note", "Remember being called.")]
     assert tasks[1].parameters["more_positional"] is True
     assert tasks[1].seen_at == START

@@ -115,6 +115,37 @@ async def test_what_came_late_is_found_again_when_the_look_was_broken_off(
         assert await heard(board, listener) == []
 
 
+async def test_events_that_cannot_be_read_are_tried_less_and_less_often_and_logged_once(
+    database: Database, door: Scheduler, hands: Hands, clock: HandClock, monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:  # fmt: skip
+    await add(door)
+    passed, tried = 0.0, 0
+    monkeypatch.setattr(event_stream, "monotonic", lambda: passed)
+
+    async def unreadable(*_: object, **__: object) -> object:
+        nonlocal tried
+        tried += 1
+        raise ValueError("unreadable")
+
+    board = EventBoard(OverviewStore(database), every=PATIENCE)
+    async with board.listen("ann", START, polling=False) as listener:
+        clock.advance(minutes=1)
+        await hands.fire()
+        clock.advance(seconds=1)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(event_stream.EventStream, "poll", unreadable)
+            for _ in range(600):
+                await board.step()
+                passed += 1
+        assert tried == 5 + (600 - 62) // 60 + 1, "after 2, 4, 8, 16, 32, and then every 60 seconds"
+        assert [record.message for record in caplog.records if record.levelname == "ERROR"] == [
+            "events of 'ann' failed 1 time(s) in a row: unreadable"
+        ]
+        passed += 60
+        assert await heard(board, listener) == [("a job", "done")], "nothing is lost"
+
+
 def fail_after(patch: pytest.MonkeyPatch, answers: int) -> None:
     """The database is away after so many answers."""
     left = answers
@@ -199,7 +230,7 @@ async def test_a_slow_listener_holds_nobody_up_and_hears_everything_once_in_the_
     board: EventBoard, door: Scheduler, clock: HandClock, sql: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(event_stream, "MOST", 3)
-    monkeypatch.setattr(event_stream, "MOST_HELD", 5)
+    monkeypatch.setattr(event_stream, "MAX_HELD", 5)
     job = await add(door)
     async with (
         board.listen("ann", START, polling=False) as quick,
@@ -233,7 +264,7 @@ async def test_a_slow_listener_hears_also_all_that_came_late_once(
     most: int,
 ) -> None:
     monkeypatch.setattr(event_stream, "MOST", most)
-    monkeypatch.setattr(event_stream, "MOST_HELD", 5)
+    monkeypatch.setattr(event_stream, "MAX_HELD", 5)
     job = await add(door)
     clock.advance(minutes=5)
     async with board.listen("ann", clock.moment, polling=False) as slow:

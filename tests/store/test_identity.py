@@ -1,7 +1,9 @@
 """Who is calling: keys and tokens that are good, and every way in which they aren't."""
 
+import asyncio
 from base64 import b64encode
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -15,11 +17,13 @@ from jwt.algorithms import ECAlgorithm, RSAAlgorithm
 from cronty.contract.caller import SCOPES, Caller, local_caller
 from cronty.contract.result import Err, Ok
 from cronty.jobs.api_key import read_key
+from cronty.scheduler import Scheduler
 from cronty.scheduler import identity as identity_module
 from cronty.scheduler.identity import Identity, NewKey, Provider
 from cronty.store.database import Database
 from cronty.store.key_store import KeyStore
-from tests.conftest import START, HandClock
+from tests.conftest import START, HandClock, Hands, add, look
+from tests.patience import PATIENCE
 
 HERE = "https://cronty.example.com/mcp"
 SECRET = "s" * 64
@@ -116,14 +120,19 @@ async def test_a_token_of_ours_stands_for_its_subject(identity: Identity) -> Non
     made = identity.issue("ann@example.com", timedelta(days=30), ["read"], agent="claude")
     assert isinstance(made, Ok)
     assert jwt.get_unverified_header(made.value)["alg"] == "HS512"
-    assert await identity.identify(made.value) == Ok(Caller("ann@example.com", frozenset({"read"}), "claude"))
+    who = await identity.identify(made.value)
+    assert isinstance(who, Ok)
+    assert replace(who.value, expires_at=None) == Caller("ann@example.com", frozenset({"read"}), "claude")
+    assert who.value.expires_at is not None
+    assert timedelta(days=29) < who.value.expires_at - datetime.now(UTC) <= timedelta(days=30)
 
 
 async def test_a_token_of_the_provider_stands_for_a_subject_that_nobody_else_can_be(
     identity: Identity, provider: IdentityProvider
 ) -> None:
     who = await identity.identify(provider.token())
-    assert who == Ok(Caller(f"{ISSUER}|ann@example.com", frozenset({"read", "run"})))
+    assert isinstance(who, Ok)
+    assert replace(who.value, expires_at=None) == Caller(f"{ISSUER}|ann@example.com", frozenset({"read", "run"}))
 
 
 @pytest.mark.parametrize("algorithm", ["ES256", "ES512", "EdDSA", "HS256", "none", "RS256"])
@@ -141,7 +150,8 @@ async def test_scopes_that_are_no_text_are_none(identity: Identity, scope: objec
     for name in ("scope", "scp"):
         odd = {key: value for key, value in claims().items() if key != "scope"} | {name: scope}
         who = await identity.identify(jwt.encode(odd, SECRET.ljust(128, "\0"), "HS512"))
-        assert who == Ok(Caller("ann@example.com", frozenset()))
+        assert isinstance(who, Ok)
+        assert who.value.scopes == frozenset()
 
 
 @pytest.mark.parametrize("agent", ["", "a" * 101, "two\nlines", 7, ["claude"]])
@@ -202,4 +212,88 @@ async def test_a_scope_that_does_not_exist_is_refused(identity: Identity, scopes
 
 async def test_scopes_we_do_not_know_mean_nothing(identity: Identity) -> None:
     token = jwt.encode(claims(scope="read superuser"), SECRET, "HS512")
-    assert await identity.identify(token) == Ok(Caller("ann@example.com", frozenset({"read"})))
+    who = await identity.identify(token)
+    assert isinstance(who, Ok)
+    assert who.value.scopes == {"read"}
+
+
+# -- keys that are made with keys ---------------------------------------------------------------------------------
+
+
+async def caller_of(identity: Identity, key: NewKey) -> Caller:
+    who = await identity.identify(key.text)
+    assert isinstance(who, Ok), who
+    return who.value
+
+
+async def made_with(identity: Identity, caller: Caller, **given: Any) -> NewKey:
+    made = await identity.add_key(caller, "made with another", ["admin"], **given)
+    assert isinstance(made, Ok), made
+    return made.value
+
+
+async def test_a_key_ends_with_the_one_it_was_made_with_at_the_latest(identity: Identity, clock: HandClock) -> None:
+    ends = START + timedelta(hours=1)
+    parent = await caller_of(identity, await new_key(identity, expires_at=ends))
+    late = await identity.add_key(parent, "late", ["read"], expires_at=ends + timedelta(seconds=1))
+    assert isinstance(late, Err)
+    assert (late.code, late.field) == ("bad_time", "expires_at")
+    child = await caller_of(identity, await made_with(identity, parent))
+    assert child.expires_at == ends, "without an end it would outlive it"
+    early = await made_with(identity, child, expires_at=START + timedelta(minutes=1))
+    assert (await caller_of(identity, early)).expires_at == START + timedelta(minutes=1)
+    clock.moment = ends
+    assert isinstance(await identity.identify(early.text), Err)
+
+
+async def test_a_token_that_ends_makes_no_key_that_does_not(identity: Identity) -> None:
+    token = identity.issue("ann", timedelta(hours=1))
+    assert isinstance(token, Ok)
+    who = await identity.identify(token.value)
+    assert isinstance(who, Ok)
+    await made_with(identity, who.value)
+    [key] = await identity.keys(who.value)
+    assert key.expires_at == who.value.expires_at
+
+
+async def test_a_key_falls_with_the_one_it_was_made_with(
+    identity: Identity, door: Scheduler, hands: Hands, sql: asyncpg.Connection
+) -> None:
+    first = await new_key(identity)
+    child = await made_with(identity, await caller_of(identity, first))
+    grandchild = await made_with(identity, await caller_of(identity, child))
+    apart = await new_key(identity)
+    job = await add(door, caller=await caller_of(identity, grandchild))
+    assert await identity.revoke(local_caller("ann"), first.number) == Ok(None)
+    for key in (first, child, grandchild):
+        assert isinstance(await identity.identify(key.text), Err)
+    assert isinstance(await identity.identify(apart.text), Ok)
+    assert (await look(door, job)).state == "paused"
+    told = await sql.fetch("select before ->> 'with' from cronty.audit_unsealed where what = 'key revoked' order by id")
+    assert [row[0] for row in told] == [None, str(first.number), str(first.number)]
+
+
+async def test_a_key_that_is_being_revoked_makes_no_other(identity: Identity, sql: asyncpg.Connection) -> None:
+    key = await new_key(identity)
+    caller = await caller_of(identity, key)
+    revoking = sql.transaction()
+    await revoking.start()
+    await sql.execute("update cronty.api_keys set revoked_at = now()")
+    making = asyncio.create_task(identity.add_key(caller, "late", ["read"]))
+    async with asyncio.timeout(PATIENCE):
+        while not await sql.fetchval("select exists (select from pg_locks where not granted)"):
+            await asyncio.sleep(0.001)
+        await revoking.commit()
+        assert isinstance(await making, Err)
+    assert await sql.fetchval("select count(*) from cronty.api_keys") == 1
+
+
+async def test_an_owner_has_so_many_good_keys_and_no_more(identity: Identity, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cronty.scheduler.identity.MAX_KEYS", 2)
+    keys = [await new_key(identity) for _ in range(2)]
+    over = await identity.add_key(local_caller("ann"), "third")
+    assert isinstance(over, Err)
+    assert over.code == "too_many_keys"
+    assert isinstance(await identity.add_key(local_caller("bob"), "his"), Ok)
+    await identity.revoke(local_caller("ann"), keys[0].number)
+    await new_key(identity)

@@ -2,9 +2,11 @@
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 
 import asyncpg
+import orjson
 import pytest
 
 from cronty.contract.caller import local_caller
@@ -25,8 +27,8 @@ MINUTE = timedelta(minutes=1)
 
 
 @pytest.fixture
-def inbox(database: Database) -> Inbox:
-    return Inbox(InboxStore(database))
+def inbox(database: Database, door: Scheduler) -> Inbox:
+    return Inbox(InboxStore(database), door.allowance)
 
 
 async def remind(
@@ -152,6 +154,33 @@ async def test_each_agent_reads_its_own_and_what_is_for_anyone(
     assert [item.prompt for item in await read(inbox)] == ["for codex"]
 
 
+async def test_an_agents_key_reads_and_settles_its_own_and_the_trail_says_who_it_was(
+    door: Scheduler, inbox: Inbox, hands: Hands, clock: HandClock, sql: asyncpg.Connection
+) -> None:
+    for prompt, agent in (("for anyone", None), ("for claude", "claude"), ("for codex", "codex")):
+        await remind(door, prompt, agent=agent)
+    clock.advance(minutes=1)
+    await hands.all()
+    claude = replace(local_caller("ann", "rest"), agent="claude", key_number=7)
+    refused = await inbox.read(claude, "codex")
+    assert isinstance(refused, Err)
+    assert refused.code == "not_allowed"
+    peeked, mine = await inbox.peek(claude), await inbox.read(claude)
+    assert isinstance(peeked, Ok)
+    assert isinstance(mine, Ok)
+    assert [item.prompt for item in peeked.value] == ["for anyone", "for claude"]
+    assert [item.prompt for item in mine.value] == ["for anyone", "for claude"]
+    [other] = await read(inbox, agent="codex")
+    receipts = [item.receipt for item in (*mine.value, other)]
+    assert await inbox.settle(claude, receipts, Done()) == Ok(dict(zip(receipts, (True, True, False), strict=True)))
+    told = await sql.fetch(
+        "select actor::text, after ->> 'outcome' from cronty.audit_unsealed where what like 'prompt %'"
+    )
+    assert [(orjson.loads(row[0]), row[1]) for row in told] == [
+        ({"owner": "ann", "agent": "claude", "key_id": 7}, "done")
+    ] * 2
+
+
 async def test_nobody_reads_or_settles_what_is_somebody_elses(
     door: Scheduler, inbox: Inbox, hands: Hands, clock: HandClock
 ) -> None:
@@ -250,7 +279,7 @@ async def test_however_many_wait_the_inbox_is_looked_at_once_for_all_of_them(
             asked.append(set(owners))
             return await super().ready(owners)
 
-    inbox = Inbox(Counting(database))
+    inbox = Inbox(Counting(database), door.allowance)
     hers = await remind(door, max_runs=1)
     longest = timedelta(seconds=20)
     waiting = {

@@ -267,7 +267,7 @@ async def test_a_process_that_a_run_has_started_makes_its_children(database: Dat
 async def test_what_is_made_while_a_prompt_is_held_is_made_by_it(
     door: Scheduler, database: Database, hands: Hands, clock: HandClock, sql: asyncpg.Connection
 ) -> None:
-    inbox = Inbox(InboxStore(database))
+    inbox = Inbox(InboxStore(database), door.allowance)
     made = await ask(door, "prompt", 60)
     assert isinstance(made, Ok)
     assert await origin_of(sql, await add(door, caller=MCP)) == (None, None), "nothing has been read yet"

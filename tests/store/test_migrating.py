@@ -11,7 +11,7 @@ import asyncpg
 import pytest
 
 from cronty.store.migrate import CannotMigrate, migrate, schema_state
-from cronty.store.schema import HOME, wanted
+from cronty.store.schema import HOME, compare, wanted
 from tests.conftest import with_database
 from tests.patience import PATIENCE
 
@@ -245,3 +245,15 @@ async def test_a_policy_that_was_dropped_by_hand_comes_back_with_the_next_change
     await ask(fresh, "drop policy own_rows on cronty.jobs")
     await migrate(fresh, home(walls=CHANGED))
     assert await ask(fresh, RULE, "cronty.jobs")
+
+
+def test_migrations_are_in_the_order_of_their_numbers(tmp_path: Path) -> None:
+    folder = tmp_path / "migrations"
+    folder.mkdir()
+    (tmp_path / "walls.sql").touch()
+    for name in ("10000_more", "0002_second", "9999_many"):
+        (folder / f"{name}.sql").touch()
+    mine = wanted(tmp_path)
+    assert mine.names == ["0002_second", "9999_many", "10000_more"]
+    rows = [{"name": name, "older_code_works": False, "walls": ""} for name in ("10002_b", "9998_a", *mine.names)]
+    assert compare(mine, rows).newer == ["9998_a", "10002_b"]

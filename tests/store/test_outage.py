@@ -16,7 +16,7 @@ from cronty.store import connecting
 from cronty.store import database as database_module
 from cronty.store.connecting import Hosts, each_host
 from cronty.store.database import Database, StoreBusy, StoreUnavailable, query
-from cronty.store.faults import StoreMisnamed, is_away, is_unwritable, must_reconnect
+from cronty.store.faults import StoreMisnamed, is_away, is_unwritable, must_reconnect, store_fault
 from cronty.store.job_store import JobStore, LockedJob
 from cronty.telemetry import Outage
 from tests.conftest import Hands, add, with_database
@@ -57,6 +57,20 @@ def test_an_error_says_whether_the_database_is_away_and_whether_to_look_elsewher
     error: Exception, away: bool, elsewhere: bool
 ) -> None:
     assert (is_away(error), must_reconnect(error)) == (away, elsewhere)
+
+
+async def test_a_full_lock_table_is_no_outage_and_names_the_setting_to_raise(sql: asyncpg.Connection) -> None:
+    raised = "raise 'out of shared memory' using errcode = '53200', hint = '%s'"
+    hint = 'You might need to increase "max_locks_per_transaction".'
+    with pytest.raises(asyncpg.OutOfMemoryError) as full:
+        await sql.execute(f"do $$ begin {raised % hint}; end $$")
+    assert not is_away(full.value)
+    fault = store_fault(full.value)
+    assert isinstance(fault, StoreBusy)
+    assert "Raise max_locks_per_transaction" in str(fault)
+    with pytest.raises(asyncpg.OutOfMemoryError) as other:
+        await sql.execute(f"do $$ begin {raised % 'none'}; end $$")
+    assert is_away(other.value)
 
 
 async def test_a_value_that_cannot_be_written_is_told_from_a_fault(sql: asyncpg.Connection) -> None:

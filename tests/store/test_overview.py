@@ -1,29 +1,31 @@
 """What a person looks at: slots around now, a job's year, lag, what needs attention, what just happened, who works."""
 
 from collections import Counter
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 
 import asyncpg
 import pytest
 
 from cronty.contract.caller import local_caller
-from cronty.contract.result import Err, Ok
-from cronty.jobs.overview import MOST_DRAWN, Planned, Verdict, bins_of, planned_slots
+from cronty.contract.result import Err, Ok, value_of
+from cronty.jobs.overview import MAX_DRAWN, Planned, Verdict, bins_of, planned_slots
 from cronty.jobs.run import run_id
 from cronty.scheduler import Scheduler
 from cronty.scheduler import overview as overview_module
-from cronty.scheduler.overview import MOST_PLANNED, Overview
+from cronty.scheduler.overview import MAX_PLANNED, Overview
 from cronty.store.database import Database
 from cronty.store.overview_store import OverviewStore
 from cronty.timing import Cron, Interval
 from tests.conftest import START, HandClock, Hands, add
 
+ANN = local_caller("ann")
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 
 
 @pytest.fixture
 def overview(database: Database, door: Scheduler) -> Overview:
-    return Overview(OverviewStore(database), door)
+    return Overview(OverviewStore(database), door, "ann")
 
 
 # -- pure --------------------------------------------------------------------------------------------------------------
@@ -85,9 +87,9 @@ async def test_of_too_many_slots_the_timeline_only_counts(
     seen = await overview.timeline(local_caller("ann"))
     assert seen.slots is None
     counted = sum(bin.verdicts.get("done", 0) + bin.verdicts.get("waiting", 0) for bin in seen.bins)
-    assert counted == 500 > MOST_DRAWN
+    assert counted == 500 > MAX_DRAWN
     planned = sum(bin.verdicts.get("planned", 0) for bin in seen.bins)
-    assert planned == MOST_PLANNED
+    assert planned == MAX_PLANNED
     assert clock() < seen.planned_through < seen.until
 
 
@@ -145,7 +147,7 @@ async def test_of_a_job_with_very_many_runs_only_the_latest_days_are_told(
     for _ in range(16):
         clock.advance(hours=6)
         await hands.all()
-    monkeypatch.setattr(overview_module, "MOST_OF_JOB", 9)
+    monkeypatch.setattr(overview_module, "MAX_OF_JOB", 9)
     year = await overview.year(local_caller("ann"), job.number)
     assert isinstance(year, Ok)
     told = [(day.date, day.verdicts) for day in year.value]
@@ -227,15 +229,22 @@ async def test_the_fleet_is_told_in_numbers(
         await add(door, owner=owner)
     await add(door, owner="bob", task="fail", policy={"attempts": 1})
     clock.advance(minutes=1, seconds=2)
-    before = await overview.fleet()
+    before = value_of(await overview.fleet(ANN))
     assert (before.overdue, before.oldest_overdue) == (3, START + MINUTE)
     await hands.all()
     await hands.engine.lease.beat()
     clock.advance(seconds=5)
-    fleet = await overview.fleet()
+    fleet = value_of(await overview.fleet(ANN))
     assert (fleet.overdue, fleet.waiting, fleet.running) == (0, 0, 0)
     assert [bin.verdicts for bin in fleet.throughput if bin.verdicts] == [{"done": 2, "failed": 1}]
     assert [lag.p99 for lag in fleet.lag if lag.p99 is not None] == [pytest.approx(2.0, abs=0.5)]
     assert [(worker.id, worker.alive, worker.running) for worker in fleet.workers] == [(hands.engine.worker, True, 0)]
     clock.advance(hours=1)
-    assert [worker.alive for worker in (await overview.fleet()).workers] == [False]
+    assert [worker.alive for worker in value_of(await overview.fleet(ANN)).workers] == [False]
+
+
+async def test_the_fleet_is_shown_to_the_operator_and_to_no_other_owners_admin(overview: Overview) -> None:
+    for caller in (local_caller("bob"), replace(ANN, scopes=frozenset({"read", "schedule", "run", "prompts"}))):
+        refused = await overview.fleet(caller)
+        assert isinstance(refused, Err)
+        assert refused.code == "not_allowed"

@@ -38,14 +38,14 @@ LOOKS = {
     "list_runs": "('ann', 5, 20, null, null)",
     "list_attempts": f"('ann', 5, {NOW})",
     "days_of_job": f"('ann', 5, 'UTC', {NOW} - interval '371 days', 100000)",
-    "list_dead": "('ann', 16, null)",
+    "list_dead": "('ann', 16, null, null, null)",
     "tally": f"('ann', {NOW} - interval '1 day')",
     "absences": f"('ann', {NOW} - interval '1 day', 5)",
-    "peek_inbox": f"({NOW}, 'ann', 20, null, null)",
-    "read_inbox": f"({NOW}, 'ann', null, 20, 600)",
+    "peek_inbox": f"({NOW}, 'ann', 20, null, null, null)",
+    "read_inbox": f"({NOW}, 'ann', null, 20, 600, null)",
     "standing": _named("standing", now=NOW, owner="'ann'", leased="true", lease="600", key="'a key'", tasks="'{note}'"),
     "recount": f"('ann', {NOW})",
-    "list_usage": f"('ann', {NOW}, {NOW})",
+    "list_usage": f"('ann', {NOW}, {NOW}, {NOW}, 'calls')",
     "list_keys": "('ann')",
     "lock_job": "('ann', 5, false)",
     "find_by_key": "('ann', 'a key')",
@@ -103,7 +103,9 @@ async def crowd(connection: asyncpg.Connection, first: int, last: int) -> None:
     await connection.execute(CROWD.replace("%(a)s", str(first)).replace("%(b)s", str(last)))
 
 
-async def explain(connection: asyncpg.Connection, name: str, mode: str, options: str = "") -> dict[str, Any]:
+async def explain(
+    connection: asyncpg.Connection, name: str, mode: str, options: str = "", arguments: str | None = None
+) -> dict[str, Any]:
     """The plan of a statement as the door makes it on behalf of ann; what it does when analysed is taken back."""
     undone = connection.transaction()
     await undone.start()
@@ -111,7 +113,7 @@ async def explain(connection: asyncpg.Connection, name: str, mode: str, options:
         await connection.execute("set local role cronty_app; set local cronty.owner = 'ann'")
         await connection.execute(f"set local plan_cache_mode = {mode}")
         await connection.execute(f"prepare look as {query(name.split()[0])}")
-        text = await connection.fetchval(f"explain (format json{options}) execute look{LOOKS[name]}")
+        text = await connection.fetchval(f"explain (format json{options}) execute look{arguments or LOOKS[name]}")
         return json.loads(text)[0]["Plan"]
     finally:
         await undone.rollback()
@@ -164,6 +166,52 @@ async def test_making_a_job_costs_the_same_for_an_owner_with_ten_times_the_jobs(
     await sql.execute("vacuum analyze")
     plan = await explain(sql, "standing", "auto", ", analyze, buffers")
     assert pages(plan) < 100
+
+
+async def test_events_find_their_jobs_by_key_on_empty_tables(sql: asyncpg.Connection) -> None:
+    given = f"('ann', {NOW} - interval '1 minute', {NOW}, 100, null, '-infinity')"
+    for mode in ("force_generic_plan", "force_custom_plan"):
+        scans = [node for node in nodes(await explain(sql, "list_events", mode, "", given)) if "Relation Name" in node]
+        jobs = [node for node in scans if node["Relation Name"] == "jobs"]
+        assert [node.get("Index Cond") for node in jobs] == ["(id = r.job_id)"], mode
+
+
+@pytest.mark.parametrize(("name", "most"), [("list_tags", 10_000), ("lag_of_owner", 5_000)])
+@pytest.mark.parametrize("others", [5, 40_000])
+async def test_the_latest_jobs_of_an_owner_are_read_without_the_rest(
+    sql: asyncpg.Connection, name: str, most: int, others: int
+) -> None:
+    await ann(sql, 1)
+    await sql.execute(
+        f"insert into cronty.owners (id, name) select 1024 + i, 'owner ' || i from generate_series(1, {others}) i;"
+        "insert into cronty.jobs (id, owner_id, number, name, task, arguments, trigger, policy, tags, created_at,"
+        " updated_at) select 1024 * i, owner, number, 'job', 'note', '{}', '{}', '{}', '{tag}', now(), now() from ("
+        "  select i, case when i <= 30000 then 1024 else 1024 + i - 30000 end as owner,"
+        "    case when i <= 30000 then i else 1 end as number"
+        f"  from generate_series(2, 30000 + {others}) i order by random()) i"
+    )
+    await sql.execute("vacuum analyze")
+    for mode in ("force_generic_plan", "force_custom_plan"):
+        plan = await explain(sql, name, mode, ", analyze, buffers")
+        read = [node["Actual Rows"] for node in nodes(plan) if node.get("Relation Name") == "jobs"]
+        assert max(read) <= most, (mode, nodes(plan))
+
+
+async def test_an_agent_that_waits_does_not_read_what_lies_there_for_another_one(sql: asyncpg.Connection) -> None:
+    await ann(sql, 1)
+    await sql.execute(
+        """update cronty.jobs set task = 'prompt', arguments = '{"kwargs": {"agent": "a"}}'"""
+        ";insert into cronty.queue (job_id, scheduled_for, due_at, owner_id, task) select 1024, t, t, 1024, 'prompt'"
+        f" from generate_series({NOW} - interval '10 hours', {NOW} - interval '1 minute', interval '10 seconds') t"
+    )
+    await sql.execute("vacuum analyze")
+
+    async def cost(within: str) -> int:
+        look = f"({NOW}, 'ann', 'b', 20, 600, {within})"
+        await explain(sql, "read_inbox", "auto", ", analyze, buffers", look)
+        return pages(await explain(sql, "read_inbox", "auto", ", analyze, buffers", look))
+
+    assert await cost("30") <= 20 < await cost("null")
 
 
 async def test_a_list_looks_at_each_job_once_however_many_runs_wait(sql: asyncpg.Connection) -> None:

@@ -24,7 +24,7 @@ HOT = {
     "settle_rest": f"('{NOW}', 1, '{{1,2}}', {SLOTS}, '{{1,1}}', '{{failed,waiting}}', '{{null,1}}', '{{a,b}}',"
     f" '{{null,null}}', '{{null,failed}}', '{{0,0}}', '{{0,0}}', '{NOW}', '{NOW}')",
     "lock_lines": "('{1,2}')",
-    "lock_free_lines": "(1000)",
+    "lock_free_lines": "(0, 1000)",
     "release": f"('{NOW}', '{{1,2}}')",
     "clear_failing": "('{1,2}')",
     "next_due": f"('{NOW}', '{(START - timedelta(minutes=1)).isoformat()}', '{{Europe/Riga}}')",
@@ -35,7 +35,8 @@ HOT = {
     "pick_ended": f"('{NOW}', '{LONG_AGO}', 0, 300)",
     "pick_cancelled": f"('{NOW}', '{LONG_AGO}', 0, 300)",
     "still_ended": f"('{{1,2}}', '{NOW}')",
-    "expire_runs": f"('{NOW}', 7776000, 3600, '{LONG_AGO}', 0, 300)",
+    "lock_expired": f"('{NOW}', 7776000, 3600, '{LONG_AGO}', 0, 300)",
+    "expire_runs": f"('{NOW}', '{{1,2}}', '{{{NOW},{NOW}}}', '{{old,old}}')",
     "pick_deleted": f"('{NOW}', '{LONG_AGO}', 0, 300)",
     "still_deleted": f"('{{1,2}}', '{NOW}')",
     "delete_queued": "('{1,2}', 1000)",
@@ -44,6 +45,7 @@ HOT = {
     "delete_jobs": "('{}')",
     "prune_attempts": f"('{LONG_AGO}', 1000)",
     "prune_usage": f"('{LONG_AGO}', 1000)",
+    "prune_keys": f"('{LONG_AGO}', 1000)",
     "pause_orphaned": f"('{NOW}', 1000, '{NOW}')",
 }
 FILL = """
@@ -128,6 +130,34 @@ async def test_a_claim_passes_over_nobody_that_an_earlier_one_has_passed_over(ho
     bounded = HOT["claim_runs"].replace("null)", f"'{low}')")
     few = pages(await explain(hot, "claim_runs", ", analyze, buffers", bounded))
     assert few <= 10 < everywhere
+
+
+@pytest.mark.parametrize("name", ["lock_lines", "lock_free_lines"])
+async def test_lines_cost_the_same_however_long_they_are(hot: asyncpg.Connection, name: str) -> None:
+    async def join(first: int, last: int) -> int:
+        await hot.execute(
+            "insert into cronty.queue (job_id, scheduled_for, owner_id, task)"
+            f" select j, timestamptz '{NOW}' + i * interval '1 second', 1, 'note'"
+            f" from generate_series({first}, {last}) i, generate_series(1, 2) j"
+        )
+        await hot.execute("vacuum analyze cronty.queue")
+        await explain(hot, name, ", analyze, buffers")
+        return pages(await explain(hot, name, ", analyze, buffers"))
+
+    await fill(hot, 1, 2)
+    few = await join(1, 10)
+    assert await join(11, 10_000) <= few + 12
+
+
+@pytest.mark.parametrize("name", ["running_by_owner", "running_of", "lost_workers"])
+async def test_hot_statements_start_no_other_processes(hot: asyncpg.Connection, name: str) -> None:
+    """Starting them takes longer than the few running runs, even if the planner expects many."""
+    await hot.execute("set parallel_setup_cost = 0; set parallel_tuple_cost = 0; set min_parallel_index_scan_size = 0")
+    await hot.execute("set min_parallel_table_scan_size = 0")
+    await fill(hot, 1, 1000)
+    await hot.execute("analyze")
+    plan = await explain(hot, name, "", "(1)" if name == "running_of" else " ")
+    assert [node["Node Type"] for node in nodes(plan) if "Gather" in node["Node Type"]] == []
 
 
 @pytest.mark.parametrize("name", ["settle_done", "settle_rest"])

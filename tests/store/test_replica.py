@@ -13,7 +13,7 @@ from chaos.postgres import Postgres
 from cronty import Cronty
 from cronty.contract.caller import local_caller
 from cronty.contract.requests import ScheduleJob
-from cronty.contract.result import Ok
+from cronty.contract.result import Ok, value_of
 from cronty.scheduler import Scheduler
 from cronty.store.database import Database
 from cronty.store.job_store import JobStore
@@ -83,7 +83,7 @@ async def database(primary: Postgres, standby: Postgres, watch: Watch) -> AsyncG
 
 async def at_replica(database: Database, owner: str) -> bool:
     """Where a person who looks on behalf of an owner is answered."""
-    return await database.of(owner).looking().value("replayed_through") is not None
+    return await database.of(owner).for_display().value("replayed_through") is not None
 
 
 async def until_at_replica(database: Database, owner: str, watch: Watch) -> None:
@@ -101,7 +101,7 @@ async def add(door: Scheduler, owner: str) -> None:
 
 
 async def listed(door: Scheduler, owner: str) -> int:
-    page = await door.list_jobs(local_caller(owner), looking=True)
+    page = await door.list_jobs(local_caller(owner), for_display=True)
     assert isinstance(page, Ok)
     return page.value.total
 
@@ -114,8 +114,8 @@ async def test_a_person_sees_what_they_wrote_and_looks_at_the_replica_when_it_ha
     await until_at_replica(database, "ann", watch)
     await until_at_replica(database, "bob", watch)
     assert await listed(door, "ann") == 1
-    assert await database.of("ann").looking().value("owner_id", "ann") is not None
-    assert await database.of("bob").looking().value("owner_id", "ann") is None, "the wall stands there too"
+    assert await database.of("ann").for_display().value("owner_id", "ann") is not None
+    assert await database.of("bob").for_display().value("owner_id", "ann") is None, "the wall stands there too"
     assert await database.of("ann").value("replayed_through") is None, "who doesn't only look asks the primary"
     sql = await asyncpg.connect(standby.url)
     await sql.execute("select pg_wal_replay_pause()")
@@ -189,4 +189,4 @@ async def test_a_program_starts_while_its_replica_is_away(primary: Postgres, mon
     monkeypatch.setenv("CRONTY_REPLICA_URL", f"postgresql://postgres@/postgres?host=/nowhere{os.getpid()}")
     async with Cronty(primary.url, run_jobs=False) as cronty:
         assert (await cronty.service.overview.concerns(local_caller("ann"))).total == 0
-        assert (await cronty.service.overview.fleet()).running == 0
+        assert value_of(await cronty.service.overview.fleet(cronty.caller)).running == 0

@@ -17,7 +17,7 @@ from cronty.contract.result import Ok
 from cronty.scheduler import Scheduler
 from cronty.scheduler.identity import Identity
 from cronty.scheduler.runs import Runs
-from cronty.store.audit_store import MOST_SEALED, AuditStore
+from cronty.store.audit_store import MAX_SEALED, AuditStore
 from cronty.store.channel_store import ChannelStore
 from cronty.store.database import Database
 from cronty.store.key_store import KeyStore
@@ -204,13 +204,13 @@ async def test_much_is_sealed_in_bounded_steps(
     await add(door)
     await add(door, owner="bob")
     many = "select now(), 1024 + 1024 * (n % 2), 'x' from generate_series(1, $1) n"
-    await sql.execute(f"insert into cronty.audit_unsealed (at, owner_id, what) {many}", 2 * MOST_SEALED)
+    await sql.execute(f"insert into cronty.audit_unsealed (at, owner_id, what) {many}", 2 * MAX_SEALED)
     assert await hands.engine.sealing.step() == 0, "there is more"
-    assert await trail.unsealed() == MOST_SEALED + 2
-    assert await trail.seal() == MOST_SEALED + 2
+    assert await trail.unsealed() == MAX_SEALED + 2
+    assert await trail.seal() == MAX_SEALED + 2
     assert [(head.owner, head.number) for head in await trail.heads()] == [
-        ("ann", MOST_SEALED + 1),
-        ("bob", MOST_SEALED + 1),
+        ("ann", MAX_SEALED + 1),
+        ("bob", MAX_SEALED + 1),
     ]
     assert await said(trail) == []
 

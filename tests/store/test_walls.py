@@ -65,6 +65,7 @@ async def live(owner: str, door: Scheduler, database: Database, hands: Hands, sq
     assert isinstance(prompt, Ok)
     await ChannelStore(database, Sealer([b"k" * 32])).save(local_caller(owner), "phone", "ntfy://x", "ntfy", owner)
     key = await KeyStore(database).add(local_caller(owner), f"{owner}'s laptop", b"h" * 32, ["read"], None, None)
+    assert key is not None
     await CalendarStore(database).save(local_caller(owner), "team", NamedCalendar({START.date(): owner}))
     await sql.execute(
         "insert into cronty.audit_unsealed (at, owner_id, job_id, job_number, what)"
@@ -156,9 +157,11 @@ def reads(life: Life, owner_id: int) -> dict[str, tuple[object, ...]]:
         "show_job": ("bob", number, None, False),
         "list_runs": ("bob", number, 100, None, None),
         "find_by_key": ("bob", "k"),
-        "list_dead": ("bob", 100, None),
+        "list_dead": ("bob", 100, None, None, None),
         "list_channels": ("bob",),
         "list_calendars": ("bob",),
+        "digests_of_lists": ([owner_id], ["team"]),
+        "days_of_lists": ([owner_id], ["team"]),
         "find_channel": ("bob", "phone"),
         "list_keys": ("bob",),
         "owner_id": ("bob",),
@@ -249,10 +252,15 @@ async def test_a_statement_that_changes_somebody_elses_rows_changes_none(
         "remove_channel": ("bob", "phone", None, "{}", "{}"),
         "revoke_key": (None, "bob", bob.key_number, "{}", "{}"),
         "touch_key": (None, bob.key_id),
-        "read_inbox": (None, "bob", None, 10, 60.0),
-        "redrive": ("bob", [bob.failing.number], [slot], True),
+        "read_inbox": (None, "bob", None, 10, 60.0, None),
+        "revoke_children": (None, bob.key_id, "{}", "{}"),
+        "put_off_prompts": ("bob", [bob.prompt.number], [slot], [0], FUTURE, "no"),
+        "redrive": ("bob", [bob.failing.number], [slot], True, None, 0.0),
         "take_numbers": ("bob", 5),
-        "settle_inbox": (None, "bob", [bob.prompt.number], [slot], [None], ["done"], [None], [None], [None]),
+        "settle_inbox": (
+            *(None, "bob", [bob.prompt.number], [slot], [None], ["done"], [None], [None], [None]),
+            *(None, "{}", "{}"),
+        ),
         "lock_lines": ([job, prompt],),
         "release": (None, [job, prompt]),
         "end_line": (prompt, FUTURE),
@@ -309,7 +317,7 @@ REFUSED = {
     " (9, 9, {bob}, 'x', '\\x00', '{{read}}', now())",
     "a channel of Bob's": "insert into cronty.channels (owner_id, name, scheme, hint, key_id, sealed, created_at)"
     " values ({bob}, 'x', 'x', 'x', 'x', '\\x00', now())",
-    "a list of Bob's": "insert into cronty.calendars values ({bob}, 'x', '{{}}', now())",
+    "a list of Bob's": "insert into cronty.calendars values ({bob}, 'x', '{{}}', now(), '')",
     "a trail of Bob's": "insert into cronty.audit_unsealed (at, owner_id, job_id, job_number, what) values"
     " (now(), {bob}, {job}, 1, 'x')",
     "a sealed entry": "insert into cronty.audit (owner_id, number, sealed_at, at, what, previous, hash) values"

@@ -20,6 +20,7 @@ import pytest
 import pytest_asyncio
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
+from mcp.client.streamable_http import streamable_http_client
 
 from cronty import Cronty
 from cronty.contract.caller import local_caller
@@ -43,6 +44,7 @@ class Town:
     database_url: str
     ntfy: Ntfy
     mcp_url: str
+    bearer: dict[str, str]
     callers: dict[str, Caller]
     clerk: Cronty
     environment: dict[str, str]
@@ -82,12 +84,16 @@ def ntfy() -> Iterator[Ntfy]:
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def town(server_url: str, ntfy: Ntfy) -> AsyncGenerator[Town]:
-    with tempfile.TemporaryDirectory(prefix="cronty-town-") as folder:
+    with (
+        tempfile.TemporaryDirectory(prefix="cronty-town-") as folder,
+        tempfile.TemporaryDirectory(prefix="cronty-data-") as data,
+    ):
         url = await _database(server_url)
         environment = {
             "CRONTY_DATABASE_URL": url,
             "CRONTY_NTFY_URL": f"http://{ntfy.host}",
             "CRONTY_ALLOWED_HOSTS": ntfy.host,
+            "CRONTY_DATA_DIR": data,
         }
         async with AsyncExitStack() as stack:
             clerk = await stack.enter_async_context(Cronty(url, run_jobs=False))
@@ -98,10 +104,25 @@ async def town(server_url: str, ntfy: Ntfy) -> AsyncGenerator[Town]:
             ]
             mcp_url = await served
             callers = {f"stdio {era}": await client for era, client in zip(ERAS, spoken, strict=True)}
+            bearer = bearer_of(environment)
             for era, mode in ERAS.items():
-                callers[f"http {era}"] = Caller(await stack.enter_async_context(held(Client(mcp_url, mode=mode))))
-            yield Town(url, ntfy, mcp_url, callers, clerk, environment)
+                client = await stack.enter_async_context(calling(mcp_url, bearer, mode))
+                callers[f"http {era}"] = Caller(client)
+            yield Town(url, ntfy, mcp_url, bearer, callers, clerk, environment)
         _check_logs(Path(folder))
+
+
+def bearer_of(environment: dict[str, str]) -> dict[str, str]:
+    """The header that a server asks for."""
+    return {"authorization": f"Bearer {(Path(environment['CRONTY_DATA_DIR']) / 'local.key').read_text().strip()}"}
+
+
+@asynccontextmanager
+async def calling(mcp_url: str, bearer: dict[str, str], mode: str = "auto") -> AsyncGenerator[Client]:
+    async with httpx2.AsyncClient(headers=bearer, timeout=PATIENCE) as http:
+        transport = streamable_http_client(mcp_url, http_client=http)
+        async with held(Client(transport, mode=mode)) as client:  # pyright: ignore[reportArgumentType]
+            yield client
 
 
 def _check_logs(folder: Path) -> None:

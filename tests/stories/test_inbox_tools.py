@@ -75,13 +75,12 @@ async def test_a_failed_prompt_says_so_on_its_job(caller: Caller) -> None:
     assert (await caller.ask("job_status", job_id=job_id))["error"] == "no access"
 
 
-async def test_a_snoozed_prompt_comes_again(caller: Caller) -> None:
+async def test_a_snoozed_prompt_comes_again(caller: Caller, empty_town: Town) -> None:
     job_id = await fire(caller)
     [item] = await read(caller)
-    snoozed = await caller.ask(
-        "acknowledge_inbox", receipts=[item["receipt"]], outcome="snooze", snooze_for="in 1 second"
-    )
+    snoozed = await caller.ask("acknowledge_inbox", receipts=[item["receipt"]], outcome="snooze", snooze_for="1 minute")
     assert snoozed == {"acknowledged": [item["receipt"]], "refused": []}
+    await empty_town.rows("update cronty.queue set due_at = now() returning 1")
     [again] = await read(caller)
     assert (again["job_id"], again["attempt"], again["receipt"] != item["receipt"]) == (job_id, 2, True)
     assert again["why"].endswith("; handed out 2 times")
@@ -108,6 +107,14 @@ async def test_each_agent_gets_its_own_prompts_and_those_for_anyone(caller: Call
     assert seen == ["for anyone"]
     [item] = await read(caller, agent="ada")
     assert (item["prompt"], item["agent"], item["data"]) == ("for Ada", "ada", {"pull_requests": [1, 2]})
+
+
+async def test_what_is_reported_with_quiet_is_kept_with_the_run(caller: Caller) -> None:
+    await fire(caller, "look")
+    [item] = await read(caller)
+    await caller.ask("acknowledge_inbox", receipts=[item["receipt"]], outcome="quiet", report="nothing new since 8:00")
+    [run] = (await caller.ask("list_runs", job_id=item["job_id"]))["runs"]
+    assert run["result"] == {"quiet": True, "report": "nothing new since 8:00"}
 
 
 @pytest.mark.parametrize(
@@ -137,7 +144,7 @@ async def test_each_agent_gets_its_own_prompts_and_those_for_anyone(caller: Call
         (
             "acknowledge_inbox",
             {"receipts": ["run_1_1#1"], "outcome": "snooze", "snooze_for": "2020-01-01"},
-            'Invalid snooze_for: "2020-01-01" is past.',
+            'Invalid snooze_for: "2020-01-01" is in the past.',
             'Give one later moment, as in "1h" or "tomorrow at 9:00".',
         ),
     ],

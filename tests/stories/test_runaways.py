@@ -24,7 +24,7 @@ class Agent:
     """Reads its inbox every second, and plans what `plans` says for every prompt it finds."""
 
     def __init__(self, database: Database, door: Scheduler, hands: Hands, clock: HandClock, plans: int) -> None:
-        self._inbox = Inbox(InboxStore(database))
+        self._inbox = Inbox(InboxStore(database), door.allowance)
         self._door = door
         self._hands = hands
         self._clock = clock

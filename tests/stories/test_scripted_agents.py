@@ -43,7 +43,7 @@ def result_text(message: ModelMessage) -> str:
     raise AssertionError("no result")
 
 
-async def play(url: str, tool: str, first: Arguments, mend: Script) -> tuple[str, Arguments, str]:
+async def play(town: Town, tool: str, first: Arguments, mend: Script) -> tuple[str, Arguments, str]:
     """The first error, the second call, and its answer."""
     seen: list[str] = []
     made: list[Arguments] = []
@@ -58,7 +58,7 @@ async def play(url: str, tool: str, first: Arguments, mend: Script) -> tuple[str
         made.append(arguments)
         return ModelResponse(parts=[ToolCallPart(tool, arguments)])
 
-    agent = Agent(FunctionModel(script), toolsets=[MCPToolset(url)])
+    agent = Agent(FunctionModel(script), toolsets=[MCPToolset(town.mcp_url, headers=town.bearer)])
     async with agent:
         result = await agent.run("Do it.")
     assert result.output == "done"
@@ -179,7 +179,7 @@ YESTERDAY = (datetime.now(UTC) - timedelta(days=1)).replace(microsecond=0).isofo
 async def test_an_agent_mends_its_call_by_the_error_alone(
     empty_town: Town, tool: str, first: Arguments, mend: Script
 ) -> None:
-    error, second, answer = await play(empty_town.mcp_url, tool, first, mend)
+    error, second, answer = await play(empty_town, tool, first, mend)
     assert "fault" not in error
     made = orjson.loads(answer)
     assert made.get("success") is True or made.get("status") == "pending", (error, second, answer)
@@ -196,7 +196,7 @@ async def test_flat_trigger_config_needs_no_second_call(empty_town: Town) -> Non
             return ModelResponse(parts=[ToolCallPart("schedule_job", flat)])
         return ModelResponse(parts=[TextPart(result_text(messages[-1]))])
 
-    agent = Agent(FunctionModel(script), toolsets=[MCPToolset(empty_town.mcp_url)])
+    agent = Agent(FunctionModel(script), toolsets=[MCPToolset(empty_town.mcp_url, headers=empty_town.bearer)])
     async with agent:
         made = orjson.loads((await agent.run("Back up every hour.")).output)
     assert (made["status"], made["schedule"]) == ("pending", "Every hour")

@@ -155,8 +155,8 @@ async def test_listing_by_status(caller: Caller) -> None:
         ),
         (
             {"from": "not a date"},
-            "Error: Invalid time: 'not a date'. Give it in ISO 8601, as in 2027-01-31T09:00:00+01:00. A date such as "
-            "2027-01-31 means the whole day.",
+            "Error: Invalid time: 'not a date'. Give it in ISO 8601, as in 2027-01-31T09:00:00+01:00, or in words, "
+            'as in "tomorrow at 9:00". A date such as 2027-01-31 means the whole day.',
         ),
         (
             {"to": "2031-02-30"},

@@ -115,7 +115,7 @@ async def test_numbers_must_be_positive(caller: Caller, config: Answer, error: s
 
 async def test_a_missing_parameter_is_named(caller: Caller) -> None:
     said = await caller.refused("schedule_job", task="run_backup", **HOURLY)
-    assert said == "name is required: A name people recognise, e.g. nightly_backup."
+    assert said == "name is required: A name people recognize, e.g. nightly_backup."
 
 
 async def test_each_call_makes_a_new_job_unless_its_key_repeats(caller: Caller) -> None:
@@ -180,7 +180,7 @@ async def test_total_counts_all_matches_and_pages_follow_each_other(caller: Call
     assert [job["name"] for job in (await caller.ask("list_jobs", name="noth"))["jobs"]] == ["another"]
     assert await caller.ask("list_jobs", cursor="nonsense") == {
         "error": "Invalid cursor: nonsense",
-        "hint": "Use the cursor of the page before, or none.",
+        "hint": "Use the cursor from the previous page, or none.",
     }
 
 

@@ -119,16 +119,17 @@ async def test_a_moment_with_an_offset(caller: Caller) -> None:
     }
 
 
-async def test_a_time_of_day_on_a_date_in_a_zone(caller: Caller) -> None:
+@pytest.mark.parametrize(("clock", "shown"), [("18:00", "18:00:00"), ("9:00", "09:00:00"), ("9:00:05", "09:00:05")])
+async def test_a_time_of_day_on_a_date_in_a_zone(caller: Caller, clock: str, shown: str) -> None:
     made = await caller.ask(
         "schedule_notification",
         message="Call mum",
         notification_topic="ann-phone",
         date="2031-07-01",
-        time="18:00",
+        time=clock,
         timezone="America/New_York",
     )
-    assert made["scheduled_time"] == "2031-07-01T18:00:00-04:00"
+    assert made["scheduled_time"] == f"2031-07-01T{shown}-04:00"
 
 
 async def test_without_a_date_it_is_today_in_that_zone(caller: Caller) -> None:

@@ -315,7 +315,7 @@ async def test_a_new_key_of_the_provider_is_fetched_and_one_that_is_away_does_no
         if name.startswith("CRONTY_"):
             monkeypatch.setenv(name, value)
     async with Cronty(url, run_jobs=False) as cronty:
-        app = http_app(cronty, GROUPS, ["here"], auth=True)
+        app = http_app(cronty, GROUPS, ["here"])
         async with app.router.lifespan_context(app):
             http = httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url="http://here", headers=JSON)
 

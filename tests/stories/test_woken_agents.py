@@ -133,13 +133,13 @@ async def test_a_client_leaves_its_name_with_the_prompt_and_an_agent_may_stay_qu
             assert (provenance["surface"], provenance["client"]["version"]) == ("mcp", "2.1")
             assert provenance["client"]["name"] == ("claude code" + "!" * 200)[:100]
             assert {"receipt", "lease_until", "made_at", "previous_slot", "why"} <= item.keys()
-            quiet = {"receipts": [item["receipt"]], "outcome": "quiet", "report": "ignored"}
+            quiet = {"receipts": [item["receipt"]], "outcome": "quiet", "report": "nothing new"}
             assert (await client.call_tool("acknowledge_inbox", quiet)).structured_content == {
                 "acknowledged": [item["receipt"]],
                 "refused": [],
             }
         run = await run_of(cronty, job_id, "done")
-        assert run["result"] == {"quiet": True}
+        assert run["result"] == {"quiet": True, "report": "nothing new"}
 
 
 async def test_the_heartbeat_agent_we_show_people_works(url: str) -> None:

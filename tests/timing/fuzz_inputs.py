@@ -46,9 +46,12 @@ PIECES: Final = [
     *("2027-12-31", "2027-02-29", "03/04", "31.12.2027", "3/4/2028", "2027-12-31T09:00Z", "0000-00-00", "9999-12-31"),
     *("of the month", "of every month", "last day", "first Monday", "by the clock", "on the hour", "(second pass)"),
     *("minutes", "at minutes 0 through 29", "1st through 31st", "or on Mondays", "weekend", "christmas"),
+    *("or", "or 10", "once", "except", "except the first Monday", "starting", "for 2 weeks", "10 times", "June 2027"),
+    *("15th and last business day", "business day", "and on Friday at 10", "9 and 5 pm", "every June", "; and", "only"),
     *(",", "-", ":", "/", ".", "(", ")", "&", "UTC", "Berlin time", "New York time", "Pacific time", "Europe/Berlin"),
     *("time", "EST", "in Tokyo", "@daily", "*", "*/5", "MON-FRI", "MON%2", "L", "0 9", "* * *", "'", "é"),
 ]
+LINKS: Final = ("; and ", " and ", ", ", " or ", " ")
 FIELD_PIECES: Final = (
     *("*", "*/2", "*/7", "*/60", "*/0", "0", "7", "59", "60", "1-5", "5-1", "1-5/2", "3-3/2", "L", "LW", "15W", "MON"),
     *("MON-FRI", "SUN", "MON#1", "5L", "1#6", "MON%2", "MON,WED%3+1", "*%52", "%2", "MON%2%2", "JAN", "?", "1,,2", ""),
@@ -116,6 +119,10 @@ def texts(chance: random.Random) -> Iterator[object]:
     while True:
         yield anything(chance, 140)
         yield changed(chance, chance.choice(known))
+        if chance.random() < 0.1:
+            yield chance.choice(LINKS).join(chance.choice(known) for _ in range(chance.randint(2, 20)))[:500]
+            yield chance.choice((" ", ",", " or ", " and ")).join(chance.choice(PIECES) for _ in range(99))[:500]
+            yield ((chance.choice(PIECES) + chance.choice(LINKS)) * 250)[:500]
         for _ in range(4):
             yield " ".join(chance.choice(PIECES) for _ in range(chance.randint(1, 9)))
             words = chance.choice(known).split(" ")
@@ -248,6 +255,22 @@ def rrule_text(chance: random.Random) -> str:
         lines.pop(chance.randrange(len(lines)))
     text = chance.choice(("\n", "\r\n")).join(lines)
     return changed(chance, text) if chance.random() < 0.4 else text
+
+
+def ics_text(chance: random.Random) -> str:
+    """A file of a few all-day events, with a flaw here and there."""
+    lines = ["BEGIN:VCALENDAR", "VERSION:2.0"]
+    for _ in range(chance.randrange(8)):
+        day = date(2020, 1, 1) + timedelta(days=chance.randrange(4000))
+        start = chance.choice((f"DTSTART;VALUE=DATE:{day:%Y%m%d}",) * 8 + ("DTSTART:20270101T090000Z", "DTSTART", ""))
+        length = timedelta(days=chance.choice((1, 1, 1, 2, 14, 500, 0, -3)))
+        last = f"DTEND;VALUE=DATE:{day + length:%Y%m%d}"
+        end = chance.choice((last, last, "", "DTEND:20271332", "DTEND;VALUE=DATE:99991231"))
+        rule = chance.choice(("", "", "RRULE:FREQ=YEARLY", "RRULE:FREQ=YEARLY;BYMONTH=1", "RRULE:FREQ=DAILY", "RRULE:"))
+        name = f"SUMMARY:{anything(chance, 30)}"
+        lines += ["BEGIN:VEVENT", start, end, rule, name, chance.choice(("END:VEVENT",) * 9 + ("",))]
+    text = chance.choice(("\r\n", "\n", "\n ")).join(each for each in lines if each)
+    return changed(chance, text) if chance.random() < 0.3 else text
 
 
 def duration_text(chance: random.Random) -> str:

@@ -4,7 +4,7 @@ from datetime import date
 
 import pytest
 
-from cronty.timing.calendar import MOST_RULES, Calendar, DayOff
+from cronty.timing.calendar import MAX_RULES, Calendar, DayOff
 from cronty.timing.calendar_json import calendar_from_json, calendar_to_json
 from cronty.timing.calendar_rule import UNITS, CalendarRule, Span
 from cronty.timing.errors import BadTrigger
@@ -124,7 +124,7 @@ def test_a_rule_that_cannot_be_used_is_refused_with_what_to_do(rule: object, sai
     ("parts", "said"),
     [
         ({"rules": []}, "leave it out"),
-        ({"rules": [{"times": [f"{n:02}:00"]} for n in range(MOST_RULES + 1)]}, "Name 1 to 8"),
+        ({"rules": [{"times": [f"{n:02}:00"]} for n in range(MAX_RULES + 1)]}, "Name 1 to 8"),
         ({"except": ["2027-12-25"]}, "Known are calendars, ends, gap, instead"),
         ({"starts": "2027-12-31", "ends": "2027-01-01"}, "Name an end after its start"),
         ({"starts": "0001-01-01"}, "1970 to 9990"),

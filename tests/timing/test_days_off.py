@@ -5,7 +5,18 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from cronty.timing import Calendar, CalendarRule, CatchUp, DayOff, Span, plan, preview
+from cronty.timing import (
+    Broken,
+    Calendar,
+    CalendarRule,
+    CatchUp,
+    DayOff,
+    Span,
+    from_stored,
+    plan,
+    preview,
+    to_stored,
+)
 from cronty.timing.calendar_json import calendar_from_json
 from cronty.timing.days_off import NamedCalendar, read_days_off, with_days_off
 from cronty.timing.errors import BadTrigger
@@ -150,15 +161,26 @@ LIST: dict[str, object] = {
 
 def test_an_owners_list_becomes_days_of_the_trigger() -> None:
     team = read_days_off(LIST)
-    known = {"team": team, "DE": NamedCalendar({date(2027, 12, 22): "holiday (x)", date(2040, 1, 1): "holiday (far)"})}
+    known = {"team": team, "de": NamedCalendar({date(2027, 12, 22): "holiday (x)", date(2040, 1, 1): "holiday (far)"})}
     rule = read_rule("calendar", {"rules": [{"times": ["09:00"]}], "calendars": ["DE", "team"]}, BERLIN, at(1), known)
     assert isinstance(rule.trigger, Calendar)
-    reasons = rule.trigger.days_off()
+    reasons = dict(rule.trigger.off)
     assert reasons[date(2027, 12, 25)] == "holiday (Christmas Day)"
     assert reasons[date(2027, 12, 20)] == "freeze (Year-end freeze)"
     assert date(2027, 12, 22) not in reasons
-    assert date(2040, 1, 1) not in reasons
-    assert with_days_off(rule.trigger, known, date(2028, 6, 1)).off == ()
+    assert reasons[date(2040, 1, 1)] == "holiday (far)"
+
+
+def test_a_trigger_is_stored_with_the_names_of_its_lists_and_read_with_their_days() -> None:
+    known = {"team": read_days_off({"windows": [{"from": "2026-01-01", "through": "2031-12-31", "name": "long"}]})}
+    named = with_days_off(Calendar((NINE,), calendars=("Team",)), known)
+    assert len(named.off) == 2191
+    stored = to_stored(named)
+    assert stored == {"kind": "calendar", "zone": "UTC", "rules": [{"times": ["09:00"]}], "calendars": ["Team"]}
+    assert from_stored(stored, known) == named
+    gone = from_stored(stored)
+    assert isinstance(gone, Broken)
+    assert "Unknown calendar: 'Team'" in gone.reason
 
 
 def test_a_list_that_is_not_there_is_refused_with_those_that_are() -> None:

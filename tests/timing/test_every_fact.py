@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from cronty.timing import Ambiguous, BadTrigger, Trigger, read_words
-from tests.timing.phrases import AMBIGUOUS, PHRASES, SAID, ZONED, now_in
+from tests.timing.phrases import AMBIGUOUS, CHOICES, PHRASES, SAID, ZONED, now_in
 
 BERLIN = "Europe/Berlin"
 # At one moment "next" may change nothing, or "tomorrow"; hardly at all of these.
@@ -24,7 +24,7 @@ MOMENTS = [
 ]
 TEXTS = [
     text
-    for text in [row[0] for row in (*PHRASES, *ZONED, *AMBIGUOUS, *SAID)]
+    for text in dict.fromkeys(row[0] for row in (*PHRASES, *ZONED, *AMBIGUOUS, *SAID, *CHOICES))
     if "*" not in text and not text.startswith(("@", "0 "))
 ]
 FILLERS = {
@@ -38,6 +38,7 @@ FILLERS = {
         "a",
         "an",
         "and",
+        "&",
         "by",
         "from",
         "after",

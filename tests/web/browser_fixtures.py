@@ -17,6 +17,7 @@ import pytest
 from platformdirs import user_cache_path
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
+from cronty.contract.local_key import make_code
 from cronty.store.migrate import migrate
 from tests.clients.serving import Served, serving
 from tests.conftest import with_database
@@ -117,12 +118,14 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @contextmanager
-def looking(browser: Browser, look: Look = "light") -> Generator[Page]:
-    """A page that notes scripts and styles that aren't ours, and everything it complains about."""
+def looking(browser: Browser, served: Served, look: Look = "light") -> Generator[Page]:
+    """A page that notes scripts and styles that aren't ours, and everything it complains about; signed in by a link."""
     context = _context(browser, look)
     page = context.new_page()
     page.add_init_script(_WATCH)
     page.set_default_timeout(15_000)
+    page.goto(f"{served.url}/sign-in?code={make_code(served.key, 'open')}")
+    page.wait_for_url(f"{served.url}/")
     try:
         yield page
     finally:

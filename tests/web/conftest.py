@@ -99,7 +99,7 @@ async def worker(url: str, clock: HandClock, cronty: Cronty) -> AsyncGenerator[H
 @pytest.fixture
 def application(cronty: Cronty, worker: Hands) -> Starlette:
     assert worker.engine.worker
-    return http_app(cronty, GROUPS, ["here", "localhost:8125"], auth=True)
+    return http_app(cronty, GROUPS, ["here", "localhost:8125"])
 
 
 @pytest.fixture

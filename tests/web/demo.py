@@ -98,7 +98,7 @@ async def furnish(url: str, owner: str = "local") -> dict[str, int]:
         now = datetime.now(UTC)
         door = Scheduler(JobStore(database))
         await JobStore(database).publish(
-            [(name, ANY, f"The task {name}.") for name in (*TASKS, "notify", "webhook", "prompt")]
+            [(name, ANY, f"The task {name}.", None) for name in (*TASKS, "notify", "webhook", "prompt")]
         )
         jobs = {plan.name: await _schedule(door, owner, plan) for plan in PLANS}
         await sql.execute("update cronty.owners set zone = 'Europe/Berlin' where name = $1", owner)

@@ -41,7 +41,7 @@ SHOWN: dict[tuple[str, Look], str] = {("now", "light"): "now", ("job", "dark"): 
 
 
 def test_a_job_is_made_fires_is_seen_and_is_paused_by_clicking(chromium: Browser, demo: Served) -> None:
-    with looking(chromium) as page:
+    with looking(chromium, demo) as page:
         page.goto(demo.url)
         page.get_by_role("link", name="New job").click()
         page.get_by_label("Name", exact=True).fill("Greeting")
@@ -67,7 +67,7 @@ def test_a_job_is_made_fires_is_seen_and_is_paused_by_clicking(chromium: Browser
 
 
 def test_keys_and_search_need_no_mouse(chromium: Browser, demo: Served) -> None:
-    with looking(chromium) as page:
+    with looking(chromium, demo) as page:
         page.goto(demo.url)
         page.keyboard.press("Tab")
         expect(page.get_by_role("link", name="Skip to content")).to_be_focused()
@@ -91,7 +91,7 @@ def test_keys_and_search_need_no_mouse(chromium: Browser, demo: Served) -> None:
 
 
 def test_what_somebody_types_is_not_swept_away_by_what_happens(chromium: Browser, demo: Served) -> None:
-    with looking(chromium) as page, looking(chromium) as elsewhere:
+    with looking(chromium, demo) as page, looking(chromium, demo) as elsewhere:
         page.goto(f"{demo.url}/inbox")
         page.get_by_text("Settle", exact=True).first.click()
         page.get_by_label("Report").first.fill("I am still thinking")
@@ -118,7 +118,7 @@ def test_pictures_of_every_page_that_everybody_can_read(
 ) -> None:
     source = axe()
     found: dict[str, list[str]] = {}
-    with looking(chromium, look) as page:
+    with looking(chromium, demo, look) as page:
         for name, path in [*PAGES.items(), ("run", _failed_run(page, demo))]:
             page.goto(demo.url + path)
             if name == "new":
@@ -185,7 +185,7 @@ async def _hostile(url: str) -> None:
 
 def test_nothing_that_somebody_wrote_runs(chromium: Browser, server_url: str, tmp_path: Path) -> None:
     seen: list[str] = []
-    with furnished(server_url, tmp_path, "hostile", _hostile) as served, looking(chromium) as page:
+    with furnished(server_url, tmp_path, "hostile", _hostile) as served, looking(chromium, served) as page:
         page.on("dialog", lambda dialog: seen.append(dialog.message))
         for path in ("/", "/jobs", "/inbox", "/fleet", "/settings", *(f"/jobs/{job}" for job in range(1, 51))):
             answer = page.goto(served.url + path, wait_until="domcontentloaded")

@@ -16,7 +16,7 @@ from cronty import client as exported
 from cronty.client import AsyncClient, Client, CrontyError
 from cronty.contract.operation import Operation
 from cronty.contract.operations import Operations
-from cronty.web.rest.openapi import described
+from cronty.web.rest.openapi import openapi_document
 from tests.clients.serving import Served, free_port
 from tests.patience import PATIENCE
 from tests.web.conftest import key_of
@@ -31,7 +31,7 @@ def test_it_brings_httpx2_and_nothing_of_the_server() -> None:
 
 
 def test_it_has_every_operation_by_its_name() -> None:
-    paths = described()["paths"]
+    paths = openapi_document()["paths"]
     named = {operation["operationId"] for methods in paths.values() for operation in methods.values()}
     own = {name for name, member in vars(Operations).items() if isinstance(member, Operation)}
     assert own | {"events"} == named
@@ -134,7 +134,8 @@ def test_a_plain_program_hears_what_happens(anns: Client) -> None:
     assert "done" in verdicts
 
 
-def test_a_key_that_is_not_good_is_said(served: Served) -> None:
+def test_a_key_that_is_not_good_is_said(served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CRONTY_DATA_DIR", str(tmp_path))  # no key of the machine's user is found there
     for key, code in ((None, "unauthorized"), ("cronty_1_nonsense", "unauthenticated")):
         with Client(served.url, key) as client, pytest.raises(CrontyError) as refused:
             client.list_jobs()

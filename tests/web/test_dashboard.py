@@ -7,7 +7,7 @@ import orjson
 import pytest
 
 from cronty.contract.caller import local_caller
-from cronty.contract.result import Ok
+from cronty.contract.result import Err, Ok
 from cronty.jobs.action import Action
 from cronty.web.dashboard.assets import assets
 from cronty.web.dashboard.security import CSP
@@ -144,9 +144,21 @@ async def test_the_words_and_the_next_slots_show_while_one_types(ann: Browser, c
     clock.advance(days=26)
     assert "clocks go forward that night" in (await ann.get("/jobs/preview?when=30+2+*+*+*&zone=Europe/Berlin")).text
     unclear = await ann.get("/jobs/preview?when=at+8&zone=UTC")
-    assert "may mean" in unclear.text
-    assert "Type the one you mean." in unclear.text
+    assert "may mean several things. Type the words of one:" in unclear.text
+    assert "On Sunday 28 March 2027 at 08:00, UTC" in unclear.text
     assert "in words or as cron" in (await ann.get("/jobs/preview?when=&zone=")).text
+
+
+async def test_a_job_keeps_the_words_it_was_made_with_on_its_pages(house: House, ann: Browser, hands: Hands) -> None:
+    fields = {"name": "Tea", "kind": "prompt", "prompt_text": "Tea?", "when": "weekdays at 4pm", "zone": "UTC"}
+    await ann.post("/jobs", **fields)
+    assert "Said as “weekdays at 4pm”" in (await ann.get("/jobs/1")).text
+    page = await ann.get("/jobs/1/edit")
+    assert page.all("input", name="when")[0]["value"] == "weekdays at 4pm"
+    await ann.post("/jobs/1/edit", **(fields | {"name": "Late tea", "version": "1"}))
+    changed = await house.cronty.service.scheduler.show(local_caller("ann"), 1)
+    assert isinstance(changed, Ok)
+    assert (changed.value.name, changed.value.said) == ("Late tea", "weekdays at 4pm")
 
 
 async def test_a_change_keeps_what_it_leaves_alone_and_is_refused_if_somebody_was_quicker(
@@ -195,6 +207,20 @@ async def test_the_buttons_of_a_job_do_what_they_say(house: House, ann: Browser,
     await ann.post(f"/jobs/{job.number}/delete")
     assert "The job is deleted" in (await ann.get(ann.went_to)).text
     await ann.get(f"/jobs/{job.number}", 404)
+
+
+async def test_a_run_is_skipped_and_restored(house: House, ann: Browser, hands: Hands) -> None:
+    job = await house.job("Tea")
+    await ann.post(f"/jobs/{job.number}/skip")
+    page = await ann.get(ann.went_to)
+    assert "The next run is skipped" in page.text
+    assert "skipped: asked for by ann" in page.text
+    assert page.flaws() == []
+    slot = page.all("input", name="slot")[0]["value"]
+    await ann.post(f"/jobs/{job.number}/restore", slot=slot or "")
+    page = await ann.get(ann.went_to)
+    assert "It runs at its planned time after all" in page.text
+    assert "asked for by ann" not in page.text
 
 
 async def test_jobs_are_searched_filtered_and_continued(house: House, ann: Browser, hands: Hands) -> None:
@@ -314,7 +340,7 @@ async def test_a_key_is_shown_once_and_revoked(house: House, ann: Browser) -> No
     assert key not in ann.pages[-1].text
     assert "laptop" in page.text
     await ann.post("/settings/keys/revoke", key="1")
-    assert not (await house.cronty.service.identity.identify(key)).is_ok
+    assert isinstance(await house.cronty.service.identity.identify(key), Err)
     assert "revoked" in (await ann.get("/settings")).text
     assert "Key not found" in (await ann.post("/settings/keys/revoke", 404, key="1")).text
     assert "Unknown scope" in (await ann.post("/settings/keys", 422, name="x", scope="everything")).text

@@ -4,11 +4,11 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from cronty.jobs.overview import MOST_COUNTED, Bin, Day, Lag, Slot, Timeline, Verdict
+from cronty.jobs.overview import MAX_COUNTED, Bin, Day, Lag, Slot, Timeline, Verdict
 from cronty.web.dashboard.formats import ago, brief, counted, day_text, span, utc_beside
 from cronty.web.dashboard.heatmap import draw_year
 from cronty.web.dashboard.sparkline import HEIGHT, draw_columns, draw_lag
-from cronty.web.dashboard.timeline import MOST_STACKED, draw_timeline
+from cronty.web.dashboard.timeline import MAX_STACKED, draw_timeline
 
 NOW = datetime(2027, 3, 28, 0, 30, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -38,9 +38,9 @@ def test_what_has_passed_stands_left_of_now_and_what_comes_right_of_it() -> None
 
 def test_of_a_column_that_is_too_high_what_went_wrong_is_never_left_out() -> None:
     drawn = draw_timeline(timeline([slot(-40 + number / 100) for number in range(30)] + [slot(-40, "failed")]), "UTC")
-    assert len(drawn.marks) == MOST_STACKED
+    assert len(drawn.marks) == MAX_STACKED
     assert [mark.verdict for mark in drawn.marks].count("failed") == 1
-    assert [number for _, number in drawn.over] == [31 - MOST_STACKED]
+    assert [number for _, number in drawn.over] == [31 - MAX_STACKED]
 
 
 def test_too_many_slots_become_bars_that_stay_inside() -> None:
@@ -115,4 +115,4 @@ def test_a_text_takes_up_no_more_room_than_it_is_given() -> None:
 
 
 def test_a_count_that_stopped_says_so() -> None:
-    assert (counted(9_999), counted(MOST_COUNTED)) == ("9\u202f999", "10\u202f000+")
+    assert (counted(9_999), counted(MAX_COUNTED)) == ("9\u202f999", "10\u202f000+")

@@ -15,8 +15,8 @@ __all__ = ["ann", "house"]
 
 CHANGES = [
     "/jobs", "/jobs/tagged", "/jobs/1/edit", "/jobs/1/delete", "/jobs/1/pause", "/jobs/1/resume", "/jobs/1/cancel",
-    "/jobs/1/run", "/runs/redrive", "/inbox", "/settings/channels", "/settings/channels/change", "/settings/keys",
-    "/settings/keys/revoke", "/sign-in", "/sign-out", "/theme",
+    "/jobs/1/skip", "/jobs/1/restore", "/jobs/1/run", "/runs/redrive", "/inbox", "/settings/channels",
+    "/settings/channels/change", "/settings/keys", "/settings/keys/revoke", "/sign-in", "/sign-out", "/theme",
 ]  # fmt: skip
 OURS = {"origin": ORIGIN, "sec-fetch-site": "same-origin"}
 
@@ -139,6 +139,24 @@ async def test_a_key_signs_in_and_a_revoked_one_is_out_at_once(house: House, vis
     assert (answer.status_code, answer.headers["location"]) == (303, "/sign-in?next=/jobs")
 
 
+async def test_the_cookie_is_not_the_key_and_ends_by_itself(
+    house: House, visitor: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = await house.key("ann", "read")
+    await sign_in(visitor, key)
+    cookie = visitor.client.cookies[SESSION]
+    assert key not in cookie
+    assert (await visitor.client.get("/jobs")).status_code == 200
+    for forged in (key, cookie[:-4] + "AAAA", cookie[4:], "", "é"):
+        answer = await visitor.client.get("/jobs", headers={b"cookie": f"{SESSION}={forged}".encode()})
+        assert answer.status_code == 303, forged
+    monkeypatch.setattr("cronty.web.sessions.LASTS", -1)
+    visitor.client.cookies.delete(SESSION)
+    await visitor.get("/sign-in")
+    await visitor.post("/sign-in", key=key)
+    assert (await visitor.client.get("/jobs")).status_code == 303
+
+
 async def test_the_cookie_of_a_server_with_tls_travels_no_other_way(house: House) -> None:
     key = await house.key("ann", "read")
     app = application(lambda: house.cronty.service, house.by_key())
@@ -182,12 +200,36 @@ async def test_a_key_does_what_its_scopes_allow_and_no_more(
     await visitor.get("/jobs/new", 403)
     assert "need the scope “admin”" in (await visitor.get("/settings")).text
     page = await visitor.get("/fleet")
-    assert "Figures of the installation need the scope" in page.text
+    assert "Figures of the whole installation are for its operator" in page.text
     assert page.all("table") == []
     visitor.client.cookies.delete(SESSION)
     await sign_in(visitor, await house.key("ann", "read", "admin"))
     page = await visitor.post("/settings/keys", 403, name="more", scope=["read", "run"])
     assert "A key can't allow more than the one it is made with: run" in page.text
+
+
+async def test_a_key_that_may_not_read_sees_nothing_of_a_job(house: House, visitor: Browser, hands: Hands) -> None:
+    job = await house.job("Tea with the Queen", task="prompt", kwargs={"prompt": "Pour"})
+    await house.cronty.service.scheduler.cancel(local_caller("ann"), job.number)
+    await visitor.get("/sign-in")
+    await visitor.post("/sign-in", key=await house.key("ann", "schedule", "run", "prompts", "admin"), next="/")
+    seen = [await visitor.client.get(path) for path in ("/jobs/1/edit", "/jobs/new", "/jobs/1", "/fleet")]
+    seen += [await visitor.client.get("/live"), await visitor.client.get("/inbox")]
+    for path in ("/jobs/1/pause", "/jobs/1/run", "/jobs/1/edit", "/jobs", "/settings/keys"):
+        seen.append(await visitor.client.post(path, data={"csrf": visitor.token}, headers=OURS))
+    for answer in seen:
+        assert answer.status_code == 403
+        assert "Tea" not in answer.text
+        assert "Pour" not in answer.text
+
+
+async def test_only_the_operator_sees_the_fleet(house: House, visitor: Browser, hands: Hands) -> None:
+    await hands.engine.lease.beat()
+    for owner, tables in (("bob", 0), ("ann", 1)):
+        visitor.client.cookies.clear()
+        await sign_in(visitor, await house.key(owner, "read", "admin"))
+        page = await visitor.get("/fleet")
+        assert len(page.all("table")) == tables
 
 
 async def test_a_database_that_is_away_is_said_calmly(house: House) -> None:

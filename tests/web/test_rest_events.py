@@ -1,7 +1,7 @@
 """What happens to runs, as it happens: from a real `cronty serve --auth`, over the wire."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -13,16 +13,13 @@ import pytest
 from cronty import Cronty
 from cronty.cli.serve import http_app
 from cronty.contract.caller import Caller, local_caller
-from cronty.contract.result import Ok, Result
-from cronty.jobs.overview import RunEvent
+from cronty.contract.result import Err, Ok, value_of
 from cronty.mcp.server import GROUPS
-from cronty.scheduler.event_stream import Listener
-from cronty.scheduler.identity import Identity
-from cronty.store.database import StoreUnavailable
-from cronty.web.dashboard import live
+from cronty.scheduler.listeners import MAX_LISTENERS, Listeners
+from cronty.store.sealing import read_keys
 from cronty.web.dashboard.security import SESSION
 from cronty.web.rest import events
-from cronty.web.rest.events import MOST_LISTENERS
+from cronty.web.sessions import Sessions
 from tests.actions.servers import serving
 from tests.clients.serving import Served
 from tests.conftest import HandClock, Hands
@@ -113,7 +110,7 @@ async def test_what_is_no_place_in_the_stream_is_refused(served: Served, own_url
 
 
 async def test_listeners_of_one_owner_are_bounded_and_leave_their_place_behind(served: Served, own_url: str) -> None:
-    many = httpx2.Limits(max_connections=MOST_LISTENERS + 5)
+    many = httpx2.Limits(max_connections=MAX_LISTENERS + 5)
     headers = {"authorization": f"Bearer {await key_of(own_url, 'dan')}"}
     kept: list[AsyncIterator[bytes]] = []  # or they would hang up
     async with httpx2.AsyncClient(base_url=served.url + PLACE, headers=headers, timeout=PATIENCE, limits=many) as http:
@@ -125,7 +122,7 @@ async def test_listeners_of_one_owner_are_bounded_and_leave_their_place_behind(s
                 await anext(kept[-1])  # it is being told, so it is counted
             return answer
 
-        heard = [await listen() for _ in range(MOST_LISTENERS)]
+        heard = [await listen() for _ in range(MAX_LISTENERS)]
         assert {answer.status_code for answer in heard} == {200}
         over = await listen()
         assert over.status_code == 429
@@ -147,7 +144,7 @@ async def test_the_line_is_kept_alive_and_ends_with_its_key(
     lost = await cronty.service.identity.add_key(local_caller("ann"), "lost", ["read"])
     assert isinstance(lost, Ok)
     async with (
-        serving(http_app(cronty, GROUPS, ["127.0.0.1:*"], auth=True)) as port,
+        serving(http_app(cronty, GROUPS, ["127.0.0.1:*"])) as port,
         httpx2.AsyncClient(headers={"authorization": f"Bearer {lost.value.text}"}, timeout=PATIENCE) as http,
         http.stream("GET", f"http://127.0.0.1:{port}{PLACE}/events") as answer,
     ):
@@ -160,54 +157,77 @@ async def test_the_line_is_kept_alive_and_ends_with_its_key(
 
 
 @pytest.mark.parametrize("path", [f"{PLACE}/events", "/live"])
-async def test_what_was_found_before_the_database_was_away_is_told_after_it(
-    cronty: Cronty, ann: Api, worker: Hands, clock: HandClock, monkeypatch: pytest.MonkeyPatch, path: str
+async def test_a_stream_falls_silent_when_its_key_is_revoked_whatever_happens(
+    cronty: Cronty, ann: Api, worker: Hands, clock: HandClock, path: str
 ) -> None:
-    """It goes away between the look for events and the look at the key."""
-    monkeypatch.setattr(events, "QUIET_FOR", 0.15)
-    monkeypatch.setattr(live, "CHECK_KEY_EVERY", 0.15)
-    found = False
-    failed = asyncio.Event()
-    wait, identify = Listener.wait, Identity.identify
-
-    async def note_found(listener: Listener, seconds: float) -> list[RunEvent]:
-        nonlocal found
-        heard = await wait(listener, seconds)
-        found = bool(heard)
-        return heard
-
-    async def fail_once(identity: Identity, token: str) -> Result[Caller]:
-        if found and not failed.is_set():
-            failed.set()
-            raise StoreUnavailable("away")
-        return await identify(identity, token)
-
-    def passing() -> float:
-        nonlocal seconds
-        seconds += 1
-        return seconds
-
-    seconds = 0.0
-    monkeypatch.setattr(events, "monotonic", passing)  # so that the key is looked at with each look for events
-    monkeypatch.setattr(live, "monotonic", passing)
+    lost = await cronty.service.identity.add_key(local_caller("ann"), "lost", ["read"])
+    assert isinstance(lost, Ok)
     await ann.make()
+    assert cronty.settings.secret_key is not None
+    session = Sessions(read_keys(cronty.settings.secret_key.get_secret_value())[0]).seal(lost.value.text)
     async with (
-        serving(http_app(cronty, GROUPS, ["127.0.0.1:*"], auth=True)) as port,
+        serving(http_app(cronty, GROUPS, ["127.0.0.1:*"])) as port,
         httpx2.AsyncClient(
-            headers={"authorization": f"Bearer {ann.key}"}, cookies={SESSION: ann.key}, timeout=PATIENCE
+            headers={"authorization": f"Bearer {lost.value.text}"}, cookies={SESSION: session}, timeout=PATIENCE
         ) as http,
         http.stream("GET", f"http://127.0.0.1:{port}{path}") as answer,
     ):
-        assert answer.headers["content-type"].startswith("text/event-stream")
-        monkeypatch.setattr(Listener, "wait", note_found)
-        monkeypatch.setattr(Identity, "identify", fail_once)
         seen = frames(answer)
         async with asyncio.timeout(PATIENCE):
             await anext(seen)
+            await cronty.service.identity.revoke(local_caller("ann"), lost.value.number)
+            await cronty.service.listeners.step()
             clock.advance(hours=1)
             await worker.fire()
             clock.advance(seconds=1)
-            while "event" not in (told := await anext(seen)):
-                pass
-        assert failed.is_set()
-        assert "run_1_" in told["data"]
+            assert [frame async for frame in seen if "event" in frame] == []
+
+
+async def test_tokens_are_checked_for_all_streams_in_one_statement() -> None:
+    asked: list[list[int]] = []
+
+    async def find_ended(key_ids: Sequence[int]) -> set[int]:
+        asked.append([*key_ids])
+        return {2}
+
+    listeners = Listeners(find_ended)
+    ends = datetime.now(UTC) + timedelta(hours=1)
+    callers = [Caller("ann", frozenset({"read"}), key_id=key) for key in (1, 2, 2)]
+    callers += [Caller("bob", frozenset({"read"}), expires_at=one) for one in (ends, ends - timedelta(hours=2))]
+    places = [value_of(listeners.take(caller)) for caller in callers]
+    await listeners.step()
+    assert asked == [[1, 2]]
+    assert [place.ended for place in places] == [False, True, True, False, True]
+    for place in places:
+        place.leave()
+        place.leave()
+    assert isinstance(listeners.take(Caller("ann", frozenset({"schedule"}))), Err)
+
+
+async def test_streams_of_all_surfaces_share_the_places_of_their_owner(
+    cronty: Cronty, ann: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cronty.scheduler.listeners.MAX_LISTENERS", 3)
+    assert cronty.settings.secret_key is not None
+    session = Sessions(read_keys(cronty.settings.secret_key.get_secret_value())[0]).seal(ann.key)
+    async with (
+        serving(http_app(cronty, GROUPS, ["127.0.0.1:*"])) as port,
+        httpx2.AsyncClient(
+            base_url=f"http://127.0.0.1:{port}",
+            headers={"authorization": f"Bearer {ann.key}"},
+            cookies={SESSION: session},
+            timeout=PATIENCE,
+        ) as http,
+        http.stream("GET", f"{PLACE}/events"),
+        http.stream("GET", "/live"),
+    ):
+        opened = await asyncio.gather(
+            *(http.send(http.build_request("GET", path), stream=True) for path in [f"{PLACE}/events", "/live"] * 5)
+        )
+        assert sorted(answer.status_code for answer in opened) == [200] + [429] * 9, "also if they come at once"
+        with cronty.service.listeners.listening(local_caller("ann", "mcp")) as over:
+            assert isinstance(over, Err)
+        with cronty.service.listeners.listening(local_caller("bob", "mcp")) as fine:
+            assert isinstance(fine, Ok)
+        for answer in opened:
+            await answer.aclose()

@@ -16,7 +16,7 @@ import pytest
 
 from cronty.jobs.ids import job_id_text, schedule_id_text
 from cronty.jobs.run import receipt, run_id
-from cronty.web.rest.openapi import described
+from cronty.web.rest.openapi import openapi_document
 from tests.conftest import START, HandClock, Hands
 from tests.web.conftest import Api
 
@@ -92,7 +92,7 @@ OWN_NAMES: Final = {"PUT /channels/{name}", "PUT /calendars/{name}"}
 
 
 def routes() -> set[str]:
-    paths = described()["paths"]
+    paths = openapi_document()["paths"]
     return {f"{method.upper()} {path}" for path, methods in paths.items() for method in methods}
 
 

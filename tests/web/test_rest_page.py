@@ -14,7 +14,7 @@ from jsonschema import Draft202012Validator
 from cronty.contract.caller import MEANINGS
 from cronty.contract.http import PREFIX as PLACE
 from cronty.web.problems import title_of
-from cronty.web.rest.openapi import described, statuses
+from cronty.web.rest.openapi import openapi_document, statuses
 from tests.patience import PATIENCE
 from tests.web.conftest import Api
 
@@ -34,7 +34,9 @@ curl http://127.0.0.1:8125{place}/jobs -H "Authorization: Bearer $KEY" -H "Conte
 ```
 
 - **Who calls**: `Authorization: Bearer <key>`, made with `cronty token add`; its scopes say what it may. Without
-  `--auth` a server on loopback takes every caller for its owner.
+  `--auth` the key of the user who runs the server is good too ([which](../how-to/service.md#who-may-call-it)).
+- **A calendar to subscribe to**: `GET {place}/agenda/<key>.ics` is the agenda as an iCalendar file, without a header.
+  The key has the scope `agenda` and no other ([what is in it](../explanation/time.md#a-calendar-to-subscribe-to)).
 - **Ids** are taken in any form. Another owner's is answered like one that doesn't exist, byte for byte.
 - **Once**: with an `Idempotency-Key` a repeated `POST {place}/jobs` answers with the job that the first one made.
 - **Versions**: a job's `ETag` goes back as `If-Match` of a change, which is refused (412) if the job has changed
@@ -67,7 +69,7 @@ says what was wrong, `hint` what to do next, and `field` which field of the requ
 
 
 def page() -> str:
-    description = described()
+    description = openapi_document()
     found = [
         (method.upper(), path, operation)
         for path, methods in description["paths"].items()
@@ -136,12 +138,12 @@ def test_the_page_about_rest_is_as_generated() -> None:
 
 
 def fits(schema: dict[str, Any], example: object) -> None:
-    whole = {**schema, "components": described()["components"]}
+    whole = {**schema, "components": openapi_document()["components"]}
     cast("Any", Draft202012Validator)(whole).validate(example)
 
 
 def test_every_operation_has_examples_that_fit_and_every_error_is_declared() -> None:
-    for path, methods in described()["paths"].items():
+    for path, methods in openapi_document()["paths"].items():
         for method, operation in methods.items():
             where = f"{method} {path}"
             assert operation["summary"], where
@@ -156,7 +158,7 @@ def test_every_operation_has_examples_that_fit_and_every_error_is_declared() -> 
                     fits(content["schema"], content["example"])
             if "requestBody" in operation:
                 schema = operation["requestBody"]["content"]["application/json"]["schema"]
-                [example] = described()["components"]["schemas"][schema["$ref"].rsplit("/", 1)[1]]["examples"]
+                [example] = openapi_document()["components"]["schemas"][schema["$ref"].rsplit("/", 1)[1]]["examples"]
                 fits(schema, example)
             for parameter in operation.get("parameters", []):
                 assert parameter["description"], where
@@ -169,13 +171,13 @@ async def test_the_descriptions_need_no_token_and_load_nothing(ann: Api) -> None
     text = (await ann.get("/docs")).text
     assert "<script" not in text
     assert "src=" not in text
-    for path in described()["paths"]:
+    for path in openapi_document()["paths"]:
         assert f"{PLACE}{path}" in text
 
 
 async def test_the_description_is_that_of_the_running_server(ann: Api) -> None:
     answer: httpx2.Response = await ann.get("/openapi.json")
-    assert answer.json() == described()
+    assert answer.json() == openapi_document()
 
 
 def said_without_jinja(command: str) -> subprocess.CompletedProcess[str]:

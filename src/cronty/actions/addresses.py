@@ -1,7 +1,7 @@
 """Where we never connect to: a table of addresses, and the one spelling of a host we accept.
 
 IPv4 is open except for what the table names. IPv6 is the other way round: nothing is reachable but the global
-unicast space, less what the table names, so that a range somebody invents tomorrow is refused today.
+unicast space, less what the table names, so that a range assigned tomorrow is refused today.
 """
 
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
@@ -11,10 +11,10 @@ from typing import Final, Literal
 type Address = IPv4Address | IPv6Address
 type Kind = Literal["private", "loopback", "shared", "link-local", "metadata", "multicast", "reserved", "embedded IPv4"]
 
-OPERATORS_OWN: Final[frozenset[Kind]] = frozenset({"private", "loopback", "shared"})
-"""What a host that an operator allows by name may resolve to. The others are never anybody's receiver."""
+ALLOWLISTABLE: Final[frozenset[Kind]] = frozenset({"private", "loopback", "shared"})
+"""Kinds of address that an operator's allowlist may permit. All other kinds are always blocked."""
 
-# The IANA special-purpose registries, and what clouds have put elsewhere. The first match speaks.
+# The IANA special-purpose registries, and what clouds have put elsewhere. The first match wins.
 _TABLE: Final[tuple[tuple[str, Kind], ...]] = (
     ("169.254.169.254/32", "metadata"),  # AWS, Azure, Google, most others
     ("169.254.170.0/24", "metadata"),  # credentials of AWS containers
@@ -45,7 +45,7 @@ _TABLE: Final[tuple[tuple[str, Kind], ...]] = (
     ("::/96", "embedded IPv4"),  # compatible
     ("::ffff:0:0/96", "embedded IPv4"),  # mapped
     ("::ffff:0:0:0/96", "embedded IPv4"),  # translated
-    ("64:ff9b:1::/48", "embedded IPv4"),  # NAT64 of one's own
+    ("64:ff9b:1::/48", "embedded IPv4"),  # local-use NAT64 (RFC 8215)
     ("2001::/32", "embedded IPv4"),  # Teredo
     ("2002::/16", "embedded IPv4"),  # 6to4
     ("2001::/23", "reserved"),
@@ -88,8 +88,8 @@ def as_address(host: str) -> Address | None:
         return None
 
 
-def flaw_of_name(host: str) -> str | None:
-    """What keeps this (lower-case ASCII) text from being a host name, as the rest of a sentence about it."""
+def host_name_error(host: str) -> str | None:
+    """What is wrong with this lowercase ASCII host name, or None."""
     if not host:
         return "no host is named"
     if host.endswith("."):

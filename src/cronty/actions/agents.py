@@ -80,9 +80,14 @@ class Agent:
     memory: int = 4096
     processes: int = 256
 
+    def served(self, own: str) -> tuple[str, ...] | None:
+        """The owners it is woken for, None for all; `own` is the one that whoever sits at the machine is."""
+        return None if EVERY_OWNER in self.owners else self.owners or (own,)
+
     def serves(self, owner: str, own: str) -> bool:
-        """Whether it is woken for this owner; `own` is the one that whoever sits at the machine is."""
-        return owner in (self.owners or (own,)) or EVERY_OWNER in self.owners
+        """Whether it is woken for this owner."""
+        served = self.served(own)
+        return served is None or owner in served
 
 
 def read_agents(path: Path) -> dict[str, Agent]:

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import Final, cast
+from typing import Final, NamedTuple, cast
 
 import orjson
 
@@ -23,7 +23,7 @@ from cronty.actions.tasks import PermanentError, RetryAfter, Snooze, running_in
 from cronty.actions.webhook import Webhook
 from cronty.jobs.action import ROUTED
 from cronty.jobs.envelope import Envelope
-from cronty.jobs.outcome import QUIET
+from cronty.jobs.outcome import QUIET, SHORTEST_SNOOZE
 from cronty.timing import BadTrigger
 from cronty.timing.rule import read_instant
 
@@ -32,7 +32,7 @@ PASSED_ON: Final = ("PATH", "HOME", "LANG")
 _LIMITS: Final = {"CORE": 0, "NOFILE": 4096}
 MAX_SAID: Final = 200
 _SHORTEST_SECRET: Final = 6
-_LONGEST_CHARACTER: Final = 12  # bytes, as two escaped surrogates in JSON
+_MAX_CHARACTER: Final = 12  # bytes, as two escaped surrogates in JSON
 
 log = logging.getLogger("cronty.agents")
 
@@ -65,7 +65,7 @@ class CommandAgent:
         envelope = await envelope_of(self.registered, prompt, agent, data, patience)
         printed = await self._run(envelope.as_text().encode(errors="replace"))
         secrets = self._secrets()
-        printed.drop_halves(max(map(len, secrets), default=0) * _LONGEST_CHARACTER)
+        printed.drop_halves(max(map(len, secrets), default=0) * _MAX_CHARACTER)
         said = without(secrets, printed.stderr.decode(errors="replace"))
         if printed.status:
             log.warning("agent %s ended with status %d: %s", self.agent.name, printed.status, said)
@@ -115,9 +115,16 @@ class Surroundings:
     hidden: Sequence[Path] = ()
 
 
-def agent_tasks(path: Path, webhook: Webhook, around: Surroundings) -> dict[str, Callable[..., object]]:
+class Waking(NamedTuple):
+    """What wakes an agent, and for whom; None for every owner."""
+
+    wake: Callable[..., object]
+    owners: tuple[str, ...] | None
+
+
+def agent_tasks(path: Path, webhook: Webhook, around: Surroundings) -> dict[str, Waking]:
     """What wakes the agents of a file, by the names of their tasks; those of the inbox wake themselves."""
-    tasks: dict[str, Callable[..., object]] = {}
+    tasks: dict[str, Waking] = {}
     hidden = [one.expanduser().resolve() for one in around.hidden]
     for agent in read_agents(path).values():
         registered = Registered(agent, around.about, around.own)
@@ -125,11 +132,13 @@ def agent_tasks(path: Path, webhook: Webhook, around: Surroundings) -> dict[str,
             workdir = Path(agent.workdir or "/").resolve()
             if any(workdir.is_relative_to(one) for one in hidden):
                 raise BadAgents(f"{path}: agent {agent.name!r}: workdir is in a folder of ours; choose another one.")
-            tasks[f"{ROUTED}{agent.name}"] = CommandAgent(registered, around.source, [*map(str, hidden)]).wake
+            wake = CommandAgent(registered, around.source, [*map(str, hidden)]).wake
+            tasks[f"{ROUTED}{agent.name}"] = Waking(wake, agent.served(around.own))
         elif agent.deliver == "webhook":
             if flaw := webhook.check(agent.url):
                 raise BadAgents(f"{path}: agent {agent.name!r}: url: {flaw}")
-            tasks[f"{ROUTED}{agent.name}"] = WebhookAgent(registered, webhook).wake
+            wake = WebhookAgent(registered, webhook).wake
+            tasks[f"{ROUTED}{agent.name}"] = Waking(wake, agent.served(around.own))
     return tasks
 
 
@@ -161,7 +170,7 @@ def settled(result: object, envelope: Envelope) -> object:
                 wait = read_instant(said.get("for"), facts.zone, facts.now) - facts.now
             except BadTrigger as bad:
                 raise AgentFailed(f"The agent asked to snooze, and until when can't be read: {bad.message}") from None
-            raise Snooze(wait)
+            raise Snooze(max(wait, SHORTEST_SNOOZE))
         case other:
             shown = untrusted_text(str(other), 50)
             raise AgentFailed(f"The agent said the outcome is {shown!r}; known are done, quiet, snooze and failed.")

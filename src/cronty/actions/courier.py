@@ -12,13 +12,13 @@ from cronty.actions.outbound import MAX_URL, CallFailed, CallRefused, Outbound
 from cronty.actions.relay import Relay
 from cronty.actions.tasks import PermanentError
 
-OUR_OWN: Final = frozenset({"ntfy", "ntfys"})
+NTFY_SCHEMES: Final = frozenset({"ntfy", "ntfys"})
 
 _SCHEME: Final = pattern(r"([a-z][a-z0-9]{1,19})://.+")
 _NTFY: Final = pattern(r"(ntfys?)://(?:([A-Za-z0-9_-]{1,200})@)?([^@/?#]+)/([-_A-Za-z0-9]{1,64})/?")
 
 
-class Shown(NamedTuple):
+class ChannelSummary(NamedTuple):
     """What may be shown of a channel's URL."""
 
     scheme: str
@@ -36,29 +36,28 @@ class Courier:
 
     def __init__(self, outbound: Outbound, schemes: Collection[str] = (), **options: Any) -> None:
         self._outbound = outbound
-        self._relay = Relay(outbound, frozenset(schemes) - OUR_OWN, **options)
+        self._relay = Relay(outbound, frozenset(schemes) - NTFY_SCHEMES, **options)
 
-    async def check(self, url: str, owner: str | None = None) -> Shown:
-        """Whether it could be a channel; raises `PermanentError` with a sentence, which never holds the URL."""
+    async def check(self, url: str, owner: str | None = None) -> ChannelSummary:
+        """Check a channel's URL; what may be shown of it. Raises `PermanentError`, whose message never has the URL."""
         try:
             return await self._checked(url, self._scheme(url), owner)
-        # A URL that was put together wrongly has something else where its host should be.
-        except CallRefused as refused:
+        except CallRefused as refused:  # don't quote the host: in a malformed URL it may be a password
             raise PermanentError(f"We don't call its host: {refused.reason}.") from None
         except CallFailed as failed:
             raise PermanentError(f"Its host can't be reached ({failed.category}).") from None
 
-    async def _checked(self, url: str, scheme: str, owner: str | None) -> Shown:
-        if scheme not in OUR_OWN:
-            return Shown(scheme, await self._relay.check(url, owner))
+    async def _checked(self, url: str, scheme: str, owner: str | None) -> ChannelSummary:
+        if scheme not in NTFY_SCHEMES:
+            return ChannelSummary(scheme, await self._relay.check(url, owner))
         server = urlsplit(self._ntfy(url, owner).server)
         host, secure = server.hostname or "", server.scheme == "https"
         await self._outbound.permit(host, server.port or (443 if secure else 80), encrypted=secure, owner=owner)
-        return Shown(scheme, f"ntfy at {host}")
+        return ChannelSummary(scheme, f"ntfy at {host}")
 
     async def deliver(self, url: str, fields: Mapping[str, object], owner: str | None = None) -> dict[str, object]:
-        """`fields` are those of `notify`, and its topic the channel's name."""
-        if self._scheme(url) in OUR_OWN:
+        """`fields` are the arguments of `notify`; `fields["topic"]` is the channel's name."""
+        if self._scheme(url) in NTFY_SCHEMES:
             ntfy = self._ntfy(url, owner)
             sent = {**fields, "topic": ntfy.topic}
             with unlogged():
@@ -81,8 +80,8 @@ class Courier:
         if len(url) > MAX_URL or not url.isprintable() or " " in url:
             raise PermanentError(f"A channel's URL is one word of at most {MAX_URL} characters.")
         found = _SCHEME.fullmatch(url)
-        if not found or found[1] not in self._relay.schemes | OUR_OWN:
-            accepted = ", ".join(sorted(self._relay.schemes | OUR_OWN))
+        if not found or found[1] not in self._relay.schemes | NTFY_SCHEMES:
+            accepted = ", ".join(sorted(self._relay.schemes | NTFY_SCHEMES))
             raise PermanentError(f"A channel's URL begins with one of these and ://, in lower case: {accepted}.")
         return found[1]
 
@@ -94,7 +93,7 @@ class Courier:
         plain, secure = f"http://{netloc}/", f"https://{netloc}/"
         if scheme == "ntfy":
             try:
-                self._outbound.check(plain, owner)  # which is so for a host that an operator has allowed
+                self._outbound.check(plain, owner)  # plain HTTP only for hosts that an operator allowed
             except CallRefused:
                 pass
             else:

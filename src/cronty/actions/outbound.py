@@ -19,7 +19,7 @@ from typing import Any, Final, Literal, cast
 
 import httpx2
 
-from cronty.actions.addresses import OPERATORS_OWN, Address, as_address, flaw_of_name, kind_of
+from cronty.actions.addresses import ALLOWLISTABLE, Address, as_address, host_name_error, kind_of
 from cronty.actions.allowed import USUAL_PORTS, AllowedHosts
 from cronty.actions.names import Names
 from cronty.actions.tasks import PermanentError, RetryAfter, TargetGone
@@ -27,7 +27,7 @@ from cronty.actions.tasks import PermanentError, RetryAfter, TargetGone
 TIME_LIMIT: Final = 10.0
 READ_LIMIT: Final = 64 * 1024
 MAX_URL: Final = 2048
-LONGEST_RETRY_AFTER: Final = timedelta(hours=1)
+MAX_RETRY_AFTER: Final = timedelta(hours=1)
 
 _ADDRESSES_TRIED: Final = 4
 _CONNECT_LIMIT: Final = 3.0  # for an address that has others behind it
@@ -297,7 +297,7 @@ def retry_after(header: str, now: datetime) -> timedelta:
             wait = until.replace(tzinfo=until.tzinfo or UTC) - now
     except (ValueError, OverflowError):
         return timedelta(0)
-    return min(max(wait, timedelta(0)), LONGEST_RETRY_AFTER)
+    return min(max(wait, timedelta(0)), MAX_RETRY_AFTER)
 
 
 def untrusted_text(text: str, most: int, *, lines: bool = False) -> str:
@@ -326,7 +326,7 @@ def _read_host(url: str, shown: str) -> tuple[httpx2.URL, str]:
     host = parsed.raw_host.decode("ascii").lower()
     if (address := as_address(host)) is not None:
         return parsed, str(address)
-    if flaw := flaw_of_name(host):
+    if flaw := host_name_error(host):
         raise CallRefused(shown, flaw)
     return parsed, host
 
@@ -342,7 +342,7 @@ def _require_open(target: Target, addresses: Sequence[Address]) -> None:
     """One bad answer among good ones is enough: which of them would be used is somebody else's choice."""
     for address in addresses:
         kind = kind_of(address)
-        if kind is not None and not (target.allowed and kind in OPERATORS_OWN):
+        if kind is not None and not (target.allowed and kind in ALLOWLISTABLE):
             raise CallRefused(
                 target.host, f"it has a {kind} address" if kind != "embedded IPv4" else "it hides an IPv4 address"
             )

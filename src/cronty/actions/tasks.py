@@ -2,9 +2,10 @@
 
 import inspect
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Final, cast, get_type_hints
 
@@ -18,7 +19,7 @@ from cronty.jobs.run import message_id, run_id
 
 MAX_RESULT_BYTES: Final = 64 * 1024
 MAX_ERROR: Final = 2000
-LONGEST_SNOOZE: Final = timedelta(days=3653)
+MAX_SNOOZE: Final = timedelta(days=3653)
 
 log = logging.getLogger("cronty.tasks")
 
@@ -100,6 +101,15 @@ class Task:
     is_async: bool
     doc: str
     parameters: Mapping[str, object]
+    owners: tuple[str, ...] | None = None
+    """Who may use it; None for every owner."""
+
+    def serves(self, owner: str) -> bool:
+        return self.owners is None or owner in self.owners
+
+
+type Published = tuple[str, str, str, str | None]
+"""A task as it is published: its name, its parameters as JSON, its doc, and its owners as JSON or None."""
 
 
 @dataclass(slots=True)
@@ -109,9 +119,11 @@ class Registry:
     tasks: dict[str, Task] = field(default_factory=dict[str, Task])
     known: dict[str, Task] = field(default_factory=dict[str, Task])
 
-    def add(self, function: Callable[..., object], name: str | None = None) -> Task:
-        """A function that this process performs."""
-        task = self._task(function, name)
+    def add(
+        self, function: Callable[..., object], name: str | None = None, owners: Sequence[str] | None = None
+    ) -> Task:
+        """A function that this process performs, for these owners or (None) for every owner."""
+        task = replace(self._task(function, name), owners=None if owners is None else tuple(owners))
         self.tasks[task.name] = task
         return task
 
@@ -136,16 +148,17 @@ class Registry:
             describe_parameters(function),
         )
 
-    def published(self) -> list[tuple[str, str, str]]:
+    def published(self) -> list[Published]:
         return [_described(task) for task in {**self.known, **self.tasks}.values()]
 
-    def built_in(self) -> list[tuple[str, str, str]]:
+    def built_in(self) -> list[Published]:
         """What every worker can do: it may be scheduled before there is one."""
         return [_described(task) for task in {**self.known, **self.tasks}.values() if task.name in (*BUILT_IN, COMMAND)]
 
 
-def _described(task: Task) -> tuple[str, str, str]:
-    return task.name, orjson.dumps(task.parameters).decode(), task.doc
+def _described(task: Task) -> Published:
+    owners = None if task.owners is None else orjson.dumps(task.owners).decode()
+    return task.name, orjson.dumps(task.parameters).decode(), task.doc, owners
 
 
 def describe_parameters(function: Callable[..., object]) -> dict[str, object]:
@@ -230,17 +243,18 @@ def _done(value: object) -> Done:
 def _outcome_of(raised: BaseException, task: Task, run: CurrentRun) -> Outcome:
     if isinstance(raised, Snooze):
         return Snoozed(_bounded(raised.wait))
-    try:
-        log.warning("task %s failed in %s, attempt %d", task.name, run.run_id, run.attempt, exc_info=raised)
-    except BaseException:  # an exception whose own text raises must not take us down
-        log.warning("task %s failed in %s with a %s", task.name, run.run_id, type(raised).__name__)
+    error = describe_error(raised)
+    log.warning("task %s failed in %s, attempt %d: %s", task.name, run.run_id, run.attempt, error)
+    if log.isEnabledFor(logging.DEBUG):
+        with suppress(BaseException):  # an exception whose own text raises must not take us down
+            log.debug("task %s failed in %s", task.name, run.run_id, exc_info=raised)
     wait = _bounded(raised.wait) if isinstance(raised, RetryAfter) else timedelta(0)
     gone = "what it calls is gone" if isinstance(raised, TargetGone) else None
-    return Failed(describe_error(raised), isinstance(raised, PermanentError), wait, gone)
+    return Failed(error, isinstance(raised, PermanentError), wait, gone)
 
 
 def _bounded(wait: timedelta) -> timedelta:
-    return min(max(wait, timedelta(0)), LONGEST_SNOOZE)
+    return min(max(wait, timedelta(0)), MAX_SNOOZE)
 
 
 def describe_error(raised: BaseException) -> str:

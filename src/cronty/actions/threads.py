@@ -48,6 +48,18 @@ class Threads[Call]:
         with self._lock:
             self._given_up -= 1
 
+    @property
+    def all_hang(self) -> bool:
+        """Whether every thread there may be holds a call that was given up."""
+        return self._given_up >= 2 * self._size
+
+    def withdraw(self) -> list[Call]:
+        """Take all calls out of the line; none of them has begun."""
+        with self._lock:
+            calls = list(self._calls)
+            self._calls.clear()
+        return calls
+
     def close(self) -> None:
         """Let the threads end after what they are doing."""
         with self._lock:

@@ -14,9 +14,10 @@ from cronty.scheduler.calendars import Calendars
 from cronty.scheduler.channels import Channels
 from cronty.scheduler.identity import Identity, Provider
 from cronty.scheduler.inbox import Inbox
+from cronty.scheduler.listeners import Listeners
 from cronty.scheduler.overview import Overview
 from cronty.scheduler.runs import Runs
-from cronty.settings import Settings
+from cronty.settings import BadSetting, Settings
 from cronty.store.audit_store import AuditStore
 from cronty.store.channel_store import ChannelStore
 from cronty.store.database import Database
@@ -32,19 +33,23 @@ from cronty.store.signing import Signer
 def make_service(settings: Settings, database: Database, jobs: JobStore, outside: Outside) -> Service:
     scheduler = Scheduler(jobs, settings.zone, limits_of(settings), settings.run)
     secret = settings.jwt_secret.get_secret_value() if settings.jwt_secret else None
-    provider = None
+    signer = with_the_key(settings, Signer.read)
+    if settings.heads_dir is not None and signer is None:
+        raise BadSetting("CRONTY_HEADS_DIR needs CRONTY_SECRET_KEY, which signs the heads; `cronty key` makes one.")
+    keys, provider = KeyStore(database), None
     if settings.oidc_issuer and settings.oidc_jwks_url:
         provider = Provider(settings.oidc_issuer, settings.oidc_jwks_url, outside.fetch)
     return Service(
         scheduler=scheduler,
-        inbox=Inbox(InboxStore(database)),
+        inbox=Inbox(InboxStore(database), scheduler.allowance),
         runs=Runs(RunStore(database), scheduler),
         channels=Channels(ChannelStore(database, with_the_key(settings, Sealer.read)), outside.courier),
-        identity=Identity(KeyStore(database), settings.public_url, secret, provider),
-        trail=AuditStore(database, with_the_key(settings, Signer.read)),
-        overview=Overview(OverviewStore(database), scheduler),
+        identity=Identity(keys, settings.public_url, secret, provider),
+        trail=AuditStore(database, signer, settings.heads_dir),
+        overview=Overview(OverviewStore(database), scheduler, outside.own),
         notify=outside.notify,
         calendars=Calendars(jobs.calendars, scheduler),
+        listeners=Listeners(keys.ended),
     )
 
 

@@ -1,7 +1,7 @@
 """The public class `Cronty`: every operation in your own program; it opens and closes everything."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import datetime
@@ -19,7 +19,7 @@ from cronty.contract.operation import AsyncApi, Operation
 from cronty.contract.operations import Operations
 from cronty.contract.result import Result, value_of
 from cronty.engine.engine import Engine
-from cronty.engine.loop import LONGEST_REST, keep_doing
+from cronty.engine.loop import MAX_REST, keep_doing
 from cronty.jobs.envelope import RunFacts
 from cronty.jobs.job import Job
 from cronty.scheduler import Service
@@ -28,6 +28,7 @@ from cronty.settings import Settings
 from cronty.store.database import Clock, Database, StoreMisnamed, StoreUnavailable
 from cronty.store.health import why_not_writable
 from cronty.store.job_store import JobStore
+from cronty.store.kept_heads import KeptHeads
 from cronty.store.local import start_local_server
 from cronty.store.migrate import migrate, schema_state
 from cronty.store.owner_store import OwnerStore
@@ -38,6 +39,7 @@ from cronty.telemetry import Outage, ReplicaOutage
 RETRY_REST: Final = 1.0
 """Seconds between attempts to open the database."""
 
+HEADS_EVERY: Final = 60.0
 ANSWER_WITHIN: Final = 2.0
 _CLOSED: Final = "Cronty isn't open; use `async with cronty:` or cronty.start() first."
 
@@ -98,12 +100,21 @@ class Cronty(Operations, AsyncApi):
     @overload
     def task[F: Callable[..., object]](self, function: F, /) -> F: ...
     @overload
-    def task[F: Callable[..., object]](self, /, *, name: str) -> Callable[[F], F]: ...
-    def task(self, function: Callable[..., object] | None = None, /, *, name: str | None = None) -> object:
-        """Register a function (plain or async) under its own name, or under `name`."""
+    def task[F: Callable[..., object]](
+        self, /, *, name: str | None = None, owners: Sequence[str] | None = None
+    ) -> Callable[[F], F]: ...
+    def task(
+        self,
+        function: Callable[..., object] | None = None,
+        /,
+        *,
+        name: str | None = None,
+        owners: Sequence[str] | None = None,
+    ) -> object:
+        """Register a function (plain or async) under its own name, or under `name`, for every owner or for `owners`."""
 
         def register(function: Callable[..., object]) -> Callable[..., object]:
-            self.registry.add(function, name)
+            self.registry.add(function, name, owners)
             return function
 
         return register if function is None else register(function)
@@ -216,6 +227,8 @@ class Cronty(Operations, AsyncApi):
             self._engine = make_engine(self.settings, hot, self.registry, die_when_stuck=self.die_when_stuck)
             stack.push_async_callback(self._stop_engine)
             await self._engine.start()
+            if (kept := self._service.trail.kept) is not None:
+                stack.callback(asyncio.create_task(_keep_heads(kept), name="cronty heads").cancel)
         watch = keep_doing("schema", self.check_schema, wake=asyncio.Event(), stop=asyncio.Event())
         stack.callback(asyncio.create_task(watch, name="cronty schema").cancel)
 
@@ -238,7 +251,7 @@ class Cronty(Operations, AsyncApi):
     async def check_schema(self) -> float:
         """A newer version may upgrade the database while this one runs: continue if it can, or give up."""
         if self._database is None or self._outgrown is not None:
-            return LONGEST_REST
+            return MAX_REST
         state = await state_of(self._database)
         if problem := state.problem():
             if self._outgrown is None:  # else another check is giving up just now
@@ -246,7 +259,7 @@ class Cronty(Operations, AsyncApi):
         elif state.newer != self._newer:
             self._newer = state.newer
             telemetry.schema_newer(state.newer)
-        return LONGEST_REST
+        return MAX_REST
 
     async def _give_up(self, problem: SchemaProblem) -> None:
         """This version can't use the database any more: finish running runs, start nothing, answer nothing."""
@@ -273,6 +286,14 @@ class Cronty(Operations, AsyncApi):
     def wait[T](self, call: Coroutine[Any, Any, T]) -> T:
         """Make a call from a program that isn't async: `cronty.wait(cronty.list_jobs())`."""
         return self._background.wait(call)
+
+
+async def _keep_heads(kept: KeptHeads) -> None:
+    async def step() -> float:
+        await kept.keep()
+        return HEADS_EVERY
+
+    await keep_doing("heads", step, wake=asyncio.Event(), stop=asyncio.Event(), longest=HEADS_EVERY)
 
 
 def _rows_changed(result: Result[Job]) -> int:

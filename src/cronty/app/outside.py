@@ -36,7 +36,7 @@ class Outside:
     """Open from the start; `aclose` ends its connections. `own` is the owner that the settings are for."""
 
     def __init__(self, settings: Settings, own: str, lookups: Lookups) -> None:
-        self._settings, self._own, self._lookups = settings, own, lookups
+        self._settings, self.own, self._lookups = settings, own, lookups
         served = frozenset(_listed(settings.ntfy_token_owners) or [own]) | {None}
         token = Token(settings.ntfy_token.get_secret_value(), served) if settings.ntfy_token else None
         self.outbound = Outbound(_listed(settings.allowed_hosts), own=own)
@@ -55,9 +55,9 @@ class Outside:
         if settings.commands is not None:
             registry.add(Shell(settings.commands, os.environ).command, COMMAND)
         if settings.agents_file is not None:
-            around = Surroundings(self._lookups.facts, os.environ, self._own, settings.secret_places)
-            for name, wake in agent_tasks(settings.agents_file, webhook, around).items():
-                registry.add(wake, name)
+            around = Surroundings(self._lookups.facts, os.environ, self.own, settings.secret_places)
+            for name, (wake, owners) in agent_tasks(settings.agents_file, webhook, around).items():
+                registry.add(wake, name, owners)
 
     async def fetch(self, url: str) -> bytes:
         answer = await self.outbound.send("GET", url)

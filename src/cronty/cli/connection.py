@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import typer
 
 from cronty.app import Cronty
-from cronty.cli.output import REFUSED, UNCLEAR, print_json, refuse
+from cronty.cli.output import REFUSED, UNCLEAR, print_json, refuse, refuse_choice
 from cronty.cli.service_folder import ServiceFolder
 from cronty.client import AsyncClient
 from cronty.contract.answers import to_json
@@ -38,6 +38,8 @@ def call[T](question: Callable[[Api], Awaitable[T]], *, json: bool = False) -> T
         url = os.environ.get("CRONTY_URL")
         answer = open_for(question) if not url else asyncio.run(_ask_server(url, question))
     except CrontyError as refused:
+        if refused.choices:
+            refuse_choice(refused.err, json=json)
         refuse(refused.message, UNCLEAR if refused.code == "ambiguous" else REFUSED, hint=refused.hint, json=json)
     if json:
         print_json({} if answer is None else to_json(answer))

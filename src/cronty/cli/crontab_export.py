@@ -16,7 +16,7 @@ from cronty.jobs.action import COMMAND
 from cronty.jobs.ids import job_id_text
 from cronty.jobs.job import Filter, Job
 from cronty.jobs.moments import moment_text
-from cronty.scheduler.scheduler import MOST_LISTED
+from cronty.scheduler.scheduler import MAX_LISTED
 from cronty.settings import Settings
 from cronty.timing import Cron, to_json
 
@@ -45,7 +45,7 @@ async def _every_job(cronty: Cronty) -> Result[list[Job]]:
     for status in ("pending", "running"):
         cursor = None
         while True:
-            page = await cronty.service.scheduler.list_jobs(cronty.caller, Filter(status=status), MOST_LISTED, cursor)
+            page = await cronty.service.scheduler.list_jobs(cronty.caller, Filter(status=status), MAX_LISTED, cursor)
             if isinstance(page, Err):
                 return page
             found |= {job.number: job for job in page.value.jobs}

@@ -17,6 +17,9 @@ from cronty.timing import tzdata_version
 STALE: Final = 15
 """Seconds after which an expired lease or a due slot should have been handled; the same as in `health.sql`."""
 
+LOCKS_OF_A_WEEK: Final = 5
+"""Its table and four indexes: a statement about runs locks those of every week while it is planned."""
+
 
 def doctor(json: Json = False) -> None:
     """Check the database, the clock, time zones, workers and overdue slots; exit 1 if something is wrong."""
@@ -58,6 +61,17 @@ def _database(health: Health) -> tuple[bool, str, str]:
     return not flaw, "database", f"PostgreSQL {health.version}{flaw}"
 
 
+def _locks(health: Health) -> tuple[bool, str, str]:
+    """Whether PostgreSQL's lock table has room for all connections to read the whole history at once."""
+    needed = health.weeks * LOCKS_OF_A_WEEK * health.connections
+    room = health.locks_each * health.max_connections
+    said = f"{health.weeks} weeks of history and {health.connections} connections take up to {needed} of {room}"
+    if needed <= room:
+        return True, "locks", said
+    enough = -(-needed // health.max_connections)
+    return False, "locks", f"{said}: set max_locks_per_transaction to {enough} or more, and restart PostgreSQL"
+
+
 def _findings(health: Health, here: datetime) -> list[tuple[bool, str, str]]:
     """For each check: whether it passed, what was checked, and what was found."""
     offset = (health.now - here).total_seconds()
@@ -67,6 +81,7 @@ def _findings(health: Health, here: datetime) -> list[tuple[bool, str, str]]:
     stale = ", ".join(health.stale_tasks or [])
     return [
         _database(health),
+        _locks(health),
         (abs(offset) < 1, "clock", f"this machine is {offset:+.3f} s from the database"),
         (
             not others,

@@ -12,7 +12,8 @@ from cronty.cli.connection import Api, call
 from cronty.cli.output import Column, Json, clock, print_json, say, show_rows
 from cronty.cli.runs import runs, show_runs, why
 from cronty.contract.answers import JobDetail, JobSummary, to_json
-from cronty.jobs.overview import MOST_COUNTED
+from cronty.contract.result import value_of
+from cronty.jobs.overview import MAX_COUNTED
 from cronty.scheduler.agenda import title
 
 _EVERYTHING: Final = 1000
@@ -96,13 +97,17 @@ def list_jobs(
     if json:
         return
     if not found.jobs:
-        say('No jobs. Make one: cronty add "tomorrow at 9" "Call mum" --notify phone')
+        say('No jobs. Make one: cronty add "tomorrow at 9" "Call Mom" --notify phone')
         return
     columns = [Column("id", whole=True), Column("name"), Column("status", whole=True), Column("next", whole=True)]
     rows = [(number(job.job_id), job.name, _state(job), clock(job.next_run), str(job.run_count)) for job in found.jobs]
-    show_rows([*columns, Column("runs", whole=True)], rows)
+    columns.append(Column("runs", whole=True))
+    if any(job.said for job in found.jobs):
+        columns.append(Column("said"))
+        rows = [(*row, job.said or "") for row, job in zip(rows, found.jobs, strict=True)]
+    show_rows(columns, rows)
     if found.total > len(found.jobs):
-        at_least = "At least " if found.total >= MOST_COUNTED else ""
+        at_least = "At least " if found.total >= MAX_COUNTED else ""
         say(f"{at_least}{found.total - len(found.jobs)} more: -n {min(found.total, _EVERYTHING)} shows them.")
 
 
@@ -125,10 +130,14 @@ def show(job: Id, json: Json = False) -> None:
         return
     say(found.name, "bold")
     say(found.schedule)
+    if found.said:
+        say(f'said as "{found.said}"', "dim")
     most = f" of {found.max_runs}" if found.max_runs else ""
     say(f"{found.job_id}, {_state(found)}, task {found.task}, {found.run_count} runs{most}", "dim")
     if found.next_run:
         say(f"next: {clock(found.next_run)}, {found.timezone}")
+    for one in found.changed_slots or ():
+        say(f"not at {clock(one.slot)}: {one.why}", "yellow")
     if found.paused_because:
         say(f"paused because {found.paused_because}", "yellow")
     if found.error:
@@ -146,6 +155,29 @@ def pause(job: Id, json: Json = False) -> None:
 def resume(job: Id, json: Json = False) -> None:
     """Let a paused job continue with its next time."""
     _done(call(lambda api: api.resume_job(job), json=json), "Resumed", json=json)
+
+
+def skip(
+    job: Id,
+    slot: Annotated[str | None, typer.Argument(help="Which run, by its planned time. Default: the next one.")] = None,
+    undo: Annotated[bool, typer.Option("--undo", help="Let it run at its planned time after all.")] = False,
+    json: Json = False,
+) -> None:
+    """Leave out one run of a job, this once; its schedule stays."""
+    if undo and slot is None:
+        raise typer.BadParameter("Say which run, by its planned time: `cronty show` lists them.")
+    done = "Restored" if undo else "Skipped a run of"
+    _done(call(lambda api: api.change_slot(job, slot, slot if undo else None), json=json), done, json=json)
+
+
+def move(
+    job: Id,
+    slot: Annotated[str, typer.Argument(help="Which run, by its planned time.")],
+    to: Annotated[str, typer.Argument(help='Its new time: "2027-01-31 11:00", or words.')],
+    json: Json = False,
+) -> None:
+    """Move one run of a job to another time, this once; its schedule stays."""
+    _done(call(lambda api: api.change_slot(job, slot, to), json=json), "Moved a run of", json=json)
 
 
 def cancel(job: Id, json: Json = False) -> None:
@@ -185,6 +217,8 @@ COMMANDS: Final[dict[str, Callable[..., None]]] = {
     "why": why,
     "pause": pause,
     "resume": resume,
+    "skip": skip,
+    "move": move,
     "cancel": cancel,
     "delete": delete,
     "undelete": undelete,
@@ -197,7 +231,7 @@ async def with_workers[T](api: Api, call: Awaitable[T]) -> tuple[T, bool]:
     answer = await call
     if not isinstance(api, Cronty):
         return answer, True
-    fleet = await api.service.overview.fleet()
+    fleet = value_of(await api.service.overview.fleet(api.caller))
     return answer, any(worker.alive for worker in fleet.workers)
 
 

@@ -18,6 +18,7 @@ from cronty.cli.call import call_operation
 from cronty.cli.crontab_export import export
 from cronty.cli.doctor import doctor
 from cronty.cli.next import next_slots
+from cronty.cli.open import open_dashboard
 from cronty.cli.output import MISUSED, REFUSED, Json, print_json, say, waiting
 from cronty.cli.startup import extra, load, opened, set_up_logging
 from cronty.cli.watch import watch
@@ -27,6 +28,7 @@ from cronty.settings import SECRET_VARIABLES, BadSetting, Settings, remember
 from cronty.store.database import StoreUnavailable
 from cronty.store.local import NoDatabase, start_local_server
 from cronty.store.migrate import migrate, schema_state
+from cronty.store.private_file import BadPrivateFile
 from cronty.store.schema import SchemaProblem
 from cronty.store.sealing import BadKey
 from cronty.store.server import WrongServer
@@ -35,6 +37,7 @@ app = typer.Typer(no_args_is_help=True, add_completion=True, help="Durable sched
 for name, command in jobs.COMMANDS.items():
     app.command(name)(command)
 app.command("next")(next_slots)
+app.command("open")(open_dashboard)
 app.command("call")(call_operation)
 app.add_typer(crontab.app, name="import")
 app.command("export")(export)
@@ -104,7 +107,7 @@ def serve(
     host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=1, max=65535, help="The port to listen on.")] = 8125,
     name: Annotated[list[str] | None, typer.Option(help="Another host name clients may call it by.")] = None,
-    auth: Annotated[bool, typer.Option("--auth", help="Require a token from every caller.")] = False,
+    auth: Annotated[bool, typer.Option("--auth", help="Others can reach it: each needs a key of their own.")] = False,
 ) -> None:
     """Serve the dashboard, REST at /api/v1 and MCP at /mcp over HTTP, and run the jobs."""
     _begin()
@@ -154,7 +157,8 @@ def _begin() -> None:
     """What every process does first that stays: nobody else of the same user reads its secrets from now on."""
     hide_process()
     remember(take_from_environment(SECRET_VARIABLES))
-    set_up_logging(_settings().log_level)
+    settings = _settings()
+    set_up_logging(settings.log_level, settings.log_format)
 
 
 def _settings() -> Settings:
@@ -180,6 +184,7 @@ _EXPECTED: Final = (
     BadAgents,
     BadCommands,
     BadSetting,
+    BadPrivateFile,
     WeakSecret,
 )
 

@@ -59,12 +59,12 @@ def _show_choices(when: str, found: Ambiguous, now: datetime, *, json: bool) -> 
         print_json({"ambiguous": answers})
         return
     say(f'"{when}" may mean:')
-    rows: list[tuple[str, str]] = []
-    for each in found.readings:
+    rows: list[tuple[str, str, str]] = []
+    for place, each in enumerate(found.readings, 1):
         slots = preview(each.trigger, now, 1, each.zone)
-        rows.append((each.words, _clock(slots[0].local, "%a %d %b %Y") if slots else "never"))
-    show_rows([Column("reading", fold=True), Column("next, local", whole=True)], rows)
-    say("Repeat the command with the one you mean, for example in these words.")
+        rows.append((f"{place})", each.words, _clock(slots[0].local, "%a %d %b %Y") if slots else "never"))
+    show_rows([Column("", whole=True), Column("words", fold=True), Column("next, local", whole=True)], rows)
+    say("Repeat the command with the words of the one you mean.")
 
 
 def _clock(moment: datetime, day: str) -> str:

@@ -18,6 +18,8 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.text import Text
 
+from cronty.contract.result import Err
+
 REFUSED: Final = 1
 """Refused: not found, not allowed, not up, or a check failed."""
 MISUSED: Final = 2
@@ -59,6 +61,19 @@ def say(text: str, style: str | None = None, *, err: bool = False, indent: int =
 
 def print_json(answer: object) -> None:
     typer.echo(orjson.dumps(answer, option=orjson.OPT_INDENT_2).decode())
+
+
+def refuse_choice(err: Err, *, json: bool = False) -> NoReturn:
+    """Print what words may mean, one line for each with the words to type, and end the command."""
+    if json:
+        print_json({"error": err.message, "hint": err.hint, "choices": [choice.to_json() for choice in err.choices]})
+        raise typer.Exit(UNCLEAR)
+    several = "cronty: That may mean several things. Repeat it with the words of one:"
+    say(several if len(err.choices) > 1 else "cronty: That names no exact time. If this is meant, type it:", err=True)
+    for place, choice in enumerate(err.choices, 1):
+        coming = f", next {clock(choice.next_at)}" if choice.next_at is not None else ""
+        say(f"{place}) {choice.words}{coming}", err=True, indent=2)
+    raise typer.Exit(UNCLEAR)
 
 
 def refuse(text: str, code: int = REFUSED, *, json: bool = False, hint: str = "") -> NoReturn:

@@ -17,7 +17,7 @@ from cronty.contract.result import Err, Ok, Result
 from cronty.jobs.moments import local_text
 from cronty.jobs.run import Run as RunRecord
 from cronty.scheduler.answers import run_of
-from cronty.timing import BadTrigger
+from cronty.timing import BadTrigger, Calendar, Changed
 from cronty.timing.rule import read_instant
 
 VERDICTS: Final = {"done": "green", "failed": "red", "quarantined": "red", "missed": "yellow", "running": "cyan"}
@@ -92,9 +92,12 @@ async def _explained(cronty: Cronty, job: str, text: str) -> Result[dict[str, An
         because = f": {run.reason or run.error}" if run.reason or run.error else ""
         words = f"{run.state}{because} (attempt {run.attempt}, {run.run_id})"
         return Ok(facts | {"run": to_json(run_of(run, shown.value.zone, shown.value.trigger)), "in_words": words})
-    due = shown.value.trigger.after(moment - timedelta(microseconds=1))
+    slots = shown.value.slots
+    due = slots.after(moment - timedelta(microseconds=1))
     if due == moment:
+        taken = slots.taken(moment) if isinstance(slots, Calendar | Changed) else None
         words = "It is planned, and its time hasn't come." if moment > now else "It is before the job was made."
+        words = words if taken is None else f"It won't run: {taken}."
     else:
         zone = shown.value.zone
         after = f" The next one after that is {local_text(due, zone)}." if due else ""

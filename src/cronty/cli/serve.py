@@ -16,19 +16,25 @@ from starlette.middleware import Middleware
 from starlette.routing import BaseRoute, Mount
 
 from cronty.app import Cronty
+from cronty.app.keys import with_the_key
+from cronty.cli.local_key import local_key_of
 from cronty.cli.service_absences import log_absences
 from cronty.cli.service_folder import url_of
 from cronty.cli.startup import check_reach, extra, load, opened
 from cronty.cli.stdin import make_stdin_end_when_told
 from cronty.contract.caller import local_caller
 from cronty.contract.http import PREFIX
-from cronty.mcp.auth import Verifier, auth_settings, current_caller
+from cronty.mcp.auth import Callers, Verifier, auth_settings, current_caller
 from cronty.mcp.context import ToolContext
 from cronty.mcp.server import GROUPS, Auth, CrontyServer
 from cronty.mcp.tool import Group
-from cronty.web.callers import by_token, single_owner
+from cronty.store.sealing import read_keys
+from cronty.web.callers import LocalKey, by_token
+from cronty.web.connections import KEPT_ALIVE, bounded_protocol, most_connections
 from cronty.web.health import health_routes
 from cronty.web.hosts import Hosts
+from cronty.web.refusals import Refusals
+from cronty.web.sessions import Sessions
 
 
 def serve_stdio(app: str | None, tools: str) -> None:
@@ -45,41 +51,49 @@ def serve(app: str | None, tools: str, host: str, port: int, names: Sequence[str
     cronty = _cronty(app)
     if "public_url" not in cronty.settings.model_fields_set:
         cronty.settings = cronty.settings.model_copy(update={"public_url": f"{url_of(host, port)}/mcp"})
-    asgi = http_app(cronty, _groups(tools), [f"{host}:{port}", f"localhost:{port}", *names], auth=auth)
-    # Without a limit, a client that listens for changes would keep the server from stopping.
-    config = uvicorn.Config(asgi, host=host, port=port, log_config=None, access_log=False, timeout_graceful_shutdown=2)
+    local = None if auth else local_key_of(cronty.settings.data_dir)
+    asgi = http_app(cronty, _groups(tools), [f"{host}:{port}", f"localhost:{port}", *names], local)
+    most = most_connections()
+    config = uvicorn.Config(
+        asgi, host=host, port=port, log_config=None, access_log=False,
+        http=bounded_protocol(most), timeout_keep_alive=KEPT_ALIVE, backlog=most // 4,  # so many are accepted at once
+        timeout_graceful_shutdown=2,  # or a client that listens for changes would keep the server from stopping
+    )  # fmt: skip
     asyncio.run(_serve(cronty, config))
 
 
-def http_app(cronty: Cronty, groups: Sequence[Group], hosts: Sequence[str], *, auth: bool = False) -> Starlette:
+def http_app(cronty: Cronty, groups: Sequence[Group], hosts: Sequence[str], local_key: str | None = None) -> Starlette:
     """One ASGI application over an open Cronty: health, readiness, REST, the dashboard and MCP.
 
-    Without `auth` every caller is the owner of that Cronty.
+    Every caller needs a token; whoever has the `local_key` is the owner of that Cronty.
     """
     settings = cronty.settings
-    if auth:
-        verified = Auth(
-            Verifier(lambda: cronty.service.identity), auth_settings(settings.public_url, settings.oidc_issuer)
-        )
-        server = CrontyServer(ToolContext(cronty, current_caller), groups, verified)
-    else:
-        server = CrontyServer(ToolContext(cronty, lambda: local_caller(cronty.owner)), groups)
+    local = None if local_key is None else LocalKey(local_key, cronty.owner)
+    refusals = Refusals()
+    who = refusals.counted(by_token(lambda: cronty.service.identity, local))
+    auth = Auth(Verifier(), auth_settings(settings.public_url, settings.oidc_issuer))
+    server = CrontyServer(ToolContext(cronty, current_caller), groups, auth)
     origins = [f"{scheme}://{host}" for host in hosts for scheme in ("http", "https")]
     security = TransportSecuritySettings(allowed_hosts=list(hosts), allowed_origins=origins)
     mcp_app = server.streamable_http_app(stateless_http=True, json_response=True, transport_security=security)
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncGenerator[None]:
+        noting = asyncio.create_task(refusals.keep_noting(lambda: cronty.service))
         async with server.session_manager.run():
             yield
+        noting.cancel()
+        await refusals.note(cronty.service)
 
-    who = by_token(lambda: cronty.service.identity) if auth else single_owner(cronty.owner)
+    keys = with_the_key(settings, read_keys)
     rest = extra("cronty.web.rest", "web")
     routes: list[BaseRoute] = [
         *health_routes(cronty.why_not_ready),
         Mount(PREFIX, rest.rest_app(lambda: cronty.service, who)),
-        *extra("cronty.web.dashboard", "web").dashboard_routes(lambda: cronty.service, who),
-        Mount("/", mcp_app),
+        *extra("cronty.web.dashboard", "web").dashboard_routes(
+            lambda: cronty.service, who, Sessions(keys[0] if keys else None), local
+        ),
+        Mount("/", Callers(mcp_app, who)),
     ]
     middleware = [Middleware(Hosts, hosts)]
     # A path with a line break matches no route; it gets the same 404 as any other.

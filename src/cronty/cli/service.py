@@ -5,6 +5,7 @@ import http.client
 import logging
 import os
 import re
+import shlex
 import socket
 import time
 from pathlib import Path
@@ -15,6 +16,7 @@ import typer
 
 from cronty.actions.agents import read_agents
 from cronty.cli import service_keeper, service_units
+from cronty.cli.local_key import key_file
 from cronty.cli.output import REFUSED, Json, print_json, say, waiting
 from cronty.cli.service_folder import Kept, ServiceFolder, ServiceSpec, url_of
 from cronty.cli.service_status import show_status, status_of
@@ -40,7 +42,7 @@ def up(
     host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
     port: Port = 8125,
     name: Annotated[list[str] | None, typer.Option(help="Another host name clients may call it by.")] = None,
-    auth: Annotated[bool, typer.Option("--auth", help="Require a token from every caller.")] = False,
+    auth: Annotated[bool, typer.Option("--auth", help="Others can reach it: each needs a key of their own.")] = False,
     background: Annotated[
         bool, typer.Option("--background", help="Run it in the background, without systemd or launchd.")
     ] = False,
@@ -61,11 +63,15 @@ def up(
     if flaw is not None:
         _say_why_not(flaw, folder, json=json)
         raise typer.Exit(REFUSED)
-    answer = {"up": True, "already": already, "url": spec.url, "mcp": f"{spec.url}/mcp", "kept_by": kept}
+    answer: dict[str, Any] = {"up": True, "already": already, "url": spec.url, "mcp": f"{spec.url}/mcp"}
+    answer |= {"kept_by": kept} | ({} if auth else {"key_file": str(key_file(settings.data_dir))})
     if json:
         print_json(answer | {"log": str(folder.log)})
         return
     say(f"Cronty {'was up already' if already else 'is up'} at {spec.url}; MCP at {spec.url}/mcp.")
+    if not auth:
+        say("`cronty open` shows the dashboard. Clients that call it over HTTP send the key of this machine's user:")
+        say(f"Authorization: Bearer $(cat {shlex.quote(answer['key_file'])})", indent=2)
     say("Reminders fire with every client closed. `cronty status` shows its state, `cronty down` stops it.")
     if kept == "systemd" and not _lingers():
         say("It stops when you log out: `loginctl enable-linger` lets it stay, and start with the machine.")

@@ -31,7 +31,8 @@ def in_words(absence: Absence, zone: str) -> str:
     since, until = (moment.astimezone(ZoneInfo(zone)) for moment in (absence.since, absence.until + _ROUNDING))
     end = f"{until:%H:%M}" if since.date() == until.date() else f"{until:%a %d %b %H:%M}"
     counts = {"fired late": absence.late, "coalesced": absence.coalesced, "missed": absence.missed}
-    return f"while it was away, {since:%a %d %b %H:%M} to {end}: {counted(counts)}"
+    at_least = "at least " if absence.cut else ""
+    return f"while it was away, {since:%a %d %b %H:%M} to {end}: {at_least}{counted(counts)}"
 
 
 def counted(counts: Mapping[str, int]) -> str:

@@ -23,7 +23,7 @@ from cronty.store.local import NoDatabase
 Role = Literal["keeper", "serving"]
 Kept = Literal["systemd", "launchd", "background"]
 
-MOST_LOGGED: Final = 4 * 1024 * 1024
+MAX_LOGGED: Final = 4 * 1024 * 1024
 """Size in bytes at which the log is rotated; one old log is kept."""
 
 
@@ -139,7 +139,7 @@ class ServiceFolder:
     def bound_log(self) -> None:
         """Rotate a long log. It is emptied in place, because the server keeps it open for appending."""
         with suppress(FileNotFoundError):
-            if self.log.stat().st_size > MOST_LOGGED:
+            if self.log.stat().st_size > MAX_LOGGED:
                 shutil.copyfile(self.log, self.path / "service.log.1")
                 os.truncate(self.log, 0)
 

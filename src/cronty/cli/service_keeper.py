@@ -20,7 +20,7 @@ from cronty.actions.secrecy import hide_process
 from cronty.cli.service_folder import Role, ServiceFolder, ServiceSpec
 
 SHORTEST_PAUSE: Final = 0.5
-LONGEST_PAUSE: Final = 60.0
+MAX_PAUSE: Final = 60.0
 HEALTHY: Final = 60.0
 """Seconds that a server must live before its next exit counts as the first again."""
 
@@ -81,7 +81,7 @@ class Keeper:
             pause = SHORTEST_PAUSE if time.monotonic() - began > HEALTHY else pause
             self._log(f"the server ended {_how(status)}; starting it again in {pause:g} s")
             await self._stopping_within(pause)
-            pause = min(pause * 2, LONGEST_PAUSE)
+            pause = min(pause * 2, MAX_PAUSE)
 
     async def _serve(self, spec: ServiceSpec) -> int:
         """Start the server and wait for its end; its exit status."""

@@ -20,8 +20,9 @@ _NEXT: Final = 5
 _WORDS: Final = {
     "up": "up",
     "starting": "starting: it doesn't answer yet",
-    "restarting": "between two starts: the server ended, and is started again",
+    "restarting": "restarting: the server exited",
     "unwatched": "up, but the process that would restart it was killed. `cronty up` fixes that",
+    "stuck": "not answering, and the process that would restart it was killed. `cronty up` fixes that",
     "gone": "gone without `cronty down`. `cronty up` brings it back",
     "down": "down. `cronty up` starts it",
 }
@@ -45,7 +46,7 @@ async def status_of(folder: ServiceFolder, is_ready: Callable[[str], bool]) -> S
 
 def _state(spec: ServiceSpec | None, keeper: Alive | None, serving: Alive | None, *, answers: bool) -> str:
     if serving is not None and keeper is None:
-        return "unwatched"
+        return "unwatched" if answers else "stuck"
     if keeper is not None:
         return "up" if answers else "starting" if serving is not None else "restarting"
     return "down" if spec is None else "gone"
@@ -83,8 +84,8 @@ def show_status(found: Status) -> None:
     say(f"Cronty is {_WORDS[found['state']]}.", "bold")
     facts: list[tuple[str, str]] = []
     if "since" in found:
-        again = f", after {found['starts']} starts" if found["starts"] > 1 else ""
-        facts.append(("since", f"{clock(found['since'])} UTC{again} (process {found['pid']})"))
+        restarts = f", after {found['starts']} starts" if found["starts"] > 1 else ""
+        facts.append(("since", f"{clock(found['since'])} UTC{restarts} (process {found['pid']})"))
     if "url" in found:
         facts += [("at", found["url"]), ("kept by", found["kept_by"]), ("log", found["log"])]
     if "did" in found:
@@ -98,7 +99,7 @@ def show_status(found: Status) -> None:
         out.print()
         rows = [(str(job["job_id"]).split("_")[1], job["name"], clock(job["next_run"])) for job in found["next"]]
         show_rows([Column("id", whole=True), Column("name"), Column("next", whole=True)], rows, out)
-    if found.get("last_lines") and found["state"] != "down":
+    if found.get("last_lines"):
         say("\nThe end of the log:")
         for line in found["last_lines"]:
             say(f"  {line}")

@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from platformdirs import user_data_path
-
 from cronty.cli.service_folder import Kept, ServiceFolder
+from cronty.data_folder import default_data_folder
 
 _PATIENCE: Final = 90.0
 
@@ -33,7 +32,7 @@ def keeper_of_this_system() -> Kept:
 
 def name_of(folder: ServiceFolder) -> str:
     """The unit's name: `cronty`, with a hash if the data folder isn't the default one."""
-    if folder.path == ServiceFolder(user_data_path("cronty")).path:
+    if folder.path == ServiceFolder(default_data_folder()).path:
         return "cronty"
     return f"cronty-{hashlib.sha256(os.fsencode(folder.path)).hexdigest()[:8]}"
 

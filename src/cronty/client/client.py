@@ -11,13 +11,14 @@ from uuid import uuid4
 
 import httpx2
 
+from cronty.client.local_key import local_auth
 from cronty.contract.answers import JobSummary, Run
 from cronty.contract.answers_of_owner import RunEvent, TrailEntry
 from cronty.contract.http import PREFIX, call_of
 from cronty.contract.operation import AsyncApi, Operation, SyncApi
 from cronty.contract.operations import Operations
 from cronty.contract.requests import ScheduleJob
-from cronty.contract.result import CrontyError, Err
+from cronty.contract.result import Choice, CrontyError, Err
 
 AWAY: Final = frozenset({429, 502, 503, 504})
 """Statuses after which a retry may help."""
@@ -27,12 +28,16 @@ class _Connection:
     """What both clients share: where the server is, and how often to try."""
 
     def __init__(self, url: str, key: str | None = None, *, timeout: float = 30.0, tries: int = 3) -> None:
-        """`url` is the server's, such as http://127.0.0.1:8125. A call that may be repeated is tried `tries` times."""
+        """`url` is the server's, such as http://127.0.0.1:8125. A call that may be repeated is tried `tries` times.
+
+        Without a `key`, a server that this user runs on this machine is still called as its owner.
+        """
         self.url = url.rstrip("/")
         self._tries = tries
         self._options: dict[str, Any] = {
             "base_url": self.url + PREFIX,
             "headers": {} if key is None else {"Authorization": f"Bearer {key}"},
+            "auth": local_auth(url) if key is None else None,
             "timeout": timeout,
         }
 
@@ -214,7 +219,14 @@ def error_of(response: httpx2.Response) -> CrontyError:
     details = cast("dict[str, Any]", found) if isinstance(found, dict) else {}
     message = str(details.get("detail") or f"{response.url} answered {response.status_code}.")
     code = str(details.get("code") or f"http_{response.status_code}")
-    return CrontyError(Err(code, message, str(details.get("hint") or ""), details.get("field")))
+    choices = tuple(_choice(each) for each in cast("list[dict[str, str | None]]", details.get("choices") or []))
+    return CrontyError(Err(code, message, str(details.get("hint") or ""), details.get("field"), choices))
+
+
+def _choice(given: dict[str, str | None]) -> Choice:
+    next_at = given.get("next_at")
+    moment = None if next_at is None else datetime.fromisoformat(next_at)
+    return Choice(given.get("words") or "", given.get("description") or "", moment)
 
 
 def unreachable(url: str, failure: Exception) -> CrontyError:

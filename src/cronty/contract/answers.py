@@ -75,7 +75,7 @@ class JobSummary(Answer):
 
     EXAMPLE: ClassVar = {
         "job_id": JOB, "name": "stand-up", "status": "pending", "trigger_type": "cron", "next_run": AT, "run_count": 4,
-        "last_run": AT, "paused": False, "tags": ["team"],
+        "last_run": AT, "paused": False, "tags": ["team"], "said": "weekdays at 9",
     }  # fmt: skip
 
     job_id: str
@@ -87,6 +87,7 @@ class JobSummary(Answer):
     last_run: datetime | None
     paused: bool
     tags: list[str]
+    said: str | None = field(default=None, metadata=OMITTED)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,6 +127,17 @@ class Run(Answer):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ChangedSlot(Answer):
+    """A planned run that is skipped or, with `to`, moved, and who asked for it."""
+
+    EXAMPLE: ClassVar = {"slot": AT, "to": None, "why": "asked for by ann"}
+
+    slot: datetime
+    to: datetime | None
+    why: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class JobDetail(Answer):
     """One job in full, with its last ten runs."""
 
@@ -133,8 +145,8 @@ class JobDetail(Answer):
         "job_id": JOB, "name": "stand-up", "status": "pending", "trigger_type": "cron", "created_at": AT,
         "last_run": AT, "next_run": AT, "run_count": 4, "max_runs": None, "error": None, "paused": False,
         "paused_because": None, "schedule": "At 09:00 on weekdays, Berlin time", "timezone": "Europe/Berlin",
-        "task": "notify", "tags": ["team"], "success_count": 4, "failure_count": 0, "version": 1,
-        "runs": [Run.EXAMPLE],
+        "said": "weekdays at 9", "task": "notify", "tags": ["team"], "success_count": 4, "failure_count": 0,
+        "version": 1, "runs": [Run.EXAMPLE],
     }  # fmt: skip
 
     job_id: str
@@ -150,12 +162,14 @@ class JobDetail(Answer):
     paused: bool
     paused_because: str | None
     schedule: str
+    said: str | None = field(default=None, metadata=OMITTED)
     timezone: str
     task: str
     tags: list[str]
     success_count: int
     failure_count: int
     version: int
+    changed_slots: list[ChangedSlot] | None = field(default=None, metadata=OMITTED)
     runs: list[Run]
 
 
@@ -235,7 +249,7 @@ class FailedRuns(Answer):
     }  # fmt: skip
 
     runs: list[RunOfJob]
-    cursor: datetime | None
+    cursor: str | None
 
 
 @dataclass(frozen=True, kw_only=True)

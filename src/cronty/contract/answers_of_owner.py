@@ -85,7 +85,8 @@ class Channel(Answer):
 
 @dataclass(frozen=True, kw_only=True)
 class CalendarOfDaysOff(Answer):
-    """A list of days off; `jobs_moved` is how many jobs took its days over just now."""
+    """A list of days off; `jobs_moved` is how many jobs have another next slot by it. `source` is where the public
+    holidays of a country come from."""
 
     EXAMPLE: ClassVar = {"name": "team", "days": 12, "make_up_days": 1, "updated_at": UTC, "jobs_moved": 3}
 
@@ -93,6 +94,7 @@ class CalendarOfDaysOff(Answer):
     days: int
     make_up_days: int
     updated_at: datetime
+    source: str | None = field(default=None, metadata=OMITTED)
     jobs_moved: int | None = field(default=None, metadata=OMITTED)
 
 

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Final, Literal, get_args
 
-Scope = Literal["read", "schedule", "run", "prompts", "admin"]
+Scope = Literal["read", "schedule", "run", "prompts", "agenda", "admin"]
 Surface = Literal["mcp", "rest", "dashboard", "cli", "python"]
 
 SCOPES: Final[tuple[Scope, ...]] = get_args(Scope)
@@ -13,6 +14,7 @@ MEANINGS: Final[dict[Scope, str]] = {
     "schedule": "make, change, pause, cancel and delete jobs",
     "run": "run a job now, try failed runs again, send a notification at once",
     "prompts": "read and settle the inbox, make prompts for agents",
+    "agenda": "subscribe to the agenda from a calendar, by a URL with the key in it",
     "admin": "keys, channels, limits and the audit trail",
 }
 
@@ -24,7 +26,7 @@ class Caller:
     If the token is a key, `key_id` is the id inside the key and `key_number` is the number its owner sees. `client` is
     how the calling program identifies itself: {"name": …, "version": …}. `run` is the message id of the run that makes
     the call. A `trusted` caller works on the machine itself and may schedule its commands. `operation` is what it asks
-    for.
+    for. `expires_at` is when its token ends; None if it doesn't.
     """
 
     owner: str
@@ -37,6 +39,7 @@ class Caller:
     run: str | None = None
     trusted: bool = False
     operation: str | None = None
+    expires_at: datetime | None = None
 
     def may(self, scope: Scope) -> bool:
         return scope in self.scopes

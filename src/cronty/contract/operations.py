@@ -35,6 +35,7 @@ from cronty.contract.requests import (
     AcknowledgeInbox,
     AddKey,
     CancelJob,
+    ChangeSlot,
     DeleteJob,
     EditJob,
     GetCurrentTime,
@@ -77,7 +78,7 @@ _OUTWARD: Final = Hints(open_world=True)
 class Operations:
     schedule_job = Operation(
         ScheduleJob, ScheduledJob, "POST", "/jobs", title="Schedule a job", group="jobs", scope="schedule", status=201,
-        refusals=("over_limit",), retry=True,
+        refusals=("over_limit", "key_taken"), retry=True,
     )  # fmt: skip
     list_jobs = Operation(ListJobs, JobList, "GET", "/jobs", title="List jobs", group="jobs", scope="read", hints=READS)
     list_deleted_jobs = Operation(
@@ -111,6 +112,10 @@ class Operations:
         UndeleteJob, JobDetail, "POST", "/jobs/{job_id}/undelete", title="Undelete a job", group="jobs",
         scope="schedule", hints=REPEATABLE, refusals=("key_taken", "over_limit"), tool=False, retry=True,
     )  # fmt: skip
+    change_slot = Operation(
+        ChangeSlot, JobDetail, "POST", "/jobs/{job_id}/slot", title="Skip or move one run", group="jobs",
+        scope="schedule", hints=Hints(destructive=True), refusals=("not_editable",),
+    )  # fmt: skip
     run_job_now = Operation(
         RunJobNow, StartedRun, "POST", "/jobs/{job_id}/run", title="Run a job now", group="jobs", scope="run",
         hints=_OUTWARD, status=202, refusals=("already_running", "over_limit"),
@@ -129,7 +134,7 @@ class Operations:
     )  # fmt: skip
     redrive_runs = Operation(
         RedriveRuns, RedrivenRuns, "POST", "/runs/redrive", title="Try failed runs again", group="runs", scope="run",
-        hints=_OUTWARD,
+        hints=_OUTWARD, refusals=("over_limit",),
     )  # fmt: skip
     preview_schedule = Operation(
         PreviewSchedule, SchedulePreview, "POST", "/preview", title="Preview a schedule", group="time", scope="read",
@@ -166,7 +171,7 @@ class Operations:
     )  # fmt: skip
     try_channel = Operation(
         TryChannel, SentNotification, "POST", "/channels/{name}/test", title="Try a channel", group="messages",
-        scope="admin", hints=_OUTWARD, tool=False,
+        scope="admin", hints=_OUTWARD, refusals=("over_limit",), tool=False,
     )  # fmt: skip
     list_calendars = Operation(
         ListCalendars, CalendarList, "GET", "/calendars", title="List calendars", group="owner", scope="read",
@@ -174,7 +179,7 @@ class Operations:
     )  # fmt: skip
     save_calendar = Operation(
         SaveCalendar, CalendarOfDaysOff, "PUT", "/calendars/{name}", title="Save a calendar", group="owner",
-        scope="schedule", hints=REPEATABLE, refusals=("too_many_calendars",), tool=False, retry=True,
+        scope="schedule", hints=REPEATABLE, refusals=("too_many_calendars", "over_limit"), tool=False, retry=True,
     )  # fmt: skip
     remove_calendar = Operation(
         RemoveCalendar, type(None), "DELETE", "/calendars/{name}", title="Remove a calendar", group="owner",
@@ -189,8 +194,9 @@ class Operations:
         ListKeys, KeyList, "GET", "/keys", title="List keys", group="owner", scope="admin", hints=READS, tool=False
     )
     add_key = Operation(
-        AddKey, NewKey, "POST", "/keys", title="Add a key", group="owner", scope="admin", status=201, tool=False
-    )
+        AddKey, NewKey, "POST", "/keys", title="Add a key", group="owner", scope="admin", status=201,
+        refusals=("too_many_keys",), tool=False,
+    )  # fmt: skip
     revoke_key = Operation(
         RevokeKey, type(None), "DELETE", "/keys/{key_id}", title="Revoke a key", group="owner", scope="admin",
         hints=_ENDS, status=204, tool=False,

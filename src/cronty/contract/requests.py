@@ -44,19 +44,19 @@ class ScheduleJob(Request):
     }  # fmt: skip
 
     name: str
-    """A name people recognise, e.g. nightly_backup."""
+    """A name people recognize, e.g. nightly_backup."""
     task: str
-    """A registered task (see list_tasks), or notify, prompt, webhook: always there."""
+    """A registered task (see list_tasks), or one that is built in: notify, prompt, webhook."""
     trigger_type: TriggerType
     """Which kind of trigger_config it is."""
     trigger_config: Mapping[str, Any]
-    """once: {"run_at": "2027-01-31T09:00:00+01:00"}; interval: {"seconds","minutes","hours","days"}; cron: {"expression": "0 */2 * * *"}; calendar: {"rules": [{"times": ["09:00"], "weekdays": ["MO", "-1FR"]}]}, rules also take days, months, business_days, every with unit and since; words: {"text": "every weekday at 8:30"}."""  # noqa: E501
+    """once: {"run_at": "2027-01-31T09:00:00+01:00"}; interval: {"seconds","minutes","hours","days"}; cron: {"expression": "0 */2 * * *"}; calendar: {"rules": [{"times": ["09:00"], "weekdays": ["MO", "-1FR"]}]}, rules also take days, months, business_days, every with unit and since, and {"calendars": ["DE-BY"]} leaves holidays out; words: {"text": "every weekday at 8:30"}."""  # noqa: E501
     args: Sequence[Any] | None = None
     """Positional arguments of the task."""
     kwargs: Mapping[str, Any] | None = None
     """Keyword arguments of the task, e.g. {"message": "Stand-up", "topic": "ann-phone"}."""
     max_runs: int | None = None
-    """Stop after so many runs. Default: no limit."""
+    """Stop after this many runs. Default: no limit."""
     _: KW_ONLY
     timezone: str | None = None
     """IANA time zone of the schedule, e.g. Europe/Berlin. Default: the owner's, else UTC."""
@@ -67,9 +67,9 @@ class ScheduleJob(Request):
     tags: Sequence[str] | None = None
     """Labels to find it by."""
     starts_at: str | datetime | None = None
-    """No run before this moment (ISO 8601)."""
+    """No run before this moment, ISO 8601 or words."""
     ends_at: str | datetime | None = None
-    """No run after this moment (ISO 8601)."""
+    """No run after this moment or day, ISO 8601 or words, e.g. "31 December"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class ListJobs(Request):
     limit: int = 20
     """How many, up to 1000."""
     cursor: str | None = None
-    """The cursor of the page before."""
+    """The cursor from the previous page."""
     name: str | None = None
     """Only jobs whose name has this in it."""
     tag: str | None = None
@@ -96,9 +96,9 @@ class ListJobs(Request):
     topic: str | None = None
     """Only notifications for this topic."""
     since: str | datetime | None = None
-    """Only jobs that fire at or after this time or date."""
+    """Only jobs that fire at or after this time or date, or words, e.g. tomorrow."""
     until: str | datetime | None = None
-    """Only jobs that fire at or before this time or date."""
+    """Only jobs that fire at or before this time or date, or words, e.g. "next Friday"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,15 +144,15 @@ class EditJob(Request):
     args: Sequence[Any] | Unset = UNSET
     """New positional arguments."""
     kwargs: Mapping[str, Any] | Unset = UNSET
-    """New keyword arguments, all of them."""
+    """New keyword arguments; they replace all existing ones."""
     max_runs: int | Unset | None = UNSET
-    """Stop after so many runs in all."""
+    """Stop after this many runs in all."""
     policy: Mapping[str, Any] | Unset = UNSET
     """Only what is to change of the policy, as in schedule_job."""
     tags: Sequence[str] | Unset = UNSET
-    """New labels, all of them."""
+    """New labels; they replace all existing ones."""
     ends_at: str | datetime | Unset | None = UNSET
-    """No run after this moment (ISO 8601)."""
+    """No run after this moment or day, ISO 8601 or words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,12 +190,25 @@ class ListDeletedJobs(Request):
     limit: int = 20
     """How many, up to 1000."""
     before: str | datetime | None = None
-    """The cursor of the page before."""
+    """The cursor from the previous page."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeSlot(OneJob):
+    """Skip one planned run of a job, or move it to another time, this once: the schedule stays as it is.
+    Without slot and to, the next run is skipped. Giving a slot its own time again takes the change back."""
+
+    EXAMPLE: ClassVar = {"job_id": "job_1_1738764000", "to": "tomorrow at 11:00"}
+
+    slot: str | datetime | None = None
+    """Which run: its planned time (ISO 8601, or words). Default: the next one."""
+    to: str | datetime | None = None
+    """Its new time (ISO 8601, or words). Default: none, it is skipped."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunJobNow(OneJob):
-    """Run a scheduled job once, right now, beside its schedule, which stays as it is. See how it ended
+    """Run a scheduled job once, right now; its schedule stays as it is. See how it ended
     with list_runs."""
 
 
@@ -217,12 +230,12 @@ class ListRuns(Request):
     verdict: str | None = None
     """waiting, running, done, failed, cancelled, skipped, coalesced, missed or quarantined."""
     before: str | datetime | None = None
-    """The cursor of the page before."""
+    """The cursor from the previous page."""
 
 
 @dataclass(frozen=True, slots=True)
 class ListFailedRuns(Request):
-    """What failed for good over all jobs, the latest first."""
+    """Runs that failed for good, across all jobs, the latest first."""
 
     EXAMPLE: ClassVar = {"limit": 5}
 
@@ -230,12 +243,12 @@ class ListFailedRuns(Request):
     limit: int = 20
     """How many, newest first, up to 1000."""
     before: str | datetime | None = None
-    """The cursor of the page before."""
+    """The cursor from the previous page."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShowRun(Request):
-    """One run in full, with the attempts before its last."""
+    """One run in full, including its earlier attempts."""
 
     EXAMPLE: ClassVar = {"run_id": RUN}
 
@@ -362,7 +375,7 @@ class SendPushNotification(Request):
 
 @dataclass(frozen=True, slots=True)
 class ListChannels(Request):
-    """The names of channels, and where each one leads, without secrets."""
+    """The names of channels and their destinations, without secrets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -402,7 +415,7 @@ class TryChannel(OneChannel):
 
 @dataclass(frozen=True, slots=True)
 class ListCalendars(Request):
-    """The lists of days off that schedules may go by, with how many days each has."""
+    """The lists of days off that schedules can use, with the number of days in each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -455,24 +468,25 @@ class ListKeys(Request):
 
 @dataclass(frozen=True, slots=True)
 class AddKey(Request):
-    """Make an API key. It is shown only once, can be revoked, and allows no more than the token it is made with."""
+    """Make an API key. It is shown only once, can be revoked, allows no more than the token it is made with, and ends
+    with it at the latest."""
 
     EXAMPLE: ClassVar = {"name": "laptop", "scopes": ["read", "schedule"], "expires_at": "2027-11-16T00:00:00Z"}
 
     name: str
     """What you call it, up to 100 characters."""
     scopes: Sequence[str] = SCOPES
-    """Any of read, schedule, run, prompts, admin; at most what this token allows."""
+    """Any of read, schedule, run, prompts, agenda, admin; at most what this token allows."""
     _: KW_ONLY
     agent: str | None = None
     """The agent it is for, if any."""
     expires_at: str | datetime | None = None
-    """When it expires: ISO 8601, or words. Default: never."""
+    """When it expires: ISO 8601, or words. Default: with the token it is made with, else never."""
 
 
 @dataclass(frozen=True, slots=True)
 class RevokeKey(Request):
-    """Revoke an API key at once; the jobs it made pause."""
+    """Revoke an API key at once, and the keys made with it; the jobs they made pause."""
 
     EXAMPLE: ClassVar = {"key_id": 3}
 
@@ -490,4 +504,4 @@ class ReadTrail(Request):
     limit: int = 100
     """How many, up to 1000."""
     before: int | None = None
-    """The cursor of the page before."""
+    """The cursor from the previous page."""

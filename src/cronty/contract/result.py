@@ -1,40 +1,43 @@
 """An expected outcome as a value: `Ok` with what was asked for, or `Err` with what to do instead."""
 
 from dataclasses import dataclass
+from datetime import datetime
 
 
 @dataclass(frozen=True, slots=True)
 class Ok[T]:
     value: T
 
-    @property
-    def is_ok(self) -> bool:
-        return True
 
-    @property
-    def is_err(self) -> bool:
-        return False
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One thing that words may mean: words that mean only this, what they mean, and the next time of it."""
+
+    words: str
+    description: str
+    next_at: datetime | None = None
+
+    def to_json(self) -> dict[str, str | None]:
+        return {
+            "words": self.words,
+            "description": self.description,
+            "next_at": None if self.next_at is None else self.next_at.isoformat(),
+        }
 
 
 @dataclass(frozen=True, slots=True)
 class Err:
     """`code` is for programs (`codes.py` lists them), `message` says what was wrong, `hint` what to do next.
 
-    `field` names the request field that was wrong, if there is one.
+    `field` names the request field that was wrong, if there is one. `choices` are what an ambiguous schedule may mean:
+    repeat the request with the words of one.
     """
 
     code: str
     message: str = ""
     hint: str = ""
     field: str | None = None
-
-    @property
-    def is_ok(self) -> bool:
-        return False
-
-    @property
-    def is_err(self) -> bool:
-        return True
+    choices: tuple[Choice, ...] = ()
 
 
 type Result[T] = Ok[T] | Err
@@ -62,6 +65,10 @@ class CrontyError(Exception):
     @property
     def field(self) -> str | None:
         return self.err.field
+
+    @property
+    def choices(self) -> tuple[Choice, ...]:
+        return self.err.choices
 
 
 def value_of[T](result: Result[T]) -> T:

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from cronty.engine.loop import LONGEST_REST
+from cronty.engine.loop import MAX_REST
 from cronty.store.engine_store import EngineStore
 
 BATCH: Final = 100
@@ -16,4 +16,4 @@ class Alerting:
 
     async def step(self) -> float:
         """Send a batch of alerts; 0 if there may be more."""
-        return 0 if await self._store.send_alerts(BATCH) == BATCH else LONGEST_REST
+        return 0 if await self._store.send_alerts(BATCH) == BATCH else MAX_REST

@@ -7,10 +7,12 @@ from time import monotonic
 from typing import Final
 
 from cronty.actions.tasks import Registry
+from cronty.engine.admitting import Admitting
 from cronty.engine.attempt import Attempt
 from cronty.engine.crowd import Crowd
 from cronty.engine.limiting import NO_LIMIT, Limiting
 from cronty.engine.working import PATIENCE, Working
+from cronty.jobs.outcome import Cancelled
 from cronty.jobs.policy import load_policy
 from cronty.store.database import Row
 from cronty.store.engine_store import EngineStore
@@ -26,6 +28,8 @@ next look at the whole queue."""
 
 LOOK_AGAIN_EVERY: Final = 10.0
 """How often the whole queue is looked at again, without a lower bound."""
+
+CANCELLED: Final = Cancelled("the job was cancelled")
 
 TOGETHER: Final = (BATCH, 50, 1)
 """How many runs that have crashed their worker 0, 1 or 2 times are performed at once. The groups get smaller, so that
@@ -72,9 +76,12 @@ def _may_have_more(rows: list[Row], left: Mapping[int, int], usual: int) -> bool
 class Claiming:
     """The duty of claiming from the queue."""
 
-    def __init__(self, store: EngineStore, registry: Registry, working: Working, limiting: Limiting) -> None:
+    def __init__(
+        self, store: EngineStore, registry: Registry, working: Working, limiting: Limiting, admitting: Admitting
+    ) -> None:
         self._store = store
         self._limiting = limiting
+        self._admitting = admitting
         self._registry = registry
         self._working = working
         self.crowd = Crowd()
@@ -83,9 +90,10 @@ class Claiming:
 
     async def step(self, worker: int) -> float:
         """Claim a batch for each number of crashes; 0 if there may be more, else seconds until the next run is due."""
-        tasks = list(self._registry.tasks)
+        tasks = list(self._working.performable(self._registry.tasks))
+        longest = PATIENCE if self._working.threads_hang else float("inf")
         if not tasks:
-            return float("inf")
+            return longest
         await self._working.wait_for_place(self.crowd.patience(PATIENCE))
         if left_out := self.crowd.turn():
             began = monotonic()
@@ -108,7 +116,7 @@ class Claiming:
         if self._full:
             return FULL_REST
         seconds = await self._store.seconds_until_queued(tasks)
-        return max(0.05, seconds) if seconds is not None else float("inf")
+        return min(max(0.05, seconds), longest) if seconds is not None else longest
 
     async def _claim(
         self, worker: int, tasks: list[str], crashes: int, limit: int, left_out: frozenset[int] = frozenset()
@@ -133,9 +141,9 @@ class Claiming:
         if len(rows) == places and (not left_out or places == limit):
             self.crowd.saw([row["owner_id"] for row in rows])
         self._working.release(places - len(rows))
+        self._working.drop([self._attempt(row, worker) for row in rows if row["cancelled"]], CANCELLED)
         alive = [self._attempt(row, worker) for row in rows if not row["cancelled"]]
-        self._working.take(alive, first=bool(left_out))
-        self._working.drop([self._attempt(row, worker) for row in rows if row["cancelled"]])
+        await self._admitting.start(worker, alive, first=bool(left_out))
         return len(rows), False
 
     def _attempt(self, row: Row, worker: int) -> Attempt:

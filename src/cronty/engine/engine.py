@@ -10,12 +10,15 @@ from typing import Final
 
 from cronty import telemetry
 from cronty.actions.tasks import Registry
+from cronty.engine.admitting import Admitting
 from cronty.engine.alerting import Alerting
 from cronty.engine.claiming import Claiming
 from cronty.engine.firing import LOOK_EVERYWHERE_EVERY, Firing
+from cronty.engine.holidays import EVERY as HOLIDAYS_EVERY
+from cronty.engine.holidays import Holidays
 from cronty.engine.lease import Lease
 from cronty.engine.limiting import Limiting
-from cronty.engine.loop import LONGEST_REST, Step, keep_doing
+from cronty.engine.loop import MAX_REST, Step, keep_doing
 from cronty.engine.pruning import PRUNE_EVERY, Pruning
 from cronty.engine.rescuing import Rescuing
 from cronty.engine.retiming import Retiming
@@ -28,7 +31,9 @@ from cronty.store.audit_store import AuditStore
 from cronty.store.database import Database
 from cronty.store.engine_store import EngineStore
 from cronty.store.history_store import HistoryStore
+from cronty.store.holiday_store import HolidayStore
 from cronty.store.listen import listen
+from cronty.store.owner_store import OwnerStore
 from cronty.store.zone_store import ZoneStore
 
 LEAST_PATIENCE: Final = 5.0
@@ -71,10 +76,11 @@ class Engine:
         self._wakes: dict[str, asyncio.Event] = {}
         self.working = Working(options.concurrency, partial(self._wake, "settle"))
         self.limiting = Limiting(store, options.limits)
-        self.firing = Firing(store, registry, self.working, self.limiting)
+        admitting = Admitting(store, OwnerStore(database), self.limiting, self.working)
+        self.firing = Firing(store, registry, self.working, self.limiting, admitting)
         self.firing.more = partial(self._wake, "fire 2")
         self.firing.look_soon = partial(self._wake, "look")
-        self.claiming = Claiming(store, registry, self.working, self.limiting)
+        self.claiming = Claiming(store, registry, self.working, self.limiting, admitting)
         self.settling = Settling(store, self.working, partial(self._wake, "claim"))
         hurry = partial(self._wake, "beat")
         self.lease = Lease(store, self.working, self.settling, options.lease, options.version, hurry)
@@ -82,6 +88,7 @@ class Engine:
         self.rescuing = Rescuing(store, self.lease, options.lease)
         self.retiming = Retiming(ZoneStore(database))
         self.firing.left_zones = self.retiming.left_zones
+        self.holidays = Holidays(HolidayStore(database))
         self.sealing = Sealing(AuditStore(database))
         self.alerting = Alerting(store)
         self.pruning = Pruning(HistoryStore(database), timedelta(days=options.keep_days))
@@ -100,6 +107,7 @@ class Engine:
         self._duty("rescue", self.rescuing.step, self._stopping)
         self._duty("prune", self._prune, self._stopping, longest=PRUNE_EVERY)
         self._duty("retime", self.retiming.step, self._stopping)
+        self._duty("holidays", self.holidays.step, self._stopping, longest=HOLIDAYS_EVERY)
         self._duty("seal", self.sealing.step, self._stopping)
         self._duty("alert", self.alerting.step, self._stopping)
         self._duty("settle", self.settling.step, self._finished)
@@ -110,10 +118,16 @@ class Engine:
             watch(lambda: self._turns, 2 * self._options.lease, self._finished.is_set)
 
     def why_stuck(self) -> str | None:
-        """Why this engine isn't healthy, or None: it has missed heartbeats, and each of them is a commit."""
+        """Why this engine isn't healthy, or None.
+
+        A duty has ended, it has missed heartbeats (each of them is a commit), or all of its threads hang.
+        """
+        if not self._stopping.is_set() and (ended := [name for name, task in self._tasks if task.done()]):
+            return f"The engine has stopped to {ended[0]}; restart this process."
         silent = monotonic() - self._committed
-        too_long = max(self._options.lease * 2 / 3, LEAST_PATIENCE)
-        return f"The engine hasn't committed anything for {silent:.0f} s." if silent > too_long else None
+        if silent > max(self._options.lease * 2 / 3, LEAST_PATIENCE):
+            return f"The engine hasn't committed anything for {silent:.0f} s."
+        return "All threads hold functions past their timeout." if self.working.threads_hang else None
 
     async def enlist(self) -> None:
         """Prepare what firing needs, and take a lease."""
@@ -153,10 +167,17 @@ class Engine:
 
     # -- duties -------------------------------------------------------------------------------------------------
 
-    def _duty(self, name: str, step: Step, until: asyncio.Event, longest: float = LONGEST_REST) -> None:
+    def _duty(self, name: str, step: Step, until: asyncio.Event, longest: float = MAX_REST) -> None:
         wake = self._wakes.setdefault(name, asyncio.Event())
         loop = keep_doing(name, step, wake=wake, stop=until, longest=longest)
-        self._tasks.append((name, asyncio.create_task(loop, name=f"cronty {name}")))
+        task = asyncio.create_task(loop, name=f"cronty {name}")
+        task.add_done_callback(partial(self._note_end, name))
+        self._tasks.append((name, task))
+
+    def _note_end(self, name: str, task: asyncio.Task[None]) -> None:
+        """No duty ends by itself; one that does must not do so unseen."""
+        if not task.cancelled() and (error := task.exception()) is not None:
+            telemetry.duty_ended(name, error)
 
     async def _fire(self) -> float:
         return await self.lease.claiming(self.firing.step)

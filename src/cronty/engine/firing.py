@@ -1,23 +1,24 @@
 """Turns due slots into runs: lock a batch of jobs, plan each, write all changes with a few statements, commit."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from time import monotonic
 from typing import Final
 
 from cronty import telemetry
 from cronty.actions.tasks import Registry
+from cronty.engine.admitting import Admitting
 from cronty.engine.attempt import Attempt
 from cronty.engine.batch import Batch
 from cronty.engine.crowd import Crowd
 from cronty.engine.limiting import Limiting, RunsLeft
-from cronty.engine.planning import agent_of, is_calendar, policy_of, slot_after, trigger_of
+from cronty.engine.planning import agent_of, is_whole, policy_of, slot_after, trigger_of
 from cronty.engine.working import PATIENCE, Working
 from cronty.jobs.firing import rows_of
 from cronty.jobs.policy import Policy
-from cronty.store.database import NoPartition, Row, SlotTaken, StoreUnavailable
+from cronty.store.database import NoPartition, Row, StoreUnavailable, UniqueConflict
 from cronty.store.engine_store import DueJobs, EngineStore, Moved
-from cronty.timing import Due, Plan, is_due_alone, plan
+from cronty.timing import Due, Plan, Trigger, is_due_alone, plan
 
 BATCH: Final = 500
 LOCKED_REST: Final = 0.02
@@ -90,9 +91,12 @@ class LowWater:
 class Firing:
     """The duty of firing. Any number may run at once, in this process and in others."""
 
-    def __init__(self, store: EngineStore, registry: Registry, working: Working, limiting: Limiting) -> None:
+    def __init__(
+        self, store: EngineStore, registry: Registry, working: Working, limiting: Limiting, admitting: Admitting
+    ) -> None:
         self._store = store
         self._limiting = limiting
+        self._admitting = admitting
         self._tasks = registry.tasks
         self._working = working
         self.low = LowWater()
@@ -173,20 +177,24 @@ class Firing:
         earliest: datetime | None = None
         forgotten = self.low.forgotten
         try:
-            async with self._store.due_jobs(low, limit, left_out, self.left_zones, now) as due:
+            async with (
+                self._limiting.counting() as counts,
+                self._store.due_jobs(low, limit, left_out, self.left_zones, now) as due,
+            ):
                 count = len(due.rows)
                 self._note_crowd(due, full=count == limit, others=bool(left_out))
                 if count:
                     earliest = due.rows[0]["next_at"]
                     moment, runs_left = due.moment, await self._limiting.runs_left_for(due)
-                    latest = self._plan_all(due.rows, batch, places, runs_left, worker, moment)
+                    by_lists = await due.triggers_by_lists()
+                    latest = self._plan_all(due.rows, batch, places, runs_left, worker, moment, by_lists)
                     if latest is not None and left_out:
                         self.low.found_without(left_out, latest, forgotten)
                     elif latest is not None:
                         self.low.found(latest, forgotten)
                     if self._check_slots:
                         batch.leave_out(await due.taken_slots(batch.slots()))
-                    await self._limiting.hold(due, batch, moment)
+                    await self._limiting.hold(due, batch, counts, moment)
                     await self._write(due, batch, worker, moment)
         except BaseException as error:
             if earliest is not None:
@@ -195,13 +203,13 @@ class Firing:
             if isinstance(error, NoPartition):
                 await self._store.make_partitions([slot for _, slot in batch.slots()])
                 return None
-            if isinstance(error, SlotTaken) and not self._check_slots:
+            if isinstance(error, UniqueConflict) and not self._check_slots:
                 self._check_slots = True
                 return None
             raise
         self._check_slots = False
         self._working.release(places - len(batch.attempts))
-        self._working.take(batch.attempts, first=bool(left_out))
+        await self._admitting.start(worker, batch.attempts, first=bool(left_out))
         return count
 
     def _note_crowd(self, due: DueJobs, *, full: bool, others: bool) -> None:
@@ -227,10 +235,17 @@ class Firing:
                 telemetry.job_set_aside(job_id, reason)
 
     def _plan_all(
-        self, rows: list[Row], batch: Batch, places: int, runs_left: RunsLeft | None, worker: int, moment: datetime
+        self,
+        rows: list[Row],
+        batch: Batch,
+        places: int,
+        runs_left: RunsLeft | None,
+        worker: int,
+        moment: datetime,
+        by_lists: Mapping[int, Trigger],
     ) -> datetime | None:
         """Fill the batch; the latest time at which one of the jobs was due."""
-        tasks = self._tasks
+        tasks = self._working.performable(self._tasks)
         latest: datetime | None = None
         for row in rows:
             # Unpacked at once, because reading each column by its name makes planning a job a third slower.
@@ -265,13 +280,13 @@ class Firing:
             planned: Plan | None = None  # None is the usual plan: this slot runs, and the following one is next
             try:
                 policy, catch_up, latest_start = policy_of(stored_policy)
-                usual = in_flight is None and ends_at is None and max_runs is None and not is_calendar(expression)
+                usual = in_flight is None and ends_at is None and max_runs is None and not is_whole(expression)
                 following = slot_after(slot, period, expression, zone, dst_gap, dst_overlap) if usual else None
                 if not usual or not is_due_alone(slot, following, now, latest_start):
                     remaining = None if max_runs is None else max_runs - executed
                     if in_flight is not None and policy.overlap == "skip":
                         remaining = None  # a skipped slot isn't an execution
-                    trigger = trigger_of(slot, period, expression, zone, dst_gap, dst_overlap)
+                    trigger = trigger_of(slot, period, expression, zone, dst_gap, dst_overlap, by_lists.get(job_id))
                     planned = plan(trigger, slot, now, catch_up, ends_at=ends_at, remaining=remaining)
                     following = planned.next_at
                 agent = agent_of(task, arguments)

@@ -16,10 +16,10 @@ workers only if its own heartbeats have come steadily for a whole lease, under o
 import asyncio
 import os
 import socket
+import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
-from time import monotonic
 from typing import Final
 
 from cronty import telemetry
@@ -37,6 +37,12 @@ LOOK_EVERY: Final = 2
 claimed."""
 
 type _Run = tuple[int, datetime, int]
+
+
+def since_boot() -> float:
+    """Seconds by a clock that goes on while the machine is suspended, as the one of the database does; the monotonic
+    clock of Linux stands still."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
 
 
 class Lease:
@@ -58,7 +64,7 @@ class Lease:
         self._lasts = lasts
         self._version = version
         self._beat_soon = beat_soon
-        self._ends: dict[int, float] = {}  # of each name, by the monotonic clock
+        self._ends: dict[int, float] = {}  # of each name, by `since_boot`
         self.beat_at: datetime | None = None
         self._steady_since: datetime | None = None
         self._epoch = 0
@@ -89,10 +95,12 @@ class Lease:
             raise
         finally:
             self._claims[worker] -= 1
+            if not self._claims[worker]:
+                del self._claims[worker]
 
     def holds(self, worker: int) -> bool:
         """Whether what was claimed under this name is still ours, as far as can be known here."""
-        return monotonic() < self._ends.get(worker, 0.0)
+        return since_boot() < self._ends.get(worker, 0.0)
 
     async def beat(self) -> float:
         """Renew the lease and stop the runs that are to be stopped; seconds until the next heartbeat."""
@@ -101,7 +109,7 @@ class Lease:
                 self._in_doubt.add(self.worker)  # a claim under way may still commit under this id
                 await self._register()
             for worker in self._in_doubt - {self.worker}:
-                await (self._compare(worker) if self._claims[worker] else self._clear_up(worker))
+                await self._clear_up(worker)
             await self._look_at_runs()
         return self._lasts / 3
 
@@ -117,7 +125,7 @@ class Lease:
         await self._store.leave(self.worker)
 
     async def _register(self) -> None:
-        before, asked_at = self.worker, monotonic()
+        before, asked_at = self.worker, since_boot()
         self.worker, now = await self._store.register_worker(
             f"{socket.gethostname()}:{os.getpid()}",
             self._version,
@@ -132,7 +140,7 @@ class Lease:
             telemetry.renamed(before, self.worker)
 
     async def _renew(self, worker: int) -> bool:
-        asked_at = monotonic()
+        asked_at = since_boot()
         beaten = await self._store.beat(worker, self._lasts)
         if beaten is None:  # struck off: others perform what was claimed under this name
             self._ends.pop(worker, None)
@@ -200,13 +208,16 @@ class Lease:
         return [run for run in running if run not in known]
 
     async def _clear_up(self, worker: int) -> None:
-        """Nothing is claimed under this id any more, so unknown runs aren't new claims: hand them back."""
-        mine = self._mine(worker)
-        if unknown := await self._compare(worker):
+        """Renew a former id while runs that we know of or claims under way need it; then drop it. Without a claim under
+        way, unknown runs aren't new claims: hand them back."""
+        claiming, mine = worker in self._claims, self._mine(worker)
+        unknown = await self._compare(worker)
+        if unknown and not claiming:
             telemetry.handed_back(worker, await self._store.hand_back(worker, unknown))
             await self._store.notify("queue")
-        if not mine:
+        if not mine and not claiming:
             self._ends.pop(worker, None)
             await self._store.leave(worker)
-        if not mine or not await self._renew(worker):
+            self._in_doubt.discard(worker)
+        elif not await self._renew(worker) and not claiming:
             self._in_doubt.discard(worker)

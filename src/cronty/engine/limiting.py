@@ -1,23 +1,41 @@
-"""Enforces an owner's limits: wakes of an agent per hour, runs per hour, and concurrent runs.
+"""Enforces an owner's limits: wakes of an agent per hour, calls out per minute, runs per hour, and concurrent runs.
 
 Wakes are counted for all owners, with one statement for a whole batch; a batch without prompts costs nothing. Runs are
 counted only for owners that have such a limit. Far from the limit they are counted in memory and written every few
 seconds, so that they don't cost a write each. Slots over an hourly limit are skipped, with the reason. Runs over the
 concurrency limit wait in the queue.
+
+A slot's first attempt at waking an agent is counted when it is fired, each further one when it is about to start, and
+so is every call out. Those over a limit have not started: they go back to the queue, with the reason, until the next
+hour or minute has room for them.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
-from datetime import datetime
+from collections.abc import AsyncGenerator, Generator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from datetime import datetime, timedelta
 from time import monotonic
 from typing import Final, NamedTuple
 
 from cronty import telemetry
+from cronty.engine.attempt import Attempt
 from cronty.engine.batch import Batch
-from cronty.jobs.action import ROUTED
-from cronty.jobs.limits import Limits, excess, held_runs, held_wakes, hour_of, read_limits, wakes_of
+from cronty.jobs.action import CALLS_OUT, ROUTED
+from cronty.jobs.limits import (
+    CALLS,
+    Limits,
+    excess,
+    held_calls,
+    held_runs,
+    held_wakes,
+    hour_of,
+    load_limits,
+    minute_of,
+    next_turn,
+    wakes_of,
+)
 from cronty.store.alerts import Held
-from cronty.store.engine_store import DueJobs, EngineStore
+from cronty.store.engine_store import DueJobs, EngineStore, PutOff
 
 REFRESH_EVERY: Final = 10.0
 """Seconds until an owner's new limits apply, and until counts in memory are written."""
@@ -43,24 +61,64 @@ class RunCounts:
         self._known: Counter[int] = Counter()
         self._unwritten: Counter[tuple[int, datetime]] = Counter()
 
-    def add(self, owner_id: int, hour: datetime, runs: int, limit: int) -> int:
-        """How many runs have to be written now, earlier ones included; 0 while the owner is below half of its limit."""
+    @contextmanager
+    def batch(self) -> Generator["BatchCounts"]:
+        """Count the runs of a batch; if an exception undoes the batch, they aren't counted."""
+        batch = BatchCounts(self)
+        try:
+            yield batch
+        except BaseException:
+            self._unwritten.update(+batch.taken)
+            raise
+        self._unwritten.update(batch.later)
+        for owner_id, used in batch.used.items():
+            self.know(owner_id, used)
+
+    def known(self, owner_id: int, hour: datetime) -> int:
         if hour != self._hour:
             self._known.clear()
             self._hour = hour
-        mine = self._unwritten.pop((owner_id, hour), 0) + runs
-        if 2 * (self._known[owner_id] + mine) > limit:
-            return mine
-        self._unwritten[owner_id, hour] = mine
-        return 0
+        return self._known[owner_id]
 
     def know(self, owner_id: int, used: int) -> None:
         self._known[owner_id] = used
+
+    def unwritten(self, owner_id: int, hour: datetime) -> int:
+        return self._unwritten[owner_id, hour]
+
+    def take_of(self, owner_id: int, hour: datetime) -> None:
+        """They are written with a batch."""
+        self._unwritten.pop((owner_id, hour), None)
 
     def take(self) -> list[tuple[int, str, datetime, int]]:
         """Take what isn't written yet, to write it."""
         unwritten, self._unwritten = self._unwritten, Counter()
         return [(owner_id, RUNS, hour, runs) for (owner_id, hour), runs in unwritten.items()]
+
+    def give_back(self, taken: Iterable[tuple[int, str, datetime, int]]) -> None:
+        """It could not be written."""
+        for owner_id, _, hour, runs in taken:
+            self._unwritten[owner_id, hour] += runs
+
+
+class BatchCounts:
+    """The runs of one batch, and those of earlier batches that are written with it."""
+
+    def __init__(self, counts: RunCounts) -> None:
+        self._counts = counts
+        self.taken: Counter[tuple[int, datetime]] = Counter()
+        self.later: Counter[tuple[int, datetime]] = Counter()
+        self.used: dict[int, int] = {}
+
+    def add(self, owner_id: int, hour: datetime, runs: int, limit: int) -> int:
+        """How many runs have to be written now, earlier ones included; 0 while the owner is below half of its limit."""
+        earlier = self._counts.unwritten(owner_id, hour)
+        if 2 * (self._counts.known(owner_id, hour) + earlier + runs) > limit:
+            self._counts.take_of(owner_id, hour)
+            self.taken[owner_id, hour] += earlier
+            return earlier + runs
+        self.later[owner_id, hour] += runs
+        return 0
 
 
 class RunsLeft:
@@ -99,7 +157,7 @@ class Limiting:
         if monotonic() < self._fresh_until:
             return
         found = await self._store.limited_owners()
-        self._own = {owner: read_limits(self._defaults, given) for owner, given in found.items()}
+        self._own = {owner: load_limits(self._defaults, given) for owner, given in found.items()}
         limits = (self._defaults, *self._own.values())
         self._runs_are_limited = any(one.runs_per_hour for one in limits)
         self._at_once_is_limited = any(one.concurrent_runs for one in limits)
@@ -109,8 +167,19 @@ class Limiting:
     async def write(self) -> None:
         """Write the runs that were only counted in memory."""
         if unwritten := self._runs.take():
-            for (owner_id, _), used in (await self._store.count_uses(unwritten)).items():
+            try:
+                counts = await self._store.count_uses(unwritten)
+            except BaseException:
+                self._runs.give_back(unwritten)
+                raise
+            for (owner_id, _), used in counts.items():
                 self._runs.know(owner_id, used)
+
+    @asynccontextmanager
+    async def counting(self) -> AsyncGenerator[BatchCounts]:
+        """Around the transaction of a batch: what `hold` counts in memory holds only if it is committed."""
+        with self._runs.batch() as counts:
+            yield counts
 
     async def runs_left(self) -> RunsLeft | None:
         """How many more runs each owner may start; None if no owner has such a limit."""
@@ -129,13 +198,13 @@ class Limiting:
         limited = [owner for owner, most in limits.items() if most]
         return RunsLeft(0, limits, await due.running_by_owner(limited)) if limited else None
 
-    async def hold(self, due: DueJobs, batch: Batch, now: datetime) -> None:
+    async def hold(self, due: DueJobs, batch: Batch, counts: BatchCounts, now: datetime) -> None:
         """Skip the slots of a batch that are over an hourly limit; tell the owner the first time in the hour."""
         hour = hour_of(now)
         wakes = self._wakes(batch)
         asked = {key: len(uses) for key, uses in wakes.items()}
         if self._runs_are_limited:
-            asked |= {(owner_id, RUNS): runs for owner_id, runs in self._near(batch, hour).items()}
+            asked |= {(owner_id, RUNS): runs for owner_id, runs in self._near(batch, counts, hour).items()}
         if not asked:
             return
         used = await due.count_uses([(*key, hour, count) for key, count in asked.items()])
@@ -144,7 +213,7 @@ class Limiting:
         for (owner_id, what), count in used.items():
             limits = self._of(owner_id)
             if what == RUNS:
-                self._runs.know(owner_id, count)
+                counts.used[owner_id] = count
                 most, uses = limits.runs_per_hour, _runs_of(batch, owner_id) if count > limits.runs_per_hour else []
                 reason = held_runs(limits)
             else:
@@ -161,6 +230,60 @@ class Limiting:
         if told:
             await due.tell_held(now, told)
 
+    async def put_off(self, worker: int, attempts: Sequence[Attempt]) -> list[Attempt]:
+        """Queue claimed attempts again that are over a limit of calls or wakes; returns those that may start."""
+        counted: dict[tuple[int, str], list[Attempt]] = defaultdict(list)
+        for one in attempts:
+            if what := self._counted_at_start(one):
+                counted[one.owner_id, what].append(one)
+        if not counted:
+            return list(attempts)
+        now = await self._store.now()
+        windows = {
+            what: (minute_of(now), timedelta(minutes=1)) if what == CALLS else (hour_of(now), timedelta(hours=1))
+            for _, what in counted
+        }
+
+        def over(used: Mapping[tuple[int, str], int]) -> tuple[list[PutOff], list[Held]]:
+            return self._over(counted, used, windows, now)
+
+        uses = [(owner_id, what, windows[what][0], len(those)) for (owner_id, what), those in counted.items()]
+        late = {(one.job_id, one.slot) for one in await self._store.put_off(worker, now, uses, over)}
+        return [one for one in attempts if (one.job_id, one.slot) not in late]
+
+    def _over(
+        self,
+        counted: Mapping[tuple[int, str], Sequence[Attempt]],
+        used: Mapping[tuple[int, str], int],
+        windows: Mapping[str, tuple[datetime, timedelta]],
+        now: datetime,
+    ) -> tuple[list[PutOff], list[Held]]:
+        """Which attempts are over a limit with these counts, and what to tell their owners."""
+        late: list[PutOff] = []
+        told: list[Held] = []
+        for (owner_id, what), those in counted.items():
+            limits, count = self._of(owner_id), used.get((owner_id, what), 0)
+            most = limits.calls_per_minute if what == CALLS else limits.wakes_per_hour
+            over = excess(len(those), count, most)
+            ahead = count - over - most
+            for place, one in enumerate(those[len(those) - over :], ahead):
+                reason = held_calls(limits) if what == CALLS else held_wakes(limits, _agent_of(one) or "")
+                wait = (next_turn(*windows[what], place, most) - now).total_seconds()
+                late.append(PutOff(one.job_id, one.slot, one.number, wait, reason))
+                if place == 0 and what != CALLS:
+                    telemetry.limit_reached(owner_id, reason)
+                    said = f"Wakes wait until the hour is over: {reason}."
+                    told.append(Held(owner_id, one.job_id, said, limits.alert))
+        return late, told
+
+    def _counted_at_start(self, one: Attempt) -> str | None:
+        """As what an attempt is counted when it starts: a call, a wake that isn't the first of its run, or None."""
+        if one.task.name in CALLS_OUT:
+            return CALLS if self._of(one.owner_id).calls_per_minute else None
+        if one.number == 1 or (agent := _agent_of(one)) is None:
+            return None
+        return wakes_of(agent) if self._of(one.owner_id).wakes_per_hour else None
+
     def _wakes(self, batch: Batch) -> dict[tuple[int, str], list[Use]]:
         """The prompts of a batch whose wakes are limited, by owner and agent."""
         found: dict[tuple[int, str], list[Use]] = defaultdict(list)
@@ -169,7 +292,7 @@ class Limiting:
                 found[use.owner_id, wakes_of(use.agent)].append(use)
         return found
 
-    def _near(self, batch: Batch, hour: datetime) -> dict[int, int]:
+    def _near(self, batch: Batch, counts: BatchCounts, hour: datetime) -> dict[int, int]:
         """Owners that are near their hourly limit with this batch, and how many runs to count for each."""
         runs = Counter(attempt.owner_id for attempt in batch.attempts)
         for moved in batch.moved:
@@ -177,7 +300,7 @@ class Limiting:
         near: dict[int, int] = {}
         for owner_id, count in runs.items():
             limit = self._of(owner_id).runs_per_hour
-            if limit and (more := self._runs.add(owner_id, hour, count, limit)):
+            if limit and (more := counts.add(owner_id, hour, count, limit)):
                 near[owner_id] = more
         return near
 
@@ -196,8 +319,7 @@ def _runs_of(batch: Batch, owner_id: int) -> list[Use]:
 def _uses(batch: Batch, *, with_tasks: bool) -> Iterable[Use]:
     """The slots of a batch that will be run: prompts, and tasks too if `with_tasks`."""
     for attempt in batch.attempts:
-        name = attempt.task.name
-        agent = name.removeprefix(ROUTED) if name.startswith(ROUTED) else None
+        agent = _agent_of(attempt)
         if with_tasks or agent is not None:
             yield Use(attempt.owner_id, attempt.job_id, attempt.slot, agent)
     for moved in batch.moved:
@@ -205,3 +327,9 @@ def _uses(batch: Batch, *, with_tasks: bool) -> Iterable[Use]:
             for row in moved.rows:
                 if row.state == "waiting":
                     yield Use(moved.owner_id, moved.job_id, row.slot, moved.agent)
+
+
+def _agent_of(attempt: Attempt) -> str | None:
+    """Which agent an attempt wakes; None if it wakes none."""
+    name = attempt.task.name
+    return name.removeprefix(ROUTED) if name.startswith(ROUTED) else None

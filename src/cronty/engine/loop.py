@@ -12,12 +12,18 @@ from cronty.store.database import StoreBusy, StoreUnavailable
 type Step = Callable[[], Awaitable[float]]
 """Does its duty once and returns how many seconds to rest; 0 means that there may be more to do."""
 
-LONGEST_REST: Final = 30.0
+MAX_REST: Final = 30.0
 """The longest rest in seconds, also for a duty that is woken when there is something to do."""
 
 
+_SHORTEST_PAUSE: Final = 0.2
+_MAX_PAUSE: Final = 2.0
+_DOUBLINGS: Final = 8
+"""So many doublings reach the longest pause. The exponent is bounded: an outage may last for years."""
+
+
 async def keep_doing(
-    name: str, step: Step, *, wake: asyncio.Event, stop: asyncio.Event, longest: float = LONGEST_REST
+    name: str, step: Step, *, wake: asyncio.Event, stop: asyncio.Event, longest: float = MAX_REST
 ) -> None:
     """To end it, set `stop`, then `wake`."""
     failures = 0
@@ -32,9 +38,14 @@ async def keep_doing(
                 telemetry.step_busy(name, error, failures)
             elif not isinstance(error, StoreUnavailable):  # Database logs an outage itself, once
                 telemetry.step_failed(name, error, failures)
-            rest = min(0.1 * 2**failures, 2.0) * (0.5 + random.random() / 2)
-            await asyncio.sleep(rest)  # a wake must not turn an outage into a busy loop
+            await asyncio.sleep(_pause(failures))  # a wake must not turn an outage into a busy loop
             continue
         if rest > 0:
             with suppress(TimeoutError):
                 await asyncio.wait_for(wake.wait(), min(rest, longest))
+
+
+def _pause(failures: int) -> float:
+    """Seconds before a step that failed so often in a row is tried again."""
+    longest = min(_SHORTEST_PAUSE * 2 ** min(failures - 1, _DOUBLINGS), _MAX_PAUSE)
+    return longest * (0.5 + random.random() / 2)

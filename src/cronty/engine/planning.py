@@ -8,7 +8,20 @@ import orjson
 
 from cronty.jobs.action import PROMPT, ROUTED, Action
 from cronty.jobs.policy import Policy, load_policy
-from cronty.timing import BadTrigger, Broken, CatchUp, Cron, Interval, Once, Trigger, from_stored
+from cronty.store.day_lists import read_changes
+from cronty.timing import (
+    BadTrigger,
+    Broken,
+    CatchUp,
+    Changed,
+    Cron,
+    Interval,
+    Once,
+    Trigger,
+    from_stored,
+    with_changes,
+)
+from cronty.timing.slot_changes import changes_from_json
 from cronty.timing.zoned import Gap, Overlap
 
 _ANY: Final = datetime(2000, 1, 1, tzinfo=UTC)
@@ -35,8 +48,13 @@ def _cron(expression: str, zone: str, gap: Gap, overlap: Overlap) -> Cron:
 
 
 @lru_cache(maxsize=4096)
-def _calendar(stored: str) -> Trigger:
-    trigger = from_stored(orjson.loads(stored))
+def _whole(stored: str) -> Trigger | Changed:
+    """A trigger that is read as a whole: a calendar, or one of which single slots are changed."""
+    value = orjson.loads(stored)
+    return with_changes(_unbroken(from_stored(value)), changes_from_json(value.get("changes")))
+
+
+def _unbroken(trigger: Trigger) -> Trigger:
     if isinstance(trigger, Broken):
         raise BadTrigger(trigger.reason)
     return trigger
@@ -47,8 +65,8 @@ def _period(microseconds: int) -> timedelta:
     return Interval(timedelta(microseconds=microseconds), _ANY).period
 
 
-def is_calendar(expression: str | None) -> bool:
-    """Whether it is a calendar, as it is stored: only a plan knows what becomes of its slot."""
+def is_whole(expression: str | None) -> bool:
+    """Whether it is a whole trigger, as it is stored: only a plan knows what becomes of its slot."""
     return expression is not None and expression[0] == "{"
 
 
@@ -78,10 +96,14 @@ def trigger_of(
     zone: str | None,
     gap: Gap | None,
     overlap: Overlap | None,
-) -> Trigger:
-    """Any slot of an interval serves as its anchor: the others lie whole periods away."""
-    if expression is not None and is_calendar(expression):
-        return _calendar(expression)
+    by_lists: Trigger | None = None,
+) -> Trigger | Changed:
+    """Any slot of an interval serves as its anchor: the others lie whole periods away. `by_lists` is the trigger if it
+    names lists of days off."""
+    if by_lists is not None and expression is not None:
+        return with_changes(_unbroken(by_lists), read_changes(expression))
+    if expression is not None and is_whole(expression):
+        return _whole(expression)
     if expression is not None:
         return _cron(expression, zone or "UTC", gap or "run_after", overlap or "first")
     if period is not None:

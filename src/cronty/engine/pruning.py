@@ -37,6 +37,7 @@ class Pruning:
             "dropping weeks": lambda: self._drop_weeks(keep),
             "pruning attempts": lambda: _while_full(lambda: self.store.prune_attempts(horizon, ROWS)),
             "pruning usage": lambda: _while_full(lambda: self.store.prune_usage(horizon, ROWS)),
+            "pruning keys": lambda: _while_full(lambda: self.store.prune_keys(horizon, ROWS)),
             "pruning tasks": lambda: self.store.prune_tasks(horizon),
             # After the weeks: a job is removed only when its history is gone.
             "removing ended jobs": lambda: self._remove_ended(_monday_of(horizon)),
@@ -52,6 +53,10 @@ class Pruning:
         except StoreUnavailable as error:
             self._failures[name] += 1
             telemetry.step_busy(name, error, self._failures[name])
+            return False
+        except Exception as error:
+            self._failures[name] += 1
+            telemetry.step_failed(name, error, self._failures[name])
             return False
         del self._failures[name]
         return True

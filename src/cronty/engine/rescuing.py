@@ -5,7 +5,7 @@ from time import monotonic
 from typing import Final
 
 from cronty import telemetry
-from cronty.engine.breaker import pause_failing
+from cronty.engine.breaker import Breaker
 from cronty.engine.lease import Lease
 from cronty.jobs.retry import MAX_CRASHES
 from cronty.store.database import StoreBusy, StoreUnavailable
@@ -28,15 +28,17 @@ class Rescuing:
         self._looked_for_lost = monotonic()
         self._lost: set[int] = set()
         self._ended_since: datetime | None = None
+        self._last_line = 0
+        self._breaker = Breaker(store)
 
     async def step(self) -> float:
+        """A part that fails doesn't keep the next ones from being done; the last fault is raised in the end."""
         fault: Exception | None = None
-        if as_of := await self._lease.may_strike_off():
-            fault = await self._strike_off(as_of)
-            if monotonic() - self._looked_for_lost > LOOK_FOR_LOST_EVERY:
-                await self._rescue_lost()
-        if released := await self._store.release_lines(None):
-            telemetry.released_lines(released)
+        for part in (self._strike_off, self._breaker.step, self._release_lines):
+            try:
+                await part()
+            except Exception as error:
+                fault = error
         more = await self.pause_orphaned()
         if fault is not None:
             raise fault
@@ -52,8 +54,16 @@ class Rescuing:
             self._ended_since = looked_at - LOOK_BACK
         return bool(paused)
 
-    async def _strike_off(self, as_of: datetime) -> Exception | None:
+    async def _release_lines(self) -> None:
+        """Move the next lines on; settling does it too, unless its worker died in between."""
+        released, self._last_line = await self._store.release_free_lines(self._last_line)
+        if released:
+            telemetry.released_lines(released)
+
+    async def _strike_off(self) -> None:
         """One worker at a time, so that a fault with one doesn't keep the others from being rescued."""
+        if (as_of := await self._lease.may_strike_off()) is None:
+            return
         fault: Exception | None = None
         for worker in await self._store.expired_workers(as_of):
             try:
@@ -64,7 +74,10 @@ class Rescuing:
                 fault = error
             except Exception as error:
                 fault = error
-        return fault
+        if monotonic() - self._looked_for_lost > LOOK_FOR_LOST_EVERY:
+            await self._rescue_lost()
+        if fault is not None:
+            raise fault
 
     async def _rescue_lost(self) -> None:
         """Rescue workers that were missing at the last look too. Ids are never reused, so they won't come back."""
@@ -75,8 +88,7 @@ class Rescuing:
         self._looked_for_lost = monotonic()
 
     async def _note(self, rescued: Rescued) -> None:
+        self._breaker.failed((job_id, None) for job_id in rescued.failed)
         if rescued.runs or rescued.quarantined:
             telemetry.rescued(rescued.workers, rescued.runs, rescued.quarantined)
             await self._store.notify("queue")
-        if rescued.failed:
-            await pause_failing(self._store, [(job_id, None) for job_id in rescued.failed])

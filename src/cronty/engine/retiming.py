@@ -5,18 +5,15 @@ zone's rules differ, the newest version that a live worker has is used, and work
 its jobs. When no worker with that version is left, as after a rollback, the older rules are used again.
 """
 
-from datetime import datetime
 from typing import Final
 
-import orjson
-
 from cronty import telemetry
-from cronty.engine.loop import LONGEST_REST
-from cronty.store.database import Row
-from cronty.store.zone_store import Move, ZoneInUse, ZoneStore
-from cronty.timing import BadTrigger, Broken, from_stored, tzdata_version, zone_rules
+from cronty.engine.loop import MAX_REST
+from cronty.store.zone_store import ZoneInUse, ZoneStore
+from cronty.timing import BadTrigger, tzdata_version, zone_rules
 
-BATCH: Final = 5000
+BATCH: Final = 1000
+"""The most jobs in one transaction, which holds those that it moves."""
 
 
 class Retiming:
@@ -31,11 +28,11 @@ class Retiming:
         """Check one batch of jobs; 0 if there may be more."""
         moving = await self.look()
         if not moving:
-            return LONGEST_REST
-        ended, moves = await self._store.retime(moving, BATCH, moved)
+            return MAX_REST
+        ended, moves = await self._store.retime(moving, BATCH)
         if moves:
             telemetry.jobs_retimed(moves, tzdata_version())
-        return LONGEST_REST if ended else 0
+        return MAX_REST if ended else 0
 
     async def look(self) -> dict[str, str]:
         """Find the zones to leave to other workers; return the zones whose jobs must move, with the new rules."""
@@ -55,19 +52,6 @@ class Retiming:
             await self._store.take(taken, version)
         moving = {zone.name: zone.rules for zone, rules in mine if rules == zone.rules and zone.moving}
         return moving | {name: rules for name, _, rules in taken}
-
-
-def moved(row: Row) -> Move | None:
-    """The job's next slot by this process's rules, if it is another one."""
-    trigger = from_stored(orjson.loads(row["trigger"]))
-    if isinstance(trigger, Broken):
-        return None  # the job is set aside when it is due
-    slot: datetime | None = trigger.after(row["computed_after"])
-    if slot is not None and row["ends_at"] is not None and slot > row["ends_at"]:
-        slot = None
-    if slot == row["slot"]:
-        return None
-    return Move(row["job_id"], row["owner_id"], row["slot"], slot, row["last_slot"])
 
 
 def _rules(zones: list[ZoneInUse]) -> list[tuple[ZoneInUse, str | None]]:

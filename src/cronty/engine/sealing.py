@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from cronty.store.audit_store import MOST_SEALED, AuditStore
+from cronty.store.audit_store import MAX_SEALED, AuditStore
 
 SEAL_EVERY: Final = 5.0
 
@@ -15,4 +15,4 @@ class Sealing:
 
     async def step(self) -> float:
         """Seal a batch of entries; 0 if there may be more."""
-        return 0 if await self._trail.seal_some() == MOST_SEALED else SEAL_EVERY
+        return 0 if await self._trail.seal_some() == MAX_SEALED else SEAL_EVERY

@@ -9,7 +9,7 @@ from typing import Final
 
 from cronty import telemetry
 from cronty.engine.attempt import Attempt
-from cronty.engine.breaker import pause_failing
+from cronty.engine.breaker import Breaker
 from cronty.engine.working import Working
 from cronty.jobs.outcome import Done, Failed, Interrupted, Snoozed
 from cronty.jobs.retry import after_attempt
@@ -35,6 +35,7 @@ class Settling:
         self._batch: list[Attempt] = []
         self._refused: list[Attempt] = []
         self._try_refused_at = 0.0
+        self._breaker = Breaker(store)
 
     @property
     def held(self) -> list[Attempt]:
@@ -48,7 +49,9 @@ class Settling:
         rest = 0.0 if self._batch else float("inf")
         for attempts in _by_worker(self._batch):
             await self._settle_all(attempts)
-        return min(rest, await self._try_refused()) if self._refused else rest
+        if self._refused:
+            rest = min(rest, await self._try_refused())
+        return min(rest, await self._breaker.step())
 
     async def _settle_all(self, attempts: Sequence[Attempt]) -> None:
         """Settle one worker's attempts together, or one by one if that fails: one of them may be the cause."""
@@ -132,13 +135,13 @@ class Settling:
         if others:
             settled, failed = await self._store.settle_rest(worker, others)
             accepted += settled
+        reasons = {one.job_id: one.outcome.gone for one in attempts if isinstance(one.outcome, Failed)}
+        self._breaker.failed((job_id, reasons.get(job_id)) for job_id in failed)
         if accepted < len(attempts):
             late = [(one.job_id, one.slot, one.number, _reported(one)) for one in attempts]
             if count := await self._store.mark_superseded(worker, late):
                 telemetry.superseded(count)
-        if failed:
-            reasons = {one.job_id: one.outcome.gone for one in attempts if isinstance(one.outcome, Failed)}
-            await pause_failing(self._store, [(job_id, reasons.get(job_id)) for job_id in failed])
+        await self._breaker.step()
         await self._after(attempts, others)
 
     async def _after(self, attempts: Sequence[Attempt], others: Sequence[Other]) -> None:

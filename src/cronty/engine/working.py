@@ -2,17 +2,18 @@
 
 import asyncio
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from time import monotonic
 from typing import Final
 
-from cronty.actions.tasks import outcome_of_async, outcome_of_sync
+from cronty import telemetry
+from cronty.actions.tasks import Task, outcome_of_async, outcome_of_sync
 from cronty.actions.threads import Threads
 from cronty.engine.attempt import Attempt, current_run_of
 from cronty.jobs.outcome import Cancelled, Failed, Interrupted, Outcome
 
-MOST_AHEAD: Final = 4000
+MAX_AHEAD: Final = 4000
 """The most attempts that are claimed ahead of those being performed, if attempts end fast enough."""
 
 PATIENCE: Final = 1.0
@@ -21,6 +22,7 @@ PATIENCE: Final = 1.0
 PACE_WINDOW: Final = 0.25
 """As many attempts are claimed ahead as ended within this many seconds."""
 
+_ALL_HANG: Final = Interrupted("all threads of its worker hang")
 _NOT_STARTED: Final = Interrupted("its worker's lease had passed before it began")
 
 
@@ -38,8 +40,10 @@ class Working:
         self._performing: dict[Attempt, None] = {}  # a set that keeps its order
         self._coroutines = 0
         self._threads = Threads(concurrency, self._in_thread, self._returned)
+        self._told_that_all_hang = False
         self._ended: list[Attempt] = []
         self._unsettled: dict[tuple[int, datetime], Attempt] = {}  # by job and slot
+        self._ending: dict[tuple[int, datetime], Attempt] = {}  # cancelled coroutines that haven't ended yet
         self._freed = asyncio.Event()
         self._pace: deque[tuple[float, int]] = deque()
         self._paced = 0
@@ -53,7 +57,7 @@ class Working:
     # -- places -------------------------------------------------------------------------------------------------
 
     def free_places(self) -> int:
-        return self.concurrency + min(MOST_AHEAD, self._ended_lately()) - self.in_flight
+        return self.concurrency + min(MAX_AHEAD, self._ended_lately()) - self.in_flight
 
     def reserve(self, most: int, *, beyond: bool = False) -> int:
         """Reserve up to `most` places before claiming; `release` those that aren't used.
@@ -95,6 +99,15 @@ class Working:
             self._paced -= self._pace.popleft()[1]
         return self._paced
 
+    @property
+    def threads_hang(self) -> bool:
+        """Whether no thread is left for plain functions: twice `concurrency` of them run past their time limits."""
+        return self._threads.all_hang
+
+    def performable(self, tasks: Mapping[str, Task]) -> Mapping[str, Task]:
+        """Those of these tasks that this worker can perform now."""
+        return {name: task for name, task in tasks.items() if task.is_async} if self.threads_hang else tasks
+
     # -- performing ---------------------------------------------------------------------------------------------
 
     def take(self, attempts: Sequence[Attempt], *, first: bool = False) -> None:
@@ -120,17 +133,21 @@ class Working:
             self._threads.submit(calls, first=first or attempts[0].crashes > 0)
         self._start_coroutines()
 
+    def is_ending(self, attempt: Attempt) -> bool:
+        """Whether an earlier attempt at its run was cancelled or has timed out, and is still cleaning up."""
+        return (attempt.job_id, attempt.slot) in self._ending
+
     def _put_back(self, older: Attempt, attempt: Attempt) -> None:
         """End both attempts at a run that was claimed twice: the database lost the first claim in a failover."""
         self._abandon(older, Interrupted("the database went back to before its claim"))
         self._end(attempt, Interrupted("an attempt that the database has forgotten was under way"))
 
-    def drop(self, attempts: Sequence[Attempt]) -> None:
-        """End attempts that were claimed although their job was cancelled."""
+    def drop(self, attempts: Sequence[Attempt], outcome: Outcome) -> None:
+        """End attempts that were claimed and must not start."""
         for attempt in attempts:
             if attempt.crashes:
                 self.suspects[attempt.crashes] += 1
-            self._end(attempt, Cancelled("the job was cancelled"))
+            self._end(attempt, outcome)
 
     def _start_coroutines(self) -> None:
         loop = asyncio.get_running_loop()
@@ -158,6 +175,9 @@ class Working:
         except BaseException as raised:  # such as SystemExit: a task must not end its worker
             outcome = Failed(f"{type(raised).__name__}: the task tried to end its worker")
         self._coroutines -= 1
+        run = (attempt.job_id, attempt.slot)
+        if self._ending.get(run) is attempt:
+            del self._ending[run]
         self._end(attempt, outcome)
         if self._line and attempt.handle is not None:
             self._start_coroutines()
@@ -228,6 +248,16 @@ class Working:
         for attempt in list(self._performing):
             if attempt.started and now - attempt.started > attempt.policy.timeout:
                 self._abandon(attempt, Failed(f"Timeout: it ran longer than {attempt.policy.timeout:g} s"))
+        self._leave_functions_to_others()
+
+    def _leave_functions_to_others(self) -> None:
+        """If no thread is left, hand back the functions in line: their timeout begins only when they do."""
+        if self.threads_hang:
+            for attempt in self._threads.withdraw():
+                self._end(attempt, _ALL_HANG)
+        if self.threads_hang != self._told_that_all_hang:
+            self._told_that_all_hang = self.threads_hang
+            telemetry.threads_hang(2 * self.concurrency, over=not self.threads_hang)
 
     def interrupt(self, attempts: Iterable[Attempt]) -> None:
         """Stop those of these attempts that haven't ended; other workers will run them."""
@@ -249,7 +279,8 @@ class Working:
             attempt.given_up = True
             self._threads.give_up_one()
         self._end(attempt, outcome)
-        if attempt.handle is not None:
+        if attempt.handle is not None and not attempt.handle.done():
+            self._ending[attempt.job_id, attempt.slot] = attempt
             attempt.handle.cancel()
 
 

@@ -20,6 +20,9 @@ ROUTED: Final = "prompt:"
 """The task of a prompt that a worker can wake its agent for is `prompt:<agent>`. Any other prompt is the task `prompt`,
 and waits in the inbox."""
 
+CALLS_OUT: Final = frozenset({"notify", "webhook"})
+"""The tasks that call a server of the owner's choice."""
+
 COMMAND: Final = "command"
 """The task that runs a command line declared on the worker's machine. Only the local user may schedule it."""
 

@@ -6,7 +6,7 @@ from typing import Final, Literal, cast, get_args
 
 from cronty.jobs.action import Action
 from cronty.jobs.policy import Policy
-from cronty.timing import Calendar, Trigger, to_json
+from cronty.timing import Calendar, Changed, SlotChange, Trigger, to_json, with_changes
 
 JobState = Literal["active", "paused", "cancelled", "set_aside"]
 Status = Literal["pending", "running", "completed", "failed", "cancelled"]
@@ -31,7 +31,8 @@ class Job:
     """A job as its owner sees it. The owner uses `number`; `id` is global and internal.
 
     `next_slot` is None while the job is paused or if no slot follows. `held_slot` is the slot that was next when the
-    job was paused, cancelled or deleted. `zone` is the zone its times are shown in. The job has no slot before
+    job was paused, cancelled or deleted. `zone` is the zone its times are shown in, `said` the
+    words its schedule was given in, if it was given in words. The job has no slot before
     `slots_after`: the time it was made or its trigger was changed, or its start if that is later. `deleted_from` is the
     state of a deleted job before it was deleted, used when it is restored.
     """
@@ -66,6 +67,19 @@ class Job:
     updated_at: datetime
     deleted_at: datetime | None = None
     deleted_from: JobState | None = None
+    said: str | None = None
+    changes: tuple[SlotChange, ...] = ()
+    """What was said of single slots, once."""
+
+    @property
+    def slots(self) -> Trigger | Changed:
+        """What names its slots: its trigger, with what was said of single ones."""
+        return with_changes(self.trigger, self.changes)
+
+    @property
+    def changes_to_come(self) -> tuple[SlotChange, ...]:
+        coming = self.next_slot or self.held_slot
+        return () if coming is None else tuple(each for each in self.changes if each.last >= coming)
 
     @property
     def status(self) -> Status:
@@ -82,11 +96,11 @@ class Job:
 
     @property
     def next_run(self) -> datetime | None:
-        """The next slot that no day off takes."""
-        slot = self.next_slot
-        if slot is None or not isinstance(self.trigger, Calendar) or self.trigger.taken(slot) is None:
+        """The next slot that runs: no day off takes it, and it isn't skipped or moved."""
+        slot, slots = self.next_slot, self.slots
+        if slot is None or not isinstance(slots, Calendar | Changed) or slots.taken(slot) is None:
             return slot
-        return self.trigger.open.after(slot)
+        return slots.open.after(slot)
 
     @property
     def fire_at(self) -> datetime | None:

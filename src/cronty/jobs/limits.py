@@ -11,6 +11,8 @@ from cronty.timing import Interval, Trigger
 from cronty.timing.errors import shown
 
 OVER: Final = "over_limit"
+CALLS: Final = "calls"
+"""The name under which calls out are counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,7 @@ class Limits:
     runs_per_hour: int = 0
     concurrent_runs: int = 0
     pushes_per_day: int = 500
+    calls_per_minute: int = 300
     alert: str = ""
 
     def as_json(self) -> dict[str, object]:
@@ -54,16 +57,28 @@ NAMES: Final = frozenset(one.name for one in fields(Limits))
 def read_limits(base: Limits, given: Mapping[str, object]) -> Limits:
     """`base` with some of its limits replaced, or `BadLimits`."""
     for name, value in given.items():
-        if name not in NAMES:
-            raise BadLimits(f"Unknown limit: {shown(name)}. Known are: {', '.join(sorted(NAMES))}.")
-        if name == "alert":
-            if not isinstance(value, str) or len(value) > 64:
-                raise BadLimits(f"Limit 'alert' must be a topic or a channel such as ann-phone, not {shown(value)}.")
-        elif isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 2**53:
-            raise BadLimits(f"Limit {name!r} must be a number, 0 for none, not {shown(value)}.")
-        elif isinstance(value, float) and not name.endswith("interval"):
-            raise BadLimits(f"Limit {name!r} must be a whole number, not {shown(value)}.")
+        if wrong := _flaw(name, value):
+            raise BadLimits(wrong)
     return replace(base, **dict(given))  # pyright: ignore[reportArgumentType]
+
+
+def load_limits(base: Limits, stored: Mapping[str, object]) -> Limits:
+    """`base` with what is stored for an owner. What a newer version wrote and this one can't read is left out."""
+    return read_limits(base, {name: value for name, value in stored.items() if _flaw(name, value) is None})
+
+
+def _flaw(name: str, value: object) -> str | None:
+    if name not in NAMES:
+        return f"Unknown limit: {shown(name)}. Known are: {', '.join(sorted(NAMES))}."
+    if name == "alert":
+        if isinstance(value, str) and len(value) <= 64:
+            return None
+        return f"Limit 'alert' must be a topic or a channel such as ann-phone, not {shown(value)}."
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 2**53:
+        return f"Limit {name!r} must be a number, 0 for none, not {shown(value)}."
+    if isinstance(value, float) and not name.endswith("interval"):
+        return f"Limit {name!r} must be a whole number, not {shown(value)}."
+    return None
 
 
 # -- what the scheduler refuses ------------------------------------------------------------------------------------
@@ -105,7 +120,7 @@ def too_large(limits: Limits, stored: int, more: int) -> OverLimit | None:
         return None
     return OverLimit(
         OVER,
-        f"The arguments of your jobs take up {stored} bytes, and these would add {more}; "
+        f"The arguments of your jobs and your calendars take up {stored} bytes, and these would add {more}; "
         f"{limits.stored_bytes} are allowed.",
         "Cancel some jobs (list_jobs shows them), store the data elsewhere and pass a reference, or ask the operator.",
         limit="stored_bytes",
@@ -132,6 +147,13 @@ def over_wakes(limits: Limits, agent: str, used: int) -> OverLimit | None:
     return OverLimit(OVER, held_wakes(limits, agent), hint, limit="wakes_per_hour")
 
 
+def over_calls(limits: Limits, used: int) -> OverLimit | None:
+    if not limits.calls_per_minute or used <= limits.calls_per_minute:
+        return None
+    hint = "Try again in a minute, or schedule it: then it is put off instead of being refused."
+    return OverLimit(OVER, held_calls(limits), hint, limit="calls_per_minute")
+
+
 def over_pushes(limits: Limits, used: int) -> OverLimit | None:
     if not limits.pushes_per_day or used <= limits.pushes_per_day:
         return None
@@ -155,6 +177,15 @@ def held_runs(limits: Limits) -> str:
     return f"over the limit of {limits.runs_per_hour} runs an hour"
 
 
+def held_calls(limits: Limits) -> str:
+    return f"over the limit of {limits.calls_per_minute} calls a minute"
+
+
+def next_turn(since: datetime, window: timedelta, ahead: int, limit: int) -> datetime:
+    """When something over a limit has its turn: `ahead` others are over it too and come first, `limit` in a window."""
+    return since + window * (1 + ahead // limit)
+
+
 def excess(asked: int, used: int, limit: int) -> int:
     """How many of `asked` are over the limit; `used` is the count that includes all of them."""
     return min(asked, max(0, used - limit)) if limit else 0
@@ -167,6 +198,10 @@ def wakes_of(agent: str | None) -> str:
 
 def hour_of(now: datetime) -> datetime:
     return now.replace(minute=0, second=0, microsecond=0)
+
+
+def minute_of(now: datetime) -> datetime:
+    return now.replace(second=0, microsecond=0)
 
 
 def day_of(now: datetime) -> datetime:

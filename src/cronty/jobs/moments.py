@@ -7,7 +7,7 @@ from typing import Final
 
 from cronty.jobs.job import Job
 from cronty.jobs.run import Run
-from cronty.timing import Calendar, zone
+from cronty.timing import Calendar, Changed, zone
 
 LATE: Final = timedelta(minutes=1)
 
@@ -26,13 +26,14 @@ def local_text(moment: datetime, zone_name: str) -> str:
 
 def upcoming(job: Job, count: int) -> list[datetime]:
     """The next slots of a job that run, as far as they can be known."""
-    trigger = job.trigger.open if isinstance(job.trigger, Calendar) else job.trigger
+    slots_of = job.slots
+    running = slots_of.open if isinstance(slots_of, Calendar | Changed) else slots_of
 
     def slots() -> Iterable[datetime]:
         slot = job.next_run
         while slot is not None and (job.ends_at is None or slot <= job.ends_at):
             yield slot
-            slot = trigger.after(slot)
+            slot = running.after(slot)
 
     return list(islice(slots(), count if job.remaining is None else min(count, job.remaining)))
 

@@ -15,6 +15,9 @@ class Done:
 DONE: Final = Done()
 """A success without a result, the usual case."""
 
+SHORTEST_SNOOZE: Final = timedelta(minutes=1)
+"""The least time for which an agent may put off a prompt: it is woken again afterwards."""
+
 QUIET: Final = Done('{"quiet":true}')
 """An agent succeeded and says that it has nothing to report. This is never inferred from its text."""
 

@@ -6,17 +6,17 @@ from datetime import date, datetime, timedelta
 from heapq import heapify, heappop, heapreplace
 from typing import Final, Literal
 
-from cronty.timing import Trigger
+from cronty.timing import Calendar, Changed, Trigger
 
 Verdict = Literal[
     "planned", "waiting", "running", "done", "failed", "cancelled", "skipped", "coalesced", "missed", "quarantined"
 ]
 """The state of a slot: that of its run, or `planned` if its time hasn't come."""
 
-MOST_COUNTED: Final = 10_000
+MAX_COUNTED: Final = 10_000
 """Counting stops here: a count this high means "at least"."""
 
-MOST_DRAWN: Final = 400
+MAX_DRAWN: Final = 400
 """A timeline with more slots than this shows only counts."""
 
 
@@ -123,7 +123,7 @@ class WorkerLook:
 
 @dataclass(frozen=True, slots=True)
 class Fleet:
-    """Totals for the whole installation, without owners. Each total and each bin is counted up to `MOST_COUNTED`."""
+    """Totals for the whole installation, without owners. Each total and each bin is counted up to `MAX_COUNTED`."""
 
     now: datetime
     workers: list[WorkerLook] = field(default_factory=list["WorkerLook"])
@@ -144,14 +144,19 @@ class Planned:
 
     job_number: int
     name: str
-    trigger: Trigger
+    trigger: Trigger | Changed
     next_slot: datetime
     ends_at: datetime | None
     remaining: int | None
 
+    @property
+    def taken(self) -> str | None:
+        """Why its next slot won't run, if that is known: a day off, or it was skipped or moved."""
+        return self.trigger.taken(self.next_slot) if isinstance(self.trigger, Calendar | Changed) else None
+
     def then(self) -> "Planned | None":
         """The same job after its next slot has fired; None if no slot follows."""
-        remaining = None if self.remaining is None else self.remaining - 1
+        remaining = None if self.remaining is None else self.remaining - (self.taken is None)
         following = None if remaining is not None and remaining <= 0 else self.trigger.after(self.next_slot)
         if following is None or (self.ends_at is not None and following > self.ends_at):
             return None
@@ -164,7 +169,7 @@ def planned_slots(jobs: Iterable[Planned], until: datetime) -> Iterator[Slot]:
     heapify(ahead)
     while ahead and ahead[0][0] < until:
         at, number, job = ahead[0]
-        yield Slot(number, job.name, at, "planned")
+        yield Slot(number, job.name, at, "planned", job.taken)
         following = job.then()
         if following is None:
             heappop(ahead)

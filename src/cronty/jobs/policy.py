@@ -71,7 +71,11 @@ _TARGET: Final = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 SHORTEST_EXPIRY: Final = 3600.0
 """Engines look for unread prompts once an hour."""
 
-_POSITIVE: Final = frozenset({"backoff", "backoff_max", "timeout", "catch_up_window"})
+SHORTEST_PAUSE: Final = 1.0
+"""Seconds between two attempts at a run, so that a retry policy can't become a flood of calls."""
+
+_LEAST: Final = {"expires_after": SHORTEST_EXPIRY, "backoff": SHORTEST_PAUSE, "backoff_max": SHORTEST_PAUSE}
+_POSITIVE: Final = frozenset({"timeout", "catch_up_window"})
 
 
 def default_policy(action: Action) -> dict[str, object]:
@@ -118,8 +122,8 @@ def _check(name: str, value: object) -> None:
         low, high = _RATIOS[name]
         if not low <= value <= high:
             raise BadPolicy(f"Policy field {name!r} must be a number from {low} to {high}, not {shown(value)}.")
-    elif name == "expires_after" and not SHORTEST_EXPIRY <= value <= _LONGEST:
-        raise BadPolicy(f"Policy field {name!r} must be seconds, at least {SHORTEST_EXPIRY:g}, not {shown(value)}.")
+    elif name in _LEAST and not _LEAST[name] <= value <= _LONGEST:
+        raise BadPolicy(f"Policy field {name!r} must be seconds, at least {_LEAST[name]:g}, not {shown(value)}.")
     elif not 0 <= value <= _LONGEST or (value == 0 and name in _POSITIVE):
         raise BadPolicy(f"Policy field {name!r} must be a positive number of seconds, not {shown(value)}.")
 

@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import Final, assert_never
 
 from cronty.jobs.outcome import Cancelled, Done, Failed, Interrupted, Outcome, Snoozed
-from cronty.jobs.policy import Policy
+from cronty.jobs.policy import SHORTEST_PAUSE, Policy
 from cronty.jobs.run import RunState
 
 MAX_CRASHES: Final = 3
@@ -45,9 +45,10 @@ def after_attempt(outcome: Outcome, failures: int, policy: Policy, luck: float) 
 
 
 def pause_before_retry(failures: int, policy: Policy, luck: float) -> timedelta:
-    """Exponential backoff with jitter. The cap is applied before the jitter, so that pauses at the cap still vary."""
+    """Exponential backoff with jitter. The cap is applied before the jitter, so that pauses at the cap still vary.
+    Jitter never makes a pause shorter than `SHORTEST_PAUSE`."""
     try:
         pause = min(policy.backoff * policy.backoff_factor**failures, policy.backoff_max)
     except OverflowError:
         pause = policy.backoff_max
-    return timedelta(seconds=pause * (1 + policy.jitter * (2 * luck - 1)))
+    return timedelta(seconds=max(SHORTEST_PAUSE, pause * (1 + policy.jitter * (2 * luck - 1))))

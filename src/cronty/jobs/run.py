@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 RunState = Literal["waiting", "running", "done", "failed", "cancelled", "skipped", "coalesced", "missed", "quarantined"]
 LIVE: Final = frozenset({"waiting", "running"})
@@ -69,6 +69,14 @@ class FailedRun:
     created_at: datetime
 
 
+class FailedPlace(NamedTuple):
+    """Where a page of failed runs ended. Runs may fail at the same moment; job and slot tell them apart."""
+
+    finished_at: datetime
+    job_number: int = 0
+    slot: datetime | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Absence:
     """A time in which no engine was running: from the first slot that came late until the slots were caught up on."""
@@ -78,6 +86,8 @@ class Absence:
     late: int
     coalesced: int
     missed: int
+    cut: bool = False
+    """Whether only the latest of very many late slots are counted."""
 
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)

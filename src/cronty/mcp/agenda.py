@@ -1,6 +1,7 @@
 """The agenda dialect: prompts that an agent leaves for itself or for another."""
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Annotated, Final
 
 from mcp.types import CallToolResult
@@ -10,7 +11,7 @@ from cronty.contract.result import Err
 from cronty.jobs.ids import read_job_id
 from cronty.jobs.job import STATUSES, Job
 from cronty.jobs.moments import moment_text
-from cronty.mcp.answers import answer, local_text, sentence
+from cronty.mcp.answers import Answer, answer, choices_of, local_text, sentence
 from cronty.mcp.context import ToolContext
 from cronty.mcp.shapes import AgendaChange, AgendaList
 from cronty.mcp.tool import Spec
@@ -94,7 +95,7 @@ class AgendaTools:
     async def schedule_list(
         self,
         status: Annotated[str, Field(description="pending, running, completed, failed or cancelled.")] = "pending",
-        from_: Annotated[str | None, Field(description="Only from this time or date on.")] = None,
+        from_: Annotated[str | None, Field(description="Only from this time or date on, e.g. tomorrow.")] = None,
         to: Annotated[str | None, Field(description="Only up to and including this time or date.")] = None,
     ) -> Annotated[CallToolResult, AgendaList]:
         """List the agenda (scheduled prompts) by status and date range, soonest first.
@@ -200,13 +201,13 @@ def _row(job: Job) -> dict[str, object]:
     }
 
 
-def _error(text: str, *, plain: bool = False) -> CallToolResult:
+def _error(text: str, *, plain: bool = False, choices: Answer = MappingProxyType({})) -> CallToolResult:
     message = text if plain else f"Error: {text}"
-    return answer({"error": message}, message)
+    return answer({"error": message, **choices}, message)
 
 
 def _unread(at: str, err: Err) -> CallToolResult:
     """The error; for a time that can't be read, in this dialect's own words."""
     if err.code == "unreadable":
         return _error(f'could not parse "{at}" as a date/time. {ACCEPTED}')
-    return _error(sentence(err))
+    return _error(sentence(err), choices=choices_of(err))

@@ -28,7 +28,21 @@ def sentence(err: Err, names: Mapping[str, str] | None = None) -> str:
 
 def as_error(err: Err) -> CallToolResult:
     """An `Err` in the jobs dialect: an ordinary result with the key `error`."""
-    return answer({"error": err.message, "hint": err.hint} if err.hint else {"error": err.message})
+    hint = {"hint": err.hint} if err.hint else {}
+    return answer({"error": err.message, **hint, **choices_of(err)})
+
+
+def choices_of(err: Err) -> Answer:
+    """What an ambiguous schedule may mean, as data beside the sentence."""
+    return {"choices": [choice.to_json() for choice in err.choices]} if err.choices else {}
+
+
+class Refused(ToolError):
+    """A tool error that has data for programs beside its text."""
+
+    def __init__(self, err: Err, names: Mapping[str, str] | None = None) -> None:
+        super().__init__(sentence(err, names))
+        self.data = choices_of(err)
 
 
 def refuse(message: str) -> NoReturn:

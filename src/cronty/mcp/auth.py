@@ -1,33 +1,61 @@
 """Finds the caller of each HTTP request from its bearer token."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
 
 from mcp.server.auth.middleware.auth_context import get_access_token
 from mcp.server.auth.provider import AccessToken, TokenVerifier
 from mcp.server.auth.settings import AuthSettings
+from starlette.datastructures import Headers
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from cronty.contract.caller import Caller, read_scopes
-from cronty.contract.result import Err
-from cronty.scheduler.identity import Identity
+from cronty.contract.result import Ok, Result
+from cronty.mcp.answers import sentence
+from cronty.scheduler.service import AWAY, StoreUnavailable
+
+_found: ContextVar[Caller | None] = ContextVar("cronty_caller", default=None)
+
+
+class Callers:
+    """Middleware before the SDK's own: finds the caller, and says so if the database that knows them is away."""
+
+    def __init__(self, app: ASGIApp, find_caller: Callable[[str], Awaitable[Result[Caller]]]) -> None:
+        self._app = app
+        self._find_caller = find_caller
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            scheme, _, token = Headers(scope=scope).get("authorization", "").partition(" ")
+            try:
+                known = await self._find_caller(token) if scheme.lower() == "bearer" else None
+            except StoreUnavailable:
+                said = {"jsonrpc": "2.0", "id": None, "error": {"code": -32000, "message": sentence(AWAY)}}
+                await JSONResponse(said, 503, {"retry-after": "5"})(scope, receive, send)
+                return
+            _found.set(known.value if isinstance(known, Ok) else None)
+        await self._app(scope, receive, send)
 
 
 class Verifier(TokenVerifier):
-    """Asks `identity`, which checks signature, issuer, audience and time; the token itself goes no further."""
-
-    def __init__(self, identity: Callable[[], Identity]) -> None:
-        self._identity = identity
+    """Hands the caller that `Callers` found to the SDK; the token itself goes no further."""
 
     async def verify_token(self, token: str) -> AccessToken | None:
-        result = await self._identity().identify(token)
-        if isinstance(result, Err):
+        caller = _found.get()
+        if caller is None:
             return None
-        caller = result.value
         return AccessToken(
             token="",
             client_id=caller.agent or (f"key {caller.key_number}" if caller.key_number else caller.owner),
             scopes=sorted(caller.scopes),
             subject=caller.owner,
-            claims={"agent": caller.agent, "key_id": caller.key_id, "key_number": caller.key_number},
+            claims={
+                "agent": caller.agent,
+                "key_id": caller.key_id,
+                "key_number": caller.key_number,
+                "expires_at": caller.expires_at,
+            },
         )
 
 
@@ -38,7 +66,9 @@ def current_caller() -> Caller:
         raise PermissionError("no caller")
     claims = token.claims or {}
     key = claims.get("key_id"), claims.get("key_number")
-    return Caller(token.subject, read_scopes(token.scopes), claims.get("agent"), *key)
+    return Caller(
+        token.subject, read_scopes(token.scopes), claims.get("agent"), *key, expires_at=claims.get("expires_at")
+    )
 
 
 def auth_settings(public_url: str, issuer: str | None) -> AuthSettings:

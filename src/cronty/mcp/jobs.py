@@ -1,6 +1,6 @@
-"""The tools of the jobs dialect that differ from the table: cancel a job, list runs."""
+"""The two job tools that aren't made from the table of operations: cancel a job, list runs."""
 
-from typing import Annotated
+from typing import Annotated, Final
 
 from mcp.types import CallToolResult
 from pydantic import Field
@@ -13,6 +13,9 @@ from cronty.mcp.answers import answer, as_error
 from cronty.mcp.context import ToolContext
 from cronty.mcp.shapes import Cancelled, Runs
 from cronty.mcp.tool import Spec
+
+FAILED: Final = ("failed", "quarantined")
+_WHOSE: Final = "Without a job_id only failed and quarantined runs are listed; list_jobs shows the jobs."
 
 
 class JobTools:
@@ -50,8 +53,12 @@ class JobTools:
         """The history of a job: every planned moment with its verdict and the reason, and when a waiting one is tried
         next. Answers "why did it not run?". Example: {"job_id": "job_1_1738764000", "limit": 5}"""
         if job_id is None:
+            if verdict not in (None, *FAILED):
+                return as_error(Err("bad_request", f"verdict {verdict} needs a job_id.", _WHOSE, "verdict"))
             failed = await self._context.answer(Operations.list_failed_runs, ListFailedRuns(limit=limit))
-            return as_error(failed) if isinstance(failed, Err) else answer({"runs": to_json(failed.value.runs)})
+            if isinstance(failed, Err):
+                return as_error(failed)
+            return answer({"runs": to_json([run for run in failed.value.runs if verdict in (None, run.verdict)])})
         found = await self._context.answer(Operations.list_runs, ListRuns(job_id, limit=limit, verdict=verdict))
         if isinstance(found, Err):
             return as_error(found)

@@ -21,20 +21,20 @@ from cronty.contract.result import Err
 from cronty.jobs.ids import read_job_id, schedule_id_text
 from cronty.jobs.job import Filter, Job
 from cronty.jobs.moments import moment_text
-from cronty.mcp.answers import answer, local_text, refuse, sentence
+from cronty.mcp.answers import Refused, answer, local_text, refuse, sentence
 from cronty.mcp.context import ToolContext
 from cronty.mcp.shapes import Acted, Notifications, Notified, Pushed
 from cronty.mcp.tool import Spec
 from cronty.scheduler.agenda import title as title_of
-from cronty.timing import BadTrigger, Cron, describe, zone
+from cronty.timing import BadTrigger, Cron, describe, read_words, zone
 from cronty.timing.reading import read_moment
 
-MOST_SHOWN: Final = 100
+MAX_SHOWN: Final = 100
 NAMES: Final = {"topic": "notification_topic", "name": "label"}
 """Names of contract fields in this dialect."""
 
 _DELAY: Final = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?", re.ASCII)
-_LONGEST_DELAY: Final = timedelta(days=36_525)
+_MAX_DELAY: Final = timedelta(days=36_525)
 _CLOCK: Final = re.compile(r"\d{1,2}:\d{2}(?::\d{2})?", re.ASCII)
 _MODES: Final = (
     'Give exactly one of: datetime ("2027-01-31T09:00:00+01:00"), time with timezone ("09:00", "Europe/Berlin"), '
@@ -62,8 +62,8 @@ class NotificationTools:
 
     def specs(self) -> list[Spec]:
         return [
-            Spec(self.schedule_notification, "Remind once", "notifications"),
-            Spec(self.schedule_cron_notification, "Remind again and again", "notifications"),
+            Spec(self.schedule_notification, "Schedule a one-time reminder", "notifications"),
+            Spec(self.schedule_cron_notification, "Schedule a recurring reminder", "notifications"),
             Spec(self.list_scheduled_notifications, "List reminders", "notifications", "read", read_only=True),
             Spec(self.pause_schedule, "Pause a schedule", "notifications", idempotent=True),
             Spec(self.resume_schedule, "Resume a schedule", "notifications", idempotent=True),
@@ -76,19 +76,20 @@ class NotificationTools:
         message: Message,
         notification_topic: Topic,
         datetime: Annotated[
-            str | None, Field(description="The moment, ISO 8601 with an offset: 2027-01-31T09:00:00+01:00.")
+            str | None,
+            Field(description='The moment, ISO 8601 with an offset, 2027-01-31T09:00:00+01:00, or "friday 9am".'),
         ] = None,
-        time: Annotated[str | None, Field(description="Time of day HH:MM; needs timezone.")] = None,
+        time: Annotated[str | None, Field(description="Time of day, HH:MM or 9am; HH:MM needs timezone.")] = None,
         date: Annotated[
-            str | None, Field(description="Date YYYY-MM-DD for time. Default: today in that timezone.")
+            str | None, Field(description="Date for time, YYYY-MM-DD or words. Default: today in that timezone.")
         ] = None,
         timezone: Annotated[str | None, Field(description="IANA time zone of time, e.g. Europe/Berlin.")] = None,
-        delay: Annotated[str | None, Field(description="How long from now, e.g. 1d2h30m5s, 2h, 45m.")] = None,
+        delay: Annotated[str | None, Field(description="How long from now, e.g. 1d2h30m5s, 2h, 45 minutes.")] = None,
     ) -> Annotated[CallToolResult, Notified]:
         """Schedule a one-off reminder: a push notification to a phone at one moment. Use it for "remind me tomorrow
         at 9". For a recurring reminder use schedule_cron_notification, to send now send_push_notification.
         Say when in exactly one way: datetime, time with timezone, or delay.
-        Example: {"message": "Call mum", "notification_topic": "ann-phone", "time": "18:00",
+        Example: {"message": "Call Mom", "notification_topic": "ann-phone", "time": "18:00",
         "timezone": "Europe/Berlin"}"""
         run_at = await self._moment(datetime, time, date, timezone, delay)
         job = await self._schedule(message, notification_topic, "once", {"run_at": run_at}, timezone, None)
@@ -142,12 +143,13 @@ class NotificationTools:
             if isinstance(result, Err):
                 refuse(sentence(result))
             found += [job for job in result.value.jobs if job.next_slot is not None or job.state == "paused"]
+        found.sort(key=lambda job: (job.next_slot is None, job.next_slot or job.created_at))
         facts: dict[str, object] = {
-            "schedules": [shown_notification(job) for job in found[:MOST_SHOWN]],
+            "schedules": [shown_notification(job) for job in found[:MAX_SHOWN]],
             "count": len(found),
         }
-        if len(found) > MOST_SHOWN:
-            facts["note"] = f"The next {MOST_SHOWN} are shown; name a notification_topic to see fewer."
+        if len(found) > MAX_SHOWN:
+            facts["note"] = f"The next {MAX_SHOWN} are shown; name a notification_topic to see fewer."
         return answer(facts)
 
     async def pause_schedule(self, schedule_id: ScheduleId) -> Annotated[CallToolResult, Acted]:
@@ -226,13 +228,27 @@ class NotificationTools:
         if date is not None and clock is None:
             refuse(f'date "{date}" goes only with time, as in "date": "2027-01-31", "time": "09:00"; leave it out.')
         if delay is not None:
-            _check_delay(delay)
-            return f"in {delay.strip().lower()}"
+            text = f"in {delay.strip().lower().removeprefix('in ')}"
+            if _DELAY.fullmatch(delay.strip().lower()) or not await self._is_words(text, timezone):
+                _check_delay(delay)
+            return text
         if clock is not None:
-            return await self._local(clock, date, timezone)
+            words = f"{date or 'today'} at {clock.strip().removeprefix('at ')}"
+            said = not _CLOCK.fullmatch(clock.strip()) or (date is not None and any(map(str.isalpha, date)))
+            return words if said and await self._is_words(words, timezone) else await self._local(clock, date, timezone)
         assert moment is not None
-        _check_moment(moment, timezone, await self._now())
+        if not await self._is_words(moment, timezone):
+            _check_moment(moment, timezone, await self._now())
         return moment
+
+    async def _is_words(self, text: str, timezone: str | None) -> bool:
+        """Whether a time is said in words that can be read, in one way or several, in the zone or the caller's."""
+        now, usual = await self._context.service.scheduler.clock(self._context.caller())
+        try:
+            read_words(text, now, timezone or usual)
+        except BadTrigger:
+            return False
+        return any(map(str.isalpha, text.replace("T", "").replace("Z", "")))
 
     async def _now(self) -> datetime:
         now, _ = await self._context.service.scheduler.clock(self._context.caller())
@@ -249,7 +265,8 @@ class NotificationTools:
             today = now.astimezone(zone(timezone)).date().isoformat()
         except BadTrigger as bad:
             refuse(str(bad))
-        text = f"{date.strip() if date else today}T{clock.strip().zfill(5)}"
+        hour, _, rest = clock.strip().partition(":")
+        text = f"{date.strip() if date else today}T{hour:0>2}:{rest}"
         try:
             moment = read_moment(text, timezone)
         except BadTrigger:
@@ -278,7 +295,7 @@ class NotificationTools:
         request = ScheduleJob(label or title_of(message), "notify", kind, config, kwargs=kwargs, timezone=timezone)
         result = await self._context.answer(Operations.schedule_job, request)
         if isinstance(result, Err):
-            refuse(sentence(result, NAMES))
+            raise Refused(result, NAMES)
         return result.value
 
 
@@ -296,7 +313,7 @@ def _check_delay(delay: str) -> None:
     total = ((days * 24 + hours) * 60 + minutes) * 60 + seconds
     if total == 0:
         refuse(f'Invalid delay: "{delay}" is zero. To send it now use send_push_notification.')
-    if total > _LONGEST_DELAY.total_seconds():
+    if total > _MAX_DELAY.total_seconds():
         refuse(f'Invalid delay: "{delay}" is longer than 100 years. Use a shorter one, as in 1d2h30m5s.')
 
 

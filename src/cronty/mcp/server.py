@@ -13,7 +13,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import CallToolResult, InputRequiredResult, TextContent, Tool
 
 from cronty.mcp.agenda import AgendaTools
-from cronty.mcp.answers import sentence
+from cronty.mcp.answers import Answer, Refused, sentence
 from cronty.mcp.arguments import BadArguments, fit
 from cronty.mcp.auth import Verifier
 from cronty.mcp.client_info import note_client
@@ -96,7 +96,8 @@ class CrontyServer(MCPServer[Any]):
         except BadArguments as bad:
             return tool_error(str(bad))
         except ToolError as refused:
-            return tool_error(str(refused.__cause__ or refused))
+            reason = refused.__cause__ or refused
+            return tool_error(str(reason), reason.data if isinstance(reason, Refused) else None)
         except Exception as fault:
             if isinstance(fault.__cause__, StoreUnavailable):
                 return tool_error(sentence(AWAY))
@@ -114,8 +115,9 @@ class CrontyServer(MCPServer[Any]):
         return await super().call_tool(spec.name, named, context)
 
 
-def tool_error(text: str) -> CallToolResult:
-    return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
+def tool_error(text: str, data: Answer | None = None) -> CallToolResult:
+    structured = {"error": text, **data} if data else None
+    return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True, structured_content=structured)
 
 
 def dialect_specs(context: ToolContext) -> Iterable[Spec]:

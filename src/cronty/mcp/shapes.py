@@ -107,6 +107,7 @@ class AgendaItem(TypedDict):
 class AgendaChange(TypedDict, total=False):
     task: AgendaItem
     error: str
+    choices: list[dict[str, str | None]]
 
 
 class AgendaList(TypedDict, total=False):

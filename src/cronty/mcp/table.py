@@ -30,6 +30,9 @@ CLEARED: Final = 'Fields to empty, e.g. ["max_runs"] for no limit.'
 FAILURE: Final = {"error": {"type": "string"}, "hint": {"type": "string"}}
 """The fields of an error, returned in place of the answer."""
 
+CHOICES: Final = {"choices": {"type": "array", "items": {"type": "object"}}}
+"""What an ambiguous schedule may mean, in an error of a call that takes one."""
+
 
 def table_tools() -> dict[str, AnyOperation]:
     return {name: operation for name, operation in ALL.items() if operation.tool}
@@ -104,7 +107,8 @@ def _output_schema(operation: AnyOperation) -> Schema:
     """The schema with its definitions inlined: not every client follows a `$ref`."""
     schema = operation.answers.json_schema(mode="serialization")
     made = cast("Schema", _slim(schema, schema.get("$defs", {})))
-    return {"type": "object", "properties": {**FAILURE, **made["properties"]}}
+    failure = FAILURE | (CHOICES if {"trigger_config", "schedule"} & operation.fields.keys() else {})
+    return {"type": "object", "properties": {**failure, **made["properties"]}}
 
 
 def _slim(node: object, definitions: Mapping[str, object]) -> object:

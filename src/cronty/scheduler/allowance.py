@@ -1,19 +1,26 @@
 """Checks an owner's limits before a job is made or changed, and alerts the owner when one is reached."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Final
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
 
 from cronty import telemetry
 from cronty.contract.caller import Caller
 from cronty.contract.result import Err, Ok, Result
 from cronty.jobs.action import Action
 from cronty.jobs.limits import (
+    CALLS,
     BadLimits,
     Limits,
     OverLimit,
     day_of,
+    excess,
+    held_wakes,
     hour_of,
+    load_limits,
+    minute_of,
+    over_calls,
     over_pushes,
     over_wakes,
     read_limits,
@@ -28,6 +35,15 @@ from cronty.store.alerts import Held
 from cronty.store.limit_store import UNCOUNTED, LimitStore, Standing
 from cronty.timing import Trigger
 
+
+class Room(NamedTuple):
+    """How many may be done now; the others from `next_at` on, for this reason."""
+
+    allowed: int
+    next_at: datetime
+    reason: str
+
+
 ERASING: Final = Err("owner_erased", "This owner is being erased.", "Ask the operator of this installation.")
 
 
@@ -41,7 +57,7 @@ class Allowance:
 
     def of(self, standing: Standing) -> Limits:
         """The limits in force for an owner."""
-        return read_limits(self._defaults, standing.limits)
+        return load_limits(self._defaults, standing.limits)
 
     def within(self, store: LimitStore) -> "Allowance":
         """The same checks, inside an open transaction."""
@@ -76,12 +92,20 @@ class Allowance:
         return await self._tell(owner, standing, await self._full(owner, standing, action, one_more=True))
 
     async def recount(self, owner: str) -> None:
-        """Count again after an undelete: the job may be older than the last count, and so not be in it."""
+        """Count again, after a change that the count so far doesn't know of."""
         await self._store.recount(owner)
 
     async def for_arguments(self, owner: str, standing: Standing, action: Action) -> Err | None:
         """Why these arguments are not allowed, or None."""
         return await self._tell(owner, standing, await self._full(owner, standing, action, one_more=False))
+
+    async def for_calendar(self, owner: str, size: int) -> Err | None:
+        """Why a list of days off of that size is not allowed, or None."""
+        standing = await self._store.standing(owner)
+        if standing.erasing:
+            return ERASING
+        _, stored = await self._store.recount(owner)
+        return await self._tell(owner, standing, too_large(self.of(standing), stored, size))
 
     async def for_wake(self, caller: Caller, action: Action) -> Err | None:
         """Why an agent may not be woken once more, or None; counts the wake if it may."""
@@ -89,6 +113,33 @@ class Allowance:
         standing = await self._store.standing(owner)
         used = await self._store.count_use(owner, wakes_of(action.agent), hour_of(standing.now))
         return await self._tell(owner, standing, over_wakes(self.of(standing), action.agent or "", used))
+
+    async def for_waking_again(self, caller: Caller, agent: str, wakes: int) -> "Room":
+        """How many of so many wakes of an agent may be made now; counts them all."""
+        owner = caller.owner
+        standing = await self._store.standing(owner)
+        limits, hour = self.of(standing), hour_of(standing.now)
+        if not limits.wakes_per_hour:
+            return Room(wakes, standing.now, "")
+        used = await self._store.count_use(owner, wakes_of(agent), hour, wakes)
+        over = excess(wakes, used, limits.wakes_per_hour)
+        if over:
+            await self._tell(owner, standing, over_wakes(limits, agent, used))
+        return Room(wakes - over, hour + timedelta(hours=1), held_wakes(limits, agent))
+
+    async def for_redrive(self, caller: Caller, agents: Iterable[str]) -> Err | None:
+        """Why runs that wake these agents may not be tried again, or None. The engine counts them when they start."""
+        owner = caller.owner
+        standing = await self._store.standing(owner)
+        for agent in agents:
+            used = await self._store.count_use(owner, wakes_of(agent), hour_of(standing.now), 0)
+            if wrong := over_wakes(self.of(standing), agent, used + 1):
+                return await self._tell(owner, standing, wrong)
+        return None
+
+    async def interval_of(self, caller: Caller) -> float:
+        """How many seconds an agent must leave between two tries at what reaches outside; 0 for other callers."""
+        return self.of(await self._store.standing(caller.owner)).min_agent_interval if caller.is_agent else 0.0
 
     async def for_push(self, caller: Caller) -> Err | None:
         """Why no more notifications may be sent directly today, or None; counts this one if it may."""
@@ -98,8 +149,12 @@ class Allowance:
             return ERASING
         if standing.owner_id is None:
             await self._store.save(caller, None)  # so that there is an owner to count for
+        limits = self.of(standing)
         used = await self._store.count_use(owner, "pushes", day_of(standing.now))
-        return await self._tell(owner, standing, over_pushes(self.of(standing), used))
+        wrong = over_pushes(limits, used)
+        if wrong is None:
+            wrong = over_calls(limits, await self._store.count_use(owner, CALLS, minute_of(standing.now)))
+        return await self._tell(owner, standing, wrong)
 
     async def _full(self, owner: str, standing: Standing, action: Action, *, one_more: bool) -> OverLimit | None:
         limits = self.of(standing)
@@ -128,7 +183,8 @@ class Allowance:
         """An owner's limits and how much of them is used."""
         standing = await self._store.standing(owner)
         jobs, stored = await self._store.recount(owner)
-        used = await self._store.usage(owner, hour_of(standing.now), day_of(standing.now))
+        now = standing.now
+        used = await self._store.usage(owner, hour_of(now), day_of(now), minute_of(now))
         return {"limits": self.of(standing).as_json(), "used": {"jobs": jobs, "stored_bytes": stored, **used}}
 
     async def set(self, caller: Caller, given: Mapping[str, object]) -> Result[Limits]:

@@ -9,6 +9,7 @@ import orjson
 
 from cronty.contract.answers import (
     Attempt,
+    ChangedSlot,
     CurrentTime,
     DeletedJob,
     DeletedJobs,
@@ -31,11 +32,12 @@ from cronty.jobs.ids import job_id_text
 from cronty.jobs.job import UNDELETED_FOR, Job
 from cronty.jobs.moments import lateness, upcoming
 from cronty.jobs.run import AttemptRecord, FailedRun, Run
+from cronty.scheduler.runs import failed_cursor
 from cronty.scheduler.scheduler import JobPage, Preview
 from cronty.store.calendar_store import DayList
 from cronty.store.channel_store import Channel as ChannelRow
 from cronty.store.key_store import KeyInfo
-from cronty.timing import Trigger, Zoned, describe, nominal, zone
+from cronty.timing import SlotChange, Trigger, Zoned, describe, nominal, zone
 
 
 def in_zone(moment: datetime | None, zone_name: str) -> datetime | None:
@@ -78,6 +80,7 @@ def _summary(job: Job) -> JobSummary:
         last_run=in_zone(job.last_run, job.zone),
         paused=job.state == "paused",
         tags=list(job.tags),
+        said=job.said,
     )
 
 
@@ -115,14 +118,20 @@ def job_detail(job: Job, runs: Sequence[Run]) -> JobDetail:
         paused=job.state == "paused",
         paused_because=job.reason if job.state == "paused" else None,
         schedule=describe(job.trigger, job.zone),
+        said=job.said,
         timezone=job.zone,
         task=PROMPT if job.action.kind == "prompt" else job.action.task,
         tags=list(job.tags),
         success_count=job.success_count,
         failure_count=job.failure_count,
         version=job.version,
+        changed_slots=[_changed_slot(one, job.zone) for one in job.changes_to_come] or None,
         runs=[run_of(run, job.zone, job.trigger) for run in runs],
     )
+
+
+def _changed_slot(change: SlotChange, zone_name: str) -> ChangedSlot:
+    return ChangedSlot(slot=_at(change.slot, zone_name), to=in_zone(change.to, zone_name), why=change.why)
 
 
 def run_of(run: Run, zone_name: str = "UTC", trigger: Trigger | None = None) -> RunAnswer:
@@ -164,7 +173,7 @@ def failed_runs(found: Sequence[FailedRun], limit: int) -> FailedRuns:
         RunOfJob(job_id=job_id_text(one.run.job_number, one.created_at), name=one.name, **_run(one.run, one.zone, None))
         for one in found
     ]
-    return FailedRuns(runs=runs, cursor=found[-1].run.finished_at if len(found) == limit else None)
+    return FailedRuns(runs=runs, cursor=failed_cursor(found[-1].run) if len(found) == limit else None)
 
 
 def run_detail(run: Run, job: Job, attempts: Sequence[AttemptRecord]) -> RunDetail:
@@ -239,6 +248,7 @@ def calendar_of(row: DayList, moved: int | None = None) -> CalendarOfDaysOff:
         days=len(row.days.off),
         make_up_days=len(row.days.on),
         updated_at=_at(row.updated_at),
+        source=row.source,
         jobs_moved=moved,
     )
 

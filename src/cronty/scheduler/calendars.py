@@ -6,14 +6,17 @@ from typing import Final
 
 from cronty.contract.caller import Caller
 from cronty.contract.result import Err, Ok, Result
-from cronty.scheduler.decisions import refusal
+from cronty.jobs.action import Action
+from cronty.scheduler.decisions import lacks_scope, not_from_here, refusal
+from cronty.scheduler.known_days import TOO_MANY
 from cronty.scheduler.scheduler import Scheduler
-from cronty.store.calendar_store import MOST_CALENDARS, CalendarStore, DayList
+from cronty.store.calendar_store import CalendarStore, DayList
+from cronty.store.day_lists import write_days
 from cronty.timing import BadTrigger
+from cronty.timing.calendar import MAX_CALENDAR_NAME
 from cronty.timing.days_off import NamedCalendar, read_days_off
 from cronty.timing.ics_in import read_ics
 
-MAX_NAME: Final = 64
 _NAME: Final = pattern(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 
@@ -25,22 +28,27 @@ class Calendars:
     async def save(
         self, caller: Caller, name: str, days: Mapping[str, object], ics: str | None
     ) -> Result[tuple[DayList, int]]:
-        """Keep a list, and move the jobs that go by it to its days: how many were."""
-        if len(name) > MAX_NAME or not _NAME.fullmatch(name):
-            rule = f"1 to {MAX_NAME} lower-case letters and digits with single dashes between them, such as 'team'"
-            return Err("bad_name", f"Invalid name of a calendar: {name[:80]!r}.", f"Use {rule}.")
+        """Keep a list, and move the jobs whose next slot is another one by it: how many were. The caller must be
+        allowed to change each job that goes by it."""
+        if len(name) > MAX_CALENDAR_NAME or not _NAME.fullmatch(name):
+            letters = "lower-case letters and digits with single dashes between them, such as 'team'"
+            hint = f"Use 1 to {MAX_CALENDAR_NAME} {letters}."
+            return Err("bad_name", f"Invalid name of a calendar: {name[:80]!r}.", hint)
         try:
             read = await self._read(caller, days, ics)
         except BadTrigger as bad:
             return refusal(bad)
+        jobs = await self._store.jobs(caller.owner, name)
+        for action in map(Action, {job.task for job in jobs}):
+            if wrong := lacks_scope(caller, action) or not_from_here(caller, action):
+                return wrong
+        if wrong := await self._scheduler.allowance.for_calendar(caller.owner, len(write_days(read))):
+            return wrong
         saved = await self._store.save(caller, name, read)
         if saved is None:
-            return Err("too_many_calendars", f"There are {MOST_CALENDARS} calendars already.", "Remove one of them.")
-        known = {one.name: one.days for one in await self._store.list(caller.owner)}
-        moved = 0
-        for number in await self._store.jobs(caller.owner, name):
-            moved += await self._scheduler.go_by(caller, number, known)
-        return Ok((saved, moved))
+            return TOO_MANY
+        await self._scheduler.allowance.recount(caller.owner)
+        return Ok((saved, await self._store.move(caller, jobs)))
 
     async def _read(self, caller: Caller, days: Mapping[str, object], ics: str | None) -> NamedCalendar:
         if ics is None:
@@ -56,12 +64,13 @@ class Calendars:
 
     async def remove(self, caller: Caller, name: str) -> Result[None]:
         """Forget a list that no job goes by."""
-        if jobs := await self._store.jobs(caller.owner, name):
+        if jobs := await self._store.jobs(caller.owner, name.lower()):
+            deleted = ", which is deleted and can come back," if jobs[0].deleted else ""
             return Err(
                 "calendar_in_use",
-                f"{len(jobs)} jobs go by the calendar {name!r}, job {jobs[0]} among them.",
-                "Change their schedules first.",
+                f"{len(jobs)} jobs go by the calendar {name!r}, job {jobs[0].number}{deleted} among them.",
+                "Change their schedules first, or save the list with other days.",
             )
-        if await self._store.remove(caller, name):
+        if await self._store.remove(caller, name.lower()):
             return Ok(None)
         return Err("not_found", f"Calendar not found: {name[:80]!r}", "list_calendars shows yours.")

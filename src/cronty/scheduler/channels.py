@@ -8,13 +8,15 @@ from cronty.actions.courier import Courier
 from cronty.actions.tasks import PermanentError, RetryAfter
 from cronty.contract.caller import Caller
 from cronty.contract.result import Err, Ok, Result
-from cronty.store.channel_store import MOST_CHANNELS, Channel, ChannelStore, Destination, NoKey
+from cronty.store.channel_store import MAX_CHANNELS, MAX_NAMES, Channel, ChannelStore, Destination, NoKey
 from cronty.store.sealing import CannotOpen
 
 MAX_NAME: Final = 64
 TEST_MESSAGE: Final = "This is a test from Cronty: the channel works."
 
 _NAME: Final = pattern(r"[a-z0-9]+(-[a-z0-9]+)*")
+
+TOO_MANY: Final = f"There are {MAX_CHANNELS} channels already, or {MAX_NAMES} names with those of removed ones."
 
 
 class Channels:
@@ -39,7 +41,7 @@ class Channels:
         except NoKey as missing:
             return Err("no_key", str(missing))
         if saved is None:
-            return Err("too_many_channels", f"There are {MOST_CHANNELS} channels already.", "Use one of their names.")
+            return Err("too_many_channels", TOO_MANY, "Use a name that was used before.")
         return Ok(saved)
 
     async def list(self, caller: Caller) -> Result[list[Channel]]:

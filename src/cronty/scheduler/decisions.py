@@ -4,25 +4,26 @@ import base64
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from datetime import UTC, datetime
+from hashlib import sha256
 from typing import Final, cast
 
 import orjson
 
 from cronty.contract.caller import Caller
 from cronty.contract.operation import UNSET, Unset
-from cronty.contract.requests import EditJob
-from cronty.contract.result import Err
+from cronty.contract.requests import EditJob, ScheduleJob
+from cronty.contract.result import Choice, Err
 from cronty.jobs.action import COMMAND, Action
 from cronty.jobs.ids import read_job_id
 from cronty.jobs.job import Job
-from cronty.jobs.overview import MOST_COUNTED
+from cronty.jobs.overview import MAX_COUNTED
 from cronty.jobs.policy import BadPolicy, changed_policy
 from cronty.store.job_store import LockedJob, Place
-from cronty.timing import BadTrigger, Calendar, Cron, Trigger, zone
-from cronty.timing.days_off import NamedCalendar, with_days_off
+from cronty.timing import BadTrigger, Calendar, Changed, Cron, Trigger, zone
+from cronty.timing.days_off import NamedCalendar
 from cronty.timing.errors import Unclear, Unread
 from cronty.timing.past import slots_between
-from cronty.timing.rule import Rule, read_instant, read_rule
+from cronty.timing.rule import Rule, read_bound, read_rule
 
 MAX_NAME: Final = 200
 MAX_TAGS: Final = 20
@@ -36,16 +37,16 @@ def not_found(job_id: str | int) -> Err:
     )
 
 
-def check_words(
+def check_fields(
     name: str | None, tags: Sequence[str] | None, max_runs: int | None, key: str | None = None
 ) -> Err | None:
     longest = f"Use 1 to {MAX_NAME} characters."
-    if name is not None and not (0 < len(name.strip()) <= MAX_NAME and holdable(name)):
+    if name is not None and not (0 < len(name.strip()) <= MAX_NAME and storable(name)):
         return Err("bad_name", f"Invalid name: {name[:80]!r}", longest, "name")
-    if tags is not None and (len(tags) > MAX_TAGS or any(not 0 < len(tag) <= 50 or not holdable(tag) for tag in tags)):
+    if tags is not None and (len(tags) > MAX_TAGS or any(not 0 < len(tag) <= 50 or not storable(tag) for tag in tags)):
         hint = f"At most {MAX_TAGS} tags of 1 to 50 characters."
         return Err("bad_tags", f"Invalid tags: {list(tags)[:3]!r}", hint, "tags")
-    if key is not None and not (0 < len(key) <= MAX_NAME and holdable(key)):
+    if key is not None and not (0 < len(key) <= MAX_NAME and storable(key)):
         return Err("bad_key", f"Invalid idempotency_key: {key[:80]!r}", longest, "idempotency_key")
     if max_runs is not None and not 1 <= max_runs < 2**31:
         hint = "It must be a positive number, or left out."
@@ -53,7 +54,7 @@ def check_words(
     return None
 
 
-def holdable(text: str) -> bool:
+def storable(text: str) -> bool:
     """Whether PostgreSQL can store a text: it takes neither NUL nor half a surrogate pair."""
     return "\0" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
 
@@ -65,8 +66,10 @@ def kept(text: str) -> str:
 
 def refusal(bad: BadTrigger | BadPolicy) -> Err:
     if isinstance(bad, BadTrigger):
-        code = "ambiguous" if isinstance(bad, Unclear) else "unreadable" if isinstance(bad, Unread) else "bad_trigger"
-        return Err(code, bad.message, bad.hint)
+        if isinstance(bad, Unclear):
+            choices = tuple(Choice(each.words, each.description, each.next_at) for each in bad.candidates)
+            return Err("ambiguous", bad.message, bad.hint, choices=choices)
+        return Err("unreadable" if isinstance(bad, Unread) else "bad_trigger", bad.message, bad.hint)
     return Err("bad_policy", str(bad))
 
 
@@ -79,7 +82,7 @@ def runs_of(rule: Rule, max_runs: int | None) -> int | None:
     return rule.max_runs if max_runs is None else max_runs
 
 
-def next_slot_of(trigger: Trigger, now: datetime, ends_at: datetime | None) -> datetime | None:
+def next_slot_of(trigger: Trigger | Changed, now: datetime, ends_at: datetime | None) -> datetime | None:
     slot = trigger.after(now)
     return None if slot is None or (ends_at is not None and slot > ends_at) else slot
 
@@ -88,7 +91,7 @@ def upcoming_slot(job: Job, now: datetime) -> datetime | None:
     """The job's next slot after now; never one it has had already, even if the clock was set back."""
     if job.remaining == 0:
         return None
-    return next_slot_of(job.trigger, max(now, job.slots_after, job.last_slot or now), job.ends_at)
+    return next_slot_of(job.slots, max(now, job.slots_after, job.last_slot or now), job.ends_at)
 
 
 def never(trigger: Trigger, now: datetime, ends_at: datetime | None) -> Err:
@@ -128,6 +131,16 @@ def not_from_here(caller: Caller, action: Action) -> Err | None:
         "On that machine, use: cronty import crontab.",
         "task",
     )
+
+
+def request_digest(request: ScheduleJob) -> bytes:
+    """A digest of a request, by which a repetition is told from another request with the same idempotency key."""
+    asked = {one.name: getattr(request, one.name) for one in fields(request) if one.name != "idempotency_key"}
+    return sha256(orjson.dumps(asked, default=_plain, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS)).digest()
+
+
+def _plain(value: object) -> object:
+    return dict(cast("Mapping[object, object]", value)) if isinstance(value, Mapping) else str(value)
 
 
 NOTHING_TO_CHANGE: Final = Err("bad_change", "Nothing to change was given.", "Name at least one field to change.")
@@ -184,6 +197,7 @@ def changed_job(
     changed = replace(
         job,
         trigger=trigger,
+        said=rule.said,
         zone=zone_name,
         policy=job.policy if isinstance(changes.policy, Unset) else changed_policy(job.policy, changes.policy),
         name=given(changes.name) or job.name,
@@ -194,7 +208,7 @@ def changed_job(
     )
     planned = job.next_slot or job.held_slot
     if trigger != job.trigger or planned is None:
-        changed = replace(changed, slots_after=max(now, job.slots_after))
+        changed = replace(changed, slots_after=max(now, job.slots_after), changes=())
         planned = upcoming_slot(changed, now)
     elif changed.remaining == 0 or (changed.ends_at is not None and planned > changed.ends_at):
         planned = None
@@ -206,7 +220,7 @@ def changed_job(
 def _changed_end(job: Job, changes: EditJob, zone_name: str, now: datetime) -> datetime | None:
     if isinstance(changes.ends_at, Unset):
         return job.ends_at
-    return None if changes.ends_at is None else read_instant(changes.ends_at, zone_name, now)
+    return None if changes.ends_at is None else read_bound(changes.ends_at, zone_name, now, last=True)
 
 
 def _changed_runs(job: Job, changes: EditJob, rule: Rule) -> int | None:
@@ -223,29 +237,9 @@ def _changed_rule(job: Job, changes: EditJob, now: datetime, known: Mapping[str,
         return read_rule(kind or job.trigger_type, config or {}, zone_name, now, known)
     if zone_name != job.zone and isinstance(job.trigger, Cron | Calendar):
         return Rule(replace(job.trigger, zone=zone_name), zone_name)
-    return Rule(job.trigger, zone_name)
-
-
-def with_new_days_off(job: Job, known: Mapping[str, NamedCalendar], now: datetime) -> Job | None:
-    """The job with the days off that its calendars have now, or None if it has those already.
-
-    A slot that is due keeps its turn, as after a change of the zone database: the plan decides about it.
-    """
-    if (
-        not isinstance(job.trigger, Calendar)
-        or not job.trigger.calendars
-        or not known.keys() >= {*job.trigger.calendars}
-    ):
-        return None
-    trigger = with_days_off(job.trigger, known, now.astimezone(zone(job.trigger.zone)).date())
-    if trigger == job.trigger:
-        return None
-    changed = replace(job, trigger=trigger)
-    planned = job.next_slot or job.held_slot
-    if planned is None or planned <= now:
-        return changed
-    slot = upcoming_slot(changed, now)
-    return replace(changed, **{"next_slot" if job.next_slot is not None else "held_slot": slot})
+    # Words may say how often: they hold as long as that does.
+    recounted = given(changes.max_runs) is not None or changes.max_runs is None
+    return Rule(job.trigger, zone_name, said=None if recounted else job.said)
 
 
 async def close_passed(locked: LockedJob, changed: Job, state: str, reason: str) -> Job:
@@ -255,7 +249,7 @@ async def close_passed(locked: LockedJob, changed: Job, state: str, reason: str)
     if first is None or first > locked.now:
         return changed
     until = locked.now if job.ends_at is None else min(locked.now, job.ends_at)
-    passed = slots_between(job.trigger, first, until, followed_by=changed.next_slot or changed.held_slot)
+    passed = slots_between(job.slots, first, until, followed_by=changed.next_slot or changed.held_slot)
     await locked.close_slots(passed, state, reason)
     return replace(changed, last_slot=passed.first)
 
@@ -287,6 +281,9 @@ async def bring_back(locked: LockedJob) -> None:
     await locked.save(back, "undeleted")
 
 
+USE_CURSOR: Final = "Use the cursor from the previous page, or none."
+
+
 def cursor_of(job: Job, total: int) -> str:
     place = [job.next_slot is None, job.fire_at.isoformat() if job.fire_at else None, job.number, total]
     return base64.urlsafe_b64encode(orjson.dumps(place)).decode().rstrip("=")
@@ -298,7 +295,7 @@ def read_cursor(cursor: str) -> Place | None:
         idle, fire_at, number, total = place
         moment = datetime.fromisoformat(str(fire_at)).astimezone(UTC) if fire_at else None
         if isinstance(idle, bool) and isinstance(number, int) and read_job_id(number) is not None:
-            return Place(idle, moment, number, min(max(0, int(str(total))), MOST_COUNTED))
+            return Place(idle, moment, number, min(max(0, int(str(total))), MAX_COUNTED))
     except (ValueError, TypeError, OverflowError):
         pass
     return None

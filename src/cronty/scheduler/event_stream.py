@@ -27,7 +27,7 @@ EVERY: Final = 1.0
 MOST: Final = 500
 """Events read by one statement."""
 
-MOST_HELD: Final = 1000
+MAX_HELD: Final = 1000
 """Events held for a slow listener; with more, it reads them from the database later."""
 
 LOOK_BACK: Final = timedelta(minutes=1)
@@ -39,6 +39,9 @@ LATE_EVERY: Final = 10.0
 USUAL_AGE: Final = timedelta(days=8)
 """Events of older slots (a prompt settled days later, a run tried again) are found by the polls for late events, so
 that normal polls read only a week or two of history."""
+
+LONGEST_REST: Final = 60.0
+"""Seconds until the events of an owner are read again that could not be read many times."""
 
 type Key = tuple[str, str, int, datetime]
 
@@ -129,6 +132,10 @@ class Listener:
         if self._behind:
             self._told.set()
 
+    def wake(self) -> None:
+        """Let `wait` return now."""
+        self._told.set()
+
     async def wait(self, seconds: float) -> list[RunEvent]:
         """The new events, as soon as there are some; empty after this many seconds.
 
@@ -185,11 +192,11 @@ class Listener:
         self._late += [event for event in late if event.at > self._start or number >= self._late_from]
         if not self._behind:
             self._held += [event for event in new if event.at > self._start]
-        if len(self._late) > MOST_HELD:
+        if len(self._late) > MAX_HELD:
             self._cursor = min(self._cursor, min(event.at for event in self._late) - timedelta(microseconds=1))
             self._late.clear()
             self._behind = True
-        if self._behind or len(self._held) > MOST_HELD:
+        if self._behind or len(self._held) > MAX_HELD:
             self._held.clear()
             self._behind = True
         if self._held or self._late or self._behind:
@@ -210,10 +217,14 @@ class Feed:
         self.fresh = True
         self._wanted: Poll | None = None
         self._polling: asyncio.Task[None] | None = None
+        self._failures = 0
+        self._rests_until = float("-inf")
 
-    def poll(self, poll: Poll) -> asyncio.Task[None]:
-        """Poll in the background; if a poll is under way, one more follows it."""
+    def poll(self, poll: Poll) -> asyncio.Task[None] | None:
+        """Poll in the background; if a poll is under way, one more follows it. After failures it rests for a while."""
         self._wanted = poll.after(self._wanted)
+        if monotonic() < self._rests_until:
+            return None
         if self._polling is None or self._polling.done():
             self._polling = asyncio.create_task(self._keep_polling(), name="cronty events")
         return self._polling
@@ -228,11 +239,19 @@ class Feed:
                 if isinstance(error, StoreUnavailable):
                     self.fail(error)
                 else:
-                    telemetry.step_failed(f"events of {self.owner!r}", error, 1)
-                return  # the next step of the board repeats it
+                    self._rest(error)
+                return  # a later step of the board repeats it
             self.fresh = False
+            self._failures = 0
             for listener in self.listeners:
                 listener.tell(late, new, poll.number)
+
+    def _rest(self, error: Exception) -> None:
+        """Log the first of several failures, and wait longer after each."""
+        self._failures += 1
+        if self._failures == 1:
+            telemetry.step_failed(f"events of {self.owner!r}", error, self._failures)
+        self._rests_until = monotonic() + min(EVERY * 2**self._failures, LONGEST_REST)
 
     def fail(self, fault: StoreUnavailable) -> None:
         for listener in self.listeners:
@@ -293,15 +312,15 @@ class EventBoard:
         # Last, because it moves the mark: if a later step failed, late events would be lost.
         late = await self._late(owners, through) if monotonic() - self._polled_late >= self._late_every else None
         self._through = through
-        polls: list[asyncio.Task[None]] = []
+        polls: list[asyncio.Task[None] | None] = []
         for owner, feed in self._feeds.items():
             quiet = None if feed.fresh else before
             if late is not None and owner in late.owners:
                 polls.append(feed.poll(Poll(quiet, late.mark, late.back, late.number, late.after)))
             elif feed.waits or owner in stirred:
                 polls.append(feed.poll(Poll(quiet)))
-        if polls:
-            await asyncio.wait(polls, timeout=self._every)
+        if started := [poll for poll in polls if poll is not None]:
+            await asyncio.wait(started, timeout=self._every)
 
     async def _late(self, owners: Sequence[str], through: datetime) -> "_Late":
         """The owners with late events, or events of old slots, since the last such poll.

@@ -16,8 +16,8 @@ from cronty.actions.tasks import PermanentError, RetryAfter
 from cronty.contract.caller import SCOPES, Caller, read_scopes
 from cronty.contract.result import Err, Ok, Result
 from cronty.jobs.api_key import is_secret_of, key_hash, key_text, read_key
+from cronty.store.key_store import MAX_KEYS, KeyStore
 from cronty.store.key_store import KeyInfo as KeyInfo
-from cronty.store.key_store import KeyStore
 
 OURS: Final = "HS512"
 THEIRS: Final[Mapping[str, Sequence[str]]] = {
@@ -27,12 +27,13 @@ THEIRS: Final[Mapping[str, Sequence[str]]] = {
 }
 """Which algorithms a provider's key may sign with, by the key's own type."""
 
-LONGEST_TOKEN: Final = 8192
+MAX_TOKEN: Final = 8192
 KEYS_FOR: Final = 600.0
 ASK_AGAIN_AFTER: Final = 30.0
 SHORTEST_SECRET: Final = 32
 _ISSUER: Final = "cronty"
 _BLOCK: Final = 128
+_LAST_SECOND: Final = 253_402_300_799  # of the year 9999
 
 log = logging.getLogger("cronty.identity")
 
@@ -77,7 +78,7 @@ class Identity:
 
     async def identify(self, token: str) -> Result[Caller]:
         """The caller that a token identifies. Why a token is refused goes only to our log."""
-        if len(token) > LONGEST_TOKEN:
+        if len(token) > MAX_TOKEN:
             return _refused("it is too long")
         if (key := read_key(token)) is not None:
             return await self._by_key(*key)
@@ -95,7 +96,7 @@ class Identity:
         agent = claims.get("agent")
         if agent is not None and not is_agent(agent):
             return _refused("its agent can't be one")
-        return Ok(Caller(owner, read_scopes(_scopes(claims)), agent))
+        return Ok(Caller(owner, read_scopes(_scopes(claims)), agent, expires_at=_end_of(claims)))
 
     async def _by_key(self, key_id: int, secret: str) -> Result[Caller]:
         row = await self._store.find(key_id)
@@ -103,7 +104,8 @@ class Identity:
             return _refused("no such key")
         if row["stale"]:
             await self._store.touch(row["owner"], key_id)
-        return Ok(Caller(row["owner"], read_scopes(row["scopes"]), row["agent"], key_id, row["number"]))
+        scopes, number = read_scopes(row["scopes"]), row["number"]
+        return Ok(Caller(row["owner"], scopes, row["agent"], key_id, number, expires_at=row["expires_at"]))
 
     async def _claims(self, token: str) -> Mapping[str, Any] | None:
         """The claims of a valid token; None if its issuer is unknown. We choose the algorithm, never the token."""
@@ -165,22 +167,28 @@ class Identity:
         agent: str | None = None,
         expires_at: datetime | None = None,
     ) -> Result[NewKey]:
-        """Make a key for the caller's owner; it can't allow more than the caller may do."""
-        if wrong := _check(caller.owner, scopes) or _beyond(caller, scopes, agent):
+        """Make a key for the caller's owner. It can't allow more than the caller's own token, ends with it at the
+        latest, and is revoked with it."""
+        if wrong := _check(caller.owner, scopes) or _beyond(caller, scopes, agent) or _outlives(caller, expires_at):
             return wrong
         if agent is not None and (wrong := _flaw_of_agent(agent)):
             return wrong
         if not 0 < len(name.strip()) <= 100 or not name.isprintable():
             return Err("bad_name", f"Invalid name: {name[:80]!r}", "Give the key a name of 1 to 100 characters.")
-        secret = secrets.token_urlsafe(32)
-        key_id, number = await self._store.add(caller, name, key_hash(secret), scopes, agent, expires_at)
+        if await self._store.count(caller.owner) >= MAX_KEYS:
+            return Err("too_many_keys", f"There are {MAX_KEYS} keys already.", "Revoke one that isn't used any more.")
+        secret, ends = secrets.token_urlsafe(32), expires_at or caller.expires_at
+        made = await self._store.add(caller, name, key_hash(secret), scopes, agent, ends)
+        if made is None:
+            return _refused("it was revoked while it made a key")
+        key_id, number = made
         return Ok(NewKey(number, key_text(key_id, secret)))
 
     async def keys(self, caller: Caller) -> list[KeyInfo]:
         return await self._store.of_owner(caller.owner)
 
     async def revoke(self, caller: Caller, number: int) -> Result[None]:
-        """Revoke a key; the jobs it made pause."""
+        """Revoke a key and the keys that were made with it; the jobs they made pause."""
         if not await self._store.revoke(caller, number):
             return Err("not_found", f"Key not found: {number}", "It may be revoked already.")
         return Ok(None)
@@ -202,6 +210,11 @@ def _scopes(claims: Mapping[str, Any]) -> list[str]:
     if isinstance(found, str):
         return found.split()
     return [str(one) for one in cast("list[object]", found)] if isinstance(found, list) else []
+
+
+def _end_of(claims: Mapping[str, Any]) -> datetime:
+    """When a token ends; it has been checked to be a number."""
+    return datetime.fromtimestamp(min(int(claims["exp"]), _LAST_SECOND), UTC)
 
 
 def is_agent(name: object) -> TypeGuard[str]:
@@ -237,6 +250,17 @@ def _beyond(caller: Caller, scopes: Sequence[str], agent: str | None) -> Err | N
     if caller.agent is not None and agent != caller.agent:
         return Err("bad_agent", f"A key made by agent {caller.agent} is for that agent.", f"Name agent {caller.agent}.")
     return None
+
+
+def _outlives(caller: Caller, expires_at: datetime | None) -> Err | None:
+    """Why a caller may not make a key that ends so late, or None."""
+    last = caller.expires_at
+    if last is None or expires_at is None or expires_at <= last:
+        return None
+    message = f"A key can't outlive the one it is made with, which ends at {last.isoformat(timespec='seconds')}."
+    return Err(
+        "bad_time", message, "Give an earlier expires_at, or leave it out: then it ends with that one.", "expires_at"
+    )
 
 
 def _refused(why: str) -> Err:

@@ -13,17 +13,18 @@ from cronty.contract.caller import Caller
 from cronty.contract.result import Err, Ok, Result
 from cronty.jobs.envelope import INBOX_LEASE as LEASE
 from cronty.jobs.envelope import Envelope, RunFacts
-from cronty.jobs.outcome import QUIET, Done, Failed, Snoozed
+from cronty.jobs.outcome import QUIET, SHORTEST_SNOOZE, Done, Failed, Snoozed
 from cronty.jobs.run import read_receipt
-from cronty.scheduler.decisions import holdable, kept
+from cronty.scheduler.allowance import Allowance
+from cronty.scheduler.decisions import kept, storable
 from cronty.scheduler.inbox_poll import InboxPoll
 from cronty.store.database import Row
-from cronty.store.inbox_store import InboxStore, PromptOutcome, facts_of, prompt_of
+from cronty.store.inbox_store import RECENT, InboxStore, PromptOutcome, facts_of, prompt_of
 from cronty.timing import BadTrigger
 from cronty.timing.rule import read_instant
 
-LONGEST_WAIT: Final = timedelta(seconds=20)
-MOST_READ: Final = 100
+MAX_WAIT: Final = timedelta(seconds=20)
+MAX_READ: Final = 100
 _LOOK_AGAIN: Final = 0.5
 _SNOOZE: Final = 'Give one later moment, as in "1h" or "tomorrow at 9:00".'
 
@@ -31,24 +32,30 @@ _SNOOZE: Final = 'Give one later moment, as in "1h" or "tomorrow at 9:00".'
 class Inbox:
     """Each prompt is a run of its job: it waits here from its slot until an agent settles it."""
 
-    def __init__(self, store: InboxStore, lease: timedelta = LEASE) -> None:
+    def __init__(self, store: InboxStore, allowance: Allowance, lease: timedelta = LEASE) -> None:
         self._store = store
+        self._allowance = allowance
         self._lease = lease.total_seconds()
         self._poll = InboxPoll(store.ready, _LOOK_AGAIN)
 
     async def read(
         self, caller: Caller, agent: str | None = None, limit: int = 10, wait: timedelta = timedelta(0)
     ) -> Result[list[Envelope]]:
-        """The oldest prompts that no agent holds; waits for one if there is none. `agent` None reads for all agents."""
-        if not 1 <= limit <= MOST_READ:
-            return Err("bad_limit", f"Invalid limit: {limit}", f"Use a number from 1 to {MOST_READ}.")
-        if not timedelta(0) <= wait <= LONGEST_WAIT:
+        """The oldest prompts that no agent holds; waits for one if there is none. `agent` None reads for all agents,
+        and with an agent's key for that agent."""
+        if not 1 <= limit <= MAX_READ:
+            return Err("bad_limit", f"Invalid limit: {limit}", f"Use a number from 1 to {MAX_READ}.")
+        if not timedelta(0) <= wait <= MAX_WAIT:
             seconds = wait.total_seconds()
-            return Err("bad_wait", f"Invalid wait: {seconds:g} s", f"Use 0 to {LONGEST_WAIT.seconds} seconds.")
-        if agent is not None and not holdable(agent):
+            return Err("bad_wait", f"Invalid wait: {seconds:g} s", f"Use 0 to {MAX_WAIT.seconds} seconds.")
+        if agent is not None and caller.agent is not None and agent != caller.agent:
+            message = f"This token is for agent {caller.agent}, who doesn't read what is for {agent[:80]}."
+            return Err("not_allowed", message, f"Leave agent out, or name {caller.agent}.", "agent")
+        agent = caller.agent or agent
+        if agent is not None and not storable(agent):
             return Ok([])
         give_up = monotonic() + wait.total_seconds()
-        rows = await self._store.read(caller.owner, agent, limit, self._lease)
+        rows = await self._hand_out(caller, agent, limit)
         if rows or not wait:
             return Ok([_item(row) for row in rows])
         with self._poll.waiting(caller.owner) as ready:
@@ -57,24 +64,39 @@ class Inbox:
                     async with asyncio.timeout(rest):
                         await ready.wait()
                 ready.clear()
-                rows = await self._store.read(caller.owner, agent, limit, self._lease)
+                # Older prompts are other agents': there may be very many of them.
+                rows = await self._hand_out(caller, agent, limit, RECENT)
         return Ok([_item(row) for row in rows])
 
+    async def _hand_out(self, caller: Caller, agent: str | None, limit: int, within: float | None = None) -> list[Row]:
+        """Prompts to read. One that was read before wakes its agent again: those over that limit are put off."""
+        rows = await self._store.read(caller.owner, agent, limit, self._lease, within)
+        again: dict[str, list[Row]] = {}
+        for row in rows:
+            if row["attempt"] > 1:
+                again.setdefault(prompt_of(row)[2] or "", []).append(row)
+        for whom, those in again.items():
+            room = await self._allowance.for_waking_again(caller, whom, len(those))
+            if late := those[room.allowed :]:
+                await self._store.put_off(caller.owner, late, room.next_at, room.reason)
+                rows = [row for row in rows if row not in late]
+        return rows
+
     async def peek(self, caller: Caller, limit: int = 20, after: str | None = None) -> Result[list[Envelope]]:
-        """The waiting prompts, oldest first, without handing them out.
+        """The waiting prompts, oldest first, without handing them out; with an agent's key those for that agent.
 
         `after` is the run id of the last one seen. A `deadline` in the future means that an agent holds the prompt
         until then, or has snoozed it.
         """
-        if not 1 <= limit <= MOST_READ:
-            return Err("bad_limit", f"Invalid limit: {limit}", f"Use a number from 1 to {MOST_READ}.")
+        if not 1 <= limit <= MAX_READ:
+            return Err("bad_limit", f"Invalid limit: {limit}", f"Use a number from 1 to {MAX_READ}.")
         place = None
         if after is not None:
             found = read_receipt(after)
             if found is None:
-                return Err("bad_cursor", f"Invalid run id: {after[:80]}", "Use the last run id of the page before.")
+                return Err("bad_cursor", f"Invalid run id: {after[:80]}", "Use the last run id of the previous page.")
             place = found[1], found[0]
-        return Ok([_item(row) for row in await self._store.peek(caller.owner, limit, place)])
+        return Ok([_item(row) for row in await self._store.peek(caller.owner, limit, place, caller.agent)])
 
     async def about(self, owner_id: int, job_id: int, slot: datetime) -> RunFacts | None:
         """What an envelope says about a run, for delivery outside of the inbox."""
@@ -83,12 +105,16 @@ class Inbox:
     async def settle(
         self, caller: Caller, receipts: Sequence[str], outcome: Done | Failed | Snoozed
     ) -> Result[dict[str, bool]]:
-        """Record how prompts ended; for each receipt, whether it was accepted."""
+        """Record how prompts ended; for each receipt, whether it was accepted. An agent's key settles what is for that
+        agent, or for any."""
         if not receipts:
             return Err("bad_receipt", "No receipt was given.", "Pass the receipts that read_inbox gave.")
+        if isinstance(outcome, Snoozed) and outcome.wait < SHORTEST_SNOOZE:
+            seconds = outcome.wait.total_seconds()
+            return Err("bad_snooze", f"A prompt can't be snoozed for {seconds:g} seconds.", "Use 1 minute or more.")
         named = {text: read_receipt(text) for text in receipts}
         verdicts = {found[:2]: _verdict(found, outcome) for found in named.values() if found is not None}
-        accepted = await self._store.settle(caller.owner, list(verdicts.values())) if verdicts else set[object]()
+        accepted = await self._store.settle(caller, list(verdicts.values())) if verdicts else set[object]()
         return Ok({text: found is not None and found[:2] in accepted for text, found in named.items()})
 
 
@@ -99,7 +125,7 @@ def outcome_of(
     if outcome == "done":
         return Done(result_json(report))
     if outcome == "quiet":
-        return QUIET
+        return QUIET if report is None else Done(orjson.dumps({"quiet": True, "report": kept(report)}).decode())
     if outcome == "failed":
         return Failed(report or "The agent gave no reason.")
     if snooze_for is None:
@@ -110,7 +136,7 @@ def outcome_of(
     except BadTrigger as bad:
         return Err("bad_snooze", f"Invalid snooze_for: {bad.message}", _SNOOZE)
     if until <= now:
-        return Err("bad_snooze", f'Invalid snooze_for: "{snooze_for}" is past.', _SNOOZE)
+        return Err("bad_snooze", f'Invalid snooze_for: "{snooze_for}" is in the past.', _SNOOZE)
     return Snoozed(until - now)
 
 

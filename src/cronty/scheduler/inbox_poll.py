@@ -8,7 +8,7 @@ from cronty import telemetry
 from cronty.store.database import StoreUnavailable
 
 type Ask = Callable[[Sequence[str]], Awaitable[Collection[str]]]
-"""Which of these owners have a prompt to read."""
+"""Which of these owners have a recent prompt to read."""
 
 
 class InboxPoll:

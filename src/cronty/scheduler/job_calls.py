@@ -24,6 +24,7 @@ from cronty.contract.operation import Handler
 from cronty.contract.operations import Operations
 from cronty.contract.requests import (
     CancelJob,
+    ChangeSlot,
     DeleteJob,
     EditJob,
     GetCurrentTime,
@@ -45,6 +46,7 @@ from cronty.contract.requests import (
 from cronty.contract.result import Err, Ok, Result
 from cronty.jobs.job import Filter, Job
 from cronty.scheduler import answers
+from cronty.scheduler.decisions import USE_CURSOR
 from cronty.scheduler.moments import read_span
 from cronty.scheduler.runs import Runs
 from cronty.scheduler.scheduler import Scheduler
@@ -70,6 +72,7 @@ class JobCalls:
         yield Operations.delete_job.by(self.delete)
         yield Operations.undelete_job.by(self.undelete)
         yield Operations.list_deleted_jobs.by(self.list_deleted)
+        yield Operations.change_slot.by(self.change_slot)
         yield Operations.run_job_now.by(self.run_now)
         yield Operations.list_runs.by(self.list_runs)
         yield Operations.list_failed_runs.by(self.list_failed_runs)
@@ -125,6 +128,9 @@ class JobCalls:
         found = await self._scheduler.list_deleted(caller, request.limit, before)
         return found if isinstance(found, Err) else Ok(answers.deleted_jobs(found.value, request.limit))
 
+    async def change_slot(self, caller: Caller, request: ChangeSlot) -> Result[JobDetail]:
+        return await self._in_full(caller, await self._scheduler.change_slot(caller, request))
+
     async def run_now(self, caller: Caller, request: RunJobNow) -> Result[StartedRun]:
         started = await self._scheduler.run_now(caller, request.job_id)
         if isinstance(started, Err):
@@ -150,10 +156,7 @@ class JobCalls:
         return found if isinstance(found, Err) else Ok(answers.run_list(shown.value, found.value, request.limit))
 
     async def list_failed_runs(self, caller: Caller, request: ListFailedRuns) -> Result[FailedRuns]:
-        before = _cursor(request.before)
-        if isinstance(before, Err):
-            return before
-        found = await self._runs.failed(caller, request.limit, before)
+        found = await self._runs.failed(caller, request.limit, request.before)
         return found if isinstance(found, Err) else Ok(answers.failed_runs(found.value, request.limit))
 
     async def show_run(self, caller: Caller, request: ShowRun) -> Result[RunDetail]:
@@ -167,7 +170,9 @@ class JobCalls:
         if isinstance(tried, Err):
             return tried
         refused = [run for run, accepted in tried.value.items() if not accepted]
-        hint = "Only failed or quarantined runs of a live job can be tried again." if refused else None
+        hint = "Only failed or quarantined runs of a live job can be tried again" if refused else None
+        if hint is not None:
+            hint += ", by an agent only a minute after they failed." if caller.is_agent else "."
         return Ok(RedrivenRuns(redriven=[run for run in tried.value if run not in refused], refused=refused, hint=hint))
 
     # -- time ---------------------------------------------------------------------------------------------------
@@ -184,8 +189,8 @@ class JobCalls:
         except BadTrigger as bad:
             return Err("bad_timezone", bad.message, bad.hint, "timezone")
 
-    async def list_tasks(self, _caller: Caller, _request: ListTasks) -> Result[TaskList]:
-        tasks = await self._scheduler.list_tasks()
+    async def list_tasks(self, caller: Caller, _request: ListTasks) -> Result[TaskList]:
+        tasks = await self._scheduler.list_tasks(caller)
         return Ok(TaskList(tasks=[TaskDetail(name=one.name, parameters=one.parameters, doc=one.doc) for one in tasks]))
 
 
@@ -194,11 +199,10 @@ def _as_text(moment: str | datetime | None) -> str | None:
 
 
 def _cursor(before: str | datetime | None) -> datetime | Err | None:
-    """The time at which the page before ended."""
+    """The time at which the previous page ended."""
     if before is None or isinstance(before, datetime):
         return before
     try:
         return read_moment(before.strip(), "UTC")
     except BadTrigger as bad:
-        hint = "Use the cursor of the page before, or none."
-        return Err("bad_cursor", f"Invalid before: {bad.message}", hint, "before")
+        return Err("bad_cursor", f"Invalid before: {bad.message}", USE_CURSOR, "before")

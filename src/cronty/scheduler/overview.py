@@ -9,7 +9,7 @@ from typing import Final
 from cronty.contract.caller import Caller
 from cronty.contract.result import Err, Ok, Result
 from cronty.jobs.overview import (
-    MOST_DRAWN,
+    MAX_DRAWN,
     Concerns,
     Day,
     Fleet,
@@ -26,10 +26,10 @@ from cronty.scheduler.scheduler import Scheduler
 from cronty.store.overview_store import Counted, OverviewStore
 from cronty.timing import zone
 
-MOST_PLANNED: Final = 2000
+MAX_PLANNED: Final = 2000
 """How many future slots are computed at most, which takes milliseconds."""
 
-MOST_OF_JOB: Final = 100_000
+MAX_OF_JOB: Final = 100_000
 """How many runs of a job its days are counted from at most."""
 
 FLEET_BACK: Final = timedelta(minutes=5)
@@ -40,10 +40,11 @@ YEAR_SHOWN: Final = 371  # 53 weeks
 
 
 class Overview:
-    """Reads only, so it is separate from the scheduler."""
+    """Reads only, so it is separate from the scheduler. `own` is the owner of the installation."""
 
-    def __init__(self, store: OverviewStore, scheduler: Scheduler) -> None:
+    def __init__(self, store: OverviewStore, scheduler: Scheduler, own: str) -> None:
         self._store = store
+        self._own = own
         self._scheduler = scheduler
         self._board = EventBoard(store)
 
@@ -53,12 +54,12 @@ class Overview:
         """The slots of all jobs around now, each with its verdict."""
         now = await self._store.now()
         since, until, width = now - back, now + ahead, (back + ahead) / bins
-        planned = await self._store.planned(caller.owner, until, MOST_PLANNED)
-        coming = list(islice(planned_slots(planned, until), MOST_PLANNED))
-        through = coming[-1].scheduled_for if len(coming) == MOST_PLANNED else until
+        planned = await self._store.planned(caller.owner, until, MAX_PLANNED)
+        coming = list(islice(planned_slots(planned, until), MAX_PLANNED))
+        through = coming[-1].scheduled_for if len(coming) == MAX_PLANNED else until
         # A slot that is due right now is planned until it fires, and has a row from then on.
-        passed = await self._store.passed(caller.owner, since, now + _SOON, MOST_DRAWN + 1)
-        if len(passed) > MOST_DRAWN:
+        passed = await self._store.passed(caller.owner, since, now + _SOON, MAX_DRAWN + 1)
+        if len(passed) > MAX_DRAWN:
             counted = await self._store.count(caller.owner, since, now + _SOON, width)
         else:
             counted: Counted = [(slot.scheduled_for, slot.verdict, slots) for slot, slots in passed]
@@ -70,7 +71,7 @@ class Overview:
             until,
             width,
             bins_of(since, until, width, counted),
-            sorted(named, key=_moment) if len(named) <= MOST_DRAWN else None,
+            sorted(named, key=_moment) if len(named) <= MAX_DRAWN else None,
             through,
         )
 
@@ -94,7 +95,7 @@ class Overview:
         first = today - (days - 1) * _DAY
         since = datetime.combine(first, time.min, place).astimezone(UTC)
         year: dict[date, dict[Verdict, int]] = {}
-        counted, all_of_them = await self._store.days(caller.owner, job.number, place.key, since, MOST_OF_JOB)
+        counted, all_of_them = await self._store.days(caller.owner, job.number, place.key, since, MAX_OF_JOB)
         for day, verdict, slots in counted:
             year.setdefault(day, {})[verdict] = slots
         if not all_of_them:  # the first of these days is only partly counted
@@ -113,14 +114,18 @@ class Overview:
         """The same as they happen, including events written late."""
         return self._board.listen(caller.owner, after)
 
-    async def fleet(self) -> Fleet:
-        """Figures of the whole installation, which name no owner; the caller checks the scope admin."""
+    async def fleet(self, caller: Caller) -> Result[Fleet]:
+        """Figures of the whole installation, for its operator: at its machine, or as the owner of the installation with
+        the scope admin."""
+        if not caller.trusted and (caller.owner != self._own or not caller.may("admin")):
+            message = "Figures of the whole installation are for its operator."
+            return Err("not_allowed", message, f"Use a key of the owner {self._own!r} with the scope admin.")
         backlog = await self._store.backlog()
         since = backlog.now - FLEET_BACK
         rows = await self._store.throughput(since, backlog.now, FLEET_BIN)
         bins = bins_of(since, backlog.now, FLEET_BIN, [(start, verdict, slots) for start, verdict, slots, _ in rows])
         late = [(start, lags[0], lags[1]) for start, verdict, _, lags in rows if verdict == "done" and lags]
-        return Fleet(
+        found = Fleet(
             backlog.now,
             await self._store.workers(),
             backlog.waiting,
@@ -130,6 +135,7 @@ class Overview:
             bins,
             _lags(since, FLEET_BIN, len(bins), late),
         )
+        return Ok(found)
 
 
 def _moment(slot: Slot) -> datetime:

@@ -47,13 +47,13 @@ from cronty.scheduler import answers
 from cronty.scheduler.calendars import Calendars
 from cronty.scheduler.channels import Channels
 from cronty.scheduler.identity import Identity
-from cronty.scheduler.inbox import LONGEST_WAIT, Inbox, outcome_of
+from cronty.scheduler.inbox import MAX_WAIT, Inbox, outcome_of
 from cronty.scheduler.scheduler import Scheduler
 from cronty.store.audit_store import AuditStore
 from cronty.timing import BadTrigger
 from cronty.timing.rule import read_instant
 
-MOST_ENTRIES: Final = 1000
+MAX_ENTRIES: Final = 1000
 
 
 class OwnerCalls:
@@ -96,7 +96,7 @@ class OwnerCalls:
     # -- messages -----------------------------------------------------------------------------------------------
 
     async def read_inbox(self, caller: Caller, request: ReadInbox) -> Result[InboxItems]:
-        most = LONGEST_WAIT.total_seconds()
+        most = MAX_WAIT.total_seconds()
         if not 0 <= request.wait_seconds <= most:
             message = f"Invalid wait_seconds: {request.wait_seconds:g}"
             return Err("bad_wait", message, f"Use 0 to {most:g}.", "wait_seconds")
@@ -168,6 +168,8 @@ class OwnerCalls:
         return await self._calendars.remove(caller, request.name)
 
     async def try_channel(self, caller: Caller, request: TryChannel) -> Result[SentNotification]:
+        if refused := await self._scheduler.allowance.for_push(caller):
+            return refused
         sent = await self._channels.test(caller, request.name)
         if isinstance(sent, Err):
             return sent
@@ -209,9 +211,9 @@ class OwnerCalls:
         return await self._identity.revoke(caller, request.key_id)
 
     async def read_trail(self, caller: Caller, request: ReadTrail) -> Result[Trail]:
-        if not 1 <= request.limit <= MOST_ENTRIES:
+        if not 1 <= request.limit <= MAX_ENTRIES:
             return Err(
-                "bad_limit", f"Invalid limit: {request.limit}", f"Use a number from 1 to {MOST_ENTRIES}.", "limit"
+                "bad_limit", f"Invalid limit: {request.limit}", f"Use a number from 1 to {MAX_ENTRIES}.", "limit"
             )
         if request.before is not None and not 1 <= request.before < 2**63:
             hint = "Use the cursor of the page before, or none."

@@ -8,9 +8,12 @@ from typing import Final
 from cronty.contract.caller import Caller
 from cronty.contract.result import Err, Ok, Result
 from cronty.jobs.job import Job
-from cronty.jobs.run import Absence, AttemptRecord, FailedRun, Run, read_receipt
-from cronty.scheduler.scheduler import MOST_LISTED, Scheduler
+from cronty.jobs.run import Absence, AttemptRecord, FailedPlace, FailedRun, Run, read_receipt
+from cronty.scheduler.decisions import USE_CURSOR
+from cronty.scheduler.scheduler import MAX_LISTED, Scheduler
 from cronty.store.run_store import RunStore
+from cronty.timing import BadTrigger
+from cronty.timing.reading import read_moment
 
 _INSTANT: Final = timedelta(microseconds=1)
 
@@ -41,11 +44,16 @@ class Runs:
             return _no_run(run_id)
         return Ok(RunDetail(runs.value[0], job.value, await self._store.attempts(caller.owner, runs.value[0])))
 
-    async def failed(self, caller: Caller, limit: int = 20, before: datetime | None = None) -> Result[list[FailedRun]]:
-        """Runs of all jobs that failed for good, the latest first."""
-        if not 1 <= limit <= MOST_LISTED:
-            return Err("bad_limit", f"Invalid limit: {limit}", f"Use a number from 1 to {MOST_LISTED}.")
-        return Ok(await self._store.failed(caller.owner, limit, before))
+    async def failed(
+        self, caller: Caller, limit: int = 20, before: str | datetime | None = None
+    ) -> Result[list[FailedRun]]:
+        """Runs of all jobs that failed for good, the latest first; `before` is a cursor, or a time."""
+        if not 1 <= limit <= MAX_LISTED:
+            return Err("bad_limit", f"Invalid limit: {limit}", f"Use a number from 1 to {MAX_LISTED}.")
+        place = None
+        if before is not None and isinstance(place := read_failed_cursor(before), Err):
+            return place
+        return Ok(await self._store.failed(caller.owner, limit, place))
 
     async def absences(self, caller: Caller, since: datetime, limit: int = 5) -> list[Absence]:
         """Times when nothing was running and slots passed, the latest first; only those caught up on after `since`."""
@@ -56,13 +64,43 @@ class Runs:
         return await self._store.tally(caller.owner, since)
 
     async def redrive(self, caller: Caller, run_ids: Sequence[str]) -> Result[dict[str, bool]]:
-        """Try failed runs again, under the same id with a higher attempt; for each, whether it was accepted."""
-        if not run_ids or len(run_ids) > MOST_LISTED:
-            return Err("bad_runs", f"{len(run_ids)} runs were named.", f"Name 1 to {MOST_LISTED} of them.")
+        """Try failed runs again, under the same id with a higher attempt; for each, whether it was accepted.
+
+        Not if that would wake an agent beyond its hour's limit; and an agent tries what reaches outside no sooner again
+        than it could have it repeated.
+        """
+        if not run_ids or len(run_ids) > MAX_LISTED:
+            return Err("bad_runs", f"{len(run_ids)} runs were named.", f"Name 1 to {MAX_LISTED} of them.")
         named = {text: read_receipt(text) for text in run_ids}
         wanted = sorted({found[:2] for found in named.values() if found is not None})
-        again = await self._store.redrive(caller, wanted) if wanted else set[object]()
+        if not wanted:
+            return Ok(dict.fromkeys(named, False))
+        allowance = self._scheduler.allowance
+        agents = await self._store.agents(caller.owner, wanted) if caller.may("prompts") else []
+        if agents and (wrong := await allowance.for_redrive(caller, agents)):
+            return wrong
+        again = await self._store.redrive(caller, wanted, await allowance.interval_of(caller))
         return Ok({text: found is not None and found[:2] in again for text, found in named.items()})
+
+
+def failed_cursor(last: Run) -> str | None:
+    """The cursor of a page that ends with this run, such as `2027-03-01T08:00:00+00:00/run_7_1803888000`."""
+    return None if last.finished_at is None else f"{last.finished_at.isoformat()}/{last.run_id}"
+
+
+def read_failed_cursor(before: str | datetime) -> FailedPlace | Err:
+    """Where the previous page ended; a time alone stands for all runs that ended before it."""
+    if isinstance(before, datetime):
+        return FailedPlace(before)
+    moment, _, last = before.strip().partition("/")
+    run = read_receipt(last) if last else (0, None)
+    try:
+        finished_at = read_moment(moment, "UTC")
+    except BadTrigger as bad:
+        return Err("bad_cursor", f"Invalid before: {bad.message}", USE_CURSOR, "before")
+    if run is None:
+        return Err("bad_cursor", f"Invalid before: {before[:80]}", USE_CURSOR, "before")
+    return FailedPlace(finished_at, run[0], run[1])
 
 
 def _no_run(run_id: str) -> Err:

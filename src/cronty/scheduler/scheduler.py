@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
 from cronty.actions.notify import undeliverable
 from cronty.contract.caller import Caller
-from cronty.contract.requests import EditJob, ScheduleJob
+from cronty.contract.requests import ChangeSlot, EditJob, ScheduleJob
 from cronty.contract.result import Err, Ok, Result
 from cronty.jobs.action import PROMPT, ROUTED, Action, as_prompt, check_arguments_size
 from cronty.jobs.arguments import check_arguments
@@ -17,17 +17,18 @@ from cronty.jobs.limits import DEFAULTS, Limits, too_often
 from cronty.jobs.policy import BadPolicy, default_policy, make_policy
 from cronty.jobs.run import MOVES, Run, run_id
 from cronty.scheduler.allowance import Allowance, by_agent, lineage
+from cronty.scheduler.changed_slots import with_changed_slot
 from cronty.scheduler.decisions import (
     NOTHING_TO_CHANGE,
+    USE_CURSOR,
     bring_back,
     changed_action,
     changed_job,
-    check_words,
+    check_fields,
     close_passed,
     cursor_of,
     end_job,
     given,
-    holdable,
     is_change,
     keeping_route,
     lacks_scope,
@@ -38,23 +39,26 @@ from cronty.scheduler.decisions import (
     not_from_here,
     read_cursor,
     refusal,
+    request_digest,
     runs_of,
+    storable,
     upcoming_slot,
-    with_new_days_off,
 )
-from cronty.store.database import SlotTaken, repeatable
+from cronty.scheduler.known_days import KnownDays, keep_days, known_days
+from cronty.store.database import UniqueConflict, retry_on_conflict
 from cronty.store.job_store import JobStore, LockedJob, NewJob, TaskInfo
+from cronty.store.limit_store import Standing
 from cronty.timing import BadTrigger, Slot, describe, preview, zone
-from cronty.timing.days_off import NamedCalendar
-from cronty.timing.rule import read_instant, read_rule
+from cronty.timing.describe import with_count
+from cronty.timing.rule import read_bound, read_rule
 
-MOST_LISTED: Final = 1000
-MOST_PREVIEWED: Final = 100
+MAX_LISTED: Final = 1000
+MAX_PREVIEWED: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
 class JobPage:
-    """`total` is how many match, or the number at which counting stops (`MOST_COUNTED`). `cursor` continues after the
+    """`total` is how many match, or the number at which counting stops (`MAX_COUNTED`). `cursor` continues after the
     last job of this page; None if there are no more."""
 
     jobs: list[Job]
@@ -86,24 +90,28 @@ class Scheduler:
     # -- making -------------------------------------------------------------------------------------------------
 
     async def schedule(self, caller: Caller, request: ScheduleJob) -> Result[Job]:
-        """Make a job; a repeated idempotency key returns the job it made the first time."""
-        if wrong := check_words(request.name, request.tags, request.max_runs, request.idempotency_key):
+        """Make a job; a repeated idempotency key returns the job that the same request made the first time."""
+        if wrong := check_fields(request.name, request.tags, request.max_runs, request.idempotency_key):
             return wrong
         action = Action(request.task, tuple(request.args or ()), dict(request.kwargs or {}))
         standing = await self.allowance.standing(caller, key=request.idempotency_key, tasks=_tasks_of(action))
+        digest = request_digest(request)
         if standing.made is not None:
-            return await self.show(caller, standing.made)
-        if wrong := await _check_action(caller, action, standing.tasks, self._store):
+            return await self.show(caller, standing.made) if standing.made_by == digest else _KEY_TAKEN
+        if wrong := await _check_action(caller, action, standing, self._store):
             return wrong
         action = _routed(action, standing.tasks)
         now = standing.now
         try:
             zone_name = zone(request.timezone or standing.zone or self._default_zone).key
             policy = make_policy({**default_policy(action), **(request.policy or {})})
-            starts_at = now if request.starts_at is None else max(now, read_instant(request.starts_at, zone_name, now))
+            begins = None
+            if request.starts_at is not None:
+                begins = max(now, read_bound(request.starts_at, zone_name, now, last=False))
+            starts_at = begins or now
             known = await self._known(caller, request.trigger_config)
-            rule = read_rule(request.trigger_type, request.trigger_config, zone_name, starts_at, known)
-            ends_at = None if request.ends_at is None else read_instant(request.ends_at, rule.zone, now)
+            rule = read_rule(request.trigger_type, known.config, zone_name, starts_at, known.lists, starts=begins)
+            ends_at = None if request.ends_at is None else read_bound(request.ends_at, rule.zone, now, last=True)
             max_runs = runs_of(rule, request.max_runs)
         except (BadTrigger, BadPolicy) as bad:
             return refusal(bad)
@@ -113,16 +121,20 @@ class Scheduler:
             return never(rule.trigger, before, ends_at)
         if wrong := await self.allowance.for_new(caller, standing, action, rule.trigger):
             return wrong
+        if wrong := await keep_days(self._store.calendars, caller, known):
+            return wrong
         new = NewJob(
             name=request.name,
             action=action,
             trigger=rule.trigger,
+            said=known.said or rule.said,
             zone=rule.zone,
             policy=policy,
             tags=request.tags or (),
             max_runs=max_runs,
             ends_at=ends_at,
             idempotency_key=request.idempotency_key,
+            request=None if request.idempotency_key is None else digest,
             first_slot=first,
             slots_after=before,
             created_at=now,
@@ -131,14 +143,22 @@ class Scheduler:
         made = await self._store.add_job(caller, new)
         if made is not None:
             return Ok(made)
-        return await self.show(caller, await self._store.find_by_key(caller.owner, request.idempotency_key or "") or 0)
+        number, made_by = await self._store.find_by_key(caller.owner, request.idempotency_key or "") or (0, digest)
+        return await self.show(caller, number) if made_by == digest else _KEY_TAKEN
 
-    @repeatable
+    @retry_on_conflict
     async def edit(self, caller: Caller, request: EditJob) -> Result[Job]:
         """Change a job that has not ended, from its next slot on; from then on it depends on the caller's key."""
-        if wrong := check_words(given(request.name), given(request.tags), given(request.max_runs)):
+        if wrong := check_fields(given(request.name), given(request.tags), given(request.max_runs)):
             return wrong
-        known = await self._known(caller, given(request.trigger_config))
+        try:
+            known = await self._known(caller, given(request.trigger_config) or {})
+        except BadTrigger as bad:
+            return refusal(bad)
+        if known.lists:
+            request = replace(request, trigger_config=known.config)
+        if wrong := await keep_days(self._store.calendars, caller, known):
+            return wrong
         async with self._store.locked_job(caller, read_job_id(request.job_id) or 0) as locked:
             if locked is None:
                 return not_found(request.job_id)
@@ -151,15 +171,16 @@ class Scheduler:
             action = changed_action(locked.job.action, request)
             standing = await allowance.standing(caller, tasks=_tasks_of(action))
             if action is not None:
-                if wrong := await _check_action(caller, action, standing.tasks, locked):
+                if wrong := await _check_action(caller, action, standing, locked):
                     return wrong
                 action = keeping_route(locked.job, _routed(action, standing.tasks))
                 if wrong := await allowance.for_arguments(caller.owner, standing, action):
                     return wrong
             try:
-                changed = changed_job(locked.job, action, request, locked.now, known)
+                changed = changed_job(locked.job, action, request, locked.now, known.lists)
             except (BadTrigger, BadPolicy) as bad:
                 return refusal(bad)
+            changed = replace(changed, said=known.said or changed.said)
             new_rule = changed.trigger != locked.job.trigger
             limits, is_by_agent = allowance.of(standing), caller.is_agent or by_agent(locked.origin)
             wrong = too_often(limits, changed.action, changed.trigger, by_agent=is_by_agent)
@@ -174,19 +195,11 @@ class Scheduler:
             await locked.adopt(lineage(standing, caller))
             return Ok(await locked.save(changed))
 
-    async def go_by(self, caller: Caller, number: int, known: Mapping[str, NamedCalendar]) -> bool:
-        """Give a job the days off that its calendars have now; whether that changed anything."""
-        async with self._store.locked_job(caller, number) as locked:
-            if locked is None or (changed := with_new_days_off(locked.job, known, locked.now)) is None:
-                return False
-            await locked.save(changed, "moved by a changed calendar")
-        return True
+    async def _known(self, caller: Caller, config: Mapping[str, Any]) -> KnownDays:
+        async def clock() -> datetime:
+            return (await self.clock(caller))[0]
 
-    async def _known(self, caller: Caller, config: Mapping[str, object] | None) -> dict[str, NamedCalendar]:
-        """The owner's lists of days off; looked at only for a schedule that names one."""
-        if not config or not config.get("calendars"):
-            return {}
-        return {one.name: one.days for one in await self._store.calendars.list(caller.owner)}
+        return await known_days(self._store.calendars, clock, caller, config)
 
     # -- looking ------------------------------------------------------------------------------------------------
 
@@ -201,20 +214,20 @@ class Scheduler:
         limit: int = 100,
         cursor: str | None = None,
         *,
-        looking: bool = False,
+        for_display: bool = False,
     ) -> Result[JobPage]:
-        """A page of jobs, those that fire next first. `looking`: for display, where data a few seconds old is fine."""
+        """A page of jobs, those that fire next first. `for_display`: data a few seconds old is fine."""
         wanted = wanted or Filter()
         if wanted.status is not None and wanted.status not in STATUSES:
             return Err("unknown_status", f"Unknown status: {wanted.status}", f"Use one of: {', '.join(STATUSES)}.")
-        if not 1 <= limit <= MOST_LISTED:
-            return Err("bad_limit", f"Invalid limit: {limit}", f"Use a number from 1 to {MOST_LISTED}.")
-        if not all(holdable(text) for text in (wanted.name, wanted.tag, wanted.task, wanted.topic) if text is not None):
+        if not 1 <= limit <= MAX_LISTED:
+            return Err("bad_limit", f"Invalid limit: {limit}", f"Use a number from 1 to {MAX_LISTED}.")
+        if not all(storable(text) for text in (wanted.name, wanted.tag, wanted.task, wanted.topic) if text is not None):
             return Ok(JobPage([], 0, None))
         place = None
         if cursor is not None and (place := read_cursor(cursor)) is None:
-            return Err("bad_cursor", f"Invalid cursor: {cursor[:80]}", "Use the cursor of the page before, or none.")
-        jobs, total = await self._store.list_jobs(caller.owner, wanted, limit + 1, place, looking=looking)
+            return Err("bad_cursor", f"Invalid cursor: {cursor[:80]}", USE_CURSOR)
+        jobs, total = await self._store.list_jobs(caller.owner, wanted, limit + 1, place, for_display=for_display)
         more = len(jobs) > limit
         jobs = jobs[:limit]
         return Ok(JobPage(jobs, total, cursor_of(jobs[-1], total) if more else None))
@@ -230,17 +243,17 @@ class Scheduler:
         """The runs of a job, newest first, each with its verdict and the reason for it."""
         if state is not None and state not in MOVES:
             return Err("unknown_state", f"Unknown run state: {state}", f"Use one of: {', '.join(MOVES)}.")
-        if not 1 <= limit <= MOST_LISTED:
-            return Err("bad_limit", f"Invalid limit: {limit}", f"Use a number from 1 to {MOST_LISTED}.")
+        if not 1 <= limit <= MAX_LISTED:
+            return Err("bad_limit", f"Invalid limit: {limit}", f"Use a number from 1 to {MAX_LISTED}.")
         number = read_job_id(job_id) or 0
         found = await self._store.list_runs(caller.owner, number, limit, before, state)
         if not found and await self._store.show_job(caller.owner, number) is None:
             return not_found(job_id)
         return Ok(found)
 
-    async def list_tasks(self) -> list[TaskInfo]:
-        """Every task that a worker has published."""
-        return await self._store.list_tasks()
+    async def list_tasks(self, caller: Caller) -> list[TaskInfo]:
+        """Every task that a worker has published for this owner."""
+        return await self._store.list_tasks(caller.owner)
 
     async def clock(self, caller: Caller) -> tuple[datetime, str]:
         """The current time, and the owner's time zone."""
@@ -256,22 +269,23 @@ class Scheduler:
         count: int = 5,
     ) -> Result[Preview]:
         """What a schedule means, without making a job."""
-        if not 1 <= count <= MOST_PREVIEWED:
-            return Err("bad_count", f"Invalid count: {count}", f"Use a number from 1 to {MOST_PREVIEWED}.")
+        if not 1 <= count <= MAX_PREVIEWED:
+            return Err("bad_count", f"Invalid count: {count}", f"Use a number from 1 to {MAX_PREVIEWED}.")
         now, usual = await self.clock(caller)
         try:
             known = await self._known(caller, trigger_config)
-            rule = read_rule(trigger_type, trigger_config, zone(timezone or usual).key, now, known)
+            rule = read_rule(trigger_type, known.config, zone(timezone or usual).key, now, known.lists)
         except BadTrigger as bad:
             return refusal(bad)
-        slots = preview(rule.trigger, now, count, rule.zone)
+        slots = preview(rule.trigger, now, min(count, rule.max_runs or count), rule.zone)
         if not slots:
             return never(rule.trigger, now, None)
-        return Ok(Preview(describe(rule.trigger, rule.zone), rule.zone, slots, rule.note))
+        words = with_count(describe(rule.trigger, rule.zone), rule.zone, rule.max_runs)
+        return Ok(Preview(words, rule.zone, slots, rule.note))
 
     # -- changing its state -------------------------------------------------------------------------------------
 
-    @repeatable
+    @retry_on_conflict
     async def pause(self, caller: Caller, job_id: str | int) -> Result[Job]:
         """Hold a job; pausing a paused one changes nothing."""
         async with self._store.locked_job(caller, read_job_id(job_id) or 0) as locked:
@@ -285,7 +299,7 @@ class Scheduler:
                 return Err("not_editable", f"Job {job_id} is {job.status}; there is nothing to pause.")
             return Ok(job)
 
-    @repeatable
+    @retry_on_conflict
     async def resume(self, caller: Caller, job_id: str | int) -> Result[Job]:
         """Let a paused job continue, on this key, with its next future slot; slots passed while paused are skipped."""
         async with self._store.locked_job(caller, read_job_id(job_id) or 0) as locked:
@@ -323,7 +337,7 @@ class Scheduler:
                 return Err("not_editable", f"Job {job_id} is {job.status}; it can't be resumed.")
             return Ok(job)
 
-    @repeatable
+    @retry_on_conflict
     async def cancel(self, caller: Caller, job_id: str | int) -> Result[Job]:
         """End a job: nothing more fires, waiting runs are cancelled, running ones are asked to stop. Repeatable."""
         async with self._store.locked_job(caller, read_job_id(job_id) or 0) as locked:
@@ -334,7 +348,7 @@ class Scheduler:
                 await end_job(locked, deleted=False)
         return await self.show(caller, job_id)
 
-    @repeatable
+    @retry_on_conflict
     async def delete(self, caller: Caller, job_id: str | int) -> Result[None]:
         """End a job and hide it; for 30 days it can be brought back, then it is removed with its runs."""
         async with self._store.locked_job(caller, read_job_id(job_id) or 0) as locked:
@@ -345,11 +359,11 @@ class Scheduler:
 
     async def list_deleted(self, caller: Caller, limit: int = 20, before: datetime | None = None) -> Result[list[Job]]:
         """Jobs that were deleted and can be brought back, the latest first."""
-        if not 1 <= limit <= MOST_LISTED:
-            return Err("bad_limit", f"Invalid limit: {limit}", f"Use a number from 1 to {MOST_LISTED}.")
+        if not 1 <= limit <= MAX_LISTED:
+            return Err("bad_limit", f"Invalid limit: {limit}", f"Use a number from 1 to {MAX_LISTED}.")
         return Ok(await self._store.list_deleted(caller.owner, limit, before))
 
-    @repeatable
+    @retry_on_conflict
     async def undelete(self, caller: Caller, job_id: str | int) -> Result[Job]:
         """Bring a deleted job back, on this key; bringing back one that isn't deleted changes nothing."""
         number = read_job_id(job_id) or 0
@@ -367,7 +381,7 @@ class Scheduler:
                         return not_found(job_id)
                     await bring_back(locked)
                     await locked.adopt()
-        except SlotTaken:
+        except UniqueConflict:
             return Err(
                 "key_taken",
                 f"Job {job_id} can't come back: another job has been made with its idempotency key since.",
@@ -376,6 +390,23 @@ class Scheduler:
         if shown is not None:
             await self.allowance.recount(caller.owner)
         return await self.show(caller, job_id)
+
+    @retry_on_conflict
+    async def change_slot(self, caller: Caller, request: ChangeSlot) -> Result[Job]:
+        """Skip one slot, move it, or take either back; the rule stays as it is."""
+        async with self._store.locked_job(caller, read_job_id(request.job_id) or 0) as locked:
+            if locked is None:
+                return not_found(request.job_id)
+            if wrong := lacks_scope(caller, locked.job.action):
+                return wrong
+            try:
+                changed = with_changed_slot(locked.job, request, caller, locked.now)
+            except BadTrigger as bad:
+                return refusal(bad)
+            if isinstance(changed, Err):
+                return changed
+            job, what = changed.value
+            return Ok(locked.job if what is None else await locked.save(job, what))
 
     async def run_now(self, caller: Caller, job_id: str | int) -> Result[str]:
         """Run a job once, now, in addition to its schedule; returns the id of the run."""
@@ -399,22 +430,32 @@ class Scheduler:
             return Ok(run_id(job.number, await locked.run_now()))
 
 
-async def _check_action(
-    caller: Caller, action: Action, known: Mapping[str, dict[str, object]], store: JobStore | LockedJob
-) -> Err | None:
-    """Why a caller may not use an action, or None; `known` are the parameters of its tasks that a worker has."""
+_KEY_TAKEN: Final = Err(
+    "key_taken",
+    "That idempotency_key was used for another request.",
+    "Use a new key for a new job; repeat a call with exactly the same fields.",
+    "idempotency_key",
+)
+
+
+async def _check_action(caller: Caller, action: Action, standing: Standing, store: JobStore | LockedJob) -> Err | None:
+    """Why a caller may not use an action, or None; `standing` has its tasks."""
     if wrong := check_arguments_size(action) or lacks_scope(caller, action) or not_from_here(caller, action):
         return wrong
-    if not holdable(action.task):
+    if not storable(action.task):
         return Err("unknown_task", f"Unknown task: {action.task!r}", field="task")
     if wrong := undeliverable(action):
         return wrong
-    parameters = known.get(PROMPT if action.kind == "prompt" else action.task)
+    if action.kind == "prompt" and standing.not_for_owner:
+        name = as_prompt(action).agent
+        message = f"Agent {name!r} isn't there for {caller.owner!r}."
+        return Err("not_allowed", message, "Name another agent, or ask whoever runs this service.", "kwargs")
+    parameters = standing.tasks.get(PROMPT if action.kind == "prompt" else action.task)
     if parameters is not None:
         return check_arguments(action, parameters)
     if action.kind == "prompt":  # its run waits for an agent, not for a worker
         return None
-    names = ", ".join(task.name for task in await store.list_tasks()) or "none yet"
+    names = ", ".join(task.name for task in await store.list_tasks(caller.owner)) or "none yet"
     return Err("unknown_task", f"Unknown task: {action.task}", f"Registered tasks: {names}.", "task")
 
 
@@ -423,7 +464,7 @@ def _tasks_of(action: Action | None) -> list[str]:
     if action is None:
         return []
     names = [PROMPT, f"{ROUTED}{as_prompt(action).agent}"] if action.kind == "prompt" else [action.task]
-    return [name for name in names if holdable(name)]
+    return [name for name in names if storable(name)]
 
 
 def _routed(action: Action, known: Mapping[str, object]) -> Action:

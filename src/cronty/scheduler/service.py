@@ -12,6 +12,7 @@ from cronty.scheduler.channels import Channels
 from cronty.scheduler.identity import Identity
 from cronty.scheduler.inbox import Inbox
 from cronty.scheduler.job_calls import JobCalls
+from cronty.scheduler.listeners import Listeners
 from cronty.scheduler.overview import Overview
 from cronty.scheduler.owner_calls import OwnerCalls
 from cronty.scheduler.runs import Runs
@@ -40,6 +41,7 @@ class Service:
         overview: Overview,
         notify: Notify,
         calendars: Calendars,
+        listeners: Listeners,
     ) -> None:
         self.scheduler = scheduler
         self.inbox = inbox
@@ -48,6 +50,7 @@ class Service:
         self.identity = identity
         self.trail = trail
         self.overview = overview
+        self.listeners = listeners
         jobs = JobCalls(scheduler, runs)
         owners = OwnerCalls(scheduler, inbox, channels, identity, trail, notify, calendars)
         self._handlers = {one.name: one for one in (*jobs.handlers(), *owners.handlers())}

@@ -7,6 +7,7 @@ later, by an engine or by the next read of its owner's trail: numbered, and link
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import Final, cast
 
 import orjson
@@ -16,11 +17,16 @@ from cronty.jobs.job import Job
 from cronty.store.archiving import Archiving, entry_of, snapshot
 from cronty.store.chain import BEGINNING, Chain, Link
 from cronty.store.database import Connection, Database, Row, query
+from cronty.store.kept_heads import KeptHeads
 from cronty.store.month_file import Checkpoint, month_name
 from cronty.store.signing import PublicKeys, Signer
-from cronty.timing import to_json
+from cronty.timing import to_stored
+from cronty.timing.slot_changes import changes_to_json
 
-MOST_SEALED: Final = 1000
+OPERATOR: Final = 0
+"""The owner id of the installation's own trail; no owner has it."""
+
+MAX_SEALED: Final = 1000
 """How many entries one statement seals; few, so that a reader doesn't wait long."""
 
 
@@ -56,7 +62,8 @@ def _shown(job: Job) -> dict[str, object]:
         "name": job.name,
         "task": job.action.task,
         "arguments": {"args": list(job.action.args), "kwargs": dict(job.action.kwargs)},
-        "trigger": to_json(job.trigger),
+        "trigger": to_stored(job.trigger),
+        "changes": changes_to_json(job.changes_to_come),
         "zone": job.zone,
         "policy": orjson.loads(job.policy.dump()),
         "tags": list(job.tags),
@@ -106,23 +113,36 @@ class Page:
 class AuditStore:
     """Reads the trail of one owner, or of all. Without a `signer` it can't tell whether a checkpoint is ours."""
 
-    def __init__(self, database: Database, signer: Signer | None = None) -> None:
-        self._all = database.for_the_operator().looking()
+    def __init__(self, database: Database, signer: Signer | None = None, heads: Path | None = None) -> None:
+        """`heads` is the folder in which signed heads are kept."""
+        self._all = database.for_the_operator().for_display()
         self._database = database
         self.signer = signer
         self.archiving = Archiving(database, signer)
+        self.kept = KeptHeads(database, heads, signer) if heads is not None and signer is not None else None
+
+    async def note_sign_in(self, caller: Caller) -> None:
+        """Write an entry about a caller who signs in to the dashboard."""
+        theirs = self._database.of(caller.owner)
+        await theirs.change("ensure_owner", caller.owner)
+        await theirs.change("note_sign_in", self._database.moment(), caller.owner, *who(caller))
+
+    async def note_refused(self, reasons: Mapping[str, int]) -> None:
+        """Write an entry about tokens that were refused, into the installation's own chain: how many, by reason."""
+        given = _json({"refused": sum(reasons.values()), "reasons": reasons})
+        await self._database.for_the_operator().change("note_refused", self._database.moment(), OPERATOR, given)
 
     async def seal_some(self, *, patient: bool = False, owner: str | None = None) -> int:
         """Seal a batch of entries; how many. If another session is sealing, `patient` waits for it."""
         moment = self._database.moment()
         return cast(
-            "int", await self._database.for_the_engine(owner).value("seal_audit", MOST_SEALED, patient, moment, owner)
+            "int", await self._database.for_the_engine(owner).value("seal_audit", MAX_SEALED, patient, moment, owner)
         )
 
     async def seal(self, owner: str | None = None) -> int:
         """Seal all entries of one owner, or of all owners; how many."""
         sealed = step = await self.seal_some(patient=True, owner=owner)
-        while step == MOST_SEALED:
+        while step == MAX_SEALED:
             sealed += (step := await self.seal_some(patient=True, owner=owner))
         return sealed
 
@@ -131,9 +151,9 @@ class AuditStore:
         return cast("int", await self._all.value("count_unsealed", owner))
 
     async def read(self, owner: str, limit: int, before: int | None = None) -> Page:
-        """An owner's entries, the latest first; `before` is the number of the last entry of the page before."""
+        """An owner's entries, the latest first; `before` is the number of the last entry of the previous page."""
         await self.seal(owner)
-        rows = await self._database.of(owner).looking().fetch("read_audit", owner, limit, before)
+        rows = await self._database.of(owner).for_display().fetch("read_audit", owner, limit, before)
         entries = [_entry(row) for row in rows if row["number"] is not None]
         return Page(entries, rows[0]["archived_through"] if rows else None)
 
@@ -169,7 +189,15 @@ class AuditStore:
                 name = mine["owner"] if mine is not None else f"owner {owner_id}"
                 found += [Broken(name, flaw) for flaw in flaws]
                 end = end if mine is None else await _next(ends)
-        return found
+        return found + await self._unlike_what_was_kept(owner, trusted)
+
+    async def _unlike_what_was_kept(self, owner: str | None, trusted: PublicKeys) -> list[Broken]:
+        if self.kept is None:
+            return []
+        names = {row["owner_id"]: row["owner"] for row in await self._all.fetch("audit_ends", owner)}
+        only = None if owner is None else next(iter(names), -1)
+        flaws = await self.kept.flaws(only, trusted)
+        return [Broken(names.get(owner_id, f"owner {owner_id}"), flaw) for owner_id, flaw in flaws]
 
     async def being_erased(self, owner: str | None = None) -> list[str]:
         """Owners that are being erased: what is left of their trail can't be verified."""
@@ -179,7 +207,7 @@ class AuditStore:
         """The hash of one entry, to compare with a hash that was kept elsewhere."""
         return cast("str | None", await self._all.value("audit_entry", owner, number))
 
-    async def erase(self, owner_id: int, most: int = MOST_SEALED) -> int:
+    async def erase(self, owner_id: int, most: int = MAX_SEALED) -> int:
         """Delete up to `most` entries of an owner that is being erased; how many."""
         return cast("int", await self._database.for_the_operator().value("erase_audit", owner_id, most))
 

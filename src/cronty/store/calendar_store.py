@@ -1,66 +1,96 @@
-"""The lists of days off that owners keep for their calendars."""
+"""The lists of days off that owners' jobs go by."""
 
+import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import datetime
 from typing import Final, cast
-
-import orjson
 
 from cronty.contract.caller import Caller
 from cronty.store.audit_store import who
-from cronty.store.database import Database
+from cronty.store.database import Connection, Database, query
+from cronty.store.day_lists import read_days, write_days
+from cronty.store.moving import move_jobs
 from cronty.timing.days_off import NamedCalendar
 
-MOST_CALENDARS: Final = 50
+MAX_CALENDARS: Final = 50
 """Of one owner."""
+_BATCH: Final = 1000
+_CHANGED: Final = "moved by a changed calendar"
 
 
 @dataclass(frozen=True, slots=True)
 class DayList:
-    """A list, by its name."""
+    """A list, by its name; `source` is where public holidays come from, None for an owner's own list."""
 
     name: str
     days: NamedCalendar
     updated_at: datetime
+    source: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JobOfList:
+    """A job that goes by a list."""
+
+    id: int
+    number: int
+    task: str
+    deleted: bool
 
 
 class CalendarStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def save(self, caller: Caller, name: str, days: NamedCalendar) -> DayList | None:
-        """Add a list, or replace the one of that name; None if the owner has too many."""
+    async def save(self, caller: Caller, name: str, days: NamedCalendar, source: str | None = None) -> DayList | None:
+        """Add a list, or replace the one of that name, public holidays only if it isn't there; None if that wasn't
+        done, or if the owner has too many."""
         owner = caller.owner
         theirs = self._database.of(owner)
         if (owner_id := cast("int | None", await theirs.value("owner_id", owner))) is None:
             await theirs.change("ensure_owner", owner)
             owner_id = cast("int", await theirs.value("owner_id", owner))
-        stored = orjson.dumps(
-            {
-                "off": {day.isoformat(): reason for day, reason in sorted(days.off.items())},
-                "on": [day.isoformat() for day in sorted(days.on)],
-            }
-        ).decode()
-        given = (owner_id, name, stored, self._database.moment(), MOST_CALENDARS, *who(caller))
-        row = await theirs.one("save_calendar", *given)
-        return None if row is None else DayList(name, days, row["updated_at"])
+        stored = write_days(days)
+        given = (owner_id, name.lower(), stored, self._database.moment(), MAX_CALENDARS, *who(caller))
+        row = await theirs.one("save_calendar", *given, digest_of(stored), source)
+        return None if row is None else DayList(name, days, row["updated_at"], source)
 
     async def list(self, owner: str) -> "list[DayList]":
         rows = await self._database.of(owner).fetch("list_calendars", owner)
-        return [DayList(row["name"], _days(row["days"]), row["updated_at"]) for row in rows]
+        return [DayList(row["name"], read_days(row["days"]), row["updated_at"], row["source"]) for row in rows]
 
     async def remove(self, caller: Caller, name: str) -> bool:
         given = (caller.owner, name, self._database.moment(), *who(caller))
         return await self._database.of(caller.owner).change("remove_calendar", *given) > 0
 
-    async def jobs(self, owner: str, name: str) -> "list[int]":
-        """The numbers of the jobs that go by a list."""
-        return [row["number"] for row in await self._database.of(owner).fetch("jobs_by_calendar", owner, name)]
+    async def jobs(self, owner: str, name: str) -> "list[JobOfList]":
+        """The jobs that go by a list."""
+        rows = await self._database.of(owner).fetch("jobs_by_calendar", owner, name)
+        return [JobOfList(row["id"], row["number"], row["task"], row["deleted"]) for row in rows]
+
+    async def move(self, caller: Caller, jobs: Sequence[JobOfList]) -> int:
+        """Give jobs the next slots that they have by their lists as they are now; how many have another one."""
+        ids = [job.id for job in jobs]
+        return await move_in_batches(self._database, caller, caller.owner, ids)
 
 
-def _days(stored: str) -> NamedCalendar:
-    said = orjson.loads(stored)
-    return NamedCalendar(
-        {date.fromisoformat(day): reason for day, reason in said["off"].items()},
-        frozenset(map(date.fromisoformat, said["on"])),
-    )
+async def move_in_batches(database: Database, caller: Caller | None, owner: str, ids: Sequence[int]) -> int:
+    """Compute the next slots of an owner's jobs again, some at a time, so that none waits long for its turn."""
+    moved = 0
+    bound = database.of(owner) if caller is not None else database
+    for start in range(0, len(ids), _BATCH):
+        some = ids[start : start + _BATCH]
+
+        async def work(connection: Connection, some: Sequence[int] = some) -> int:
+            locked = await connection.fetch(query("lock_slots"), some)
+            job_ids = [row["job_id"] for row in locked]
+            return await move_jobs(connection, database.moment(), job_ids, _CHANGED, caller)
+
+        moved += await bound.together(work)
+    return moved
+
+
+def digest_of(stored: str) -> str:
+    """What tells one list of days from another."""
+    return hashlib.sha256(stored.encode()).hexdigest()

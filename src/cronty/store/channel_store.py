@@ -9,8 +9,11 @@ from cronty.store.audit_store import who
 from cronty.store.database import Database, Row
 from cronty.store.sealing import HOW_TO_MAKE_A_KEY, CannotOpen, Sealer
 
-MOST_CHANNELS: Final = 100
-"""The most channels of one owner, removed ones included."""
+MAX_CHANNELS: Final = 100
+"""The most channels of one owner."""
+
+MAX_NAMES: Final = 1000
+"""The most names of one owner, with those of removed channels, which stay taken."""
 
 
 class NoKey(Exception):
@@ -54,8 +57,8 @@ class ChannelStore:
             await theirs.change("ensure_owner", owner)
             owner_id = cast("int", await theirs.value("owner_id", owner))
         sealed = sealer.seal(url, _context(owner_id, name))
-        given = (owner_id, name, scheme, hint, sealer.key_id, sealed, self._database.moment(), MOST_CHANNELS)
-        row = await theirs.one("save_channel", *given, *who(caller))
+        given = (owner_id, name, scheme, hint, sealer.key_id, sealed, self._database.moment(), MAX_CHANNELS)
+        row = await theirs.one("save_channel", *given, *who(caller), MAX_NAMES)
         return None if row is None else Channel(name, scheme, hint, row["created_at"], bool(row["replaced"]))
 
     async def list(self, owner: str) -> list[Channel]:

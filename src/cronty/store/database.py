@@ -15,10 +15,10 @@ import asyncpg
 
 from cronty.store.connecting import Hosts
 from cronty.store.faults import NoPartition as NoPartition
-from cronty.store.faults import SlotTaken as SlotTaken
 from cronty.store.faults import StoreBusy as StoreBusy
 from cronty.store.faults import StoreMisnamed as StoreMisnamed
 from cronty.store.faults import StoreUnavailable as StoreUnavailable
+from cronty.store.faults import UniqueConflict as UniqueConflict
 from cronty.store.faults import is_away, is_conflict, must_reconnect, store_fault
 from cronty.store.pool import Pool
 from cronty.store.replica import ANSWER_WITHIN, Replica
@@ -57,6 +57,8 @@ HOT_PATH: Final = {
     "enable_bitmapscan": "off",
     "enable_hashjoin": "off",
     "enable_mergejoin": "off",
+    # Starting other processes takes longer than that.
+    "max_parallel_workers_per_gather": "0",
     # Locks are held for milliseconds. A longer one must not block work that doesn't need it.
     "lock_timeout": "2s",
     **IN_A_TRANSACTION,
@@ -128,7 +130,7 @@ class Bound:
         self._owner = owner
         self._look = look
 
-    def looking(self) -> "Bound":
+    def for_display(self) -> "Bound":
         """The same for data shown to people, which may come from the replica if it is recent enough."""
         return Bound(self._database, self._role, self._owner, look=True)
 
@@ -167,7 +169,7 @@ class Bound:
                 async with pool.lend(self._share()) as connection, _within(connection, self._begin()):
                     yield connection
         except asyncpg.UniqueViolationError as error:
-            raise SlotTaken(str(error)) from error
+            raise UniqueConflict(str(error)) from error
         except asyncpg.CheckViolationError as error:
             if error.constraint_name is not None:
                 raise
@@ -394,7 +396,7 @@ async def repeated[T](act: Callable[[], Awaitable[T]]) -> T:
     return await act()
 
 
-def repeatable[**P, T](act: Callable[P, Awaitable[T]]) -> Callable[P, Coroutine[Any, Any, T]]:
+def retry_on_conflict[**P, T](act: Callable[P, Awaitable[T]]) -> Callable[P, Coroutine[Any, Any, T]]:
     """Makes a function repeat like that; it must be one transaction, without other side effects."""
 
     @wraps(act)

@@ -12,8 +12,10 @@ from cronty.jobs.alerts import ALERT_POLICY
 from cronty.jobs.firing import RunRow
 from cronty.store.alerts import Held, change_jobs, change_of, tell_held, tell_of_changes
 from cronty.store.database import Connection, Database, Row, columns, query
-from cronty.store.key_store import MOST_PAUSED
-from cronty.store.lines import release, release_lines
+from cronty.store.day_lists import names_lists, read_triggers, within
+from cronty.store.key_store import MAX_PAUSED
+from cronty.store.lines import release, release_free_lines, release_lines
+from cronty.timing import Trigger
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -54,6 +56,16 @@ class Other(NamedTuple):
     took: float
 
 
+class PutOff(NamedTuple):
+    """A claimed attempt that may not start before `wait` seconds have passed, and why."""
+
+    job_id: int
+    slot: datetime
+    attempt: int
+    wait: float
+    reason: str
+
+
 class Rescued(NamedTuple):
     """What a rescue did; `failed` are the jobs of the quarantined runs."""
 
@@ -74,6 +86,16 @@ class DueJobs:
     def moment(self) -> datetime:
         """When they were found to be due; there must be at least one."""
         return _EPOCH + timedelta(microseconds=self.rows[0]["microseconds"])
+
+    async def triggers_by_lists(self) -> dict[int, Trigger]:
+        """The triggers that name lists of days off, by job."""
+        # By their places, because every batch is looked through, and names take longer: 5 is the expression.
+        rows = [row for row in self.rows if row[5] is not None and row[5][0] == "{" and names_lists(row[5])]
+        if not rows:
+            return {}
+        stored = [(row["owner_id"], row["expression"]) for row in rows]
+        found = await read_triggers(within(self._connection), stored)
+        return {row["job_id"]: trigger for row, trigger in zip(rows, found, strict=True)}
 
     async def fire(
         self, job_ids: Sequence[int], next_slots: Sequence[datetime | None], worker: int, now: datetime
@@ -226,6 +248,32 @@ class EngineStore:
             "claim_runs", moment, worker, tasks, crashes, limit, left_out, *most, usual_most, low
         )
 
+    async def put_off(
+        self,
+        worker: int,
+        now: datetime,
+        uses: Sequence[tuple[int, str, datetime, int]],
+        over: Callable[[Mapping[tuple[int, str], int]], tuple[Sequence[PutOff], Sequence[Held]]],
+    ) -> Sequence[PutOff]:
+        """Count uses, queue the claimed attempts again that are `over` a limit then, and tell their owners.
+
+        In one transaction: attempts that could not be queued again haven't started, and must not count.
+        """
+
+        async def put(connection: Connection) -> Sequence[PutOff]:
+            late, told = over(_counts(await connection.fetch(query("count_uses"), *columns(uses, 4))))
+            if late:
+                await connection.execute(query("put_off"), now, worker, *columns(late, 5))
+            if told:
+                await tell_held(connection, now, told)
+            return late
+
+        return await self._database.together(put)
+
+    async def queue_again(self, worker: int, now: datetime, late: Sequence[PutOff]) -> None:
+        """Queue claimed attempts again that haven't started; they don't count."""
+        await self._database.change("put_off", now, worker, *columns(late, 5))
+
     async def settle_done(self, worker: int, successes: Sequence[Success]) -> int:
         """How many were accepted; fewer than given if some came too late."""
         settled = columns(successes, 6)
@@ -247,7 +295,7 @@ class EngineStore:
 
     async def pause_orphaned(self, since: datetime | None) -> list[tuple[int, str]]:
         """Pause jobs whose key ended after `since` (None: ever); which ones, and why."""
-        rows = await self._changing("pause_orphaned", self._database.moment(), MOST_PAUSED, since)
+        rows = await self._changing("pause_orphaned", self._database.moment(), MAX_PAUSED, since)
         return [(row["id"], row["reason"]) for row in rows]
 
     async def mark_superseded(self, worker: int, late: Sequence[tuple[int, datetime, int, str]]) -> int:
@@ -256,9 +304,13 @@ class EngineStore:
     async def clear_failing(self, job_ids: Sequence[int]) -> None:
         await self._changing("clear_failing", job_ids)
 
-    async def release_lines(self, job_ids: Sequence[int] | None) -> int:
-        """Release the first run in line of each of these jobs (None: all) that has none running; how many."""
+    async def release_lines(self, job_ids: Sequence[int]) -> int:
+        """Release the first run in line of each of these jobs that has none running; how many."""
         return await release_lines(self._database, self._database.moment(), job_ids)
+
+    async def release_free_lines(self, after: int) -> tuple[int, int]:
+        """The same for the next jobs after `after` that have a line; how many, and `after` for the next call."""
+        return await release_free_lines(self._database, self._database.moment(), after)
 
     async def register_worker(
         self, name: str, version: str, tzdata: str, concurrency: int, lease: float
@@ -332,9 +384,9 @@ class EngineStore:
     async def notify(self, message: str) -> None:
         await self._database.value("notify", message)
 
-    async def publish_tasks(self, tasks: Sequence[tuple[str, str, str]]) -> None:
-        """Store the name, the parameters as JSON and the doc of every task this process has."""
-        await self._database.change("publish_tasks", self._database.moment(), *columns(tasks, 3))
+    async def publish_tasks(self, tasks: Sequence[tuple[str, str, str, str | None]]) -> None:
+        """Store the name, the parameters as JSON, the doc and the owners of every task this process has."""
+        await self._database.change("publish_tasks", self._database.moment(), *columns(tasks, 4))
 
     async def make_partitions(self, slots: Sequence[datetime] = ()) -> int:
         """Create the partitions of the weeks around now and of these slots."""

@@ -21,6 +21,10 @@ _AWAY: Final = (
 _STILL_THERE: Final = ("53", "57014")
 """The server answers, so reconnecting wouldn't help; a server that is full has no connection to give."""
 
+_NO_MEMORY: Final = "53200"
+_LOCK_TABLE: Final = "max_locks_per_transaction"
+"""PostgreSQL names this setting, in any language, if its memory for locks is used up."""
+
 _CONFLICT: Final = ("40001", "40P01")
 _LOCKED: Final = "55P03"
 _MISNAMED: Final = ("28", "3D000")
@@ -41,8 +45,8 @@ class StoreMisnamed(StoreUnavailable):
     """The database's URL or its user's rights are wrong; trying again won't help."""
 
 
-class SlotTaken(Exception):
-    """The slot already has a run row."""
+class UniqueConflict(Exception):
+    """A unique constraint was violated: a slot already has its run row, or an idempotency key is taken."""
 
 
 class NoPartition(Exception):
@@ -52,10 +56,17 @@ class NoPartition(Exception):
 def is_away(error: BaseException) -> bool:
     """Whether the database is unreachable, restarting, full or read-only."""
     if isinstance(error, asyncpg.PostgresError):
-        return _state(error).startswith(_AWAY)
+        return _state(error).startswith(_AWAY) and not is_out_of_locks(error)
     if isinstance(error, ValueError):  # some are InterfaceErrors too, but trying again can't help
         return False
     return isinstance(error, OSError | asyncpg.InterfaceError | asyncpg.InternalClientError)
+
+
+def is_out_of_locks(error: BaseException) -> bool:
+    """Whether PostgreSQL has no room for more locks: each statement about runs takes some for every week of history."""
+    return (
+        isinstance(error, asyncpg.PostgresError) and _state(error) == _NO_MEMORY and _LOCK_TABLE in (error.hint or "")
+    )
 
 
 def must_reconnect(error: BaseException) -> bool:
@@ -92,6 +103,8 @@ def store_fault(error: BaseException) -> StoreUnavailable | None:
         )
     if is_away(error):
         return StoreUnavailable(f"PostgreSQL can't do its work: {text}")
+    if is_out_of_locks(error):
+        return StoreBusy(f"PostgreSQL has no room for more locks: {text}. Raise {_LOCK_TABLE} and restart it.")
     if is_conflict(error) or _state(error) == _LOCKED:
         return StoreBusy(f"PostgreSQL is busy: {text}")
     return None

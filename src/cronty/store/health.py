@@ -21,6 +21,10 @@ class Health:
     set_aside: int
     walled: bool
     read_only: bool
+    weeks: int
+    connections: int
+    locks_each: int
+    max_connections: int
 
 
 async def look(url: str) -> Health:
@@ -42,8 +46,8 @@ async def why_not_writable(database: Database, within: float) -> str | None:
     except TimeoutError:
         database.start_over()  # so that the next caller doesn't wait for the same connection
         return f"PostgreSQL doesn't answer within {within:g} s."
-    except StoreUnavailable as away:
-        return str(away)
+    except StoreUnavailable:
+        return "PostgreSQL can't be reached."  # strangers read this; the log says more
     assert row is not None
     if row["replica"]:
         return "PostgreSQL is a replica here: nothing can be written."

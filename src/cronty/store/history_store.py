@@ -52,22 +52,29 @@ class HistoryStore:
     async def prune_usage(self, before: datetime, most: int) -> int:
         return await self._database.change("prune_usage", before, most)
 
+    async def prune_keys(self, before: datetime, most: int) -> int:
+        return await self._database.change("prune_keys", before, most)
+
     async def prune_tasks(self, before: datetime) -> None:
         await self._database.change("prune_tasks", before)
 
     async def expire_runs(self, keep: float, after: Place, most: int) -> tuple[Place | None, int]:
         """Expire runs that have waited too long: where to continue (None: that was all), and how many expired."""
         moment = self._database.moment()
-        rows = await self._database.together(
-            lambda connection: change_jobs(
-                connection, moment, "expire_runs", moment, keep, SHORTEST_EXPIRY, *after, most
-            )
-        )
-        expired = sorted({row["job_id"] for row in rows if row["expired"]})
+
+        async def work(connection: Connection) -> list[Row]:
+            looked = await connection.fetch(query("lock_expired"), moment, keep, SHORTEST_EXPIRY, *after, most)
+            if expired := [row for row in looked if row["reason"] is not None]:
+                columns = ([row[name] for row in expired] for name in ("job_id", "scheduled_for", "reason"))
+                await change_jobs(connection, moment, "expire_runs", moment, *columns)
+            return looked
+
+        rows = await self._database.together(work)
+        expired = [row["job_id"] for row in rows if row["reason"] is not None]
         if expired:  # after the commit, because a job's due row must be locked before its runs
-            await release_lines(self._database, moment, expired)
+            await release_lines(self._database, moment, sorted(set(expired)))
         last = Place(rows[-1]["scheduled_for"], rows[-1]["job_id"]) if len(rows) == most else None
-        return last, sum(row["expired"] for row in rows)
+        return last, len(expired)
 
     async def remove_ended(self, picking: str, before: datetime, after: Place, most: int) -> tuple[Place | None, int]:
         """Remove jobs that ended before `before` and have no history left: where to continue, and how many.

@@ -12,19 +12,21 @@ from cronty.contract.caller import Caller
 from cronty.jobs.action import Action
 from cronty.jobs.alerts import Change, JobHealth
 from cronty.jobs.job import Filter, Job
-from cronty.jobs.overview import MOST_COUNTED
+from cronty.jobs.overview import MAX_COUNTED
 from cronty.jobs.policy import Policy, load_policy, spread_delay
 from cronty.jobs.run import Run
 from cronty.store.alerts import tell_of_changes
 from cronty.store.audit_store import changes, note, who
 from cronty.store.calendar_store import CalendarStore
 from cronty.store.database import Connection, Database, Row, StoreUnavailable, columns, query, values
+from cronty.store.day_lists import Fetch, read_changes, read_triggers, within
 from cronty.store.limit_store import LimitStore
 from cronty.store.lines import release
 from cronty.store.notices import Notices
 from cronty.store.numbers import Numbers
-from cronty.timing import Calendar, Cron, Interval, Once, Trigger, from_stored, to_json, tzdata_version, zone_rules
+from cronty.timing import Calendar, Cron, Interval, Once, Trigger, to_stored, tzdata_version, zone_rules
 from cronty.timing.past import Past
+from cronty.timing.slot_changes import changes_to_json
 
 _TRIES: Final = 20
 _INSTANT: Final = timedelta(microseconds=1)
@@ -37,12 +39,14 @@ class NewJob:
     name: str
     action: Action
     trigger: Trigger
+    said: str | None
     zone: str
     policy: Policy
     tags: Sequence[str]
     max_runs: int | None
     ends_at: datetime | None
     idempotency_key: str | None
+    request: bytes | None
     first_slot: datetime
     slots_after: datetime
     created_at: datetime
@@ -95,7 +99,7 @@ class JobStore:
             say = self._notices.at_once(due, new.created_at)
             if (row := await self._add_job(caller, new, number, delay, say)) is not None:
                 self._notices.done(due, new.created_at, said=say)
-                return _job(row)
+                return _job(row, new.trigger)
             if new.idempotency_key is not None and await self.find_by_key(owner, new.idempotency_key) is not None:
                 return None
             # The number is taken or the owner is gone: the database was restored to an earlier time.
@@ -116,6 +120,7 @@ class JobStore:
             task=new.action.task,
             arguments=new.action.arguments_json(),
             trigger=_trigger_json(new.trigger),
+            said=new.said,
             zone=new.zone,
             policy=new.policy.dump(),
             tags=list(new.tags),
@@ -123,6 +128,7 @@ class JobStore:
             slots_after=new.slots_after,
             ends_at=new.ends_at,
             idempotency_key=new.idempotency_key,
+            request=new.request,
             now=new.created_at,
             first_slot=new.first_slot,
             delay=delay,
@@ -135,25 +141,31 @@ class JobStore:
             say=say,
         )
 
-    async def find_by_key(self, owner: str, idempotency_key: str) -> int | None:
-        """The number of the job that was made with this key."""
-        return cast("int | None", await self._database.of(owner).value("find_by_key", owner, idempotency_key))
+    async def find_by_key(self, owner: str, idempotency_key: str) -> tuple[int, bytes | None] | None:
+        """The number of the job that was made with this key, and the digest of the request that made it."""
+        row = await self._database.of(owner).one("find_by_key", owner, idempotency_key)
+        return None if row is None else (row["number"], row["request"])
 
     async def show_job(self, owner: str, number: int, *, deleted: bool = False) -> Job | None:
-        row = await self._database.of(owner).one("show_job", owner, number, self._database.moment(), deleted)
-        return None if row is None else _job(row)
+        theirs = self._database.of(owner)
+        row = await theirs.one("show_job", owner, number, self._database.moment(), deleted)
+        return None if row is None else (await _jobs(theirs.fetch, [row]))[0]
 
     async def list_deleted(self, owner: str, limit: int, before: datetime | None) -> list[Job]:
         """Deleted jobs that can still be restored, the latest first."""
-        return [_job(row) for row in await self._database.of(owner).fetch("list_deleted", owner, limit, before)]
+        theirs = self._database.of(owner)
+        return await _jobs(theirs.fetch, await theirs.fetch("list_deleted", owner, limit, before))
 
     async def list_jobs(
-        self, owner: str, wanted: Filter, limit: int, after: Place | None = None, *, looking: bool = False
+        self, owner: str, wanted: Filter, limit: int, after: Place | None = None, *, for_display: bool = False
     ) -> tuple[list[Job], int]:
-        """A page of jobs, and how many match in all, counted with the first page up to `MOST_COUNTED`. `looking`: it is
-        for a person, so the replica may be used."""
+        """A page of jobs, and how many match in all, counted with the first page up to `MAX_COUNTED`.
+
+        With `for_display` the replica may be used.
+        """
         theirs = self._database.of(owner)
-        rows = await (theirs.looking() if looking else theirs).fetch(
+        theirs = theirs.for_display() if for_display else theirs
+        rows = await theirs.fetch(
             "list_jobs",
             **asdict(wanted),
             owner=owner,
@@ -161,10 +173,10 @@ class JobStore:
             idle=after.idle if after else None,
             fire_at=after.fire_at or _INFINITY if after else None,
             number=after.number if after else None,
-            most_counted=MOST_COUNTED,
+            most_counted=MAX_COUNTED,
         )
         total = after.total if after else cast("int", rows[0]["total"])
-        return [_job(row) for row in rows if row["id"] is not None], total
+        return await _jobs(theirs.fetch, [row for row in rows if row["id"] is not None]), total
 
     async def list_runs(
         self, owner: str, number: int, limit: int, before: datetime | None = None, state: str | None = None
@@ -172,12 +184,13 @@ class JobStore:
         rows = await self._database.of(owner).fetch("list_runs", owner, number, limit, before, state)
         return [Run(**dict(row)) for row in rows]
 
-    async def publish(self, tasks: Sequence[tuple[str, str, str]]) -> None:
-        """Store the name, the parameters as JSON and the doc of tasks that every worker has."""
-        await self._database.for_the_engine().change("publish_tasks", self._database.moment(), *columns(tasks, 3))
+    async def publish(self, tasks: Sequence[tuple[str, str, str, str | None]]) -> None:
+        """Store the name, the parameters as JSON, the doc and the owners of tasks that every worker has."""
+        await self._database.for_the_engine().change("publish_tasks", self._database.moment(), *columns(tasks, 4))
 
-    async def list_tasks(self) -> list[TaskInfo]:
-        return _tasks(await self._database.fetch("list_tasks"))
+    async def list_tasks(self, owner: str) -> list[TaskInfo]:
+        """The tasks that an owner may use."""
+        return _tasks(await self._database.fetch("list_tasks", owner))
 
     @asynccontextmanager
     async def locked_job(
@@ -190,7 +203,11 @@ class JobStore:
             # A second statement, because only its snapshot shows what was committed while the first one waited.
             row = held and await connection.fetchrow(query("show_job"), owner, number, self._database.moment(), deleted)
             limits = LimitStore(self._database, connection)
-            yield None if held is None or row is None else LockedJob(connection, caller, limits, _job(row), row, held)
+            if held is None or row is None:
+                yield None
+            else:
+                job = (await _jobs(within(connection), [row]))[0]
+                yield LockedJob(connection, caller, limits, job, row, held)
         self._notices.forget()
 
 
@@ -211,6 +228,7 @@ class LockedJob:
 
     async def save(self, job: Job, what: str = "edited", *, deleted: bool = False) -> Job:
         """Write the job; `what` is the name of the change in the trail. Returns the job as it is stored."""
+        job = replace(job, changes=job.changes_to_come)
         if job.action.task != self.job.action.task:
             await self._connection.execute(query("requeue"), job.id, job.action.task)
         # Runs before jobs, in the order in which a settlement locks them.
@@ -223,8 +241,8 @@ class LockedJob:
             "name": job.name,
             "task": job.action.task,
             "arguments": job.action.arguments_json(),
-            # An unchanged trigger keeps the fields that only a newer version can read.
-            "trigger": self._stored_trigger if job.trigger == self.job.trigger else _trigger_json(job.trigger),
+            "trigger": self._trigger(job),
+            "said": job.said,
             "zone": job.zone,
             "policy": job.policy.dump(),
             "tags": list(job.tags),
@@ -242,7 +260,7 @@ class LockedJob:
             "held_slot": job.held_slot,
             "last_slot": job.last_slot,
             "serial": job.policy.serial,
-            **_typed(job.trigger),
+            **_typed(job.trigger, changed=bool(job.changes)),
         }
         await self._connection.execute(query("save_job"), *values("save_job", given))
         if self.job.policy.serial and not job.policy.serial:
@@ -252,11 +270,19 @@ class LockedJob:
         await tell_of_changes(self._connection, self.now, [change])
         return replace(job, version=job.version + 1, updated_at=self.now)
 
+    def _trigger(self, job: Job) -> str:
+        """The trigger to store; an unchanged one keeps the fields that only a newer version can read."""
+        if job.trigger == self.job.trigger and job.changes == self.job.changes:
+            return self._stored_trigger
+        same = orjson.loads(self._stored_trigger) if job.trigger == self.job.trigger else to_stored(job.trigger)
+        same.pop("changes", None)
+        return orjson.dumps(same | ({"changes": changes_to_json(job.changes)} if job.changes else {})).decode()
+
     async def _note(self, what: str, before: dict[str, object], after: dict[str, object]) -> None:
         await note(self._connection, self.now, self._caller, what, (self._owner_id, self.job.id), before, after)
 
-    async def list_tasks(self) -> list[TaskInfo]:
-        return _tasks(await self._connection.fetch(query("list_tasks")))
+    async def list_tasks(self, owner: str) -> list[TaskInfo]:
+        return _tasks(await self._connection.fetch(query("list_tasks"), owner))
 
     async def adopt(self, origin: Mapping[str, object] | None = None) -> None:
         """From now on the job depends on the caller's key, or on none; an editor is also where it comes from."""
@@ -306,15 +332,16 @@ _INFINITY = datetime.max.replace(tzinfo=UTC)  # PostgreSQL's infinity, as asyncp
 
 
 def _trigger_json(trigger: Trigger) -> str:
-    return orjson.dumps(to_json(trigger)).decode()
+    return orjson.dumps(to_stored(trigger)).decode()
 
 
 def _tasks(rows: Sequence[Row]) -> list[TaskInfo]:
     return [TaskInfo(row["name"], orjson.loads(row["parameters"]), row["doc"], row["seen_at"]) for row in rows]
 
 
-def _typed(trigger: Trigger) -> dict[str, object]:
+def _typed(trigger: Trigger, *, changed: bool = False) -> dict[str, object]:
     """The columns of `due` for a trigger: the period in microseconds; the clock-change policy if it isn't the default.
+    If single slots are `changed`, the firing reads the whole trigger, as it does for a calendar.
 
     `rules` is the digest of the zone's rules in this process, and `tzdata` the version they are from.
     """
@@ -330,6 +357,8 @@ def _typed(trigger: Trigger) -> dict[str, object]:
             pass
         case _:  # one that can't be read
             pass
+    if changed:
+        period, expression, gap, overlap = None, "calendar", None, None
     return {
         "period": period,
         "expression": expression,
@@ -341,7 +370,12 @@ def _typed(trigger: Trigger) -> dict[str, object]:
     }
 
 
-def _job(row: Row) -> Job:
+async def _jobs(fetch: Fetch, rows: Sequence[Row]) -> list[Job]:
+    triggers = await read_triggers(fetch, [(row["owner_id"], row["trigger_json"]) for row in rows])
+    return [_job(row, trigger) for row, trigger in zip(rows, triggers, strict=True)]
+
+
+def _job(row: Row, trigger: Trigger) -> Job:
     arguments = orjson.loads(row["arguments_json"])
     return Job(
         id=row["id"],
@@ -349,7 +383,8 @@ def _job(row: Row) -> Job:
         owner=row["owner"],
         name=row["name"],
         action=Action(row["task"], tuple(arguments["args"]), arguments["kwargs"]),
-        trigger=from_stored(orjson.loads(row["trigger_json"])),
+        trigger=trigger,
+        changes=read_changes(row["trigger_json"]),
         zone=row["zone"],
         policy=load_policy(row["policy_json"]),
         tags=tuple(row["tags"]),
@@ -374,4 +409,5 @@ def _job(row: Row) -> Job:
         updated_at=row["updated_at"],
         deleted_at=row["deleted_at"],
         deleted_from=row["deleted_from"],
+        said=row["said"],
     )

@@ -4,14 +4,17 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Final, cast
 
 from cronty.contract.caller import Caller
 from cronty.store.alerts import change_jobs
 from cronty.store.audit_store import who
-from cronty.store.database import Database, Row, StoreUnavailable
+from cronty.store.database import Connection, Database, Row, StoreUnavailable, query
 
-MOST_PAUSED: Final = 1000
+MAX_KEYS: Final = 100
+"""Good keys of one owner."""
+
+MAX_PAUSED: Final = 1000
 """How many jobs one statement pauses."""
 
 _RANDOM_BITS: Final = 52
@@ -45,21 +48,35 @@ class KeyStore:
         scopes: Sequence[str],
         agent: str | None,
         expires_at: datetime | None,
-    ) -> tuple[int, int]:
-        """The new key's id, which is part of its text, and its number within its owner."""
+    ) -> tuple[int, int] | None:
+        """The new key's id, which is part of its text, and its number within its owner. The caller's key is its parent.
+
+        None if that one was revoked meanwhile.
+        """
         owner = caller.owner
         theirs = self._database.of(owner)
         given = (owner, name, hashed, scopes, agent, self._database.moment(), expires_at)
         for _ in range(_TRIES):  # two concurrent calls would give it the same number
-            row = await theirs.one("add_key", *given, *who(caller), secrets.randbits(_RANDOM_BITS))
+            row = await theirs.one("add_key", *given, *who(caller), secrets.randbits(_RANDOM_BITS), caller.key_id)
             if row is not None:
                 return row["id"], row["number"]
+            if caller.key_id is not None and await self.ended([caller.key_id]):
+                return None
             await theirs.change("ensure_owner", owner)
         raise StoreUnavailable("No free number for the key was found; try again.")
 
     async def find(self, key_id: int) -> Row | None:
         """A key that is neither revoked nor expired."""
         return await self._database.one("find_key", self._database.moment(), key_id)
+
+    async def ended(self, key_ids: Sequence[int]) -> set[int]:
+        """Which of these keys are no longer good, whosever they are."""
+        rows = await self._database.for_the_engine().fetch("ended_keys", self._database.moment(), key_ids)
+        return {row["id"] for row in rows}
+
+    async def count(self, owner: str) -> int:
+        """How many keys of an owner are good."""
+        return cast("int", await self._database.of(owner).value("count_keys", self._database.moment(), owner))
 
     async def touch(self, owner: str, key_id: int) -> None:
         await self._database.of(owner).change("touch_key", self._database.moment(), key_id)
@@ -69,9 +86,20 @@ class KeyStore:
         return [KeyInfo(**dict(row)) for row in rows]
 
     async def revoke(self, caller: Caller, number: int) -> bool:
-        """Revoke a key, and pause the jobs that were made with it; if there are many, engines pause the rest."""
+        """Revoke a key and all that were made with it, and pause the jobs that were made with any of them; if there are
+        many, engines pause the rest."""
         theirs, moment = self._database.of(caller.owner), self._database.moment()
-        revoked = await theirs.change("revoke_key", moment, caller.owner, number, *who(caller)) > 0
+
+        async def revoke(connection: Connection) -> bool:
+            key_id = await connection.fetchval(query("revoke_key"), moment, caller.owner, number, *who(caller))
+            if key_id is None:
+                return False
+            # Again until there are none: another statement sees the keys that were being made with one of these.
+            while await connection.execute(query("revoke_children"), moment, key_id, *who(caller)) != "INSERT 0 0":
+                pass
+            return True
+
+        revoked = await theirs.together(revoke)
         if revoked:
-            await theirs.together(lambda c: change_jobs(c, moment, "pause_orphaned", moment, MOST_PAUSED, None))
+            await theirs.together(lambda c: change_jobs(c, moment, "pause_orphaned", moment, MAX_PAUSED, None))
         return revoked

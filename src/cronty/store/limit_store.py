@@ -9,12 +9,15 @@ import orjson
 
 from cronty.contract.caller import Caller
 from cronty.jobs.envelope import INBOX_LEASE
+from cronty.jobs.limits import CALLS
 from cronty.store.alerts import Held, tell_held
 from cronty.store.audit_store import who
 from cronty.store.database import Bound, Connection, Database, Joined, query
 
 type RunPlace = tuple[int, datetime]
 """A run by its job, by id or by number, and its slot."""
+
+type Digest = bytes
 
 UNCOUNTED: Final = 1000
 """An owner's jobs are recounted after this many new ones."""
@@ -26,7 +29,8 @@ class Standing:
 
     `limits` are the owner's own. `parent` is the run that makes the request, by its job's number; `parent_job` is
     that job's id, and `depth` how long the chain is of jobs made by runs. `made` is the number of the job that has the
-    idempotency key, and `tasks` are the parameters of the requested tasks that a worker has published.
+    idempotency key, and `made_by` the digest of the request that made it. `tasks` are the parameters of the requested
+    tasks that a worker has published; those in `not_for_owner` are published for other owners only.
 
     `jobs` and `bytes` may be too high, because they include jobs that ended since the last count, and too low by jobs
     that were being made during it.
@@ -45,6 +49,8 @@ class Standing:
     made: int | None
     tasks: Mapping[str, dict[str, object]]
     erasing: bool = False
+    made_by: Digest | None = None
+    not_for_owner: Sequence[str] = ()
 
 
 class LimitStore:
@@ -97,6 +103,8 @@ class LimitStore:
             row["made"],
             {} if row["tasks"] is None else orjson.loads(row["tasks"]),
             row["erasing"],
+            row["made_by"],
+            row["not_for_owner"],
         )
 
     async def recount(self, owner: str) -> tuple[int, int]:
@@ -110,19 +118,20 @@ class LimitStore:
         text = orjson.dumps(limits).decode() if limits else None
         await operator.change("save_limits", caller.owner, text, *who(caller), self._database.moment())
 
-    async def count_use(self, owner: str, what: str, since: datetime) -> int:
-        """Count one use; how many there are since then. 0 for an unknown owner."""
-        return cast("int | None", await self._of(owner).value("count_use", owner, what, since)) or 0
+    async def count_use(self, owner: str, what: str, since: datetime, times: int = 1) -> int:
+        """Count uses; how many there are since then. 0 for an unknown owner."""
+        return cast("int | None", await self._of(owner).value("count_use", owner, what, since, times)) or 0
 
-    async def usage(self, owner: str, *since: datetime) -> dict[str, int]:
-        rows = await self._database.of(owner).fetch("list_usage", owner, *since)
+    async def usage(self, owner: str, hour: datetime, day: datetime, minute: datetime) -> dict[str, int]:
+        """What an owner has used since these began."""
+        rows = await self._database.of(owner).fetch("list_usage", owner, hour, day, minute, CALLS)
         return {row["what"]: row["used"] for row in rows}
 
     async def count_refusal(self, owner: str, limit: str, now: datetime, since: datetime, held: Held) -> bool:
         """Count a refusal; the owner is told of the first one since then, in the same transaction."""
 
         async def count(connection: Connection) -> bool:
-            if await connection.fetchval(query("count_use"), owner, f"refused {limit}", since) != 1:
+            if await connection.fetchval(query("count_use"), owner, f"refused {limit}", since, 1) != 1:
                 return False
             await tell_held(connection, now, [held])
             return True

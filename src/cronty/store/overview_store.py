@@ -5,12 +5,11 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Final, cast
 
-import orjson
-
-from cronty.jobs.overview import MOST_COUNTED, Concern, Concerns, Planned, RunEvent, Slot, Verdict, WorkerLook
+from cronty.jobs.overview import MAX_COUNTED, Concern, Concerns, Planned, RunEvent, Slot, Verdict, WorkerLook
 from cronty.jobs.run import run_id
 from cronty.store.database import Database, Row
-from cronty.timing import from_stored
+from cronty.store.day_lists import read_changes, read_triggers
+from cronty.timing import with_changes
 
 EVER: Final = datetime.min.replace(tzinfo=UTC)
 """PostgreSQL's -infinity, as asyncpg writes it."""
@@ -21,7 +20,7 @@ type Lags = list[tuple[datetime, float, float]]
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """Waiting, running and overdue runs of the whole installation, each counted up to `MOST_COUNTED`."""
+    """Waiting, running and overdue runs of the whole installation, each counted up to `MAX_COUNTED`."""
 
     now: datetime
     waiting: int
@@ -39,33 +38,36 @@ class OverviewStore:
 
     async def passed(self, owner: str, since: datetime, until: datetime, limit: int) -> list[tuple[Slot, int]]:
         """Past slots in order, each with how many slots its run row covers."""
-        rows = await self._database.of(owner).looking().fetch("slots_passed", owner, since, until, limit)
+        rows = await self._database.of(owner).for_display().fetch("slots_passed", owner, since, until, limit)
         return [(_slot(row), row["slots"]) for row in rows]
 
     async def count(self, owner: str, since: datetime, until: datetime, width: timedelta) -> Counted:
-        rows = await self._database.of(owner).looking().fetch("count_slots", owner, since, until, width)
+        rows = await self._database.of(owner).for_display().fetch("count_slots", owner, since, until, width)
         return [(row["start"], row["verdict"], row["slots"]) for row in rows]
 
     async def planned(self, owner: str, until: datetime, limit: int) -> list[Planned]:
-        rows = await self._database.of(owner).looking().fetch("slots_planned", owner, until, limit)
+        theirs = self._database.of(owner).for_display()
+        rows = await theirs.fetch("slots_planned", owner, until, limit)
+        triggers = await read_triggers(theirs.fetch, [(row["owner_id"], row["trigger_json"]) for row in rows])
         return [
             Planned(
                 row["number"],
                 row["name"],
-                from_stored(orjson.loads(row["trigger_json"])),
+                with_changes(trigger, read_changes(row["trigger_json"])),
                 row["next_slot"],
                 row["ends_at"],
                 row["remaining"],
             )
-            for row in rows
+            for row, trigger in zip(rows, triggers, strict=True)
         ]
 
     async def lag(self, owner: str, since: datetime, until: datetime, width: timedelta) -> Lags:
-        rows = await self._database.of(owner).looking().fetch("lag_of_owner", owner, since, until, width)
+        rows = await self._database.of(owner).for_display().fetch("lag_of_owner", owner, since, until, width)
         return [(row["start"], *row["lags"]) for row in rows]
 
     async def concerns(self, owner: str, limit: int) -> Concerns:
-        rows = await self._database.of(owner).looking().fetch("list_concerns", owner, self._database.moment(), limit)
+        theirs = self._database.of(owner).for_display()
+        rows = await theirs.fetch("list_concerns", owner, self._database.moment(), limit)
         items = [Concern(row["kind"], row["job_number"], row["name"], row["what"] or "", row["since"]) for row in rows]
         return Concerns(items, rows[0]["total"] if rows else 0)
 
@@ -73,11 +75,11 @@ class OverviewStore:
         self, owner: str, number: int, zone: str, since: datetime, most: int
     ) -> tuple[list[tuple[date, Verdict, int]], bool]:
         """Counts by day of the latest `most` runs of a job, and whether these are all of them since then."""
-        rows = await self._database.of(owner).looking().fetch("days_of_job", owner, number, zone, since, most)
+        rows = await self._database.of(owner).for_display().fetch("days_of_job", owner, number, zone, since, most)
         return [(row["day"], row["verdict"], row["slots"]) for row in rows], sum(row["runs"] for row in rows) < most
 
     async def tags(self, owner: str) -> dict[str, int]:
-        rows = await self._database.of(owner).looking().fetch("list_tags", owner)
+        rows = await self._database.of(owner).for_display().fetch("list_tags", owner)
         return {row["tag"]: row["jobs"] for row in rows}
 
     async def mark(self) -> int:
@@ -109,18 +111,18 @@ class OverviewStore:
         return [RunEvent(run_id=run_id(row["job_number"], row["scheduled_for"]), **dict(row)) for row in rows]
 
     async def workers(self) -> list[WorkerLook]:
-        rows = await self._database.for_the_engine().looking().fetch("list_workers", self._database.moment())
+        rows = await self._database.for_the_engine().for_display().fetch("list_workers", self._database.moment())
         return [WorkerLook(**dict(row)) for row in rows]
 
     async def backlog(self) -> Backlog:
-        row = await self._database.for_the_engine().looking().one("fleet", self._database.moment(), MOST_COUNTED)
+        row = await self._database.for_the_engine().for_display().one("fleet", self._database.moment(), MAX_COUNTED)
         assert row is not None
         return Backlog(**dict(row))
 
     async def throughput(
         self, since: datetime, until: datetime, width: timedelta
     ) -> list[tuple[datetime, Verdict, int, list[float] | None]]:
-        rows = await self._database.for_the_engine().looking().fetch("throughput", since, until, width, MOST_COUNTED)
+        rows = await self._database.for_the_engine().for_display().fetch("throughput", since, until, width, MAX_COUNTED)
         return [(row["start"], row["verdict"], row["slots"], row["lags"]) for row in rows]
 
 

@@ -13,7 +13,7 @@ from typing import Final, cast
 import orjson
 
 from cronty.contract.caller import local_caller
-from cronty.store.audit_store import AuditStore, who
+from cronty.store.audit_store import OPERATOR, AuditStore, who
 from cronty.store.database import Connection, Database, StoreBusy, columns, query
 from cronty.store.history_store import delete_some
 
@@ -22,10 +22,7 @@ ROWS: Final = 500
 STOPPING: Final = 10.0
 """Seconds that workers have to stop the owner's runs."""
 
-OPERATOR: Final = 0
-"""The owner id of the installation's own trail; no owner has it."""
-
-MOST_NAMES: Final = 10_000
+MAX_NAMES: Final = 10_000
 """Names of owners that are remembered; the others are asked for."""
 
 _TRIES: Final = 20
@@ -49,7 +46,7 @@ class OwnerStore:
         if name is None:
             row = await self._database.for_the_engine().one("owner_name", owner_id)
             name = None if row is None else cast("str", row["name"])
-            if name is not None and len(self._names) < MOST_NAMES:
+            if name is not None and len(self._names) < MAX_NAMES:
                 self._names[owner_id] = name
         return name
 

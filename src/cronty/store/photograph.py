@@ -19,7 +19,8 @@ async def describe(connection: asyncpg.Connection) -> str:
 
 
 async def photograph(url: str) -> None:
-    connection = await asyncpg.connect(url)
+    # Without the schema in the path, which it is for a role of its name: names are written in full.
+    connection = await asyncpg.connect(url, server_settings={"search_path": "pg_catalog"})
     try:
         PHOTOGRAPH.write_text(await describe(connection), encoding="utf-8")
     finally:

@@ -11,14 +11,14 @@ from cronty.store.faults import StoreBusy, StoreUnavailable
 
 PATIENCE: Final = 5.0
 
-LONGEST_WAIT: Final = 30.0
+MAX_WAIT: Final = 30.0
 """Seconds that a caller waits for a connection: as long as a statement may take."""
 
 
 @asynccontextmanager
 async def _acquired(places: asyncio.Semaphore) -> AsyncGenerator[None]:
     try:
-        async with asyncio.timeout(LONGEST_WAIT):
+        async with asyncio.timeout(MAX_WAIT):
             await places.acquire()
     except TimeoutError:
         raise StoreBusy("Every connection to the database is in use.") from None

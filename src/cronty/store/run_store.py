@@ -5,9 +5,9 @@ from datetime import datetime
 from itertools import groupby
 
 from cronty.contract.caller import Caller
-from cronty.jobs.run import Absence, AttemptRecord, FailedRun, Run
+from cronty.jobs.run import Absence, AttemptRecord, FailedPlace, FailedRun, Run
 from cronty.store.audit_store import note
-from cronty.store.database import Database, Row, columns, query, repeatable
+from cronty.store.database import Database, Row, columns, query, retry_on_conflict
 from cronty.store.lines import release
 
 
@@ -19,8 +19,10 @@ class RunStore:
         rows = await self._database.of(owner).fetch("list_attempts", owner, run.job_number, run.scheduled_for)
         return [AttemptRecord(**dict(row)) for row in rows]
 
-    async def failed(self, owner: str, limit: int, before: datetime | None) -> list[FailedRun]:
-        rows = await self._database.of(owner).fetch("list_dead", owner, limit, before)
+    async def failed(self, owner: str, limit: int, after: FailedPlace | None) -> list[FailedRun]:
+        """The latest first; `after` is where the previous page ended."""
+        place = after or (None, None, None)
+        rows = await self._database.of(owner).fetch("list_dead", owner, limit, *place)
         return [_failed(row) for row in rows]
 
     async def absences(self, owner: str, since: datetime, limit: int) -> list[Absence]:
@@ -31,15 +33,27 @@ class RunStore:
         rows = await self._database.of(owner).fetch("tally", owner, since)
         return {row["state"]: row["slots"] for row in rows}
 
-    @repeatable
-    async def redrive(self, caller: Caller, runs: Sequence[tuple[int, datetime]]) -> set[tuple[int, datetime]]:
-        """Queue failed runs again, given by job number and slot; which ones. Runs of a serial job join its line."""
+    async def agents(self, owner: str, runs: Sequence[tuple[int, datetime]]) -> list[str]:
+        """The agents that the jobs of these runs wake, "" for any agent."""
+        numbers = sorted({number for number, _ in runs})
+        return [row["agent"] for row in await self._database.of(owner).fetch("agents_of_jobs", owner, numbers)]
+
+    @retry_on_conflict
+    async def redrive(
+        self, caller: Caller, runs: Sequence[tuple[int, datetime]], rest: float
+    ) -> set[tuple[int, datetime]]:
+        """Queue failed runs again, given by job number and slot; which ones. Runs of a serial job join its line.
+
+        `rest` is how many seconds ago runs must have failed that reach outside.
+        """
         owner = caller.owner
         async with self._database.of(owner).transaction() as connection:
             await connection.fetch(query("lock_due"), owner, sorted({number for number, _ in runs}))
-            rows = await connection.fetch(query("redrive"), owner, *columns(runs, 2), caller.may("prompts"))
+            moment = self._database.moment()
+            given = (*columns(runs, 2), caller.may("prompts"), moment, rest)
+            rows = await connection.fetch(query("redrive"), owner, *given)
             if rows:
-                now = self._database.moment() or await connection.fetchval("select statement_timestamp()")
+                now = moment or await connection.fetchval("select statement_timestamp()")
                 places = [
                     (row["job_id"], row["scheduled_for"], row["owner_id"], row["task"], row["serial"]) for row in rows
                 ]

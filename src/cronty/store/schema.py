@@ -105,11 +105,18 @@ class SchemaState:
             raise problem
 
 
+def _in_order(name: str) -> tuple[int, str]:
+    """By number: as texts, 10000 comes before 9999."""
+    number = name.partition("_")[0]
+    return int(number) if number.isdecimal() else 0, name
+
+
 @cache
 def wanted(home: Traversable = HOME) -> Wanted:
     """Read the files, once per process."""
-    found = sorted((file.name, file) for file in (home / "migrations").iterdir() if file.name.endswith(".sql"))
-    migrations = [Migration(name.removesuffix(".sql"), file.read_text(encoding="utf-8")) for name, file in found]
+    found = [file for file in (home / "migrations").iterdir() if file.name.endswith(".sql")]
+    migrations = [Migration(file.name.removesuffix(".sql"), file.read_text(encoding="utf-8")) for file in found]
+    migrations.sort(key=lambda one: _in_order(one.name))
     return Wanted(tuple(migrations), (home / "walls.sql").read_text(encoding="utf-8"))
 
 
@@ -122,7 +129,7 @@ def compare(mine: Wanted, rows: Sequence[Row | Mapping[str, object]]) -> SchemaS
     """
     applied = {row["name"]: row for row in rows}
     missing = [name for name in mine.names if name not in applied]
-    newer = sorted(str(name) for name in applied.keys() - set(mine.names))
+    newer = sorted((str(name) for name in applied.keys() - set(mine.names)), key=_in_order)
     incompatible = [name for name in newer if not applied[name]["older_code_works"]]
     built = applied[mine.names[-1]]["walls"] if not missing else None
     if not newer and built is None:

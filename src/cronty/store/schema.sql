@@ -22,7 +22,7 @@ function week_in_flight(partition text, monday timestamp with time zone) returns
 function without_arguments(change jsonb) returns jsonb
 grant to cronty_app on alerts: insert
 grant to cronty_app on api_keys: insert
-grant to cronty_app on api_keys: select (id, owner_id, number, name, scopes, agent, created_at, expires_at, last_used_at, revoked_at)
+grant to cronty_app on api_keys: select (id, owner_id, number, name, scopes, agent, parent_id, created_at, expires_at, last_used_at, revoked_at)
 grant to cronty_app on api_keys: update (last_used_at, revoked_at)
 grant to cronty_app on attempts: insert, select
 grant to cronty_app on audit: select
@@ -50,9 +50,11 @@ grant to cronty_app on usage: insert, select, update
 grant to cronty_app on zones: insert, select
 grant to cronty_app on zones: update (through)
 grant to cronty_engine on alerts: delete, insert, select, update
-grant to cronty_engine on api_keys: select (id, name, expires_at, revoked_at)
+grant to cronty_engine on api_keys: delete
+grant to cronty_engine on api_keys: select (id, owner_id, number, name, expires_at, revoked_at)
 grant to cronty_engine on attempts: delete, insert, select, update
 grant to cronty_engine on audit_unsealed: insert
+grant to cronty_engine on calendars: select, update
 grant to cronty_engine on channels: select
 grant to cronty_engine on drop_run_partition: execute
 grant to cronty_engine on due: delete, insert, select, update
@@ -73,6 +75,7 @@ grant to cronty_engine on workers: delete, insert, select, update
 grant to cronty_engine on zones: insert, select, update
 index alerts_pkey on alerts USING btree (id)
 index api_keys_ended on api_keys USING btree (LEAST(revoked_at, expires_at))
+index api_keys_made_with on api_keys USING btree (parent_id) WHERE (parent_id IS NOT NULL)
 index api_keys_number on api_keys USING btree (owner_id, number)
 index api_keys_pkey on api_keys USING btree (id)
 index attempts_pkey on attempts USING btree (job_id, scheduled_for, attempt)
@@ -89,6 +92,7 @@ index dropped_weeks_pkey on dropped_weeks USING btree (monday)
 index due_ended on due USING btree (last_slot, job_id) WHERE ((next_at IS NULL) AND (held_slot IS NULL))
 index due_next on due USING btree (next_at) WHERE (next_at IS NOT NULL)
 index due_pkey on due USING btree (job_id)
+index jobs_by_calendar on jobs USING btree (owner_id, number) WHERE (trigger ? 'calendars'::text)
 index jobs_cancelled on jobs USING btree (updated_at, id) WHERE ((state = 'cancelled'::cronty.job_state) AND (deleted_at IS NULL))
 index jobs_deleted on jobs USING btree (deleted_at, id) WHERE (deleted_at IS NOT NULL)
 index jobs_idempotency on jobs USING btree (owner_id, idempotency_key) WHERE ((idempotency_key IS NOT NULL) AND (deleted_at IS NULL))
@@ -138,6 +142,7 @@ table api_keys.last_used_at timestamp with time zone
 table api_keys.name text not null
 table api_keys.number bigint not null
 table api_keys.owner_id bigint not null
+table api_keys.parent_id bigint
 table api_keys.revoked_at timestamp with time zone
 table api_keys.scopes text[] not null
 table attempts
@@ -207,8 +212,10 @@ table calendars
 table calendars constraint calendars_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES cronty.owners(id)
 table calendars constraint calendars_pkey PRIMARY KEY (owner_id, name)
 table calendars.days jsonb not null
+table calendars.digest text not null
 table calendars.name text not null
 table calendars.owner_id bigint not null
+table calendars.source text
 table calendars.updated_at timestamp with time zone not null
 table channels
 table channels constraint channels_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES cronty.owners(id)
@@ -249,6 +256,7 @@ table jobs constraint jobs_max_runs_check CHECK ((max_runs > 0))
 table jobs constraint jobs_number_check CHECK ((number > 0))
 table jobs constraint jobs_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES cronty.owners(id)
 table jobs constraint jobs_pkey PRIMARY KEY (id)
+table jobs constraint jobs_said_check CHECK ((length(said) <= 500))
 table jobs.arguments jsonb not null
 table jobs.cancelled_count integer not null default 0
 table jobs.created_at timestamp with time zone not null
@@ -269,6 +277,8 @@ table jobs.origin jsonb
 table jobs.owner_id bigint not null
 table jobs.policy jsonb not null
 table jobs.reason text
+table jobs.request bytea
+table jobs.said text
 table jobs.slots_after timestamp with time zone not null default now()
 table jobs.state cronty.job_state not null default 'active'::cronty.job_state
 table jobs.tags text[] not null
@@ -337,12 +347,14 @@ table stop_requests
 table stop_requests constraint stop_requests_pkey PRIMARY KEY (worker, job_id, scheduled_for)
 table stop_requests.job_id bigint not null
 table stop_requests.owner_id bigint not null
+table stop_requests.reason text not null default 'cancelled while running'::text
 table stop_requests.scheduled_for timestamp with time zone not null
 table stop_requests.worker bigint not null
 table tasks
 table tasks constraint tasks_pkey PRIMARY KEY (name)
 table tasks.doc text not null
 table tasks.name text not null
+table tasks.owners jsonb
 table tasks.parameters json not null
 table tasks.seen_at timestamp with time zone not null
 table usage constraint usage_pkey PRIMARY KEY (owner_id, what, since, at_door)
@@ -367,6 +379,7 @@ table zones constraint zones_pkey PRIMARY KEY (name)
 table zones.changed_at timestamp with time zone not null
 table zones.name text not null
 table zones.rules text not null
+table zones.skipped bigint
 table zones.through bigint
 table zones.version text not null
 type job_state (active, paused, cancelled, set_aside)

@@ -4,18 +4,17 @@ The context of a secret is authenticated along with its text. So a row that is c
 another name can't be decrypted there.
 """
 
-import os
 from base64 import b64decode, urlsafe_b64encode
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from secrets import token_bytes
-from tempfile import NamedTemporaryFile
 from typing import Final, Self
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from cronty.store.private_file import private_text
 
 KEY_BYTES: Final = 32
 _NONCE_BYTES: Final = 12
@@ -74,17 +73,8 @@ def new_key() -> str:
 
 
 def key_of_folder(folder: Path) -> str:
-    """The key in the folder's `secret.key`, which the first call creates with mode 0600."""
-    path = folder / "secret.key"
-    if not path.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        with NamedTemporaryFile("w", dir=folder, prefix=".secret", delete_on_close=False) as fresh:  # mode 0600
-            fresh.write(new_key() + "\n")
-            fresh.flush()
-            os.fsync(fresh.fileno())
-            with suppress(FileExistsError):  # the file appears complete, and the first of several processes wins
-                os.link(fresh.name, path)
-    return path.read_text(encoding="ascii").strip()
+    """The key in the folder's `secret.key`, which the first call makes."""
+    return private_text(folder / "secret.key", new_key)
 
 
 def _id_of(key: bytes) -> str:

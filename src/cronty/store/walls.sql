@@ -53,11 +53,12 @@ begin
   grant select on cronty.every_job, cronty.job_overview to cronty_app;
   grant insert on cronty.stop_requests, cronty.alerts, cronty.audit_unsealed to cronty_app;
   grant select on cronty.audit, cronty.audit_heads, cronty.audit_checkpoints to cronty_app;
-  grant select (id, owner_id, number, name, scopes, agent, created_at, expires_at, last_used_at, revoked_at), insert,
+  grant select (id, owner_id, number, name, scopes, agent, parent_id, created_at, expires_at, last_used_at, revoked_at), insert,
     update (last_used_at, revoked_at) on cronty.api_keys to cronty_app;
   grant execute on function cronty.find_key(bigint, timestamptz) to cronty_app;
 
   grant select on cronty.owners, cronty.channels to cronty_engine;
+  grant select, update on cronty.calendars to cronty_engine;
   grant update (next_number) on cronty.owners to cronty_engine;
   grant select, insert, update, delete on cronty.jobs, cronty.due, cronty.runs to cronty_engine;
   grant select, insert, update on cronty.zones to cronty_engine;
@@ -65,7 +66,7 @@ begin
     cronty.alerts to cronty_engine;
   grant select, insert, delete on cronty.stop_requests to cronty_engine;
   grant insert on cronty.audit_unsealed to cronty_engine;
-  grant select (id, name, expires_at, revoked_at) on cronty.api_keys to cronty_engine;
+  grant select (id, owner_id, number, name, expires_at, revoked_at), delete on cronty.api_keys to cronty_engine;
   grant execute on function cronty.make_run_partition(timestamptz), cronty.make_audit_partition(timestamptz)
     to cronty_app, cronty_engine;
   grant execute on function cronty.seal_audit(int, boolean, timestamptz, bigint) to cronty_engine;

@@ -1,10 +1,10 @@
 """The rules that jobs in each zone use, and moving the jobs when the rules change."""
 
-from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-from cronty.store.database import Database, Row, columns, query
+from cronty.store.database import Database, columns, query
+from cronty.store.moving import move_jobs
 
 EVERY_ENGINE_HAS_HEARD: Final = 90.0
 """Seconds after which no engine uses the old rules of a zone any more."""
@@ -18,16 +18,6 @@ class ZoneInUse(NamedTuple):
     version: str
     moving: bool
     kept: bool
-
-
-class Move(NamedTuple):
-    """A job whose next slot has moved."""
-
-    job_id: int
-    owner_id: int
-    old_slot: datetime
-    new_slot: datetime | None
-    last_slot: datetime | None
 
 
 class ZoneStore:
@@ -44,10 +34,11 @@ class ZoneStore:
         """Give zones new rules: the name, the old rules and the new rules of each."""
         await self._database.change("take_zones", self._database.moment(), *columns(zones, 3), version)
 
-    async def retime(
-        self, rules: Mapping[str, str], batch: int, decide: Callable[[Row], Move | None]
-    ) -> tuple[bool, int]:
-        """Check the next `batch` jobs for those in these zones: whether these were the last, and how many moved."""
+    async def retime(self, rules: Mapping[str, str], batch: int) -> tuple[bool, int]:
+        """Check the next `batch` jobs for those in these zones: whether these were the last, and how many moved.
+
+        A job that another transaction has locked is checked again after the last one.
+        """
         async with self._database.transaction() as connection:
             zones = await connection.fetch(query("zones_to_move"), list(rules), list(rules.values()))
             if not zones:
@@ -56,14 +47,13 @@ class ZoneStore:
             after = min(row["through"] for row in zones)
             window = await connection.fetchrow(query("jobs_after"), after, batch)
             assert window is not None
-            moves: list[Move] = []
+            moves, skipped = 0, None
             if window["last"] is not None:
-                locked = await connection.fetch(query("retime_lock"), after, window["last"], names)
-                rows = await connection.fetch(query("retime_pick"), [row["job_id"] for row in locked])
-                moves = [move for row in rows if (move := decide(row))]
-            if moves:
-                await connection.execute(query("retime_save"), self._database.moment(), *columns(moves, 5))
+                found = await connection.fetch(query("retime_lock"), after, window["last"], names)
+                job_ids = [row["job_id"] for row in found if row["locked"]]
+                skipped = min((row["job_id"] for row in found if not row["locked"]), default=None)
+                moves = await move_jobs(connection, self._database.moment(), job_ids, "moved by a new zone database")
             ended = window["jobs"] < batch
-            progress = (names, window["last"] or after, ended, EVERY_ENGINE_HAS_HEARD)
+            progress = (names, window["last"] or after, ended, EVERY_ENGINE_HAS_HEARD, skipped)
             await connection.execute(query("zones_moved"), self._database.moment(), *progress)
-            return ended, len(moves)
+            return ended, moves

@@ -12,7 +12,8 @@ from cronty.timing.plan import CatchUp, CatchUpMode, Due, Passed, Plan, is_due_a
 from cronty.timing.preview import Slot, preview
 from cronty.timing.rrule_in import read_rrule
 from cronty.timing.rrule_out import Recurrence, to_rrules
-from cronty.timing.trigger import Trigger, from_json, from_stored, to_json
+from cronty.timing.slot_changes import Changed, SlotChange, with_changes
+from cronty.timing.trigger import Trigger, from_json, from_stored, to_json, to_stored
 from cronty.timing.words.read import Ambiguous, Reading, read_words
 from cronty.timing.zoned import Zoned, nominal
 from cronty.timing.zones import tzdata_version, zone, zone_rules
@@ -25,6 +26,7 @@ __all__ = [
     "CalendarRule",
     "CatchUp",
     "CatchUpMode",
+    "Changed",
     "Cron",
     "DayOff",
     "Due",
@@ -35,6 +37,7 @@ __all__ = [
     "Reading",
     "Recurrence",
     "Slot",
+    "SlotChange",
     "Span",
     "Trigger",
     "Zoned",
@@ -49,7 +52,9 @@ __all__ = [
     "read_words",
     "to_json",
     "to_rrules",
+    "to_stored",
     "tzdata_version",
+    "with_changes",
     "zone",
     "zone_rules",
 ]

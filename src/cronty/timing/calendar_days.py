@@ -15,7 +15,7 @@ from cronty.timing.errors import BadTrigger
 
 MONTHS_AHEAD: Final = 120
 _CHECKED_MONTHS: Final = 60 * 12
-_MOST_KEPT: Final = 600
+_MAX_KEPT: Final = 600
 _FARTHEST_MOVE: Final = 31
 _SEVENTHS: Final = 1 | 1 << 7 | 1 << 14 | 1 << 21 | 1 << 28
 _DAY: Final = timedelta(days=1)
@@ -116,7 +116,7 @@ class RuleDays:
         """Return the days of a month on which the rule has slots, also those that a named calendar takes."""
         found = self._kept.get(month)
         if found is None:
-            if len(self._kept) >= _MOST_KEPT:
+            if len(self._kept) >= _MAX_KEPT:
                 self._kept.clear()
             found = self._named(month)
             if self._outer.instead != "skip":

@@ -5,8 +5,9 @@ from collections.abc import Iterable, Mapping
 from datetime import date, timedelta
 from typing import Final, cast
 
-from cronty.timing.calendar import MOST_DATES, Calendar, DayOff, Instead
+from cronty.timing.calendar import MAX_DATES, Calendar, DayOff, Instead
 from cronty.timing.calendar_rule import UNITS, CalendarRule, Span, Unit, clock
+from cronty.timing.days_off import NamedCalendar, days_of
 from cronty.timing.errors import BadTrigger, shown
 from cronty.timing.zoned import Gap, Overlap
 
@@ -51,21 +52,28 @@ def calendar_to_json(calendar: Calendar) -> dict[str, object]:
     return found
 
 
-def calendar_from_json(value: Mapping[str, object]) -> Calendar:
-    """Return the calendar that an object describes; without a zone it is in UTC."""
+def calendar_from_json(value: Mapping[str, object], lists: Mapping[str, NamedCalendar] | None = None) -> Calendar:
+    """Return the calendar that an object describes; without a zone it is in UTC. With `lists` it gets the days of those
+    that it names."""
     _known(value, STORED_KEYS, "calendar trigger")
     if "rules" not in value:
         raise BadTrigger('"rules" is missing in a calendar trigger', f"Give it as {EXAMPLE}.")
+    names = tuple(_text(each, "calendars") for each in _list(value.get("calendars", []), "calendars", least=0))
+    if names and lists is not None:
+        off, on = days_of(names, lists)
+    else:
+        off = _days_off(value.get("off", {}))
+        on = tuple(_day(each, "on") for each in _list(value.get("on", []), "on", least=0))
     return Calendar(
         tuple(_rule_from_json(each) for each in _list(value["rules"], "rules")),
         zone=_text(value.get("zone", "UTC"), "zone"),
         starts=_day(value["starts"], "starts") if "starts" in value else None,
         ends=_day(value["ends"], "ends") if "ends" in value else None,
         without=_dates(_list(value["without"], "without")) if "without" in value else (),
-        calendars=tuple(_text(each, "calendars") for each in _list(value.get("calendars", []), "calendars", least=0)),
+        calendars=names,
         instead=cast("Instead", value.get("instead", "skip")),
-        off=_days_off(value.get("off", {})),
-        on=tuple(_day(each, "on") for each in _list(value.get("on", []), "on", least=0)),
+        off=off,
+        on=on,
         gap=cast("Gap", value.get("gap", "run_after")),
         overlap=cast("Overlap", value.get("overlap", "first")),
     )
@@ -222,9 +230,9 @@ def _dates(values: Iterable[object]) -> tuple[date, ...]:
         days = (end - start).days + 1
         if days < 1:
             raise BadTrigger(f'Invalid "without" of a calendar: {shown(value)}', "A range must end after it starts.")
-        if len(found) + days > MOST_DATES:
+        if len(found) + days > MAX_DATES:
             raise BadTrigger(
-                'Invalid "without" of a calendar: too many days', f"At most {MOST_DATES}; use a named calendar."
+                'Invalid "without" of a calendar: too many days', f"At most {MAX_DATES}; use a named calendar."
             )
         found += (start + each * _DAY for each in range(days))
     return tuple(found)

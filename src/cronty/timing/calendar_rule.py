@@ -10,9 +10,9 @@ from cronty.timing.errors import BadTrigger, shown
 type Unit = Literal["day", "week", "month", "year"]
 
 UNITS: Final[tuple[Unit, ...]] = get_args(Unit.__value__)
-MOST_EVERY: Final[dict[Unit, int]] = {"day": 3652, "week": 520, "month": 120, "year": 10}
-MOST_TIMES: Final = 48
-MOST_BUSINESS_DAYS: Final = 23
+MAX_EVERY: Final[dict[Unit, int]] = {"day": 3652, "week": 520, "month": 120, "year": 10}
+MAX_TIMES: Final = 48
+MAX_BUSINESS_DAYS: Final = 23
 MINUTES: Final = 1440
 YEARS: Final = (1970, 9990)
 
@@ -98,16 +98,16 @@ class CalendarRule:
         object.__setattr__(self, name, value)
 
     def _check(self) -> None:
-        if not 1 <= len(self.times) <= MOST_TIMES:
+        if not 1 <= len(self.times) <= MAX_TIMES:
             raise BadTrigger(
                 f"Invalid times of a calendar rule: there are {len(self.times)}",
-                f'Name 1 to {MOST_TIMES}, as in ["09:00", "17:30"]; for more use a range, as in "08:00-21:30/45".',
+                f'Name 1 to {MAX_TIMES}, as in ["09:00", "17:30"]; for more use a range, as in "08:00-21:30/45".',
             )
         for time in self.times:
             if not isinstance(time, Span) and not 0 <= time < MINUTES:
                 raise BadTrigger(f"Invalid time of a calendar rule: minute {shown(time)}", "A day has 0 to 1439.")
-        if self.unit not in UNITS or not 1 <= self.every <= MOST_EVERY[self.unit]:
-            most = ", ".join(f"{most} {unit}s" for unit, most in MOST_EVERY.items())
+        if self.unit not in UNITS or not 1 <= self.every <= MAX_EVERY[self.unit]:
+            most = ", ".join(f"{most} {unit}s" for unit, most in MAX_EVERY.items())
             raise BadTrigger(
                 f"Invalid rhythm of a calendar rule: every {shown(self.every)} {shown(self.unit)}", f"At most: {most}."
             )
@@ -121,7 +121,7 @@ class CalendarRule:
         _within(
             map(abs, self.business_days),
             1,
-            MOST_BUSINESS_DAYS,
+            MAX_BUSINESS_DAYS,
             "business_days",
             "1 for the first, -1 for the last, to 23",
         )

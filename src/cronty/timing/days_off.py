@@ -1,27 +1,22 @@
-"""Named calendars: lists of days off that several jobs go by, and what a trigger takes over from them.
+"""Named calendars: lists of days off that several jobs go by.
 
-A trigger holds days, never a promise to look them up: a worker that fires it needs no list, no package and no other
-row, and every worker fires the same slots. So a list is read when the trigger is made, by whoever makes it, for three
-years ahead; when the list changes, or a year has passed, its jobs are made anew with `with_days_off` and their next
-slots computed again, as after a change of the zone database. Between the two the old days stand: a holiday that is
-declared tonight counts from the moment it is in the list, not from the moment it was declared.
+A trigger is stored with the names of its lists, and given their days whenever it is read: so a list is kept once, has
+no end, and counts as it is when a slot is due. Names are the same in upper and lower case.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
+from functools import lru_cache
 from typing import Final, cast
 
-from cronty.timing.calendar import MOST_DATES, Calendar, DayOff
+from cronty.timing.calendar import Calendar, DayOff
 from cronty.timing.calendar_rule import check_year
 from cronty.timing.errors import BadTrigger, shown
 from cronty.timing.near import near
 
-AHEAD: Final = timedelta(days=3 * 366)
-"""How far ahead a trigger knows its days off."""
-MOST_DAYS: Final = 4000
-LONGEST_NAME: Final = 100
-_BEHIND: Final = timedelta(days=62)
+MAX_DAYS: Final = 4000
+MAX_DAY_NAME: Final = 100
 _DAY: Final = timedelta(days=1)
 _KEYS: Final = frozenset({"days", "windows", "make_up_days"})
 _EXAMPLE: Final = (
@@ -39,9 +34,12 @@ class UnknownCalendar(BadTrigger):
         super().__init__(f"Unknown calendar: {shown(name)}", hint)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class NamedCalendar:
-    """Days off by their reasons, such as `holiday (Christmas Day)`, and make-up days, which win."""
+    """Days off by their reasons, such as `holiday (Christmas Day)`, and make-up days, which win.
+
+    Equal only to itself, so that what is computed from it can be kept by it.
+    """
 
     off: Mapping[date, str]
     on: frozenset[date] = frozenset()
@@ -60,36 +58,45 @@ def read_days_off(value: Mapping[str, object]) -> NamedCalendar:
         if set(said) != {"from", "through", "name"}:
             raise BadTrigger(f"Invalid window: {shown(said)}", f"Give windows as in {_EXAMPLE}.")
         first, through, name = _day(said["from"]), _day(said["through"]), _name(said["name"])
-        if not 0 <= (through - first).days < MOST_DAYS - walked:
-            raise BadTrigger(f"Invalid window: {first} through {through}", f"At most {MOST_DAYS} days in all.")
+        if not 0 <= (through - first).days < MAX_DAYS - walked:
+            raise BadTrigger(f"Invalid window: {first} through {through}", f"At most {MAX_DAYS} days in all.")
         walked += (through - first).days + 1
         off |= {first + number * _DAY: f"freeze ({name})" for number in range((through - first).days + 1)}
     days = _object(value.get("days", {}), "days")
     off |= {_day(day): f"holiday ({_name(name)})" for day, name in days.items()}
     on = frozenset(_day(each) for each in _list(value.get("make_up_days", []), "make_up_days"))
-    if len(off) + len(on) > MOST_DAYS:
-        raise BadTrigger(f"Too many days off: {len(off) + len(on)}", f"At most {MOST_DAYS}.")
+    if len(off) + len(on) > MAX_DAYS:
+        raise BadTrigger(f"Too many days off: {len(off) + len(on)}", f"At most {MAX_DAYS}.")
     return NamedCalendar(off, on)
 
 
-def with_days_off(calendar: Calendar, known: Mapping[str, NamedCalendar], today: date) -> Calendar:
-    """Return the calendar with the days that the lists it names have from now on; an unknown name is refused.
+def with_days_off(calendar: Calendar, known: Mapping[str, NamedCalendar]) -> Calendar:
+    """Return the calendar with the days of the lists it names; an unknown name is refused.
 
-    What one list makes a make-up day is one, whatever the others say.
+    `known` has the lists by their names in lower case.
     """
     if not calendar.calendars:
         return calendar
-    off: dict[date, str] = {}
-    on: set[date] = set()
-    for name in calendar.calendars:
-        if name not in known:
+    off, on = days_of(calendar.calendars, known)
+    return replace(calendar, off=off, on=on)
+
+
+def days_of(names: Iterable[str], known: Mapping[str, NamedCalendar]) -> tuple[tuple[DayOff, ...], tuple[date, ...]]:
+    """Return the days off and the make-up days of these lists together."""
+    for name in names:
+        if name.lower() not in known:
             raise UnknownCalendar(name, known)
-        off |= {day: reason for day, reason in known[name].off.items() if day not in off}
-        on |= known[name].on
-    since, until = today - _BEHIND, today + AHEAD
-    days = sorted(day for day in off if since <= day <= until and day not in on)[:MOST_DATES]
-    make_up = sorted(day for day in on if since <= day <= until)[:MOST_DATES]
-    return replace(calendar, off=tuple(DayOff(day, off[day]) for day in days), on=tuple(make_up))
+    return _together(tuple(known[name.lower()] for name in names))
+
+
+@lru_cache(maxsize=256)
+def _together(lists: tuple[NamedCalendar, ...]) -> tuple[tuple[DayOff, ...], tuple[date, ...]]:
+    """What one list makes a make-up day is one, whatever the others say; of two reasons the first counts."""
+    off: dict[date, str] = {}
+    for each in reversed(lists):
+        off |= each.off
+    on = frozenset[date]().union(*(each.on for each in lists))
+    return tuple(DayOff(day, off[day]) for day in sorted(off.keys() - on)), tuple(sorted(on))
 
 
 def _object(value: object, what: str) -> Mapping[str, object]:
@@ -117,6 +124,6 @@ def _day(value: object) -> date:
 
 
 def _name(value: object) -> str:
-    if not isinstance(value, str) or not 1 <= len(value) <= LONGEST_NAME or not value.isprintable():
-        raise BadTrigger(f"Invalid name of a day off: {shown(value)}", f"Use 1 to {LONGEST_NAME} characters.")
+    if not isinstance(value, str) or not 1 <= len(value) <= MAX_DAY_NAME or not value.isprintable():
+        raise BadTrigger(f"Invalid name of a day off: {shown(value)}", f"Use 1 to {MAX_DAY_NAME} characters.")
     return value

@@ -4,7 +4,7 @@ Whatever `read_words` can read from words is said back so that reading it again 
 one-off that is yet to come always (the same moment, now as a local time), for an interval if it is read at its
 anchor, for a cron expression in the spelling that `read_words` uses. A cron expression in another spelling
 (`0 9 * * 1-5`) is either said in words that read to the same slots, or in a plain sentence with the values of its
-fields that `read_words` refuses; so is one with an unusual `gap` or `overlap`. Words over 128 characters are
+fields that `read_words` refuses; so is one with an unusual `gap` or `overlap`. Words over 500 characters are
 refused too, never misread.
 """
 
@@ -28,8 +28,8 @@ from cronty.timing.words.runs import runs
 from cronty.timing.words.vocabulary import MONTH_NAMES, ORDINAL_NAMES, WEEKDAY_NAMES, listed, ordinal
 from cronty.timing.zones import zone
 
-_MOST_TIMES: Final = 12
-_MOST_SPANS: Final = 3
+_MAX_TIMES: Final = 12
+_MAX_SPANS: Final = 3
 _UNITS: Final = (("day", 86_400), ("hour", 3600), ("minute", 60))
 _ANY_MOMENT: Final = datetime(2024, 1, 1, tzinfo=UTC)
 # Any date would do from which to count weeks; always the same one, so that nobody needs to know what time it is.
@@ -51,6 +51,14 @@ def describe(trigger: Trigger, zone_name: str = "UTC") -> str:
             return describe_calendar(trigger)
         case Broken(reason=reason):
             return f"Can't be read any more: {reason}"
+
+
+def with_count(words: str, zone_name: str, times: int | None) -> str:
+    """The words with `10 times` in them, before the zone."""
+    if times is None:
+        return words
+    tail = f", {place(zone_name)}"
+    return f"{words.removesuffix(tail)}, {times} time{'' if times == 1 else 's'}{tail if words.endswith(tail) else ''}"
 
 
 def _moment(at: datetime, zone_name: str) -> str:
@@ -160,7 +168,7 @@ def _every(fields: _Fields) -> str | None:
             return every
         if window is None or window[2] != 1:
             spans = [f"from {low:02}:00 through {high:02}:{60 - step:02}" for low, high in runs(fields.hours)]
-            return f"{every} {listed(spans)}" if len(spans) <= _MOST_SPANS else None
+            return f"{every} {listed(spans)}" if len(spans) <= _MAX_SPANS else None
         return f"{every} from {window[0]:02}:00 through {window[1]:02}:{60 - step:02}"
     starred = _step(fields.hour, 24)
     if starred == 1 or (starred and len(fields.minutes) > 1):
@@ -212,7 +220,7 @@ def _at(fields: _Fields) -> str:
 
 
 def _is_short(fields: _Fields) -> bool:
-    return len(fields.minutes) * len(fields.hours) <= _MOST_TIMES
+    return len(fields.minutes) * len(fields.hours) <= _MAX_TIMES
 
 
 def _numbers(what: str, values: list[int]) -> str:
@@ -282,7 +290,10 @@ def _ordinals(days: list[int]) -> str:
         ordinal(low) if low == high else f"{ordinal(low)} through {ordinal(high)}"
         for low, high in runs(day for day in days if day > 0)
     ]
-    said += ["last day"] * (CronSim.LAST in days) + ["last weekday"] * (CronSim.LAST_WEEKDAY in days)
+    said += ["last day"] * (CronSim.LAST in days)
+    if CronSim.LAST_WEEKDAY in days:
+        # Without "the", the 15th might be the 15th weekday.
+        said += ["the last weekday" if said else "last weekday"]
     return listed(said)
 
 

@@ -13,7 +13,7 @@ The forms. A rule is its times, its rhythm, its days and its months; parts that 
 | both of them | `on Mondays and on the first Friday of the month in March` |
 | days of the month | `on the 1st, 15th and last day of the month`, `on the 2nd to last day of every March` |
 | one day of the year | `on 5 April every year`, `every 2 years on 5 April` |
-| business days | `on the first and last business day of the month` |
+| business days | `on the first and last business day of the month`, `on the 15th business day and last …` |
 | several of these | `on the 13th of the month if that is also a Friday and the last business day of the month` |
 
 Rules are joined by `; and`. What holds for all of them follows, after `; all` if there are several, else after a comma:
@@ -31,7 +31,7 @@ from cronty.timing.words.places import place
 from cronty.timing.words.runs import runs
 from cronty.timing.words.vocabulary import MONTH_NAMES, ORDINAL_NAMES, WEEKDAY_NAMES, listed, ordinal
 
-_MOST_DATES: Final = 12
+_MAX_DATES: Final = 12
 
 
 def describe_calendar(calendar: Calendar) -> str:
@@ -102,7 +102,11 @@ def _business_days(rule: CalendarRule) -> str:
 
 
 def _business_days_alone(rule: CalendarRule) -> str:
-    return f"the {listed([_rank(nth) for nth in rule.business_days])} business day {_of_months(rule)}"
+    ranks = [_rank(nth) for nth in rule.business_days]
+    if min(rule.business_days) < 0 and max(rule.business_days) > len(ORDINAL_NAMES):
+        # In "the 15th and last business day" the 15th might be a day of the month.
+        ranks = [f"{rank} business day" for rank in ranks[:-1]] + ranks[-1:]
+    return f"the {listed(ranks)} business day {_of_months(rule)}"
 
 
 def _weekdays(rule: CalendarRule) -> str:
@@ -191,8 +195,8 @@ def _dates(days: tuple[date, ...]) -> str:
     for low, high in runs(day.toordinal() for day in days):
         spans.append((date.fromordinal(low), date.fromordinal(high)))
     said = [said_date(low) if low == high else f"{said_date(low)} through {said_date(high)}" for low, high in spans]
-    if len(said) > _MOST_DATES:
-        said = [*said[:_MOST_DATES], f"{len(said) - _MOST_DATES} more"]
+    if len(said) > _MAX_DATES:
+        said = [*said[:_MAX_DATES], f"{len(said) - _MAX_DATES} more"]
     return listed(said)
 
 

@@ -1,5 +1,7 @@
 """What goes wrong with a trigger."""
 
+from dataclasses import dataclass
+from datetime import datetime
 from reprlib import Repr
 from typing import Final
 
@@ -27,5 +29,18 @@ class Unread(BadTrigger):
     """What can't be read as a time or a rule at all."""
 
 
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One thing that may be meant: words that mean only this, what else to know about it, and its next slot."""
+
+    words: str
+    description: str
+    next_at: datetime | None
+
+
 class Unclear(BadTrigger):
-    """What may mean several things; the message lists them."""
+    """What may mean several things; the message lists them, and `candidates` has each."""
+
+    def __init__(self, message: str, hint: str, candidates: tuple[Candidate, ...]) -> None:
+        super().__init__(message, hint)
+        self.candidates = candidates

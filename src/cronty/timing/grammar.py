@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 
 from cronty.timing.errors import BadTrigger
-from cronty.timing.weeks import MOST_WEEKS, Weeks
+from cronty.timing.weeks import MAX_WEEKS, Weeks
 
 LONGEST = 256
 _WEEKS = re.compile(r"([0-9]{1,2})(?:\+([0-9]{1,2}))?")
@@ -117,9 +117,9 @@ def _weeks(field: _Field, text: str, weeks: str) -> str:
         )
     found = _WEEKS.fullmatch(weeks)
     every, remainder = (int(found[1]), int(found[2] or 0)) if found else (0, 0)
-    if not 2 <= every <= MOST_WEEKS or remainder >= every:
+    if not 2 <= every <= MAX_WEEKS or remainder >= every:
         raise _Wrong(
-            f'day-of-week: "{text}" must end in a number of weeks, %2 to %{MOST_WEEKS}, and may go on with which of '
+            f'day-of-week: "{text}" must end in a number of weeks, %2 to %{MAX_WEEKS}, and may go on with which of '
             'them, +0 to one less than that; try "MON%2" or "MON,WED%2+1".'
         )
     return str(Weeks(every, remainder))

@@ -8,7 +8,7 @@ import re
 from datetime import date, timedelta
 from typing import Final
 
-from cronty.timing.days_off import LONGEST_NAME, MOST_DAYS, NamedCalendar
+from cronty.timing.days_off import MAX_DAY_NAME, MAX_DAYS, NamedCalendar
 from cronty.timing.errors import BadTrigger, shown
 
 LONGEST: Final = 1_000_000
@@ -40,8 +40,8 @@ def read_ics(text: str, today: date) -> NamedCalendar:
             event[name] = value.strip()
             if name == "DTSTART" and "VALUE=DATE" not in parameters.split(";"):
                 event["TIMED"] = "yes"
-        if walked > MOST_DAYS:
-            raise BadTrigger("Too many days in the file", f"At most {MOST_DAYS}.")
+        if walked > MAX_DAYS:
+            raise BadTrigger("Too many days in the file", f"At most {MAX_DAYS}.")
     if not off:
         raise BadTrigger("No all-day event in the file", "Give an iCalendar file with the days off as all-day events.")
     return NamedCalendar(off)
@@ -57,7 +57,7 @@ def _days(event: dict[str, str], today: date) -> list[date]:
         return []
     first = _date(event["DTSTART"])
     end = _date(event["DTEND"]) if _DATE.fullmatch(event.get("DTEND", "")) else first + _DAY
-    length = max(1, min((end - first).days, MOST_DAYS))
+    length = max(1, min((end - first).days, MAX_DAYS))
     if "RRULE" not in event:
         return [first + number * _DAY for number in range(length)]
     parts = set(event["RRULE"].upper().split(";")) - {"INTERVAL=1", f"BYMONTH={first.month}", f"BYMONTHDAY={first.day}"}
@@ -96,4 +96,4 @@ def _date(text: str) -> date:
 def _summary(event: dict[str, str]) -> str:
     name = _ESCAPED.sub(lambda found: " " if found[1] in "nN" else found[1], event.get("SUMMARY", ""))
     name = "".join(letter for letter in name if letter.isprintable()).strip()
-    return name[:LONGEST_NAME] or "day off"
+    return name[:MAX_DAY_NAME] or "day off"

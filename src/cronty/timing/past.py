@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
+from cronty.timing.slot_changes import Changed
 from cronty.timing.trigger import Trigger
 
 _TICK: Final = timedelta(microseconds=1)
@@ -19,7 +20,7 @@ class Past:
     followed_by: datetime | None
 
 
-def slots_between(trigger: Trigger, first: datetime, until: datetime, followed_by: datetime | None) -> Past:
+def slots_between(trigger: Trigger | Changed, first: datetime, until: datetime, followed_by: datetime | None) -> Past:
     """All slots from `first`, which is one, through `until`."""
     through = trigger.last(first, until) or first
     return Past(first, through, 1 + trigger.count(first + _TICK, through), followed_by)

@@ -8,14 +8,13 @@ chain without holes: each one's `followed_by` is where the next one begins, and 
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from datetime import date, datetime, timedelta
-from typing import Literal, NamedTuple
+from datetime import datetime, timedelta
+from typing import Literal, NamedTuple, Protocol
 
 from cronty.timing.calendar import Calendar
 from cronty.timing.errors import BadTrigger
-from cronty.timing.localtime import instant_of
+from cronty.timing.slot_changes import Changed
 from cronty.timing.trigger import Trigger
-from cronty.timing.zoned import Zoned
 
 type CatchUpMode = Literal["latest", "all", "none"]
 type Verdict = Literal["coalesced", "missed", "skipped"]
@@ -23,8 +22,15 @@ type Verdict = Literal["coalesced", "missed", "skipped"]
 # With catch-up off a slot still runs if it is this late: a busy or restarting worker is not an outage.
 GRACE = timedelta(seconds=60)
 _TICK = timedelta(microseconds=1)
-_DAY = timedelta(days=1)
 _OFF = "late, and catch-up is off"
+
+
+class Slots(Protocol):
+    """What names the slots of a job: a trigger, or a part of one."""
+
+    def after(self, moment: datetime) -> datetime | None: ...
+    def last(self, since: datetime, until: datetime) -> datetime | None: ...
+    def count(self, since: datetime, until: datetime) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +95,7 @@ def is_due_alone(slot: datetime, following: datetime | None, now: datetime, late
 
 
 def plan(
-    trigger: Trigger | Zoned,
+    trigger: Trigger | Changed | Slots,
     next_at: datetime,
     now: datetime,
     catch_up: CatchUp = _USUAL,
@@ -107,8 +113,8 @@ def plan(
         return Plan((), (), None)
     if next_at > now:
         return Plan((), (), next_at)
-    if type(trigger) is Calendar and trigger.takes_slots:
-        return _AroundDaysOff(trigger, next_at, now, catch_up, ends_at).plan(remaining)
+    if isinstance(trigger, Calendar | Changed) and _takes_some(trigger, next_at, now):
+        return _AroundTaken(trigger, next_at, now, catch_up, ends_at).plan(remaining)
     following = trigger.after(next_at)
     if following is not None and ends_at is not None and following > ends_at:
         following = None
@@ -122,6 +128,10 @@ def plan(
     return _one_missed(reason, next_at, following)
 
 
+def _takes_some(trigger: Calendar | Changed, first: datetime, until: datetime) -> bool:
+    return next(trigger.ranges(first, until), None) is not None
+
+
 def _one_missed(reason: str, slot: datetime, following: datetime | None) -> Plan:
     return Plan((), (Passed("missed", reason, slot, slot, 1, following),), following)
 
@@ -130,7 +140,7 @@ def _one_missed(reason: str, slot: datetime, following: datetime | None) -> Plan
 class _Backlog:
     """Two or more due slots. Every range in here begins at a slot."""
 
-    trigger: Trigger | Zoned
+    trigger: Slots
     first: datetime
     now: datetime
     catch_up: CatchUp
@@ -211,24 +221,27 @@ class _Backlog:
 
 
 @dataclass(frozen=True, slots=True)
-class _AroundDaysOff:
-    """The due slots of a calendar whose days off take some: those are skipped, and the others planned as if alone."""
+class _AroundTaken:
+    """Due slots of which days off or changes take some: those are skipped, and the others planned as if alone."""
 
-    calendar: Calendar
+    trigger: Calendar | Changed
     first: datetime
     now: datetime
     catch_up: CatchUp
     ends_at: datetime | None
 
     def plan(self, remaining: int | None) -> Plan:
-        opened = self.calendar.open
-        first = self.first if self.calendar.taken(self.first) is None else opened.after(self.first)
+        opened: Slots = self.trigger.open
+        first = self.first if self.trigger.taken(self.first) is None else opened.after(self.first)
         others = Plan((), (), None)
         if first is not None and first <= self._until:
             others = plan(opened, first, self.now, self.catch_up, ends_at=self.ends_at, remaining=remaining)
         ended = remaining is not None and len(others.runs) >= remaining
         until = others.runs[-1].slot if ended else self._until
-        taken = [*self._taken(opened, until)]
+        taken = [
+            Passed("skipped", each.reason, each.first, each.through, each.slots, None)
+            for each in self.trigger.ranges(self.first, until)
+        ]
         passed = [*taken, *(part for each in others.passed for part in self._parts(opened, each, taken))]
         return self._linked(others.runs, passed, ended=ended)
 
@@ -236,25 +249,7 @@ class _AroundDaysOff:
     def _until(self) -> datetime:
         return self.now if self.ends_at is None else min(self.now, self.ends_at)
 
-    def _taken(self, opened: Zoned, until: datetime) -> Iterator[Passed]:
-        """Yield a range for each day off: the slots of the day, and what a clock change moved out of it."""
-        off = self.calendar.days_off()
-        for day, reason in off.items():
-            start, end = (self._midnight(each) for each in (day, day + _DAY))
-            if end < self.first or start > until:
-                continue
-            start += _TICK if opened.count(start, start) else timedelta(0)
-            end -= _TICK if day + _DAY in off or opened.count(end, end) else timedelta(0)
-            low, high = max(start, self.first), min(end, until)
-            first, through = self.calendar.after(low - _TICK), self.calendar.last(low, high)
-            if first is not None and through is not None:
-                slots = self.calendar.count(first, through)
-                yield Passed("skipped", reason, first, through, slots, None)
-
-    def _midnight(self, day: date) -> datetime:
-        return instant_of(datetime(day.year, day.month, day.day), self.calendar.zone).at  # noqa: DTZ001
-
-    def _parts(self, opened: Zoned, passed: Passed, taken: list[Passed]) -> Iterator[Passed]:
+    def _parts(self, opened: Slots, passed: Passed, taken: list[Passed]) -> Iterator[Passed]:
         """Yield a range in parts that have no day off inside."""
         first = passed.first
         for gap in sorted(taken, key=lambda each: each.first):
@@ -263,7 +258,7 @@ class _AroundDaysOff:
                 first = opened.after(gap.through) or passed.through
         yield self._part(opened, passed, first, passed.through)
 
-    def _part(self, opened: Zoned, passed: Passed, first: datetime, through: datetime) -> Passed:
+    def _part(self, opened: Slots, passed: Passed, first: datetime, through: datetime) -> Passed:
         slots = 1 + opened.count(first + _TICK, through)
         return Passed(passed.verdict, passed.reason, first, through, slots, None)
 
@@ -273,7 +268,7 @@ class _AroundDaysOff:
         starts = sorted((*(each.slot for each in runs), *(each.first for each in passed)))
         follower: dict[datetime, datetime | None] = dict(zip(starts, (*starts[1:], None), strict=True))
         final = max((*(each.slot for each in runs), *(each.through for each in passed)))
-        next_at = None if ended else self.calendar.after(final)
+        next_at = None if ended else self.trigger.after(final)
         if next_at is not None and self.ends_at is not None and next_at > self.ends_at:
             next_at = None
         follower[starts[-1]] = next_at

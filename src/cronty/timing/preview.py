@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from cronty.timing.calendar import Calendar
+from cronty.timing.slot_changes import Changed
 from cronty.timing.trigger import Trigger
 from cronty.timing.zoned import Zoned, nominal
 from cronty.timing.zones import zone
@@ -18,7 +19,7 @@ class Slot:
     note: str | None = None
 
 
-def preview(trigger: Trigger, after: datetime, count: int, zone_name: str) -> list[Slot]:
+def preview(trigger: Trigger | Changed, after: datetime, count: int, zone_name: str) -> list[Slot]:
     """Return the next `count` slots strictly later than `after`, fewer if there aren't so many."""
     zoneinfo = zone(zone_name)
     slots: list[Slot] = []
@@ -31,7 +32,14 @@ def preview(trigger: Trigger, after: datetime, count: int, zone_name: str) -> li
     return slots
 
 
-def _note(trigger: Trigger, moment: datetime, local: datetime, before: Slot | None) -> str | None:
+def _note(trigger: Trigger | Changed, moment: datetime, local: datetime, before: Slot | None) -> str | None:
+    if isinstance(trigger, Changed):
+        if trigger.is_changed(moment):
+            return f"skipped: {trigger.taken(moment)}"
+        if (moved := trigger.moved_here(moment)) is not None:
+            there = moved.astimezone(local.tzinfo)
+            return f"moved from {there:%A} {there.day} {there:%B} {there:%H:%M}, this once"
+        trigger = trigger.rule
     if isinstance(trigger, Calendar) and (note := _day_off(trigger, moment)) is not None:
         return note
     if isinstance(trigger, Zoned) and (named := nominal(trigger, moment)) is not None:
@@ -48,7 +56,7 @@ def _day_off(calendar: Calendar, moment: datetime) -> str | None:
         return f"skipped: {reason}"
     if calendar.instead == "skip" or (source := calendar.moved_from(moment)) is None:
         return None
-    reason = calendar.days_off().get(source, "weekend")
+    reason = calendar.day_off(source) or "weekend"
     return f"moved from {source:%A} {source.day} {source:%B}: {reason}"
 
 

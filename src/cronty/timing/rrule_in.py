@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final
 
-from cronty.timing.calendar import MOST_RULES, Calendar
+from cronty.timing.calendar import MAX_RULES, Calendar
 from cronty.timing.calendar_json import WEEKDAYS
 from cronty.timing.calendar_rule import CalendarRule, Span, Unit
 from cronty.timing.errors import BadTrigger, shown
@@ -106,8 +106,8 @@ def _lines(text: str, zone_name: str) -> tuple[datetime | None, str, list[dict[s
                 dates += ((each, parameters) for each in value.upper().split(","))
             case _:
                 raise _refused(shown(line), "Lines are DTSTART (one), RRULE and EXDATE.")
-    if not 1 <= len(rules) <= MOST_RULES:
-        raise _refused(f"{len(rules)} RRULE lines", f"Give 1 to {MOST_RULES}, as in {_EXAMPLE}.")
+    if not 1 <= len(rules) <= MAX_RULES:
+        raise _refused(f"{len(rules)} RRULE lines", f"Give 1 to {MAX_RULES}, as in {_EXAMPLE}.")
     return start, own_zone, rules, [(_local(each, more, own_zone), "T" not in each) for each, more in dates]
 
 

@@ -4,7 +4,7 @@ BYHOUR and BYMINUTE multiply, so times with other minutes take another line. BYS
 business days take a line for each time. Each line starts at its own first slot: then the units it counts are ours.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Final
 
@@ -20,11 +20,15 @@ _TICK: Final = timedelta(microseconds=1)
 
 @dataclass(frozen=True, slots=True)
 class Recurrence:
-    """An RRULE without its name, the local time of its first slot, and the local times that are left out."""
+    """An RRULE without its name, the local time of its first slot, and the local times that are left out.
+
+    `local` has its slots, those left out too, on an unbroken local clock, as if that were UTC.
+    """
 
     start: datetime
     rrule: str
     without: tuple[datetime, ...]
+    local: Calendar = field(repr=False, compare=False)
 
 
 def to_rrules(calendar: Calendar, since: date) -> list[Recurrence]:
@@ -117,7 +121,10 @@ def _recurrence(calendar: Calendar, rule: CalendarRule, since: date, off: set[da
         if alone.last(slot, slot) is not None
     ]
     return Recurrence(
-        first.replace(tzinfo=None), ";".join(parts), tuple(slot.replace(tzinfo=None) for slot in sorted(without))
+        first.replace(tzinfo=None),
+        ";".join(parts),
+        tuple(slot.replace(tzinfo=None) for slot in sorted(without)),
+        alone,
     )
 
 

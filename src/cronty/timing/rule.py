@@ -1,19 +1,23 @@
 """Any way callers say when: a type with its configuration, or words."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import date, datetime, time, timedelta
 from types import MappingProxyType
 
 from cronty.timing.calendar import Calendar
 from cronty.timing.days_off import NamedCalendar, with_days_off
-from cronty.timing.errors import BadTrigger, Unclear, shown
+from cronty.timing.errors import BadTrigger, Candidate, Unclear, Unread, shown
 from cronty.timing.interval import Interval
+from cronty.timing.lists_in_words import said_lists, split_lists, without_lists
 from cronty.timing.once import Once
 from cronty.timing.reading import read_moment, read_trigger
 from cronty.timing.rrule_in import read_rrule
 from cronty.timing.trigger import Trigger
+from cronty.timing.words.day_said import days_said
 from cronty.timing.words.read import Ambiguous, Reading, read_words
+from cronty.timing.words.vocabulary import MONTH_NAMES, WEEKDAY_NAMES, ordinal
 from cronty.timing.zones import zone
 
 
@@ -26,6 +30,8 @@ class Rule:
     note: str | None = None
     max_runs: int | None = None
     """How many times it was said to run; a trigger doesn't count, its job does."""
+    said: str | None = None
+    """The words it was given in, if it was."""
 
 
 def read_rule(
@@ -34,27 +40,31 @@ def read_rule(
     zone_name: str,
     now: datetime,
     known: Mapping[str, NamedCalendar] = MappingProxyType({}),
+    *,
+    starts: datetime | None = None,
 ) -> Rule:
     """The rule that `config` describes; type `words` takes `{"text": "every weekday at 8:30"}`.
 
     A `once` may say its `run_at` in words too. Whatever may mean two things is refused, with its readings. `known` are
-    the named calendars whose days off it may go by.
+    the named calendars whose days off it may go by. With `starts`, words without a time or a day, such as `every day`,
+    have those of the start.
     """
-    rule = _read(trigger_type, config, zone_name, now)
+    rule = _read(trigger_type, config, zone_name, now, starts)
     if not isinstance(rule.trigger, Calendar) or not rule.trigger.calendars:
         return rule
-    today = now.astimezone(zone(rule.trigger.zone)).date()
-    return replace(rule, trigger=with_days_off(rule.trigger, known, today))
+    return replace(rule, trigger=with_days_off(rule.trigger, known))
 
 
-def _read(trigger_type: str, config: Mapping[str, object], zone_name: str, now: datetime) -> Rule:
+def _read(
+    trigger_type: str, config: Mapping[str, object], zone_name: str, now: datetime, starts: datetime | None = None
+) -> Rule:
     if trigger_type == "words":
         text = config.get("text")
         if not isinstance(text, str) or len(config) != 1:
             raise BadTrigger(
                 "Invalid trigger_config for 'words': it needs just a text", 'As in {"text": "every weekday at 8:30"}.'
             )
-        return _said(text, zone_name, now)
+        return _said(text, zone_name, now) if starts is None else _said_from(text, zone_name, now, starts)
     times = None
     if trigger_type == "calendar":
         if "rrule" in config:
@@ -82,12 +92,34 @@ def read_instant(value: object, zone_name: str, now: datetime) -> datetime:
         return trigger.at
 
 
+def read_bound(value: object, zone_name: str, now: datetime, *, last: bool) -> datetime:
+    """The first instant of what `read_instant` reads or of a day, in words or ISO 8601; or the last one."""
+    days = None
+    if isinstance(value, str):
+        try:
+            day = date.fromisoformat(value.strip())
+            days = (day, day)
+        except ValueError:
+            days = days_said(value, now, zone_name) if any(map(str.isalpha, value)) or "/" in value else None
+    if days is None:
+        return read_instant(value.strip() if isinstance(value, str) else value, zone_name, now)
+    if not last:
+        return read_moment(datetime.combine(days[0], time()), zone_name)
+    if days[1] == date.max:
+        raise BadTrigger(f"Time out of range: {shown(value)}", "Name a time from the year 2 to 9998.")
+    return read_moment(datetime.combine(days[1] + timedelta(days=1), time()), zone_name) - timedelta(microseconds=1)
+
+
 def _once_said(text: str, zone_name: str, now: datetime, bad: BadTrigger) -> Rule:
     """A moment in words; what isn't words at all is refused for not being ISO 8601."""
     try:
         rule = _said(text, zone_name, now)
     except BadTrigger as unread:
-        raise unread if isinstance(unread, Unclear) else bad from None
+        if isinstance(unread, Unclear):
+            raise
+        if not isinstance(bad, Unread):
+            raise bad from None
+        raise Unread(bad.message, f'{bad.hint.rstrip(".")}, or in words, as in "tomorrow at 9:00".') from None
     if not isinstance(rule.trigger, Once):
         raise BadTrigger(
             f'"{text}" is a rule that repeats, not one moment',
@@ -96,16 +128,35 @@ def _once_said(text: str, zone_name: str, now: datetime, bad: BadTrigger) -> Rul
     return rule
 
 
+def _said_from(text: str, zone_name: str, now: datetime, starts: datetime) -> Rule:
+    """Words that may lack their time, or their day and time, because the start has them."""
+    local = starts.astimezone(zone(zone_name))
+    at, day, month = f"at {local:%H:%M}", ordinal(local.day), MONTH_NAMES[local.month - 1]
+    try:
+        return _said(text, zone_name, now)
+    except BadTrigger as bad:
+        refused = bad
+    for more in (at, f"on {WEEKDAY_NAMES[local.weekday()]} {at}", f"on the {day} {at}", f"on {local.day} {month} {at}"):
+        with suppress(BadTrigger):
+            return _said(f"{text} {more}", zone_name, now)
+    raise refused
+
+
 def _said(text: str, zone_name: str, now: datetime) -> Rule:
-    match read_words(text, now, zone_name):
-        case Reading(trigger=trigger, zone=zone, note=note, max_runs=max_runs):
+    plain, lists = split_lists(text)
+    match read_words(plain, now, zone_name):
+        case Reading(trigger=trigger, zone=named, note=note, max_runs=max_runs):
+            if lists:
+                trigger = without_lists(trigger, lists, text, now.date())
             if isinstance(trigger, Interval) and trigger.anchor == now:
                 trigger = Interval(trigger.period, _whole(now))
-            return Rule(trigger, zone, note, max_runs)
-        case Ambiguous((only,)):
-            raise Unclear(f'"{text}" names no exact time; it may be: {_candidate(only)}', _CONFIRM)
+            return Rule(trigger, named, note, max_runs, said=" ".join(text.split()))
         case Ambiguous(readings):
-            raise Unclear(f'"{text}" may mean: {"; or: ".join(_candidate(one) for one in readings)}', _CHOOSE)
+            candidates = tuple(_candidate(one, lists) for one in readings)
+            listed = "; or: ".join(_shown(one, each) for one, each in zip(readings, candidates, strict=True))
+            if len(readings) == 1:
+                raise Unclear(f'"{text}" names no exact time; it may be: {listed}', _CONFIRM, candidates)
+            raise Unclear(f'"{text}" may mean: {listed}', _CHOOSE, candidates)
 
 
 def _recurring(config: Mapping[str, object], zone_name: str, now: datetime) -> Rule:
@@ -134,7 +185,14 @@ _CONFIRM = "Ask whether that is meant, then repeat the call with those words."
 _CHOOSE = "Ask which one is meant, then repeat the call with those words."
 
 
-def _candidate(reading: Reading) -> str:
-    if reading.next_at is None or isinstance(reading.trigger, Once):
-        return f'"{reading.words}"'
-    return f'"{reading.words}" (next: {reading.next_at.isoformat()})'
+def _candidate(reading: Reading, lists: tuple[str, ...]) -> Candidate:
+    local = None if reading.next_at is None else reading.next_at.astimezone(zone(reading.zone))
+    words = f"{reading.words}{said_lists(lists)}"
+    note = f" ({reading.note})" if reading.note else ""
+    return Candidate(words, f"{words}{note}", local)
+
+
+def _shown(reading: Reading, candidate: Candidate) -> str:
+    if candidate.next_at is None or isinstance(reading.trigger, Once):
+        return f'"{candidate.words}"'
+    return f'"{candidate.words}" (next: {candidate.next_at.isoformat()})'

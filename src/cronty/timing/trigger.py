@@ -1,12 +1,15 @@
 """Any trigger, and its form in JSON."""
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
+from types import MappingProxyType
 from typing import cast
 
 from cronty.timing.broken import Broken
 from cronty.timing.calendar import Calendar
 from cronty.timing.calendar_json import STORED_KEYS, calendar_from_json, calendar_to_json
 from cronty.timing.cron import Cron
+from cronty.timing.days_off import NamedCalendar
 from cronty.timing.errors import BadTrigger, shown
 from cronty.timing.interval import Interval
 from cronty.timing.once import Once
@@ -14,6 +17,7 @@ from cronty.timing.zoned import Gap, Overlap
 
 type Trigger = Once | Interval | Cron | Calendar | Broken
 
+_NONE: Mapping[str, NamedCalendar] = MappingProxyType({})
 _EXAMPLES = {
     "once": '{"kind": "once", "at": "2027-01-31T09:00:00+01:00"}',
     "interval": '{"kind": "interval", "seconds": 900, "anchor": "2027-01-31T09:00:00Z"}',
@@ -46,8 +50,19 @@ def to_json(trigger: Trigger) -> dict[str, object]:
             return dict(stored)
 
 
-def from_stored(value: dict[str, object]) -> Trigger:
+def to_stored(trigger: Trigger) -> dict[str, object]:
+    """Return the trigger as it is stored: with the names of its lists of days off, without their days."""
+    found = to_json(trigger)
+    if isinstance(trigger, Calendar) and trigger.calendars:
+        found.pop("off", None)
+        found.pop("on", None)
+    return found
+
+
+def from_stored(value: dict[str, object], lists: Mapping[str, NamedCalendar] = _NONE) -> Trigger:
     """Like `from_json`, for what was good when it was stored: if it no longer is, it is `Broken`.
+
+    `lists` are the lists of days off that it may name.
 
     Keys that only a newer version knows are ignored, but not inside the rules of a calendar: without them it might
     fire at other times than it should.
@@ -55,7 +70,8 @@ def from_stored(value: dict[str, object]) -> Trigger:
     kind = value.get("kind")
     known = _KEYS.get(kind, frozenset(value)) if isinstance(kind, str) else frozenset(value)
     try:
-        return from_json({key: part for key, part in value.items() if key in known})
+        plain = {key: part for key, part in value.items() if key in known}
+        return calendar_from_json(plain, lists) if kind == "calendar" else from_json(plain)
     except BadTrigger as bad:
         return Broken(value, str(bad))
 

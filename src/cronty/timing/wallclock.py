@@ -18,7 +18,7 @@ _DAY = 1440
 _ANY_MOMENT = datetime(2024, 1, 1, tzinfo=UTC)
 # Weekdays and leap years repeat every 28 years; ten more, so that the longest hole lies inside.
 _CYCLE = range(date(2000, 1, 1).toordinal() - _EPOCH_DAY, date(2038, 1, 1).toordinal() - _EPOCH_DAY)
-LONGEST_HOLE = 3653
+MAX_HOLE = 3653
 
 
 class Wallclock:
@@ -156,8 +156,8 @@ class Wallclock:
             return False
         day = _CYCLE.start
         # Leap to the furthest match within reach: any hole that was leapt over is shorter than the leap.
-        while day + LONGEST_HOLE < _CYCLE.stop:
-            furthest = self._previous_day(day + LONGEST_HOLE, day + 1)
+        while day + MAX_HOLE < _CYCLE.stop:
+            furthest = self._previous_day(day + MAX_HOLE, day + 1)
             if furthest is None:
                 return True
             day = furthest

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Final
 
-MOST_WEEKS: Final = 52
+MAX_WEEKS: Final = 52
 _WEEK_ZERO: Final = date(1969, 12, 29).toordinal()
 
 

@@ -11,13 +11,13 @@ from typing import ClassVar, Final, Literal, Protocol
 
 from cronty.timing.errors import BadTrigger, shown
 from cronty.timing.offsets import DAY, EARLIEST, EPOCH, LATEST, Stretch, backward, forward
-from cronty.timing.wallclock import LONGEST_HOLE
+from cronty.timing.wallclock import MAX_HOLE
 from cronty.timing.zones import zone
 
 type Gap = Literal["run_after", "skip"]
 type Overlap = Literal["first", "both"]
 
-_HORIZON: Final = LONGEST_HOLE * DAY
+_HORIZON: Final = MAX_HOLE * DAY
 _MEMO_LIMIT: Final = 200_000
 _SECOND: Final = timedelta(seconds=1)
 

@@ -1,9 +1,12 @@
 """Finds the caller of each HTTP request."""
 
+import hmac
+import time
 from collections.abc import Awaitable, Callable
 from typing import Final
 
 from cronty.contract.caller import Caller, local_caller
+from cronty.contract.local_key import end_of_code
 from cronty.contract.result import Err, Ok, Result
 from cronty.scheduler.identity import Identity
 
@@ -15,20 +18,37 @@ NO_TOKEN: Final = Err(
 )
 
 
-def single_owner(owner: str) -> FindCaller:
-    """For a server that only its own machine can reach: every caller is the owner."""
-    caller = local_caller(owner)
+class LocalKey:
+    """The key of the user who runs this server on their own machine: whoever has it is `owner`."""
 
-    async def find_caller(_token: str | None) -> Result[Caller]:
-        return Ok(caller)
+    def __init__(self, key: str, owner: str) -> None:
+        self.key = key
+        self.caller = local_caller(owner)
+        self._used: dict[str, int] = {}
 
-    return find_caller
+    def knows(self, token: str) -> bool:
+        """Whether a token is the key, or a code made from it."""
+        is_key = hmac.compare_digest(token.encode(), self.key.encode())
+        return is_key or end_of_code(self.key, "call", token) is not None
+
+    def redeem(self, code: str) -> bool:
+        """Whether a code opens the dashboard; each does so once."""
+        self._used = {one: end for one, end in self._used.items() if end > time.time()}
+        end = end_of_code(self.key, "open", code)
+        if end is None or code in self._used:
+            return False
+        self._used[code] = end
+        return True
 
 
-def by_token(identity: Callable[[], Identity]) -> FindCaller:
-    """For a server that others can reach: every call needs a key or a token."""
+def by_token(identity: Callable[[], Identity], local: LocalKey | None = None) -> FindCaller:
+    """Every call needs a key or a token; `local` is accepted too if only this machine can reach the server."""
 
     async def find_caller(token: str | None) -> Result[Caller]:
-        return NO_TOKEN if token is None else await identity().identify(token)
+        if token is None:
+            return NO_TOKEN
+        if local is not None and local.knows(token):
+            return Ok(local.caller)
+        return await identity().identify(token)
 
     return find_caller

@@ -37,6 +37,8 @@ def problem(err: Err, headers: Mapping[str, str] | None = None) -> Response:
         details["hint"] = _kept(err.hint)
     if err.field:
         details["field"] = _kept(err.field)
+    if err.choices:
+        details["choices"] = [choice.to_json() for choice in err.choices]
     extra = {"retry-after": "60"} if status == 503 else {}
     return Response(orjson.dumps(details), status, {**extra, **(headers or {})}, PROBLEM_JSON)
 

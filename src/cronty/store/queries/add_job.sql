@@ -1,9 +1,9 @@
 -- A new job and its due row, in the form of `show_job`. No row if its idempotency key or its number (:number) is taken, or
 -- if there is no such owner. Engines are notified of it if :say.
 with job as (
-  insert into cronty.jobs (owner_id, name, task, arguments, trigger, zone, policy, tags, max_runs, ends_at, idempotency_key,
+  insert into cronty.jobs (owner_id, name, task, arguments, trigger, said, zone, policy, tags, max_runs, ends_at, idempotency_key, request,
     created_at, updated_at, origin, key_id, number, slots_after)
-  select o.id, :name, :task, :arguments::jsonb, :trigger::jsonb, :zone, :policy::jsonb, :tags, :max_runs, :ends_at, :idempotency_key, :now, :now, :origin::jsonb, :key_id, :number, :slots_after
+  select o.id, :name, :task, :arguments::jsonb, :trigger::jsonb, :said, :zone, :policy::jsonb, :tags, :max_runs, :ends_at, :idempotency_key, :request, :now, :now, :origin::jsonb, :key_id, :number, :slots_after
   from cronty.owners o where o.name = :owner
   on conflict do nothing
   returning *

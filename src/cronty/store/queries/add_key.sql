@@ -1,10 +1,13 @@
--- A new API key of an owner, and its entry in the trail. $8 actor, $9 client, $10 the random part of its id. No row if
--- its id or its number was taken meanwhile.
-with made as (
-  insert into cronty.api_keys (id, number, owner_id, name, hash, scopes, agent, created_at, expires_at)
+-- A new API key of an owner, and its entry in the trail. $8 actor, $9 client, $10 the random part of its id, $11 the key it is
+-- made with (null: none). No row if its id or its number was taken meanwhile, or if that key was revoked: the lock makes
+-- revoking it wait until this one can be seen.
+with parent as (
+  select p.id from cronty.api_keys p where p.id = $11 and p.revoked_at is null for share
+), made as (
+  insert into cronty.api_keys (id, number, owner_id, name, hash, scopes, agent, parent_id, created_at, expires_at)
   select ($10::bigint << 10) | s.number, 1 + coalesce((select max(k.number) from cronty.api_keys k where k.owner_id = o.id), 0),
-    o.id, $2, $3, $4, $5, coalesce($6::timestamptz, statement_timestamp()), $7
-  from cronty.owners o, cronty.server s where o.name = $1
+    o.id, $2, $3, $4, $5, $11, coalesce($6::timestamptz, statement_timestamp()), $7
+  from cronty.owners o, cronty.server s where o.name = $1 and ($11::bigint is null or exists (select from parent))
   on conflict do nothing
   returning id, number, owner_id, name, scopes, agent, created_at, expires_at
 ), noted as (

@@ -1,6 +1,11 @@
--- The jobs of an owner that go by a list and have something to come. $1 owner, $2 the list's name.
-select j.number
+-- The jobs of an owner that go by a list, deleted ones that can come back too. $1 owner, $2 the list's name in lower case.
+select j.id, j.number, j.task, j.deleted_at is not null as deleted
 from cronty.jobs j
-join cronty.owners o on o.id = j.owner_id
-where o.name = $1 and j.deleted_at is null and j.state in ('active', 'paused') and j.trigger->'calendars' ? $2
+where j.owner_id = (select id from cronty.owners where name = $1) and j.trigger ? 'calendars'
+  and (j.state in ('active', 'paused') or j.deleted_from in ('active', 'paused'))
+  and exists (
+    select from jsonb_array_elements_text( -- a newer version may have written something else
+      case when jsonb_typeof(j.trigger->'calendars') = 'array' then j.trigger->'calendars' else '[]' end) named
+    where lower(named) = $2
+  )
 order by j.number

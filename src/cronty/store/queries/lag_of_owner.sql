@@ -1,5 +1,5 @@
 -- How late an owner's slots started, by their first attempt, by bins. $1 owner, $2 from, $3 until,
--- $4 the width of a bin. Only the latest 5,000 jobs are read.
+-- $4 the width of a bin. Only the latest 5,000 jobs are read; the subselect is as in `list_tags`.
 select date_bin($4, r.scheduled_for, $2) as start,
   percentile_disc(array[0.5, 0.99]) within group (
     order by greatest(0, extract(epoch from r.started_at - r.scheduled_for)::float8 - d.delay)) as lags
@@ -7,7 +7,7 @@ from (
   select j.id from cronty.jobs j
   where j.owner_id = (select id from cronty.owners where name = $1)
   order by j.number desc
-  limit 5000
+  limit (select 5000)
 ) j
 cross join lateral (select d.delay from cronty.due d where d.job_id = j.id offset 0) d
 cross join lateral (

@@ -1,5 +1,6 @@
 -- Hand the oldest waiting prompts of an owner to an agent; they are shown again when the lease expires.
--- $1 now, $2 owner, $3 which agent asks (null: any), $4 how many, $5 lease in seconds.
+-- $1 now, $2 owner, $3 which agent asks (null: any), $4 how many, $5 lease in seconds,
+-- $6 only prompts that could be read for so many seconds (null: for however long).
 with clock as (
   select coalesce($1::timestamptz, statement_timestamp()) as now
 ), picked as (
@@ -8,6 +9,7 @@ with clock as (
   join cronty.jobs j on j.id = q.job_id
   where q.task = 'prompt' and q.owner_id = (select id from cronty.owners where name = $2)
     and q.due_at <= (select now from clock)
+    and q.due_at > coalesce((select now from clock) - $6::float8 * interval '1 second', '-infinity')
     and q.due_at > (select now from clock) - cronty.expires_after(j.policy) * interval '1 second' -- else it has expired
     and ($3::text is null or coalesce(j.arguments -> 'kwargs' ->> 'agent', $3) = $3)
   order by q.due_at, q.job_id

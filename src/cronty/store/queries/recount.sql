@@ -1,5 +1,5 @@
--- Count an owner's jobs that will still run, and the size of their arguments. $1 owner, $2 now. Jobs that have ended are
--- marked, so that the next count skips them; not those that were changed meanwhile or are locked.
+-- Count an owner's jobs that will still run, and the size of their arguments and of the owner's lists of days off. $1 owner,
+-- $2 now. Jobs that have ended are marked, so that the next count skips them; not those that were changed meanwhile or are locked.
 with looked as materialized (
   select j.id, j.version, pg_column_size(j.arguments) as size,
     j.state in ('paused', 'set_aside') or (j.state = 'active' and d.next_at is not null) as live
@@ -12,10 +12,17 @@ with looked as materialized (
     select from cronty.jobs j where j.id = l.id and j.version = l.version for no key update skip locked
   ) held
 ), marked as (
-  update cronty.jobs set ended = true where id = any(array(select id from over))
+  -- Not by an array of the ids: made of rows that the same statement locks, it crashes PostgreSQL (18.4) if one of them has
+  -- just been changed.
+  update cronty.jobs j set ended = true from over o where j.id = o.id
 )
 update cronty.owners o
 set live_jobs = c.jobs, live_bytes = c.bytes, counted_at = coalesce($2::timestamptz, statement_timestamp())
-from (select count(*) as jobs, coalesce(sum(size), 0) as bytes from looked where live) c
+from (
+  select count(*) as jobs, coalesce(sum(size), 0) + (
+    select coalesce(sum(pg_column_size(l.days)), 0) from cronty.calendars l
+    where l.owner_id = (select id from cronty.owners where name = $1)) as bytes
+  from looked where live
+) c
 where o.name = $1
 returning o.live_jobs as jobs, o.live_bytes as bytes

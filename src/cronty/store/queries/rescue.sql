@@ -1,14 +1,17 @@
--- Queue the runs of dead workers again; a run that keeps crashing its worker is quarantined.
+-- Queue the runs of dead workers again; a run that keeps crashing its worker is quarantined, and one that was to be stopped
+-- is cancelled.
 -- $1 now, $2 how many crashes are too many, $3 the workers. The cost depends on the running runs, not on history.
 with clock as (
   select coalesce($1::timestamptz, statement_timestamp()) as now
+), asked as (
+  delete from cronty.stop_requests s where s.worker = any($3::bigint[]) returning s.job_id, s.scheduled_for, s.reason
 ), lost as (
   update cronty.runs r
   set worker = null, crashes = r.crashes + 1,
-    state = case when e.why is not null then 'cancelled' when r.crashes + 1 >= $2 then 'quarantined'
-      else 'waiting' end::cronty.run_state,
-    finished_at = case when e.why is not null or r.crashes + 1 >= $2 then c.now end,
-    reason = case when e.why is not null then e.why
+    state = case when e.why is not null or r.scheduled_for = any(a.slots) then 'cancelled'
+      when r.crashes + 1 >= $2 then 'quarantined' else 'waiting' end::cronty.run_state,
+    finished_at = case when e.why is not null or r.scheduled_for = any(a.slots) or r.crashes + 1 >= $2 then c.now end,
+    reason = case when e.why is not null then e.why when r.scheduled_for = any(a.slots) then a.why
       when r.crashes + 1 >= $2 then 'its worker died ' || $2 || ' times while performing it' end
   from clock c, cronty.jobs j
   cross join lateral (
@@ -17,6 +20,8 @@ with clock as (
     from cronty.owners where id = j.owner_id
     limit 1
   ) e
+  left join (select job_id, array_agg(scheduled_for) as slots, min(reason) as why from asked group by job_id) a
+    on a.job_id = j.id
   where r.state = 'running' and j.id = r.job_id and r.worker = any($3::bigint[])
   returning r.job_id, r.scheduled_for, r.attempt, r.owner_id, r.state, r.crashes, r.started_at, r.reason, c.now
 ), waiting as (

@@ -1,11 +1,13 @@
--- Add a channel, or replace the one of that name, at most $8 per owner; `replaced` says which it was.
--- $9 actor, $10 client. The trail gets the public parts, never the URL.
+-- Add a channel, or replace the one of that name, at most $8 per owner and $11 names with those of removed ones; `replaced`
+-- says which it was. $9 actor, $10 client. The trail gets the public parts, never the URL.
 with old as (
   select scheme, hint, sealed is not null as there from cronty.channels where owner_id = $1 and name = $2
 ), saved as (
   insert into cronty.channels (owner_id, name, scheme, hint, key_id, sealed, created_at)
   select $1, $2, $3, $4, $5, $6, coalesce($7::timestamptz, statement_timestamp())
-  where (select count(*) from cronty.channels where owner_id = $1 and name <> $2) < $8
+  where (
+    select count(*) filter (where sealed is not null) < $8 and count(*) < $11
+    from cronty.channels where owner_id = $1 and name <> $2)
   on conflict (owner_id, name) do update
   set scheme = excluded.scheme, hint = excluded.hint, key_id = excluded.key_id, sealed = excluded.sealed,
     created_at = excluded.created_at, removed_at = null

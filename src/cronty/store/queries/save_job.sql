@@ -2,7 +2,7 @@
 -- :deleted_from is null if it isn't deleted.
 with job as (
   update cronty.jobs
-  set name = :name, task = :task, arguments = :arguments::jsonb, trigger = :trigger::jsonb, zone = :zone, policy = :policy::jsonb, tags = :tags, max_runs = :max_runs, slots_after = :slots_after, ends_at = :ends_at,
+  set name = :name, task = :task, arguments = :arguments::jsonb, trigger = :trigger::jsonb, said = :said, zone = :zone, policy = :policy::jsonb, tags = :tags, max_runs = :max_runs, slots_after = :slots_after, ends_at = :ends_at,
     state = :state, reason = :reason, failures_in_row = failures_in_row + :more_failures, last_error = coalesce(:last_error, last_error), updated_at = :now::timestamptz, version = version + 1, ended = false,
     deleted_at = case when :deleted_from::text is not null then :now::timestamptz end, deleted_from = :deleted_from::text::cronty.job_state
   where id = :id

@@ -1,6 +1,6 @@
 -- Settle prompts with the outcomes their agents report; a given attempt must be the current one. $1 now, $2 owner, $3 the
 -- numbers of their jobs, $4 slots, $5 attempts (null: any), $6 states, $7 seconds until it is shown again (null: it has
--- ended), $8 results, $9 errors.
+-- ended), $8 results, $9 errors, $10 the agent that settles them (null: any), $11 actor, $12 client.
 with given as (
   select * from unnest($3::bigint[], $4::timestamptz[], $5::int[], $6::text[], $7::float8[], $8::text[], $9::text[])
     u(number, slot, attempt, state, wait, result, error)
@@ -14,6 +14,7 @@ with given as (
   join cronty.runs r on r.job_id = j.id and r.scheduled_for = g.slot
   where q.task = 'prompt' and q.due_at is not null
     and r.attempt = coalesce(g.attempt, r.attempt)
+    and ($10::text is null or coalesce(j.arguments -> 'kwargs' ->> 'agent', $10) = $10)
   for update of q, r
 ), over as (
   delete from cronty.queue q using picked p
@@ -29,6 +30,12 @@ with given as (
   from picked p, clock c
   where p.wait is not null and p.attempt > 0
   on conflict do nothing
+), told as (
+  insert into cronty.audit_unsealed (at, owner_id, job_id, job_number, what, actor, client, after)
+  select c.now, p.owner_id, p.job_id, p.number, case when p.wait is null then 'prompt settled' else 'prompt snoozed' end,
+    $11::jsonb, $12::jsonb, jsonb_strip_nulls(jsonb_build_object('outcome', case when p.wait is null then p.state end, 'attempt', p.attempt,
+      'run', to_char(p.scheduled_for at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"+00:00"')))
+  from picked p, clock c
 ), settled as (
   update cronty.runs r
   set state = p.state::cronty.run_state, result = p.result::jsonb, error = p.error, finished_at = c.now,

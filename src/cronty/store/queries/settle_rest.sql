@@ -1,4 +1,5 @@
--- Settle all other outcomes: failures, retries, snoozes; a row must still have this attempt and worker.
+-- Settle all other outcomes: failures, retries, snoozes; a row must still have this attempt and worker. A run that was to be
+-- stopped gets no other attempt.
 -- $7 seconds until the next attempt, null if there is none. $10 the attempt's outcome, if another will follow. $13 and $14 the first and the last slot, as
 -- in settle_done.
 with given as (
@@ -10,15 +11,18 @@ with given as (
   select coalesce($1::timestamptz, statement_timestamp()) as now
 ), settled as (
   update cronty.runs r
-  set state = case when g.state = 'waiting' and j.state = 'cancelled' then 'cancelled' else g.state end::cronty.run_state,
+  set state = case when g.state = 'waiting' and (j.state = 'cancelled' or s.reason is not null) then 'cancelled'
+      else g.state end::cronty.run_state,
     worker = null, error = g.error,
-    reason = case when g.state = 'waiting' and j.state = 'cancelled' then 'the job was cancelled' else g.reason end,
+    reason = case when g.state = 'waiting' and j.state = 'cancelled' then 'the job was cancelled'
+      when g.state = 'waiting' and s.reason is not null then s.reason else g.reason end,
     failures = r.failures + case when g.outcome = 'failed' or g.state = 'failed' then 1 else 0 end,
     started_at = c.now - (g.ended_ago + g.took) * interval '1 second',
-    finished_at = case when g.state <> 'waiting' or j.state = 'cancelled'
+    finished_at = case when g.state <> 'waiting' or j.state = 'cancelled' or s.reason is not null
       then c.now - g.ended_ago * interval '1 second' end
   from given g
-  join cronty.jobs j on j.id = g.job_id, clock c
+  join cronty.jobs j on j.id = g.job_id
+  left join cronty.stop_requests s on s.worker = $2 and s.job_id = g.job_id and s.scheduled_for = g.slot, clock c
   where r.job_id = g.job_id and r.scheduled_for = g.slot and r.attempt = g.attempt and r.worker = $2
     and r.scheduled_for between $13 and $14
   returning r.job_id, r.scheduled_for, r.attempt, r.owner_id, r.state, r.crashes, r.started_at, g.wait, g.error, g.outcome, c.now

@@ -21,8 +21,8 @@ with unqueued as (
   from (select job_id, count(*) as runs from unqueued group by job_id) w
   where j.id = w.job_id
 ), asked as (
-  insert into cronty.stop_requests (worker, job_id, scheduled_for, owner_id)
-  select worker, job_id, scheduled_for, owner_id from running
+  insert into cronty.stop_requests (worker, job_id, scheduled_for, owner_id, reason)
+  select worker, job_id, scheduled_for, owner_id, $4 from running
   on conflict do nothing
 )
 select count(pg_notify('cronty', 'stop ' || w.worker)) from (select distinct worker from running) w

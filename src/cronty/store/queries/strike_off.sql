@@ -1,7 +1,2 @@
 -- Strike off a worker whose lease had expired at $2, unless it has sent a heartbeat since. $1 worker.
-with struck as (
-  delete from cronty.workers w where w.id = $1 and w.lease_until < $2::timestamptz returning w.id
-), unasked as (
-  delete from cronty.stop_requests s using struck w where s.worker = w.id
-)
-select id from struck
+delete from cronty.workers w where w.id = $1 and w.lease_until < $2::timestamptz returning w.id

@@ -28,7 +28,8 @@ from cronty.timing.words.said import Said
 DAY: Final = timedelta(days=1)
 HOUR: Final = timedelta(hours=1)
 MINUTE: Final = timedelta(minutes=1)
-MOST_READINGS: Final = 8
+MAX_READINGS: Final = 8
+_LONG: Final = 128  # what is longer isn't repeated in a hint
 _QUARTERS: Final = ((1, 4, 7, 10), (2, 5, 8, 11), (3, 6, 9, 12))
 
 
@@ -36,12 +37,28 @@ def is_restricted(said: Said) -> bool:
     """Whether more was said than a length of time."""
     named = said.weekdays or said.of_month or said.nths or said.months or said.date or said.relative is not None
     often = said.windows or said.minutes or said.by_clock or said.rhythm or said.clocks or said.first_clock
-    return bool(named or often or said.counting_from or said.part)
+    return bool(named or often or said.counting_from or said.part or said.cycle)
+
+
+def is_in_doubt(said: Said) -> bool:
+    """Whether days may be meant in several ways; `17h30` is another matter."""
+    return said.bare_month or said.doubt in ("nth", "twice", "ranks")
 
 
 def without_doubt(said: Said) -> list[Said]:
-    """`every second Monday` and `biweekly`, each way it may be meant."""
+    """`every second Monday`, `biweekly` or `every June`, each way it may be meant."""
+    if said.bare_month:
+        return _in_month(replace(said, bare_month=False))
     weeks = replace(said, doubt="")
+    if said.doubt == "ranks" and (said.weekdays or said.nths):
+        raise Unread(f'Can\'t read "{said.text}": too many kinds of day', "Make a job for each.")
+    if said.doubt == "ranks":
+        # "The 15th and last business day": the 15th may be a day of the month.
+        days = tuple(nth for nth in said.business_days if nth > 0)
+        rest = tuple(nth for nth in said.business_days if nth < 0)
+        weeks = replace(weeks, months_of_day=bool(said.months))
+        both = replace(weeks, month_days=(*said.month_days, *days), business_days=rest, either=True, again=True)
+        return [weeks, both]
     if said.doubt == "nth":
         return [weeks, replace(weeks, weeks=0, weekdays=(), nths=tuple((said.weeks, day) for day in said.weekdays))]
     if not said.weekdays:
@@ -50,6 +67,14 @@ def without_doubt(said: Said) -> list[Said]:
             'Say "every 2 weeks on Monday at 9:00", or "every Monday and Thursday at 9:00".',
         )
     return [weeks] if len(said.weekdays) == 1 else [weeks, replace(weeks, weeks=0)]
+
+
+def _in_month(said: Said) -> list[Said]:
+    """`every June at 9` is every day of it or its first one; with any other day it is that day of June."""
+    days = said.weekdays or said.of_month or said.nths or said.date is not None or said.rhythm
+    if days or said.every is not None or said.weeks or said.windows or not said.clocks:
+        return [said]
+    return [replace(said, rhythm="day"), replace(said, month_days=(1,), months_of_day=True)]
 
 
 def with_usual_time(said: Said) -> Said:
@@ -92,14 +117,14 @@ def named_times(said: Said) -> list[tuple[Said, tuple[timedelta, ...]]]:
     if not said.clocks:
         raise _no_time(said)
     check_days(said)
-    if said.weeks and not said.weekdays:
+    if said.weeks and not said.weekdays and not (said.counting_from and (said.of_month or said.nths)):
         raise no_day(said)
-    if said.every is not None and said.every.months and not (said.of_month or said.nths or said.date):
-        raise no_day(said)
-    if said.every is not None and said.every.months and said.every.months % 12 == 0 and not (said.date or said.months):
-        raise no_day(said)
+    if said.every is not None and said.every.months and not said.counting_from:
+        yearly = said.every.months % 12 == 0
+        if not (said.of_month or said.nths or said.date) or (yearly and not (said.date or said.months)):
+            raise no_day(said)
     options = [choices(each, said.part, names_day=True) for each in settle(said.clocks)]
-    if prod(len(each) for each in options) > MOST_READINGS:
+    if prod(len(each) for each in options) > MAX_READINGS:
         raise BadTrigger(f'"{said.text}" leaves too many times open', 'Say "am" or "pm", or write "09:00" and "21:00".')
     found: list[tuple[Said, tuple[timedelta, ...]]] = []
     refused: BadTrigger | None = None
@@ -124,7 +149,7 @@ def _on_their_days(times: tuple[timedelta, ...], said: Said) -> tuple[Said, tupl
 
 
 def _no_time(said: Said) -> BadTrigger:
-    day = said.text[:1].lower() + said.text[1:]
+    day = said.text[:1].lower() + said.text[1:] if len(said.text) <= _LONG else "every Monday"
     if said.weeks and not said.weekdays:
         return no_day(said)
     named = said.weekdays or said.of_month or said.nths or said.date

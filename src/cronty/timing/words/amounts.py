@@ -11,7 +11,7 @@ from cronty.timing.words.vocabulary import NUMBERS, TENS, UNITS
 
 _RANKS: Final = ("year", "quarter", "month", "fortnight", "week", "day", "hour", "minute", "second")
 _LARGEST: Final = 1_000_000_000
-_MOST_DAYS: Final = 10_000_000
+_MAX_DAYS: Final = 10_000_000
 _SIZES: Final = {"hour": 3600, "minute": 60, "second": 1}
 _DAYS: Final = {"fortnight": 14, "week": 7, "day": 1}
 _MONTHS: Final = {"year": 12, "quarter": 3, "month": 1}
@@ -101,7 +101,7 @@ def _add(one: Amount, other: Amount) -> Amount:
 def _plus(total: Amount, count: float, unit: str) -> Amount:
     if unit in _SIZES:
         return _add(total, Amount(rest=timedelta(seconds=count * _SIZES[unit])))
-    if count > _MOST_DAYS:
+    if count > _MAX_DAYS:
         raise _too_large(f"{count:.15g}")
     if unit in _DAYS:
         days = count * _DAYS[unit]

@@ -6,15 +6,16 @@ from datetime import date, timedelta
 from itertools import islice, product
 from typing import Final
 
-from cronty.timing.calendar import MOST_DATES, Calendar
+from cronty.timing.calendar import MAX_DATES, Calendar
 from cronty.timing.cron import Cron
 from cronty.timing.errors import BadTrigger, Unread
 from cronty.timing.words.again import (
     DAY,
+    MAX_READINGS,
     MINUTE,
-    MOST_READINGS,
     by_quarter,
     in_fields,
+    is_in_doubt,
     named_times,
     soft_of,
     without_doubt,
@@ -47,6 +48,8 @@ def leave_out(said: Said, bounds: Bounds) -> Said:
         said = replace(
             said, month_days=_left(said, days), again=True, rhythm="" if said.rhythm == "day" else said.rhythm
         )
+    if bounds.without_nths:
+        said = _without_nths(said, set(bounds.without_nths))
     if bounds.without_months:
         if said.date is not None:
             raise _nothing_to_leave_out(said)
@@ -72,6 +75,15 @@ def _without_weekdays(said: Said, without: set[int]) -> Said:
     return replace(said, weekdays=days, again=True, rhythm="" if said.rhythm == "day" else said.rhythm)
 
 
+def _without_nths(said: Said, without: set[tuple[int, int]]) -> Said:
+    """`every Monday except the first Monday`: the other ones by their rank."""
+    kinds = said.of_month or said.nths or said.date is not None or said.weeks or said.every is not None
+    if len(said.weekdays) != 1 or kinds or {day for _, day in without} != set(said.weekdays):
+        raise _nothing_to_leave_out(said)
+    nths = tuple((nth, said.weekdays[0]) for nth in range(1, 6) if (nth, said.weekdays[0]) not in without)
+    return replace(said, weekdays=(), nths=nths, again=True, rhythm="" if said.rhythm == "week" else said.rhythm)
+
+
 def _left(said: Said, days: tuple[int, ...]) -> tuple[int, ...]:
     if not days:
         raise BadTrigger(f'"{said.text}" leaves no day', "Leave fewer days out.")
@@ -95,11 +107,11 @@ def _once_or_again(said: Said) -> BadTrigger:
 def within(sentence: Sentence, groups: list[Said], scene: Scene) -> list[Meaning]:
     """Every calendar that the groups may mean together, within the bounds."""
     bounds, text = sentence.bounds, sentence.text
-    options = [list(islice(_hours(repeating(said)), MOST_READINGS + 1)) for said in groups]
+    options = [list(islice(_hours(repeating(said)), MAX_READINGS + 1)) for said in groups]
     starts: list[date | None] = [None] if bounds.starts is None else [*days_of(bounds.starts, scene, text, start=True)]
     ends: list[date | None] = [None] if bounds.ends is None else [*days_of(bounds.ends, scene, text, start=False)]
-    every = list(islice(product(product(*options), starts, ends), MOST_READINGS + 1))
-    if len(every) > MOST_READINGS:
+    every = list(islice(product(product(*options), starts, ends), MAX_READINGS + 1))
+    if len(every) > MAX_READINGS:
         raise BadTrigger(f'"{text}" leaves too many times open', 'Say "am" or "pm", or write "09:00" and "21:00".')
     found: list[Meaning] = []
     for chosen, first, last in every:
@@ -159,7 +171,7 @@ def repeating(said: Said) -> Said:
 
 def _hours(said: Said) -> Iterator[Hours]:
     """Each way the days and hours of a group may be meant."""
-    if said.doubt in ("nth", "twice"):
+    if is_in_doubt(said):
         for each in without_doubt(said):
             yield from _hours(each)
     elif said.quarterly:
@@ -183,6 +195,29 @@ def _hours(said: Said) -> Iterator[Hours]:
             yield named, (tuple(each // MINUTE for each in times), ())
 
 
+def needs_day(said: Said) -> bool:
+    """Whether a rhythm of weeks, months or years has a time but no day: then it has that of its start."""
+    months = said.every is not None and said.every.months > 0
+    named = said.weekdays or said.of_month or said.nths or said.date is not None or said.months
+    rhythm = said.weeks or months or said.rhythm in ("week", "month", "year")
+    return bool(rhythm and said.clocks and not named and not said.counting_from and said.doubt != "twice")
+
+
+def on_day(said: Said, day: date) -> Said:
+    """`every 2 weeks starting Friday at 17:00` is on Fridays, `every 6 months starting 1 July` on the 1st."""
+    every = 0 if said.every is None else said.every.months
+    if said.weeks or said.rhythm == "week":
+        return replace(said, weekdays=(day.weekday(),), again=True)
+    if said.rhythm == "year" or (every and every % 12 == 0):
+        return replace(said, date=CalendarDate(((day.day, day.month),)), again=True)
+    return replace(said, month_days=(day.day,), again=True)
+
+
+def point_at(day: date) -> Point:
+    """A day as a bound."""
+    return Point(date=CalendarDate(((day.day, day.month),), day.year))
+
+
 # -- days from which and until which ------------------------------------------------------------------------------
 
 
@@ -204,6 +239,13 @@ def days_of(point: Point, scene: Scene, text: str, *, start: bool) -> list[date]
         # "until June" may have June in it or not.
         return [first - _ONE_DAY, _following(point, first) - _ONE_DAY]
     raise Unread(f'Can\'t read "{text}": until which day?', 'Name the last day, as in "until 31 December".')
+
+
+def span_of(point: Point, scene: Scene) -> tuple[date, date]:
+    """The first and the last day of a week, month or year; only the last if it is said to be the end."""
+    first = _first_of(point, scene)
+    last = _following(point, first) - _ONE_DAY
+    return (last if point.edge == "end of" else first), last
 
 
 def _first_of(point: Point, scene: Scene) -> date:
@@ -248,7 +290,7 @@ def _span(low: CalendarDate, high: CalendarDate, scene: Scene, text: str) -> lis
         )
     (start,), (end,) = dates_of(low, Said(text), scene), dates_of(high, Said(text), scene)
     days = (end - start).days + 1
-    if not 0 < days <= MOST_DATES:
+    if not 0 < days <= MAX_DATES:
         raise BadTrigger(
             f'Can\'t leave {days} days out of "{text}"',
             'Name them as in "except 24 December 2027 through 1 January 2028".',

@@ -5,6 +5,7 @@ Nothing here asks what time it is. An item is noted once: whatever is said twice
 
 from typing import Final
 
+from cronty.timing.errors import BadTrigger
 from cronty.timing.words.engine import Node, Token
 from cronty.timing.words.said import Said
 from cronty.timing.words.said_days import BOUND_ITEMS, DAY_ITEMS
@@ -28,6 +29,12 @@ def build(text: str, items: Node) -> Sentence:
         else:
             (item,) = [each for each in part.parts if isinstance(each, Node)]
             _take(sentence, item)
+    if sentence.month_of_year and not any(said.names_day or said.every for said in sentence.groups):
+        raise BadTrigger(
+            f'"{text}" doesn\'t say on which day',
+            f'Say on which day, as in "on 1 {sentence.month_of_year} at 9:00" or '
+            f'"every day in {sentence.month_of_year} at 9:00".',
+        )
     sentence.settle_hours()
     sentence.share_days()
     sentence.share_times()
@@ -43,6 +50,24 @@ def _separate(sentence: Sentence, token: Token) -> None:
         sentence.link = f"{sentence.link} {token.text}".strip()
 
 
+def _begins_group(sentence: Sentence, item: Node) -> bool:
+    """Whether these are other days, with times of their own."""
+    said = sentence.said
+    apart = bool(sentence.link) or _is_another_weekday(said, item)
+    return apart and item.name in _BEGIN_GROUP and sentence.is_full and not said.either
+
+
+def _has_rhythm(said: Said) -> bool:
+    """Whether it comes every so many days, weeks or months."""
+    return said.weeks > 0 or (said.every is not None and (said.every.months > 0 or said.every.days > 0))
+
+
+def _is_another_weekday(said: Said, item: Node) -> bool:
+    """`Monday 9am Tuesday 10am`: a second day of the week after a time needs no comma."""
+    day = item.node("weekdays") if item.name == "each" else item
+    return bool(said.weekdays) and day is not None and day.name == "weekdays"
+
+
 def _take(sentence: Sentence, item: Node) -> None:
     said, link = sentence.said, sentence.link
     linked = not _AND.isdisjoint(link.split())
@@ -54,7 +79,10 @@ def _take(sentence: Sentence, item: Node) -> None:
     if sentence.broken and item.name not in BOUND_ITEMS:
         sentence.groups.append(Said(sentence.text))
         sentence.broken = False
-    elif link and item.name in _BEGIN_GROUP and sentence.is_full and not said.either:
+    elif _begins_group(sentence, item):
+        sentence.groups.append(Said(sentence.text, lent=_has_rhythm(said) and item.name in _DAYS_ALONE))
+    elif link and item.name == "clocks" and said.clocks and sentence.before in _KINDS_OF_DAY and not said.either:
+        # "9am on weekdays, 10am on weekends": the time comes before its days.
         sentence.groups.append(Said(sentence.text))
     elif linked and item.name in _KINDS_OF_DAY and sentence.before in _KINDS_OF_DAY and not said.either:
         said.either = True

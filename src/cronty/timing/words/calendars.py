@@ -33,8 +33,8 @@ def rhythm_of(said: Said) -> tuple[int, Unit]:
     """Every how many of which unit."""
     if said.weeks:
         return said.weeks, "week"
-    every = said.every
-    if every is None or (every.elapsed < _DAY and not every.months):
+    every = said.cycle or said.every
+    if every is None or every.within_day:
         return 1, "day"
     if every.months:
         return (every.months // 12, "year") if every.months % 12 == 0 else (every.months, "month")
@@ -48,7 +48,20 @@ def rules_of(said: Said, times: Times, scene: Scene, limits: Limits = NO_LIMITS)
     if every == 1:
         return plain
     since = _since(said, plain, scene, limits)
-    return tuple(replace(rule, every=every, unit=unit, since=since) for rule in plain)
+    # A plain rule says all weekdays or months with none; every so many weeks or years none are filled in by `since`.
+    weekdays = said.weekdays if unit == "week" and len(said.weekdays) == 7 else None
+    months = said.months if unit == "year" and len(said.months) == 12 else None
+    return tuple(
+        replace(
+            rule,
+            every=every,
+            unit=unit,
+            since=since,
+            weekdays=rule.weekdays if weekdays is None else weekdays,
+            months=rule.months if months is None else months,
+        )
+        for rule in plain
+    )
 
 
 def _day_rules(said: Said, times: Times) -> tuple[CalendarRule, ...]:
@@ -93,9 +106,10 @@ def merged(rules: tuple[CalendarRule, ...]) -> tuple[CalendarRule, ...]:
     return tuple(replace(days, times=times) for days, times in found.items())
 
 
-def since_of(trigger: Trigger) -> CalendarDate | None:
-    """The day from which a calendar counts, if it is one."""
-    days = {rule.since for rule in trigger.rules} if isinstance(trigger, Calendar) else {None}
+def since_of(trigger: Trigger, *, first: bool = False) -> CalendarDate | None:
+    """The day from which a calendar counts, if it is one; or only its first rule."""
+    rules = trigger.rules[: 1 if first else None] if isinstance(trigger, Calendar) else ()
+    days = {rule.since for rule in rules} or {None}
     since = days.pop() if len(days) == 1 else None
     return None if since is None else CalendarDate(((since.day, since.month),), since.year)
 

@@ -35,6 +35,11 @@ def clock(node: Node) -> Clock:
     return replace(_face(face), part="" if part is None else PARTS[part.text])
 
 
+def is_year(digits: str) -> bool:
+    """Whether four digits may be a year: `2030`, unlike `1830`."""
+    return 1900 <= int(digits) < 2200
+
+
 def usual(part: Part, said: str) -> Clock:
     """The time that is offered for a part of the day."""
     return Clock(_USUAL[part] * _HOUR, soft=said)
@@ -84,7 +89,7 @@ def _clock(hour: int, minutes: str, half: str, *, sure: bool) -> Clock:
     if hour > 23:
         raise BadTrigger(f"{said} is not a time of day", _HOURS)
     sure = sure or bool(half) or hour > 12 or (hour == 12 and bool(minutes))
-    return Clock(hour * _HOUR + _past_hour(minutes), open=not sure)
+    return Clock(hour * _HOUR + _past_hour(minutes), open=not sure, of_12=bool(half))
 
 
 def _past_hour(minutes: str) -> timedelta:
@@ -107,7 +112,7 @@ def _shifted(face: Node) -> Clock:
     if hour.open and hour.hour == 12:
         # A quarter to twelve is 11:45, a quarter past twelve 12:15: open, unlike a plain 12:15.
         return Clock(_NOON + shift if before else shift, open=True)
-    return Clock((hour.since_midnight + shift) % _DAY, hour.open)
+    return Clock((hour.since_midnight + shift) % _DAY, hour.open, of_12=hour.of_12)
 
 
 def hours_or_minutes(node: Node) -> Window | None:
@@ -129,10 +134,17 @@ def is_minutes(node: Node) -> bool:
 def settle(clocks: list[Clock]) -> list[Clock]:
     """Take open times for what they say if another one is plainly on a 24-hour clock: `at 9 and 17`."""
     if any(
-        not each.open and not each.midnight and each.hour > 12 and not each.part and not each.soft for each in clocks
+        not (each.open or each.midnight or each.part or each.soft or each.of_12) and each.hour > 12 for each in clocks
     ):
         return [replace(each, open=False) for each in clocks]
-    return clocks
+    return [replace(each, shares_pm=True) if _may_share(clocks, at) else each for at, each in enumerate(clocks)]
+
+
+def _may_share(clocks: list[Clock], at: int) -> bool:
+    """Whether the pm of another time may hold for this one: in `7 and 9 pm`, not in `9 and 5 pm`, which goes on."""
+    said = clocks[at]
+    others = [(place - at, each.hour - 12) for place, each in enumerate(clocks) if each.of_12 and each.hour > 12]
+    return said.open and any((hour > said.hour) == (after > 0) for after, hour in others if hour != said.hour)
 
 
 def choices(said: Clock, part: Part, *, names_day: bool) -> tuple[timedelta, ...]:
@@ -148,7 +160,7 @@ def choices(said: Clock, part: Part, *, names_day: bool) -> tuple[timedelta, ...
         within = said.since_midnight % _HOUR
         return (_NOON + within, within, _DAY + within)
     # With a day, 7 to 11 is the morning; "on Friday at 5" may be either.
-    if names_day and said.hour >= 7:
+    if names_day and said.hour >= 7 and not said.shares_pm:
         return (said.since_midnight,)
     return (said.since_midnight, said.since_midnight + _NOON)
 
@@ -178,7 +190,8 @@ def windows(said: Window) -> list[tuple[timedelta, timedelta]]:
     if not pairs:
         return [(starts[0], ends[0])]
     shortest = {first: min(final for begun, final in pairs if begun == first) for first, _ in pairs}
-    shortest = {first: final for first, final in shortest.items() if final - first <= _NOON} or shortest
+    if not start.shares_pm or start.hour < 7:
+        shortest = {first: final for first, final in shortest.items() if final - first <= _NOON} or shortest
     return list(shortest.items())
 
 

@@ -66,6 +66,8 @@ class MonthDays:
     days: tuple[int, ...]
     nths: tuple[tuple[int, int], ...]
     business_days: tuple[int, ...]
+    doubtful: bool = False
+    """Whether some business days may be days of the month, as in `the 15th and last business day`."""
 
 
 def days_of_months(node: Node, text: str, *, again: bool) -> MonthDays:
@@ -73,6 +75,7 @@ def days_of_months(node: Node, text: str, *, again: bool) -> MonthDays:
     days: list[int] = []
     nths: dict[tuple[int, int], None] = {}
     business: list[int] = []
+    doubtful = False
     for each in node.nodes("nth"):
         if (weekday := each.token("WEEKDAY")) is not None:
             day, ranks = _ALL_WEEKDAYS[weekday.text], _ranks(each, text)
@@ -84,18 +87,29 @@ def days_of_months(node: Node, text: str, *, again: bool) -> MonthDays:
                 nths[nth, day] = None
         elif each.token("WORKDAYS", "BUSINESS"):
             business.extend(_ranks(each, text))
+            doubtful = doubtful or _mixes_ranks(each, text)
         else:
             days.extend(_numbers(each, text))
-    return MonthDays(tuple(dict.fromkeys(days)), tuple(nths), tuple(dict.fromkeys(business)))
+    return MonthDays(tuple(dict.fromkeys(days)), tuple(nths), tuple(dict.fromkeys(business)), doubtful)
+
+
+def _mixes_ranks(node: Node, text: str) -> bool:
+    """Whether numbers stand before a day from the end: `15th and last`, unlike `first and last` or `1st and 15th`."""
+    *others, final = _ordinals(node)
+    return nth_of(final, text) < 0 and any(each.token("ORDINAL") and nth_of(each, text) > 0 for each in others)
 
 
 def _ranks(node: Node, text: str) -> list[int]:
-    found: list[int] = []
+    return [nth_of(each, text) for each in _ordinals(node)]
+
+
+def _ordinals(node: Node) -> list[Node]:
+    found: list[Node] = []
     chain = node.node("ordinals")
     while chain is not None:
-        found += [nth_of(each, text) for each in chain.nodes("ordinal")]
+        found += chain.nodes("ordinal")
         chain = chain.node("ordinals")
-    return found + [nth_of(each, text) for each in node.nodes("ordinal")]
+    return found + node.nodes("ordinal")
 
 
 def _check_rank(nth: int, day: int, *, again: bool) -> None:

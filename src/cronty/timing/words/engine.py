@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 _ATOM: Final = re.compile(r"[A-Za-z_]\w*|[()|?*!]")
-_MOST_STEPS: Final = 20_000
+_MAX_STEPS: Final = 20_000
 _UNKNOWN: Final = frozenset({"UNKNOWN"})
 _NO_KINDS: Final[frozenset[str]] = frozenset()
 
@@ -267,7 +267,7 @@ class _Attempt:
 
     def _atom(self, what: _What, at: int) -> _Found | None:
         self._steps += 1
-        if self._steps > _MOST_STEPS:
+        if self._steps > _MAX_STEPS:
             raise Unreadable(None, None, frozenset())
         if isinstance(what, frozenset):
             if not self._kinds[at].isdisjoint(what):

@@ -8,6 +8,7 @@ from cronty.timing.words.said import Said
 _FACTS: Final = {
     "delay": "the delay",
     "every": "the period",
+    "cycle": "the rhythm",
     "weeks": "the weeks",
     "counting_from": "the first week",
     "rhythm": "the rhythm",
@@ -33,7 +34,7 @@ _TIME: Final = ("clocks", "part")
 
 # What each way of reading a sentence makes use of.
 PERIOD: Final = ("every", "weeks")
-RHYTHM: Final = ("every", "windows", "first_clock", "minutes", "by_clock", *_DAYS)
+RHYTHM: Final = ("every", "cycle", "windows", "first_clock", "minutes", "by_clock", *_DAYS)
 RHYTHM_AND_TIMES: Final = (*RHYTHM, "clocks")
 DELAY: Final = ("delay", "clocks")
 DELAY_TO_TIME: Final = ("delay", *_TIME)

@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from typing import Final
 
-from cronty.timing.calendar_rule import MOST_EVERY
+from cronty.timing.calendar_rule import MAX_EVERY
 from cronty.timing.cron import Cron
 from cronty.timing.errors import BadTrigger, Unread
-from cronty.timing.weeks import MOST_WEEKS, Weeks, week_of
+from cronty.timing.weeks import MAX_WEEKS, Weeks, week_of
 from cronty.timing.words.dates import is_date
 from cronty.timing.words.meaning import Scene
 from cronty.timing.words.runs import runs
@@ -54,13 +54,21 @@ def check_days(said: Said) -> None:
         or (said.date and not said.date.comes_every_year)
     ):
         raise Unread(f'Can\'t read "{said.text}": one day, and again and again', "Leave out one of the two.")
-    if said.counting_from and not said.weeks and (said.every is None or said.every.elapsed % DAY):
+    cycle = said.cycle or said.every
+    if said.counting_from and not said.weeks and (cycle is None or cycle.elapsed % DAY):
         raise Unread(
             f'Can\'t read "counting from" in "{said.text}"',
             'It says which weeks are meant, as in "every 2 weeks on Monday at 9:00, counting from 5 January 2026".',
         )
     _check_kinds(said)
     _check_rhythm(said)
+    months = 0 if said.every is None or said.counting_from else said.every.months % 12
+    if months and (said.date is not None or len(said.months) == 1):
+        # "Every 6 months on 1 January" is said of January, and of July.
+        raise Unread(
+            f'Can\'t read "{said.text}": it names one month',
+            f'Say "every {said.every.months if said.every else 1} months on the 1st at 9:00", and from when on.',
+        )
 
 
 def _check_kinds(said: Said) -> None:
@@ -68,9 +76,9 @@ def _check_kinds(said: Said) -> None:
     kinds = bool(said.weekdays) + bool(said.nths) + bool(said.month_days) + bool(said.business_days) + bool(said.date)
     if said.either and kinds < 2:
         raise Unread(f'Can\'t read "or" in "{said.text}"', 'Say "and" between times or days.')
-    if said.weeks > MOST_EVERY["week"]:
+    if said.weeks > MAX_EVERY["week"]:
         raise BadTrigger(f'Can\'t repeat "{said.text}"', "A period is from 1 second to 10 years.")
-    if said.weeks and (dated or said.nths):
+    if said.weeks and (dated or said.nths) and not said.counting_from:
         raise BadTrigger(
             f'Can\'t keep "{said.text}" in one schedule: weeks go with days of the week only',
             f'Leave the others out, as in "every {said.weeks} weeks on Monday and Thursday at 9:00".',
@@ -109,6 +117,8 @@ def _two_rhythms(said: Said) -> BadTrigger:
 
 def fields_of(said: Said) -> Days | None:
     """Put the days that were said into fields; None if five fields can't hold them."""
+    if said.cycle is not None:
+        return None
     if said.weeks:
         return _in_weeks(said)
     dated = said.of_month or said.date is not None
@@ -136,7 +146,7 @@ def fields_of(said: Said) -> Days | None:
 
 def _in_weeks(said: Said) -> Days | None:
     """Put days of every so many weeks into fields."""
-    if said.of_month or said.nths or said.date or said.months or said.either or said.weeks > MOST_WEEKS:
+    if said.of_month or said.nths or said.date or said.months or said.either or said.weeks > MAX_WEEKS:
         return None
     since = None if said.counting_from is None else day_of(said.counting_from)
     return Days(of_week=_weekdays(said.weekdays), weeks=said.weeks, counting_from=since)
@@ -196,7 +206,8 @@ def left_out(said: Said) -> str | None:
     if day > 28 and _of_month(said) != "*" and any(not is_date(day, each, _COMMON_YEAR) for each in months):
         only = len(said.month_days) == 1
         return f"months without a {ordinal(day)} are left out" if only else f"some months have no {ordinal(day)}"
-    return "months without a fifth one are left out" if any(nth == 5 for nth, _ in said.nths) else None
+    fifth = bool(said.nths) and all(nth == 5 for nth, _ in said.nths)
+    return "months without a fifth one are left out" if fifth else None
 
 
 def odd_weeks(cron: Cron, said: Said, scene: Scene) -> str | None:

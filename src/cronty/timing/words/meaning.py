@@ -10,20 +10,25 @@ from cronty.timing.zones import zone
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """A trigger that may be meant; what else to say about it, the soft time it was said with, and how often at most."""
+    """A trigger that may be meant; what else to say about it, the soft time it was said with, and how often at most.
+
+    `choice` if it is one side of an "or", and has to be chosen even if nothing is left of the other side.
+    """
 
     trigger: Trigger
     note: str | None = None
     soft: str = ""
     most: int | None = None
+    choice: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """When and where something is said."""
+    """When something is said, and the zone that is meant; `home` is where it is said, if it is another day there."""
 
     now: datetime
     zone: str
+    home: str = ""
 
     @property
     def zoneinfo(self) -> ZoneInfo:
@@ -35,4 +40,4 @@ class Scene:
 
     @property
     def today(self) -> date:
-        return self.local.date()
+        return self.now.astimezone(zone(self.home or self.zone)).date()

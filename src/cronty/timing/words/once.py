@@ -35,7 +35,7 @@ def after_delay(said: Said, scene: Scene) -> list[Meaning]:
         by_calendar = by_stopwatch
         if delay.months or delay.days:
             local = datetime.combine(
-                day_after(delay, scene.today), scene.local.replace(microsecond=0, fold=0, tzinfo=None).time()
+                day_after(delay, scene.local.date()), scene.local.replace(microsecond=0, fold=0, tzinfo=None).time()
             )
             by_calendar = instant_of(local, scene.zone).at + timedelta(microseconds=scene.now.microsecond) + delay.rest
     except OverflowError:

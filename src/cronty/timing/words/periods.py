@@ -9,7 +9,7 @@ from cronty.timing.calendar_rule import MINUTES, CalendarRule, Span
 from cronty.timing.errors import BadTrigger, Unread
 from cronty.timing.interval import LONGEST, SHORTEST, Interval
 from cronty.timing.localtime import instant_of
-from cronty.timing.words.again import DAY, MINUTE, MOST_READINGS, at_times, by_months, by_quarter, is_restricted
+from cronty.timing.words.again import DAY, MAX_READINGS, MINUTE, at_times, by_months, by_quarter, is_restricted
 from cronty.timing.words.calendars import NO_LIMITS, Limits, Times, merged, rules_of
 from cronty.timing.words.clocks import choices, settle, windows
 from cronty.timing.words.fields import Days, check_days, fields_of, no_day, odd_weeks, ranges
@@ -89,19 +89,19 @@ def _of_the_calendar(every: Amount, said: Said, scene: Scene) -> list[Meaning]:
         return [each for one in by_quarter(said) for each in at_times(one, scene)]
     if said.weekdays and every.days and every.days % 7 == 0:
         return at_times(replace(said, every=None, weeks=every.days // 7, again=True), scene)
-    if said.weekdays and not every.months:
+    if said.weekdays and not every.months and not said.counting_from:
         raise Unread(
             f'Can\'t read "{said.text}": two different rhythms',
             'Say "every 2 weeks on Monday at 9:00", or "every 2 days at 9:00".',
         )
-    if said.weekdays and not said.of_month:
+    if said.weekdays and not said.of_month and not said.counting_from:
         raise no_day(replace(said, rhythm="month"))
     return at_times(said, scene)
 
 
 def _from_today(months: int, scene: Scene) -> Meaning:
     """The same day and time as now, every so many months."""
-    today, now = scene.today, scene.local
+    today, now = scene.local.date(), scene.local
     if today.day > 28:
         raise BadTrigger(
             f"Not every month has a day {today.day}",
@@ -144,6 +144,8 @@ def rules_in_hours(
 def hours_of(period: timedelta, said: Said) -> list[Hours]:
     """Each way the hours may be meant: as fields of a cron if they can hold it; as times of this day and the next."""
     step = period // MINUTE
+    if not period:
+        raise BadTrigger(f'Can\'t repeat "{said.text}"', "A period is from 1 second to 10 years.")
     if period % MINUTE:
         raise BadTrigger(f'Can\'t keep "{said.text}" by the clock: it has no seconds', _EVEN)
     if said.minutes and (step % 60 or said.windows):
@@ -292,7 +294,7 @@ def _round_the_clock(step: int, said: Said) -> list[Hours]:
             # Or only until midnight, every day anew.
             last = first + (MINUTES - 1 - first) // step * step
             found.append(_in_window(step, first, last))
-    return list(dict.fromkeys(found))[:MOST_READINGS]
+    return list(dict.fromkeys(found))[:MAX_READINGS]
 
 
 def _from_clock(period: timedelta, said: Said, scene: Scene) -> list[Meaning]:

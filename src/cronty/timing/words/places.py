@@ -8,7 +8,7 @@ from cronty.timing.errors import BadTrigger, Unread
 from cronty.timing.words.tokens import is_known
 from cronty.timing.zones import zone
 
-_MOST_WORDS: Final = 4
+_MAX_WORDS: Final = 4
 # They name an offset that holds for half of the year; `zone` says what to use instead.
 _ABBREVIATIONS: Final = frozenset(
     (
@@ -42,18 +42,18 @@ def split_zone(text: str, zone_name: str) -> tuple[str, tuple[str, ...]]:
     """Return the text without the zone at its end, and the zones it may mean; `zone_name` if it names none."""
     home = (zone(zone_name).key,)
     words = text.rstrip(".!?;, ").split(" ")
-    if words[-1].lower() == "time":
+    if words[-1].lower() == "time" and not (words[-2:-1] and words[-2].isdigit()):  # "1 time" is how often
         return _named_time(words[:-1], home)
     if "time" in (lower := [each.lower() for each in words[:-1]]):
         end = lower.index("time")
-        for count in range(min(_MOST_WORDS, end), 0, -1):
+        for count in range(min(_MAX_WORDS, end), 0, -1):
             if found := zones_of("_".join(lower[end - count : end]).strip("(),")):
                 return _rest([*words[: end - count], *words[end + 1 :]]), found
     for place in range(len(words) - 1, -1, -1):
         if found := _zone_word(words[place], final=place == len(words) - 1):
             # Who lives by one of the clocks that are meant means that one.
             return _rest(words[:place] + words[place + 1 :]), home if home[0] in found else found
-    for count in range(min(_MOST_WORDS, len(words) - 2), 0, -1):
+    for count in range(min(_MAX_WORDS, len(words) - 2), 0, -1):
         if words[-count - 1].lower() == "in" and (found := zones_of("_".join(words[-count:]).lower())):
             return _rest(words[: -count - 1]), found
     return text, home
@@ -85,7 +85,7 @@ def _named_time(words: list[str], home: tuple[str, ...]) -> tuple[str, tuple[str
         return _rest(words[:-1]), home
     if words and (found := _SHARED.get(words[-1].lower().strip("(),"), ())):
         return _rest(words[:-1]), home if home[0] in found else found
-    for count in range(min(_MOST_WORDS, len(words)), 0, -1):
+    for count in range(min(_MAX_WORDS, len(words)), 0, -1):
         if found := zones_of("_".join(words[-count:]).lower().strip("(),")):
             return _rest(words[:-count]), found
     name = _unknown(words)
@@ -97,7 +97,7 @@ def _unknown(words: list[str]) -> str:
     """The words before "time" that can't be anything else than the name of a zone."""
     count = 1
     while (
-        count < min(_MOST_WORDS, len(words)) and words[-count - 1].isalpha() and not is_known(words[-count - 1].lower())
+        count < min(_MAX_WORDS, len(words)) and words[-count - 1].isalpha() and not is_known(words[-count - 1].lower())
     ):
         count += 1
     return " ".join(words[-count:]).strip("(),") or "time"

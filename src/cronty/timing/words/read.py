@@ -1,20 +1,32 @@
 """From what people say to a trigger, or to the triggers it may mean. Pure and deterministic: no model, no network."""
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final
 
 from cronty.timing.cron import Cron
-from cronty.timing.describe import describe
+from cronty.timing.describe import describe, with_count
 from cronty.timing.errors import BadTrigger, Unread
 from cronty.timing.interval import Interval
 from cronty.timing.localtime import as_utc
+from cronty.timing.once import Once
 from cronty.timing.trigger import Trigger
-from cronty.timing.words.again import DAY, at_times, is_restricted, once_or_again, with_usual_time, without_doubt
-from cronty.timing.words.bounds import days_of, leave_out, repeating, within
+from cronty.timing.words.again import (
+    DAY,
+    MAX_READINGS,
+    at_times,
+    is_in_doubt,
+    is_restricted,
+    once_or_again,
+    with_usual_time,
+    without_doubt,
+)
+from cronty.timing.words.bounds import days_of, leave_out, needs_day, on_day, point_at, repeating, within
 from cronty.timing.words.build import build
 from cronty.timing.words.calendars import since_of
-from cronty.timing.words.engine import Token, Unreadable
+from cronty.timing.words.either import sides
+from cronty.timing.words.engine import Node, Token, Unreadable
 from cronty.timing.words.facts import (
     DELAY,
     DELAY_FROM_DAY,
@@ -45,7 +57,7 @@ from cronty.timing.words.places import place, split_zone
 from cronty.timing.words.refusals import refusal
 from cronty.timing.words.said import Amount, Bounds, Said
 from cronty.timing.words.sentence import Sentence
-from cronty.timing.words.tokens import EXAMPLES, grammar, lowered, tidy
+from cronty.timing.words.tokens import EXAMPLES, MAX_TOKENS, grammar, lowered, tidy
 from cronty.timing.words.vocabulary import MONTH_NAMES, WEEKDAY_NAMES
 from cronty.timing.zones import zone
 
@@ -93,7 +105,7 @@ class Ambiguous:
 
 
 def read_words(text: str, now: datetime, zone_name: str) -> Reading | Ambiguous:
-    """Read at most 128 characters such as `every weekday at 8:30`, said at `now` in `zone_name`.
+    """Read at most 500 characters such as `every weekday at 8:30`, said at `now` in `zone_name`.
 
     Raises `BadTrigger` for what can't be read or kept exactly. A text that may mean two things is never
     guessed at: the answer is `Ambiguous`, even if one reading is the likelier one.
@@ -101,17 +113,34 @@ def read_words(text: str, now: datetime, zone_name: str) -> Reading | Ambiguous:
     now = as_utc(now)
     rest, zones = split_zone(_without_politeness(tidy(text)), zone_name)
     readings: dict[tuple[Trigger, str], Reading] = {}
-    soft = False
+    unsure = False
     for name in zones:
-        for meaning in _meanings(rest, Scene(now, name)):
+        for meaning in _meanings_there(rest, Scene(now, name), zone_name):
             key = (meaning.trigger, name)
             trigger = meaning.trigger
-            soft = soft or bool(meaning.soft)
-            words = _with_count(_with_start(trigger, name, now), name, meaning.most)
+            unsure = unsure or bool(meaning.soft) or meaning.choice
+            words = with_count(_with_start(trigger, name, now), name, meaning.most)
             reading = Reading(trigger, name, words, trigger.after(now), _note(meaning), meaning.most)
             readings.setdefault(key, reading)
     found = tuple(sorted(readings.values(), key=lambda reading: reading.next_at or _NEVER))
-    return found[0] if len(found) == 1 and not soft else Ambiguous(found)
+    return found[0] if len(found) == 1 and not unsure else Ambiguous(found)
+
+
+def _meanings_there(text: str, scene: Scene, home: str) -> list[Meaning]:
+    """`tomorrow at 9 London time`: where it is already tomorrow in London, it may be tomorrow here or there."""
+    here = replace(scene, home=home)
+    if here.today == scene.today:
+        return _meanings(text, scene)
+    found: list[Meaning] = []
+    refused: BadTrigger | None = None
+    for each in (here, scene):
+        try:
+            found += _meanings(text, each)
+        except BadTrigger as bad:
+            refused = bad
+    if not found and refused is not None:
+        raise refused
+    return found
 
 
 def _with_start(trigger: Trigger, zone_name: str, now: datetime) -> str:
@@ -121,14 +150,6 @@ def _with_start(trigger: Trigger, zone_name: str, now: datetime) -> str:
         return words
     local = trigger.anchor.astimezone(zone(zone_name))
     return f"{words}, starting {date_text(local.date()).partition(' ')[2]} at {local:%H:%M}, {place(zone_name)}"
-
-
-def _with_count(words: str, zone: str, most: int | None) -> str:
-    """The words with `10 times` in them, before the zone."""
-    if most is None:
-        return words
-    tail = f", {place(zone)}"
-    return f"{words.removesuffix(tail)}, {most} times{tail if words.endswith(tail) else ''}"
 
 
 def _note(meaning: Meaning) -> str | None:
@@ -156,18 +177,72 @@ def _meanings(text: str, scene: Scene) -> list[Meaning]:
     if (moment := _iso_moment(text)) is not None:
         return on_instant(moment, scene)
     if text.isdigit() and len(text) != 4:
-        raise BadTrigger(f'"{text}" is only a number', f'Say "at {text[:2]}:00" or "in {text[:4]} minutes".')
-    sentence = _sentence(text)
-    bounds = sentence.bounds
+        return _only_a_number(text, scene)
+    return _either(text, _tree(text), scene, MAX_READINGS)
+
+
+def _only_a_number(text: str, scene: Scene) -> list[Meaning]:
+    """`9` may be a time or a number of minutes."""
+    if not 1 <= len(text) <= 2 or not 0 < int(text) < 24:
+        raise BadTrigger(f'"{text}" is only a number', f'Say what it counts, as in "in {text[:4]} minutes".')
+    return [*_meanings(f"at {text}", scene), *_meanings(f"in {text} minutes", scene)]
+
+
+def _either(text: str, tree: Node, scene: Scene, most: int) -> list[Meaning]:
+    """What a sentence means; if it can't have both sides of an "or", what each of them means."""
+    try:
+        return _one(build(text, tree), scene)
+    except BadTrigger as bad:
+        refused = bad
+    found: list[Meaning] = []
+    for side in sides(tree)[:most]:
+        with suppress(BadTrigger):
+            found += _either(text, side, scene, most // 2)
+    if not found:
+        raise refused
+    return [replace(meaning, choice=True) for meaning in found[:MAX_READINGS]]
+
+
+def _one(sentence: Sentence, scene: Scene) -> list[Meaning]:
+    found = [meaning for bounds in _leaving_out(sentence) for meaning in _bounded(sentence, bounds, scene)]
+    if any(said.lent for said in sentence.groups):
+        sentence.lend_rhythms(since_of(found[0].trigger, first=True))
+        found += _bounded(sentence, sentence.bounds, scene)
+    if not sentence.once:
+        return found
+    only = [meaning for meaning in found if isinstance(meaning.trigger, Once)]
+    if not only:
+        raise sentence.refuse("once, or again and again?", 'Leave out "once", or say one moment.')
+    return only
+
+
+def _leaving_out(sentence: Sentence) -> list[Bounds]:
+    """`every Monday except the first`: the first Monday, or the first day of the month."""
+    bounds, (said, *more) = sentence.bounds, sentence.groups
+    if more or len(said.weekdays) != 1 or not bounds.without_days or max(bounds.without_days) > 5:
+        return [bounds]
+    nths = tuple((day, said.weekdays[0]) for day in bounds.without_days)
+    return [bounds, replace(bounds, without_days=(), without_nths=nths)]
+
+
+def _bounded(sentence: Sentence, bounds: Bounds, scene: Scene) -> list[Meaning]:
     groups = [with_usual_time(leave_out(said, bounds)) for said in sentence.groups]
-    if bounds.most is not None:
-        found = _within_bounds(sentence, [repeating(said) for said in groups], scene)
-        return [replace(meaning, most=bounds.most) for meaning in found]
-    return _within_bounds(sentence, groups, scene)
+    if bounds.starts is not None and len(groups) == 1 and needs_day(groups[0]):
+        days = days_of(bounds.starts, scene, sentence.text, start=True)
+        each_start = [(replace(bounds, starts=point_at(day)), on_day(groups[0], day)) for day in days]
+    else:
+        each_start = [(bounds, None)]
+    found: list[Meaning] = []
+    for limits, only in each_start:
+        sentence.bounds = limits
+        chosen = groups if only is None else [only]
+        chosen = chosen if bounds.most is None else [repeating(said) for said in chosen]
+        found += [replace(meaning, most=bounds.most) for meaning in _within_bounds(sentence, chosen, scene)]
+    return found
 
 
 def _within_bounds(sentence: Sentence, groups: list[Said], scene: Scene) -> list[Meaning]:
-    rest = replace(sentence.bounds, without_weekdays=(), without_months=(), without_days=(), most=None)
+    rest = replace(sentence.bounds, without_weekdays=(), without_months=(), without_days=(), without_nths=(), most=None)
     if len(groups) == 1 and not rest:
         return _meanings_of(groups[0], scene)
     if len(groups) == 1 and rest.starts is not None and rest == Bounds(starts=rest.starts):
@@ -179,11 +254,13 @@ def _within_bounds(sentence: Sentence, groups: list[Said], scene: Scene) -> list
     return within(sentence, groups, scene)
 
 
-def _sentence(text: str) -> Sentence:
+def _tree(text: str) -> Node:
     tokens: list[Token] = []
     try:
         tokens = grammar().tokens(lowered(text))
-        return build(text, grammar().parse("sentence", tokens))
+        if len(tokens) > MAX_TOKENS:
+            raise Unread(f"Can't read a time of {len(tokens)} words and marks", f"At most {MAX_TOKENS} are allowed.")
+        return grammar().parse("sentence", tokens)
     except Unreadable as bad:
         raise refusal(text, tokens, bad) from None
 
@@ -211,7 +288,7 @@ def _meanings_of(said: Said, scene: Scene) -> list[Meaning]:
         raise Unread(f'Can\'t read "second pass" in "{said.text}"', "Only one moment can have one.")
     if said.doubt == "delay":
         return _clock_or_delay(said, scene)
-    if said.doubt:
+    if is_in_doubt(said):
         return [meaning for each in without_doubt(said) for meaning in _meanings_of(each, scene)]
     if said.every is not None or (said.weeks and not is_restricted(said)):
         if said.delay is not None:

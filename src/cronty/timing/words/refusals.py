@@ -11,21 +11,34 @@ from cronty.timing.words.vocabulary import ADVERBS, MONTHS, NUMBERS, ORDINALS, P
 
 _EVERY_WHAT: Final = 'Say the unit, as in "every 5 minutes", or the day, as in "every Monday at 9:00".'
 _WHICH_DAY: Final = 'Say which day, as in "next Monday at 9:00" or "on 3 May at 9:00".'
-_HOLIDAYS: Final = 'Holidays aren\'t known here; give the date, as in "on 25 December at 9:00".'
-_TIMES_A_DAY: Final = 'Say when, as in "every day at 9:00 and 17:00".'
+_HOLIDAY: Final = 'Holidays aren\'t known by name; give the date, as in "on 25 December at 9:00".'
+_HOLIDAYS: Final = (
+    "Whose holidays? Give a trigger of type calendar with a country or the name of a list in its calendars, or leave "
+    'out dates, as in "except 25 December 2027".'
+)
+_TIMES_A: Final = {
+    "day": 'Say when, as in "every day at 9:00 and 17:00".',
+    "week": 'Say on which days, as in "every Monday and Thursday at 9:00".',
+    "month": 'Say on which days, as in "on the 1st and 15th of every month at 9:00".',
+    "year": 'Say on which days, as in "every year on 1 January and 1 July at 9:00".',
+}
+_UNTIL_TIME: Final = (
+    'Say the hours, as in "every hour from 9:00 through 17:00", or the last day, as in "every hour until Friday".'
+)
 _SAY_WHEN: Final = 'Say when, as in "in 10 minutes".'
 _HINTS: Final = {
     "bimonthly": 'It may be twice a month or every two months: say "on the 1st and 15th of every month at 9:00".',
     "now": 'A schedule is for later: say "in 1 minute", or run it now.',
     **dict.fromkeys(("soon", "later", "asap", "shortly"), _SAY_WHEN),
     **dict.fromkeys(("few", "some", "several"), 'Say how many, as in "in 3 hours" or "every 3 hours".'),
-    **dict.fromkeys(("twice", "times", "thrice"), _TIMES_A_DAY),
+    **dict.fromkeys(("twice", "times", "thrice"), _TIMES_A["day"]),
     **dict.fromkeys(("sometime", "whenever", "any", "anytime", "never"), _SAY_WHEN),
     "yesterday": 'Name a day to come, as in "tomorrow at 9:00".',
     "office": 'Say the hours, as in "every hour from 9:00 through 17:00 on weekdays".',
     "once": 'Say when, as in "every day at 9:00" or "tomorrow at 9:00".',
     **dict.fromkeys(("around", "about", "approximately", "roughly", "ish"), 'Say the time, as in "tomorrow at 9:00".'),
-    **dict.fromkeys(("holidays", "holiday", "christmas", "easter", "thanksgiving", "eve"), _HOLIDAYS),
+    **dict.fromkeys(("holidays", "holiday"), _HOLIDAYS),
+    **dict.fromkeys(("christmas", "easter", "thanksgiving", "eve"), _HOLIDAY),
     **dict.fromkeys(
         ("sunrise", "sunset", "dawn", "dusk"), 'The sun isn\'t known here; say a time, as in "every day at 7:00".'
     ),
@@ -93,6 +106,7 @@ def refusal(text: str, tokens: list[Token], bad: Unreadable) -> BadTrigger:
     if token is None:
         return _too_short(text, words, bad)
     word = token.text if not unknown or "UNKNOWN" in token.kinds else unknown[0]
+    word = word[:60]
     message = f'Can\'t read "{text}"' if word == text.lower() else f'Can\'t read "{word}" in "{text}"'
     if not tokens:
         return Unread(message, _OFFSET if word == "+" else EXAMPLES)
@@ -101,8 +115,12 @@ def refusal(text: str, tokens: list[Token], bad: Unreadable) -> BadTrigger:
 
 def _hint(word: str, words: list[str], unknown: list[str], bad: Unreadable) -> str:
     for each in (word, *unknown, *words):
+        if each in ("twice", "times", "thrice"):
+            return _how_often(words)
         if each in _HINTS:
             return _HINTS[each] or _ONLY_TIME
+    if bad.before is not None and bad.before.text in ("until", "till", "ending", "through") and _is_clock(word):
+        return _UNTIL_TIME
     if len(set(unknown) & set(_OTHERS)) > 1 or (len(unknown) > 2 and len(unknown) == sum(map(str.isalpha, words))):
         return f"English only. {EXAMPLES}"
     if word == "to" and unknown:
@@ -119,6 +137,16 @@ def _hint(word: str, words: list[str], unknown: list[str], bad: Unreadable) -> s
     return f"{_expected(bad)}{EXAMPLES}"
 
 
+def _is_clock(word: str) -> bool:
+    return word[:1].isdigit() or word in ("noon", "midday", "midnight")
+
+
+def _how_often(words: list[str]) -> str:
+    """What to say instead of `twice a week`."""
+    units = [UNITS[each] for each in words if each in UNITS] + [ADVERBS[each][1] for each in words if each in ADVERBS]
+    return next((_TIMES_A[each] for each in units if each in _TIMES_A), _TIMES_A["day"])
+
+
 def _meant(word: str) -> list[str]:
     """The word that was probably meant: two letters swapped, or nearly the same."""
     if len(word) < 3 or word in _SUGGESTED:
@@ -129,6 +157,8 @@ def _meant(word: str) -> list[str]:
 
 def _too_short(text: str, words: list[str], bad: Unreadable) -> BadTrigger:
     before = "" if bad.before is None else bad.before.text
+    if before.isdigit() and len(words) > 1 and words[-2] in ("until", "till", "ending", "through"):
+        return Unread(f'Can\'t read "{text}": until when?', _UNTIL_TIME)
     for each in words:
         if _HINTS.get(each):
             return Unread(

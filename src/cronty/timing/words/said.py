@@ -14,13 +14,18 @@ type Which = Literal["", "this", "next", "this week", "next week"]
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """A time of day; `open` if nothing says which half of the day is meant, `soft` if it was said as "at lunch"."""
+    """A time of day; `open` if nothing says which half of the day is meant, `of_12` if "am" or "pm" says so.
+
+    `soft` if it was said as "at lunch". `shares_pm` if the "pm" of another time may hold for this one: `7 and 9 pm`.
+    """
 
     since_midnight: timedelta
     open: bool = False
     midnight: bool = False
     part: Part = ""
     soft: str = ""
+    of_12: bool = False
+    shares_pm: bool = False
 
     @property
     def hour(self) -> int:
@@ -48,6 +53,11 @@ class Amount:
     def elapsed(self) -> timedelta:
         """As hours by the stopwatch, a day being 24 of them."""
         return timedelta(days=self.days) + self.rest
+
+    @property
+    def within_day(self) -> bool:
+        """Whether it is shorter than a day."""
+        return not self.months and not self.days
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +98,7 @@ class Bounds:
     without_weekdays: tuple[int, ...] = ()
     without_months: tuple[int, ...] = ()
     without_days: tuple[int, ...] = ()
+    without_nths: tuple[tuple[int, int], ...] = ()
     without_dates: tuple[tuple[CalendarDate, CalendarDate], ...] = ()
 
     def __bool__(self) -> bool:
@@ -98,8 +109,12 @@ class Bounds:
 class Said:
     """Everything that was said of some days and their times; `again` if it was said to happen more than once.
 
-    `weeks` are in `doubt` if `every second Monday` may be the one of the month, or `biweekly` twice a week.
+    `weeks` are in `doubt` if `every second Monday` may be the one of the month, or `biweekly` twice a week; so are the
+    `ranks` of `the 15th and last business day`, of which the first may be a day of the month. `bare_month` is for
+    `every June at 9`: all of its days, or its first. A `lent` group may have the rhythm of the one before it: `every 2
+    weeks on Monday at 9 and on Friday at 10`.
     `ranked_too` is for `a Monday or the first Friday`, which are one kind of day.
+    `cycle` is every so many days or months beside an `every` of minutes: `every 5 minutes from 9 to 10 every 2 days`.
     `either` is for two kinds of day with "or" or "and" between them: any of the two will do.
     """
 
@@ -109,6 +124,7 @@ class Said:
     first_clock: Clock | None = None
     part: Part = ""
     every: Amount | None = None
+    cycle: Amount | None = None
     weeks: int = 0
     quarterly: bool = False
     counting_from: CalendarDate | None = None
@@ -129,9 +145,11 @@ class Said:
     again: bool = False
     either: bool = False
     ranked_too: bool = False
-    doubt: Literal["", "nth", "twice", "delay"] = ""
+    doubt: Literal["", "nth", "twice", "ranks", "delay"] = ""
+    bare_month: bool = False
     by_clock: bool = False
     second_pass: bool = False
+    lent: bool = False
 
     @property
     def of_month(self) -> bool:
@@ -142,7 +160,7 @@ class Said:
     def names_day(self) -> bool:
         """Whether some day is named, one or many."""
         once = self.relative is not None or self.date is not None or self.delay is not None
-        return once or bool(self.weekdays or self.of_month or self.nths or self.rhythm or self.again)
+        return once or bool(self.weekdays or self.of_month or self.nths or self.rhythm or self.again or self.cycle)
 
     def put(self, what: str, **values: object) -> None:
         """Note what an item said; the same thing can't be said twice."""

@@ -5,12 +5,13 @@ from typing import Final
 
 from cronty.timing.errors import Unread
 from cronty.timing.words.amounts import amount, amount_of, number
+from cronty.timing.words.clocks import clock, is_year
 from cronty.timing.words.dates import calendar_date, checked
 from cronty.timing.words.days import days_of_months, edge_of, months_of, point_of, week_list
 from cronty.timing.words.engine import Node
-from cronty.timing.words.said import Said
+from cronty.timing.words.said import Point, Said
 from cronty.timing.words.sentence import Sentence
-from cronty.timing.words.vocabulary import PARTS, UNITS, WEEKDAYS
+from cronty.timing.words.vocabulary import MONTH_NAMES, MONTHS, PARTS, UNITS, WEEKDAYS
 
 # -- days ---------------------------------------------------------------------------------------------------------
 
@@ -79,6 +80,8 @@ def _month_days(sentence: Sentence, item: Node) -> None:
     said.month_days += found.days
     said.nths += found.nths
     said.business_days += found.business_days
+    if found.doubtful:
+        said.doubt = "ranks"
     if len(said.month_days) > 1:
         said.again = True
     if found.days and (found.nths or found.business_days):
@@ -128,6 +131,18 @@ def _months(sentence: Sentence, item: Node) -> None:
     said = sentence.said
     said.put("the month", months=months_of(item.nodes("month_list")[0]))
     said.again = said.again or item.token("EVERY") is not None
+
+
+def _month_of_year(sentence: Sentence, item: Node) -> None:
+    """`every day in June 2027`: from its first day until its last."""
+    month, year = MONTHS[item.tokens("MONTH")[0].text], item.tokens("YEAR")[0].text
+    if not is_year(year):
+        sentence.said.put("the month", months=(month,))
+        sentence.said.put("the time", clocks=[clock(Node("clock", (Node("digits", tuple(item.tokens("YEAR"))),)))])
+        return
+    first, final = (Point(edge=edge, month=month, year=int(year)) for edge in ("start of", "end of"))
+    _put_bound(sentence, "its start", starts=first, ends=final)
+    sentence.month_of_year = f"{MONTH_NAMES[month - 1]} {year}"
 
 
 def _also(sentence: Sentence, item: Node) -> None:
@@ -207,7 +222,8 @@ def _except(sentence: Sentence, item: Node) -> None:
 
 def _check_leaves_out_once(sentence: Sentence) -> None:
     bounds = sentence.bounds
-    if bounds.without_weekdays or bounds.without_months or bounds.without_dates or bounds.without_days:
+    nths, days = bounds.without_nths, bounds.without_days
+    if bounds.without_weekdays or bounds.without_months or bounds.without_dates or days or nths:
         raise sentence.refuse(
             "it leaves days out twice", 'Say it once, as in "every day at 9:00 except Saturday and Sunday".'
         )
@@ -218,14 +234,18 @@ def _except_days(sentence: Sentence, item: Node) -> None:
     found = days_of_months(item.nodes("month_days")[0], sentence.text, again=True)
     named = item.nodes("month_days")[0].node("of")
     of_some = named is not None and not named.token("MONTHS")
-    if found.nths or found.business_days or of_some or any(day < 0 for day in found.days):
+    from_end = any(nth < 0 for nth in (*found.days, *(nth for nth, _ in found.nths)))
+    if found.business_days or of_some or from_end or (found.days and found.nths):
         raise sentence.refuse("these days can't be left out", 'Say it as in "every day at 9:00 except on the 1st".')
     sentence.bounds.without_days = found.days
+    sentence.bounds.without_nths = found.nths
 
 
 def _remark(sentence: Sentence, item: Node) -> None:
     said = sentence.said
-    if item.token("CLOCK"):
+    if item.token("ONCE"):
+        sentence.once = True
+    elif item.token("CLOCK"):
         said.by_clock = True
     elif item.token("PASS"):
         said.second_pass = True
@@ -239,7 +259,7 @@ def _remark(sentence: Sentence, item: Node) -> None:
         said.put("the first week", counting_from=found)
 
 
-BOUND_ITEMS: Final = ("starting", "from_to", "until", "lasting", "times", "except", "except_days")
+BOUND_ITEMS: Final = ("month_of_year", "starting", "from_to", "until", "lasting", "times", "except", "except_days")
 DAY_ITEMS: Final[dict[str, Callable[[Sentence, Node], None]]] = {
     "also": _also,
     "relative": _relative,
@@ -250,6 +270,7 @@ DAY_ITEMS: Final[dict[str, Callable[[Sentence, Node], None]]] = {
     "edge": _edge,
     "date": _date,
     "months": _months,
+    "month_of_year": _month_of_year,
     "of_month": _of_month,
     "next_month": _next_month,
     "starting": _starting,

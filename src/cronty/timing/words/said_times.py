@@ -6,13 +6,13 @@ from typing import Final
 
 from cronty.timing.errors import BadTrigger, Unread
 from cronty.timing.words.amounts import amount, amount_of
-from cronty.timing.words.clocks import clock, hours_or_minutes, is_minutes
+from cronty.timing.words.clocks import clock, hours_or_minutes, is_minutes, is_year
 from cronty.timing.words.days import months_of, nth_of, week_list
 from cronty.timing.words.engine import Node
 from cronty.timing.words.said import LAST, Amount, Said, Window
 from cronty.timing.words.said_days import DAY_ITEMS
 from cronty.timing.words.sentence import Sentence
-from cronty.timing.words.vocabulary import ADVERBS, NUMBERS, PARTS, UNITS
+from cronty.timing.words.vocabulary import ADVERBS, NUMBERS, PARTS, UNITS, ordinal
 
 _RHYTHMS: Final = {
     Amount(days=1): "day",
@@ -41,6 +41,10 @@ def _put_period(said: Said, period: Amount, *, in_weeks: bool = False) -> None:
     if in_weeks and weeks > 1:
         said.put("the rhythm", weeks=weeks)
         said.again = True
+    elif said.every is not None and said.every.within_day != period.within_day:
+        # "every 15 minutes from 9 to 10 every 2 days": one says when in the day, the other on which.
+        said.put("the rhythm", cycle=said.every if period.within_day else period)
+        said.every = period if period.within_day else said.every
     else:
         said.put("the rhythm", every=period)
 
@@ -73,7 +77,12 @@ def _is_in_weeks(length: Node) -> bool:
 def _every_nth(sentence: Sentence, item: Node) -> None:
     unit = UNITS[item.tokens("UNIT")[-1].text]
     count = _rank(sentence, item)
-    if count < 1:
+    if unit == "day" and (count < 0 or count == 1):
+        # "Every first day" is of the month, not every day.
+        sentence.said.put("the day of the month", month_days=(count,))
+        sentence.said.again = True
+        return
+    if count < 2:
         raise sentence.refuse("every what?", 'Say it as in "every 2 days at 9:00".')
     _put_each(sentence.said, count, unit)
 
@@ -87,7 +96,10 @@ def _every_nth_weekday(sentence: Sentence, item: Node) -> None:
     said, nth, other = sentence.said, _rank(sentence, item), item.token("OTHER") is not None
     (listed,) = item.nodes("weekday_list")
     days, _, own = week_list(listed)
-    if len(days) > 4 and item.token("OTHER"):
+    if len(days) == 5 and not other and listed.nodes("weekday")[0].token("WORKDAYS", "BUSINESS"):
+        _put_business_day(sentence, nth)
+        return
+    if len(days) > 4 and other:
         raise sentence.refuse(
             "every other of these days, or all of them every other week?",
             'Say "every 2 weeks on weekdays at 9:00", or name the days, as in "every Monday and Thursday at 9:00".',
@@ -104,6 +116,17 @@ def _every_nth_weekday(sentence: Sentence, item: Node) -> None:
         sentence.groups.append(Said(sentence.text, weekdays=own, again=True))
 
 
+def _put_business_day(sentence: Sentence, nth: int) -> None:
+    """`every first business day` is of the month; every third one may be one of every three."""
+    if nth > 1:
+        name = f"{ordinal(nth)} business day"
+        raise sentence.refuse(
+            "of the month, or one of so many?", f'Say "{name} of the month at 9:00", or "every weekday at 9:00".'
+        )
+    sentence.said.again = True
+    sentence.said.put("the business day", business_days=(nth,))
+
+
 def _each(sentence: Sentence, item: Node) -> None:
     said = sentence.said
     said.again = True
@@ -115,6 +138,7 @@ def _each(sentence: Sentence, item: Node) -> None:
     (day,) = [each for each in item.parts if isinstance(each, Node)]
     if day.name == "month_list":
         said.put("the month", months=months_of(day))
+        said.bare_month = True
     else:
         DAY_ITEMS[day.name](sentence, day)
 
@@ -175,6 +199,8 @@ def _clocks(sentence: Sentence, item: Node) -> None:
     said, at = sentence.said, item.token("AT", "BY") is not None
     if said.clocks and not (sentence.before == "clocks" and sentence.link):
         said.put("the time", clocks=said.clocks)
+    if sentence.before == "delay" and not at and said.delay is not None and said.delay.rest:
+        _check_unit(sentence, item.nodes("clock")[0])
     for node in item.nodes("clock"):
         face = node.node("digits")
         if face is not None and not at:
@@ -185,10 +211,18 @@ def _clocks(sentence: Sentence, item: Node) -> None:
         said.clocks.append(clock(node))
 
 
+def _check_unit(sentence: Sentence, node: Node) -> None:
+    """`in 1 hour 30` lacks its unit."""
+    face = node.node("hour")
+    number = None if face is None or face.token("AMPM", "OCLOCK") else face.token("SMALL", "NUMBER_WORD")
+    if number is not None:
+        raise sentence.refuse(f"{number.text} what?", 'Say the unit, as in "in 1 hour 30 minutes".')
+
+
 def _check_bare(sentence: Sentence, face: Node) -> None:
     """`0900` is a time, but `2030` may be a year."""
     year = face.token("YEAR")
-    if year is not None and 1900 <= int(year.text) < 2200:
+    if year is not None and is_year(year.text):
         raise sentence.refuse(
             f'"{year.text}" may be a time or a year',
             f'Say "at {year.text[:2]}:{year.text[2:]}" for the time, or give a whole date, as in "3 May 2027".',

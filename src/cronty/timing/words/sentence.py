@@ -3,7 +3,7 @@
 from typing import Final
 
 from cronty.timing.errors import BadTrigger, Unread
-from cronty.timing.words.said import Bounds, Said, Window
+from cronty.timing.words.said import Bounds, CalendarDate, Said, Window
 
 _DAYS: Final = (
     *("weeks", "counting_from", "date", "weekdays", "month_days", "business_days", "nths", "months", "months_of_day"),
@@ -22,6 +22,8 @@ class Sentence:
         self.before = ""
         self.broken = False
         self.times_last = False
+        self.once = False
+        self.month_of_year = ""
         self.unsure: list[tuple[Said, int, Window, bool]] = []
 
     @property
@@ -40,6 +42,12 @@ class Sentence:
             return False
         days = said.weekdays or said.of_month or said.nths or said.rhythm or said.again
         return bool((said.clocks or said.windows) and days and said.relative is None)
+
+    def lend_rhythms(self, since: CalendarDate | None) -> None:
+        """`every 2 weeks on Monday at 9 and on Friday at 10`: both may be every 2 weeks, and of the same weeks."""
+        for said, other in zip(self.groups[1:], self.groups[:-1], strict=True):
+            if said.lent:
+                said.weeks, said.every, said.counting_from = other.weeks, other.every, other.counting_from or since
 
     def settle_hours(self) -> None:
         """`9 to 17` beside a period is hours of the day; alone it is refused rather than read as 16:51."""

@@ -8,7 +8,8 @@ from cronty.timing.errors import Unread
 from cronty.timing.words.engine import Grammar
 from cronty.timing.words.vocabulary import WORDS
 
-LONGEST: Final = 128
+LONGEST: Final = 500
+MAX_TOKENS: Final = 120
 EXAMPLES: Final = (
     'Say it as in "in 2h30m", "tomorrow at 9:00", "every weekday at 8:30" or "last day of the month at 17:00", '
     "or give a cron expression."

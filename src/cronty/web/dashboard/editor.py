@@ -58,7 +58,7 @@ async def change_job(visit: Visit) -> Response:
 
 
 async def _form(visit: Visit, job: Job | None, values: dict[str, str], problem: Err | None) -> Response:
-    tasks = await visit.service.scheduler.list_tasks()
+    tasks = await visit.service.scheduler.list_tasks(visit.caller)
     channels = await visit.service.channels.list(visit.caller) if visit.caller.may("admin") else None
     agents = sorted(task.name.removeprefix("prompt:") for task in tasks if task.name.startswith("prompt:"))
     return visit.page(
@@ -94,7 +94,5 @@ async def _previewed(visit: Visit, when: str, zone_name: str) -> dict[str, objec
         visit.caller, "words", {"text": when.strip()[:500]}, zone_name.strip()[:100] or usual, PREVIEWED
     )
     if isinstance(found, Err):
-        # The scheduler's hint tells an agent to ask the user; on this page the user is typing.
-        unread = Err(found.code, found.message, "Type the one you mean.") if found.code == "ambiguous" else found
-        return {"preview": None, "unread": unread, "now": now}
+        return {"preview": None, "unread": found, "now": now}
     return {"preview": found.value, "unread": None, "now": now}

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from html import escape
 
-from cronty.jobs.overview import MOST_COUNTED
+from cronty.jobs.overview import MAX_COUNTED
 from cronty.timing import zone
 
 _STEPS = ((86400 * 365, "y"), (86400, "d"), (3600, "h"), (60, "min"))
@@ -97,7 +97,7 @@ def number(value: float) -> str:
 
 def counted(value: int) -> str:
     """A number with `+` if counting stopped there."""
-    return f"{number(value)}+" if value >= MOST_COUNTED else number(value)
+    return f"{number(value)}+" if value >= MAX_COUNTED else number(value)
 
 
 def cut(text: str, length: int) -> str:

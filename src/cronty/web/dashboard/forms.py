@@ -69,7 +69,9 @@ def values_of(job: Job) -> dict[str, str]:
 
 
 def rule_text(job: Job) -> str:
-    """The schedule as a person would type it."""
+    """The schedule as its owner said it, or as a person would type it."""
+    if job.said is not None:
+        return job.said
     match job.trigger:
         case Cron(expression=expression):
             return expression

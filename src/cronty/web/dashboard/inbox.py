@@ -1,15 +1,11 @@
 """The inbox page: waiting prompts, which a person can view without taking them, and settle."""
 
-from datetime import timedelta
-
 from starlette.responses import Response
 
 from cronty.contract.codes import status_of
 from cronty.contract.result import Err
-from cronty.jobs.outcome import QUIET, Done, Failed, Snoozed
-from cronty.scheduler.inbox import result_json
-from cronty.timing import BadTrigger
-from cronty.timing.rule import read_instant
+from cronty.jobs.outcome import Done, Failed, Snoozed
+from cronty.scheduler.inbox import outcome_of
 from cronty.web.dashboard.visit import Refused, Visit
 
 SHOWN = 20
@@ -18,7 +14,7 @@ MESSAGES = {
     "quiet": "Settled: there was nothing to report.",
     "failed": "Settled as failed.",
     "snooze": "Snoozed. It comes back at that time.",
-    "late": "That prompt was settled or handed out again in the meantime. This is how it is now.",
+    "late": "That prompt was settled or handed out again in the meantime. The list below is current.",
 }
 
 
@@ -54,25 +50,9 @@ async def settle(visit: Visit) -> Response:
 
 
 async def _outcome(visit: Visit) -> Done | Failed | Snoozed | Err:
-    report = visit.form.text("report") or None
-    match visit.form.get("outcome", "done"):
-        case "quiet":
-            return QUIET
-        case "failed":
-            return Failed(report or "Settled as failed on the dashboard, without a reason.")
-        case "snooze":
-            return await _snooze(visit, visit.form.text("until") or "1h")
-        case _:
-            return Done(result_json(report))
-
-
-async def _snooze(visit: Visit, until: str) -> Snoozed | Err:
-    now, zone_name = await visit.clock()
-    hint = "Write it as “1h” or “tomorrow at 9:00”."
-    try:
-        moment = read_instant(until[:200], zone_name, now)
-    except BadTrigger as bad:
-        return Err("bad_snooze", f"Until when? {bad.message}", hint)
-    if moment - now <= timedelta(0):
-        return Err("bad_snooze", f"“{until[:80]}” is past.", hint)
-    return Snoozed(moment - now)
+    outcome, report = visit.form.get("outcome", "done"), visit.form.text("report") or None
+    if outcome == "failed":
+        report = report or "Settled as failed on the dashboard, without a reason."
+    until = visit.form.text("until")[:200] or "1h"
+    known = outcome if outcome in ("quiet", "failed", "snooze") else "done"
+    return outcome_of(known, report, until, await visit.clock())

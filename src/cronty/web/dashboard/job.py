@@ -8,6 +8,7 @@ from starlette.responses import Response
 
 from cronty.contract.caller import Scope
 from cronty.contract.codes import status_of
+from cronty.contract.requests import ChangeSlot
 from cronty.contract.result import Err, Ok, Result
 from cronty.jobs.job import Job
 from cronty.jobs.run import MOVES, Run
@@ -24,6 +25,8 @@ MESSAGES: Final = {
     "edited": "The change is saved.",
     "paused": "The job is paused. Nothing fires until it is resumed.",
     "resumed": "The job is resumed.",
+    "skipped": "The next run is skipped. The schedule stays.",
+    "restored": "It runs at its planned time after all.",
     "cancelled": "The job is cancelled. Nothing more fires.",
     "asked": "A run is queued. It starts as soon as a worker is free.",
 }
@@ -80,7 +83,7 @@ def coming(job: Job, now: datetime) -> list[Slot]:
     if job.next_slot is None:
         return []
     count = COMING if job.remaining is None else min(COMING, job.remaining)
-    slots = preview(job.trigger, min(job.next_slot, now + timedelta(days=36500)) - _INSTANT, count, job.zone)
+    slots = preview(job.slots, min(job.next_slot, now + timedelta(days=36500)) - _INSTANT, count, job.zone)
     return [slot for slot in slots if job.ends_at is None or slot.utc <= job.ends_at]
 
 
@@ -124,6 +127,15 @@ async def _cancel(visit: Visit, job_id: str) -> Result[Job]:
     return await visit.service.scheduler.cancel(visit.caller, job_id)
 
 
+async def _skip(visit: Visit, job_id: str) -> Result[Job]:
+    return await visit.service.scheduler.change_slot(visit.caller, ChangeSlot(job_id, visit.form.get("slot")))
+
+
+async def _restore(visit: Visit, job_id: str) -> Result[Job]:
+    slot = visit.form.get("slot", "")
+    return await visit.service.scheduler.change_slot(visit.caller, ChangeSlot(job_id, slot, slot))
+
+
 async def _run_now(visit: Visit, job_id: str) -> Result[str]:
     return await visit.service.scheduler.run_now(visit.caller, job_id)
 
@@ -131,6 +143,8 @@ async def _run_now(visit: Visit, job_id: str) -> Result[str]:
 ACTS: Final[dict[str, tuple[Act, Scope, str]]] = {
     "pause": (_pause, "schedule", "paused"),
     "resume": (_resume, "schedule", "resumed"),
+    "skip": (_skip, "schedule", "skipped"),
+    "restore": (_restore, "schedule", "restored"),
     "cancel": (_cancel, "schedule", "cancelled"),
     "run": (_run_now, "run", "asked"),
 }

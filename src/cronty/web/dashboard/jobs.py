@@ -11,7 +11,7 @@ from cronty.web.dashboard.formats import number
 from cronty.web.dashboard.visit import Refused, Visit
 
 LISTED = 25
-MOST_TASKS = 50
+MAX_TASKS = 50
 
 
 async def show_jobs(visit: Visit) -> Response:
@@ -21,19 +21,19 @@ async def show_jobs(visit: Visit) -> Response:
         asked["status"] = ""
     wanted = Filter(asked["status"] or None, asked["q"] or None, asked["tag"] or None, asked["kind"] or None)
     cursor = visit.query.get("cursor") or None
-    found = await visit.service.scheduler.list_jobs(visit.caller, wanted, LISTED, cursor, looking=True)
+    found = await visit.service.scheduler.list_jobs(visit.caller, wanted, LISTED, cursor, for_display=True)
     if isinstance(found, Err):
         raise Refused(found)
     now, zone_name = await visit.clock()
     facts = {"now": now, "zone": zone_name, "asked": asked, "listed": found.value}
     if cursor is not None and "hx-request" in visit.request.headers:
         return visit.page("job_rows.html", **facts)
-    tasks = [task.name for task in await visit.service.scheduler.list_tasks() if ":" not in task.name]
+    tasks = [task.name for task in await visit.service.scheduler.list_tasks(visit.caller) if ":" not in task.name]
     return visit.page(
         "jobs.html",
         **facts,
         tags=await visit.service.overview.tags(visit.caller),
-        tasks=[name for name in tasks if name not in ("prompt", "notify", "webhook")][:MOST_TASKS],
+        tasks=[name for name in tasks if name not in ("prompt", "notify", "webhook")][:MAX_TASKS],
         statuses=STATUSES,
         message=_message(visit),
     )

@@ -7,48 +7,51 @@ from time import monotonic
 from typing import Final
 
 import orjson
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 
 from cronty.contract.result import Err
 from cronty.jobs.overview import RunEvent
+from cronty.scheduler.listeners import Place
 from cronty.scheduler.service import StoreUnavailable
-from cronty.web.callers import FindCaller
-from cronty.web.dashboard.visit import Handler, Visit
+from cronty.web.dashboard.visit import Refused, Visit
+from cronty.web.streams import EventResponse
 
 AWAY_FOR: Final = 1.0
-CHECK_KEY_EVERY: Final = 5.0
+QUIET_FOR: Final = 5.0
+"""Seconds without an event before a sign of life."""
+
 LONGEST: Final = 900.0
 """Seconds after which the stream ends; the browser then connects again."""
 
 
-def live(find_caller: FindCaller) -> Handler:
-    async def show_live(visit: Visit) -> Response:
-        return StreamingResponse(_events(visit, find_caller, await _start(visit)), media_type="text/event-stream")
+async def show_live(visit: Visit) -> Response:
+    taken = visit.service.listeners.take(visit.caller)
+    if isinstance(taken, Err):
+        raise Refused(taken)
+    place = taken.value
+    try:
+        start = await _start(visit)
+    except BaseException:
+        place.leave()
+        raise
+    return EventResponse(_events(visit, place, start), place)
 
-    return show_live
 
-
-async def _events(visit: Visit, find_caller: FindCaller, after: datetime) -> AsyncGenerator[bytes]:
+async def _events(visit: Visit, place: Place, after: datetime) -> AsyncGenerator[bytes]:
     """Change events until the page closes, its key is revoked, or `LONGEST` has passed."""
-    started = checked = monotonic()
-    events: list[RunEvent] = []  # kept when the key can't be checked
+    started = monotonic()
     yield b"retry: 2000\n\n"
     async with visit.service.overview.listen(visit.caller, after) as listener:
-        while monotonic() - started < LONGEST:
+        place.when_ended = listener.wake
+        while monotonic() - started < LONGEST and not place.ended:
             try:
-                events = events or await listener.wait(CHECK_KEY_EVERY)
-                is_due = visit.auth and monotonic() - checked >= CHECK_KEY_EVERY
-                if is_due and isinstance(await find_caller(visit.session), Err):
-                    return
+                events = await listener.wait(QUIET_FOR)
             except StoreUnavailable:
                 await asyncio.sleep(AWAY_FOR)
                 continue
-            if monotonic() - checked >= CHECK_KEY_EVERY:
-                checked = monotonic()
-                yield b": here\n\n"
-            if events:
-                yield _frame(events)
-                events = []
+            if place.ended:
+                return
+            yield _frame(events) if events else b": here\n\n"
 
 
 async def _start(visit: Visit) -> datetime:

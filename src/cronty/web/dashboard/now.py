@@ -15,6 +15,7 @@ from cronty.web.dashboard.timeline import draw_timeline
 from cronty.web.dashboard.visit import Refused, Visit
 
 NEXT = 8
+CONCERNS = 6
 LATEST = 9
 
 
@@ -24,8 +25,8 @@ async def show_now(visit: Visit) -> Response:
     line, lag, concerns, coming = await asyncio.gather(
         overview.timeline(visit.caller),
         overview.lag(visit.caller),
-        overview.concerns(visit.caller, 6),
-        visit.service.scheduler.list_jobs(visit.caller, limit=NEXT, looking=True),
+        overview.concerns(visit.caller, CONCERNS),
+        visit.service.scheduler.list_jobs(visit.caller, limit=NEXT, for_display=True),
     )
     if isinstance(coming, Err):
         raise Refused(coming)
@@ -38,7 +39,7 @@ async def show_now(visit: Visit) -> Response:
         concerns=concerns,
         coming=[job for job in coming.value.jobs if job.next_slot is not None],
         total=coming.value.total,
-        latest=[*_latest(line)] if line.slots is not None else await _happened(visit),
+        latest=[*_latest(line)] if line.slots is not None else await _latest_events(visit),
     )
 
 
@@ -56,13 +57,14 @@ class Latest:
 def _latest(line: Timeline) -> Iterator[Latest]:
     passed = [slot for slot in line.slots or [] if slot.verdict != "planned"]
     for slot in sorted(passed, key=lambda one: one.scheduled_for, reverse=True)[:LATEST]:
-        name = run_id(slot.job_number, slot.scheduled_for)
-        yield Latest(name, slot.name, slot.verdict, slot.scheduled_for, slot.reason)
+        yield Latest(
+            run_id(slot.job_number, slot.scheduled_for), slot.name, slot.verdict, slot.scheduled_for, slot.reason
+        )
 
 
-async def _happened(visit: Visit) -> list[Latest]:
+async def _latest_events(visit: Visit) -> list[Latest]:
     """The latest events, for an owner with too many slots to list."""
     events = await visit.service.overview.events(visit.caller)
     return [
-        Latest(one.run_id, one.name, one.verdict, one.at, one.error or one.reason) for one in events[: -LATEST - 1 : -1]
+        Latest(one.run_id, one.name, one.verdict, one.at, one.error or one.reason) for one in reversed(events[-LATEST:])
     ]

@@ -8,17 +8,21 @@ from starlette.routing import BaseRoute, Route
 
 from cronty.contract.caller import Scope
 from cronty.scheduler.service import Service
-from cronty.web.callers import FindCaller
-from cronty.web.dashboard import editor, fleet, inbox, job, jobs, login, now, run, settings
+from cronty.web.callers import FindCaller, LocalKey
+from cronty.web.dashboard import editor, fleet, inbox, job, jobs, live, now, run, settings
 from cronty.web.dashboard.assets import assets
-from cronty.web.dashboard.live import live
+from cronty.web.dashboard.login import Login, set_theme, sign_out
 from cronty.web.dashboard.security import HEADERS
 from cronty.web.dashboard.visit import Gate, Handler
+from cronty.web.sessions import Sessions
 
 
-def dashboard_routes(service: Callable[[], Service], find_caller: FindCaller) -> list[BaseRoute]:
-    """The pages; `find_caller` tells who may see them."""
-    gate = Gate(service, find_caller)
+def dashboard_routes(
+    service: Callable[[], Service], find_caller: FindCaller, sessions: Sessions, local: LocalKey | None = None
+) -> list[BaseRoute]:
+    """The pages; `find_caller` tells who may see them, `local` is accepted as a link too."""
+    gate = Gate(service, find_caller, sessions)
+    login = Login(find_caller, sessions, local)
 
     def get(path: str, handler: Handler, scope: Scope | None = "read", *, public: bool = False) -> Route:
         return Route(path, gate.open(handler, scope, public=public), methods=["GET"])
@@ -29,7 +33,7 @@ def dashboard_routes(service: Callable[[], Service], find_caller: FindCaller) ->
     return [
         Route("/static/{digest}/{name}", _static, methods=["GET"]),
         get("/", now.show_now),
-        get("/live", live(find_caller)),
+        get("/live", live.show_live),
         get("/jobs", jobs.show_jobs),
         post("/jobs", editor.make_job, "schedule"),
         post("/jobs/tagged", jobs.change_tagged, "schedule"),
@@ -51,10 +55,10 @@ def dashboard_routes(service: Callable[[], Service], find_caller: FindCaller) ->
         post("/settings/channels/change", settings.change_channel, "admin"),
         post("/settings/keys", settings.make_key, "admin"),
         post("/settings/keys/revoke", settings.revoke_key, "admin"),
-        get("/sign-in", login.show_sign_in, None, public=True),
-        post("/sign-in", login.signing_in(find_caller), None, public=True),
-        post("/sign-out", login.sign_out, None, public=True),
-        post("/theme", login.set_theme, None, public=True),
+        get("/sign-in", login.show, None, public=True),
+        post("/sign-in", login.sign_in, None, public=True),
+        post("/sign-out", sign_out, None, public=True),
+        post("/theme", set_theme, None, public=True),
     ]
 
 

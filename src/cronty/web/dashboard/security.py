@@ -25,8 +25,7 @@ HEADERS: Final[Mapping[str, str]] = {
 }
 SESSION: Final = "cronty_session"
 BROWSER: Final = "cronty_browser"
-LONGEST_SESSION: Final = 3500
-"""Bytes that fit into a cookie in every browser."""
+YEAR: Final = 365 * 86400
 LARGEST_FORM: Final = 300_000
 
 
@@ -76,12 +75,11 @@ def new_browser() -> str:
     return secrets.token_urlsafe(24)
 
 
-def set_cookie(request: Request, response: Response, name: str, value: str, *, days: int | None = None) -> None:
-    """Set a cookie that scripts can't read and other sites can't send."""
-    age = None if days is None else days * 86400
+def set_cookie(request: Request, response: Response, name: str, value: str, *, lasts: int) -> None:
+    """Set a cookie that scripts can't read and other sites can't send, for that many seconds."""
     # Behind a TLS proxy the request is http, but the origin of the form is https.
     secure = request.url.scheme == "https" or request.headers.get("origin", "").startswith("https://")
-    response.set_cookie(name, value, max_age=age, path="/", secure=secure, httponly=True, samesite="strict")
+    response.set_cookie(name, value, max_age=lasts, path="/", secure=secure, httponly=True, samesite="strict")
 
 
 def local_path(text: str | None) -> str:

@@ -7,12 +7,14 @@ from starlette.responses import Response
 
 from cronty.contract.caller import MEANINGS, SCOPES
 from cronty.contract.codes import status_of
+from cronty.contract.operations import Operations
+from cronty.contract.requests import TryChannel
 from cronty.contract.result import Err
 from cronty.scheduler.identity import KeyInfo, NewKey
 from cronty.web.dashboard.formats import number
 from cronty.web.dashboard.visit import Visit
 
-MOST_KEYS: Final = 40
+MAX_KEYS: Final = 40
 LASTS: Final = {"30": "30 days", "90": "90 days", "365": "a year", "": "until it is revoked"}
 MESSAGES: Final = {
     "added": "The channel is saved. Its address is encrypted and never shown again.",
@@ -37,7 +39,7 @@ async def show_settings(visit: Visit, problem: Err | None = None, made: NewKey |
     now, zone_name = await visit.clock()
     limits = shown["limits"]
     used = cast("dict[str, int]", shown["used"])
-    routed = [task.name for task in await service.scheduler.list_tasks() if task.name.startswith("prompt:")]
+    routed = [task.name for task in await service.scheduler.list_tasks(visit.caller) if task.name.startswith("prompt:")]
     return visit.page(
         "settings.html",
         200 if problem is None else status_of(problem.code),
@@ -49,7 +51,7 @@ async def show_settings(visit: Visit, problem: Err | None = None, made: NewKey |
         limits=limits,
         channels=[] if channels is None or isinstance(channels, Err) else channels.value,
         agents=_agents(routed, keys, used, limits),
-        keys=sorted(keys, key=lambda key: (key.revoked_at is not None, -key.number))[:MOST_KEYS],
+        keys=sorted(keys, key=lambda key: (key.revoked_at is not None, -key.number))[:MAX_KEYS],
         scopes=SCOPES,
         scope_meanings=MEANINGS,
         lasts=LASTS,
@@ -103,11 +105,12 @@ async def add_channel(visit: Visit) -> Response:
 
 
 async def change_channel(visit: Visit) -> Response:
-    channels = visit.service.channels
+    service = visit.service
     if "test" in visit.form:
-        result, done = await channels.test(visit.caller, visit.form["test"]), "sent"
+        result = await service.answer(Operations.try_channel, visit.caller, TryChannel(visit.form["test"]))
+        done = "sent"
     else:
-        result, done = await channels.remove(visit.caller, visit.form.get("remove", "")), "removed"
+        result, done = await service.channels.remove(visit.caller, visit.form.get("remove", "")), "removed"
     return await show_settings(visit, result) if isinstance(result, Err) else visit.go(f"/settings?done={done}")
 
 

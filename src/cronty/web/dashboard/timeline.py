@@ -16,7 +16,7 @@ from cronty.web.dashboard.verdicts import LABELS, ORDER
 
 PITCH: Final = 10
 """Pixels from mark to mark in a column."""
-MOST_STACKED: Final = 11
+MAX_STACKED: Final = 11
 NAMES: Final = 12_000
 """Bytes that the names of all marks together may use in a page."""
 PLOT: Final = 124
@@ -77,7 +77,7 @@ def draw_timeline(line: Timeline, zone_name: str) -> Drawing:
         return 100 * (moment - line.since) / whole
 
     columns = _columns(line)
-    rows = min(MOST_STACKED, max(map(len, columns.values()), default=0))
+    rows = min(MAX_STACKED, max(map(len, columns.values()), default=0))
     plot = PLOT if line.slots is None else min(PLOT, max(LEAST, rows * PITCH + 14))
     marks, over = _marks(line, columns, plot, zone_name)
     return Drawing(
@@ -115,12 +115,12 @@ def _marks(
     for place, stacked in columns.items():
         x = f"{100 * (place + 0.5) * (line.width / (line.until - line.since)):.2f}"
         stacked.sort(key=lambda one: ORDER.index(one.verdict), reverse=True)  # failures are never left out
-        shown = stacked[:MOST_STACKED][::-1]
+        shown = stacked[:MAX_STACKED][::-1]
         marks += [
             _mark(slot, x, plot - PITCH // 2 - 2 - row * PITCH, room, zone_name) for row, slot in enumerate(shown)
         ]
-        if len(stacked) > MOST_STACKED:
-            over.append((x, len(stacked) - MOST_STACKED))
+        if len(stacked) > MAX_STACKED:
+            over.append((x, len(stacked) - MAX_STACKED))
     return marks, over
 
 
@@ -128,7 +128,8 @@ def _mark(slot: Slot, x: str, y: int, room: int, zone_name: str) -> Mark:
     planned = slot.verdict == "planned"
     href = f"/jobs/{slot.job_number}" if planned else f"/runs/{run_id(slot.job_number, slot.scheduled_for)}"
     when = clock_text(slot.scheduled_for, zone_name)
-    title = f"{brief(slot.name, room)}, {when}: {LABELS[slot.verdict].lower()}"
+    label = "won't run, " + slot.reason if planned and slot.reason else LABELS[slot.verdict].lower()
+    title = f"{brief(slot.name, room)}, {when}: {label}"
     return Mark(x, y, slot.verdict, href, title)
 
 

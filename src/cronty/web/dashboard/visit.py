@@ -18,8 +18,8 @@ from cronty.web.dashboard.pages import render
 from cronty.web.dashboard.security import (
     BROWSER,
     HEADERS,
-    LONGEST_SESSION,
     SESSION,
+    YEAR,
     Form,
     TooLarge,
     csrf_token,
@@ -28,6 +28,7 @@ from cronty.web.dashboard.security import (
     read_form,
     set_cookie,
 )
+from cronty.web.sessions import Sessions
 
 THEMES: Final = ("light", "dark")
 
@@ -42,19 +43,22 @@ class Refused(Exception):
 
 @dataclass
 class Visit:
-    """`auth`: this server requires signing in."""
+    """`session` is the token that the visitor has signed in with, if they have."""
 
     request: Request
     service: Service
     caller: Caller
     browser: str
     session: str | None
-    auth: bool
     form: Form = field(default_factory=lambda: Form([]))
 
     @property
     def owner(self) -> str:
         return self.caller.owner
+
+    @property
+    def auth(self) -> bool:
+        return self.session is not None
 
     @property
     def query(self) -> Mapping[str, str]:
@@ -87,6 +91,7 @@ class Gate:
 
     service: Callable[[], Service]
     find_caller: FindCaller
+    sessions: Sessions
 
     def open(self, handler: Handler, scope: Scope | None = "read", *, public: bool = False) -> Callable[..., object]:
         """An endpoint around a handler. `public` ones need no sign-in."""
@@ -113,6 +118,7 @@ class Gate:
                 if not from_our_pages(request, visit.form, browser, visit.session):
                     return visit.page("error.html", 403, err=_FOREIGN)
             if scope is not None:
+                visit.need("read")  # a page shows more than what was asked for, also one that refuses a change
                 visit.need(scope)
             response = await handler(visit)
         except Refused as refused:
@@ -122,20 +128,18 @@ class Gate:
         except TooLarge:
             return page(request, "error.html", 413, visit, err=_LARGE)
         if browser is None:
-            set_cookie(request, response, BROWSER, visit.browser, days=365)
+            set_cookie(request, response, BROWSER, visit.browser, lasts=YEAR)
         return response
 
     async def _visit(self, request: Request, browser: str, *, public: bool) -> Visit | Response:
         """The key is checked on every request, so a revoked one stops working at once."""
-        without_key = await self.find_caller(None)
-        session = request.cookies.get(SESSION)
-        if not isinstance(without_key, Err):
-            return Visit(request, self.service(), _here(without_key.value), browser, None, auth=False)
-        known = await self.find_caller(session) if session and len(session) <= LONGEST_SESSION else without_key
+        cookie = request.cookies.get(SESSION)
+        session = None if cookie is None else self.sessions.open(cookie)
+        known = await self.find_caller(session)
         if not isinstance(known, Err):
-            return Visit(request, self.service(), _here(known.value), browser, session, auth=True)
+            return Visit(request, self.service(), _here(known.value), browser, session)
         if public:
-            return Visit(request, self.service(), SIGNED_OUT, browser, None, auth=True)
+            return Visit(request, self.service(), SIGNED_OUT, browser, None)
         return _to_sign_in(request)
 
 

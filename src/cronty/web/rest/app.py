@@ -14,9 +14,9 @@ from cronty.contract.result import Err
 from cronty.scheduler.service import Service
 from cronty.web.callers import FindCaller
 from cronty.web.problems import problem
-from cronty.web.rest import events
+from cronty.web.rest import events, feed
 from cronty.web.rest.pages import pages
-from cronty.web.rest.request import LONGEST_BODY
+from cronty.web.rest.request import MAX_BODY
 from cronty.web.rest.routes import guarded, route_of
 
 
@@ -26,11 +26,12 @@ def rest_app(service: Callable[[], Service], find_caller: FindCaller) -> Starlet
         routes=[
             *(route_of(operation) for operation in ALL.values()),
             Route("/events", guarded(events.listen, "events"), methods=["GET"]),
+            Route(feed.PATH, guarded(feed.subscribe, "agenda"), methods=["GET"]),
             *pages(),
         ],
         exception_handlers={HTTPException: refused},
     )
-    app.state.service, app.state.find_caller, app.state.listeners = service, find_caller, events.Listeners()
+    app.state.service, app.state.find_caller = service, find_caller
     return app
 
 
@@ -45,7 +46,7 @@ async def refused(request: Request, error: Exception) -> Response:
             allowed = (error.headers or {}).get("allow", "")
             err = Err("bad_method", f"{where} isn't possible.", f"Allowed methods: {allowed}." if allowed else "")
         case 413:
-            err = Err("too_large", f"The body is larger than {LONGEST_BODY} bytes.", "Send less.")
+            err = Err("too_large", f"The body is larger than {MAX_BODY} bytes.", "Send less.")
         case _:
             err = Err("bad_request", "The request can't be read.", "Send UTF-8 JSON.")
     return problem(err, headers=error.headers)

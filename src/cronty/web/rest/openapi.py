@@ -25,8 +25,8 @@ Durable schedules. Send a key as `Authorization: Bearer <key>`. It decides whose
 {chr(10).join(f"- `{scope}`: {meaning}" for scope, meaning in MEANINGS.items())}
 
 Failures are problem details (RFC 9457): `code` is for programs, `detail` says what was wrong, `hint` what to do next,
-`field` which field was wrong. Another owner's id is answered like one that doesn't exist. An id is accepted in any of
-its forms.
+`field` which field was wrong, `choices` what an ambiguous schedule may mean. Another owner's id is answered like one
+that doesn't exist. An id is accepted in any of its forms.
 """
 PROBLEM: Final = {
     "description": "Problem details (RFC 9457): what went wrong, for programs (`code`) and for people (`detail`).",
@@ -39,6 +39,20 @@ PROBLEM: Final = {
         "detail": {"type": "string", "description": "What was wrong, with the value."},
         "hint": {"type": "string", "description": "What to do next."},
         "field": {"type": "string", "description": "The field of the request that was wrong, if it was one."},
+        "choices": {
+            "type": "array",
+            "description": "What an ambiguous schedule may mean: repeat the request with the words of one.",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "words": {"type": "string", "description": "Words that mean only this."},
+                    "description": {"type": "string", "description": "What they mean, and what else to know."},
+                    "next_at": {"anyOf": [{"type": "string", "format": "date-time"}, {"type": "null"}]},
+                },
+                "required": ["words", "description", "next_at"],
+                "additionalProperties": False,
+            },
+        },
     },
     "required": ["type", "title", "status", "code", "detail"],
     "additionalProperties": False,
@@ -63,7 +77,7 @@ LOCATION: Final = {"Location": {"description": "Where it is.", "schema": {"type"
 
 
 @cache
-def described() -> dict[str, Any]:
+def openapi_document() -> dict[str, Any]:
     schemas = _answers() | {"Problem": PROBLEM}
     paths: dict[str, dict[str, Any]] = {}
     for operation in ALL.values():

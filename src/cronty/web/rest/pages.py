@@ -8,24 +8,24 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from cronty.web.rest.openapi import described
+from cronty.web.rest.openapi import openapi_document
 from cronty.web.rest.request import SAFE
 
 _HEAD: Final = """\
 <!doctype html><html lang="en"><head><meta charset="utf-8"><title>Cronty REST API</title>
 <meta name="viewport" content="width=device-width, initial-scale=1"></head><body><main><h1>Cronty REST API</h1>
-<p>The whole of it for programs: <a href="openapi.json">openapi.json</a>.</p>
+<p>Machine-readable version: <a href="openapi.json">openapi.json</a>.</p>
 """
 
 
 def pages() -> list[Route]:
-    """Neither needs a token: they contain nothing of an owner."""
+    """Neither needs a token: they contain no owner's data."""
 
     async def openapi(_request: Request) -> Response:
-        return Response(orjson.dumps(described()), headers=dict(SAFE), media_type="application/json")
+        return Response(orjson.dumps(openapi_document()), headers=dict(SAFE), media_type="application/json")
 
     async def docs(_request: Request) -> Response:
-        return Response(page(described()), headers=dict(SAFE), media_type="text/html; charset=utf-8")
+        return Response(page(openapi_document()), headers=dict(SAFE), media_type="text/html; charset=utf-8")
 
     return [Route("/openapi.json", openapi), Route("/docs", docs)]
 
@@ -47,5 +47,5 @@ def _section(method: str, path: str, operation: dict[str, Any]) -> str:
             for one in given
         ]
         parts.append(f"<ul>{''.join(rows)}</ul>")
-    parts.append(f"<p>Answers with {', '.join(operation['responses'])}.</p>")
+    parts.append(f"<p>Status codes: {', '.join(operation['responses'])}.</p>")
     return "".join(parts)

@@ -1,6 +1,5 @@
 """Reads a REST request: its token, the name of the calling program, a body of limited length."""
 
-import logging
 from dataclasses import replace
 from typing import Final
 
@@ -13,15 +12,13 @@ from cronty.contract.result import Err, Ok, Result
 from cronty.web.callers import FindCaller
 from cronty.web.problems import problem
 
-LONGEST_BODY: Final = 1024 * 1024
+MAX_BODY: Final = 1024 * 1024
 SAFE: Final = {
     "cache-control": "no-store",
     "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
 }
-
-log = logging.getLogger("cronty.web")
 
 
 async def caller_of(request: Request) -> Result[Caller]:
@@ -40,10 +37,9 @@ def bearer(request: Request) -> str | None:
 
 
 def refused_token(err: Err) -> Response:
-    """The reason goes to our log only, so that guessing tokens teaches an attacker nothing."""
+    """The reason goes to our log and trail only, so that guessing tokens teaches an attacker nothing."""
     if err.code != "unauthenticated":
         return problem(err, headers={"www-authenticate": 'Bearer realm="cronty"'})
-    log.info("a token was refused: %s", err.hint)
     shown = Err(err.code, err.message, "Use another; it may be revoked or expired.")
     return problem(shown, headers={"www-authenticate": 'Bearer realm="cronty", error="invalid_token"'})
 
@@ -54,7 +50,7 @@ async def read_body(request: Request) -> bytes:
     size = 0
     async for part in request.stream():
         size += len(part)
-        if size > LONGEST_BODY:
+        if size > MAX_BODY:
             raise HTTPException(413)
         parts.append(part)
     return b"".join(parts)

@@ -16,7 +16,7 @@ from cronty.contract.caller import Caller
 from cronty.contract.http import PREFIX, Arrived, fields_of
 from cronty.contract.operations import AnyOperation, Operations
 from cronty.contract.result import Err, Ok, Result
-from cronty.scheduler.service import not_permitted
+from cronty.scheduler.service import AWAY, StoreUnavailable, not_permitted
 from cronty.web.problems import FAULT, TOO_DEEP, problem
 from cronty.web.rest.request import SAFE, caller_of, read_body, refused_token
 
@@ -48,6 +48,8 @@ def guarded(answer: Endpoint, name: str) -> Endpoint:
             raise
         except RecursionError:
             response = problem(TOO_DEEP)
+        except StoreUnavailable:  # while the caller was looked for
+            response = problem(AWAY)
         except Exception:
             log.exception("%s failed", name)
             response = problem(FAULT)

@@ -1,0 +1,56 @@
+"""Decides whether claimed attempts may start: only for owners that their task serves, within the owner's limits, and
+when the attempt before has really ended."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from cronty.engine.attempt import Attempt
+from cronty.engine.limiting import Limiting
+from cronty.engine.working import Working
+from cronty.jobs.outcome import Failed
+from cronty.store.engine_store import EngineStore, PutOff
+from cronty.store.owner_store import OwnerStore
+
+NOT_SERVED: Final = Failed(
+    "This task isn't there for its owner; whoever runs this service can allow it.", permanent=True
+)
+
+ENDING: Final = "the attempt before is still ending"
+ENDING_REST: Final = 5.0
+"""Seconds until an attempt is tried again whose run has an earlier one that is still ending."""
+
+
+class Admitting:
+    """Every attempt passes here, whether it was fired, retried, rescued, redriven or asked for."""
+
+    def __init__(self, store: EngineStore, owners: OwnerStore, limiting: Limiting, working: Working) -> None:
+        self._store = store
+        self._owners = owners
+        self._limiting = limiting
+        self._working = working
+
+    async def start(self, worker: int, attempts: Sequence[Attempt], *, first: bool) -> None:
+        """Perform attempts whose places are reserved, and give back the places of those that may not start yet."""
+        started: list[Attempt] = []
+        refused: list[Attempt] = []
+        try:
+            refused = [one for one in attempts if one.task.owners is not None and not await self._serves(one)]
+            served = [one for one in attempts if one not in refused] if refused else attempts
+            started = await self._limiting.put_off(worker, await self._without_ending(worker, served))
+        finally:
+            self._working.release(len(attempts) - len(started) - len(refused))
+            self._working.drop(refused, NOT_SERVED)
+        self._working.take(started, first=first)
+
+    async def _without_ending(self, worker: int, attempts: Sequence[Attempt]) -> Sequence[Attempt]:
+        """Queue attempts again whose run has an earlier one here that is still cleaning up; returns the others."""
+        ending = [one for one in attempts if self._working.is_ending(one)]
+        if not ending:
+            return attempts
+        late = [PutOff(one.job_id, one.slot, one.number, ENDING_REST, ENDING) for one in ending]
+        await self._store.queue_again(worker, await self._store.now(), late)
+        return [one for one in attempts if one not in ending]
+
+    async def _serves(self, attempt: Attempt) -> bool:
+        name = await self._owners.name_of(attempt.owner_id)
+        return name is not None and attempt.task.serves(name)

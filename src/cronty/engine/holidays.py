@@ -1,0 +1,31 @@
+"""Makes stored lists of public holidays anew, each year and with each new version of the package they come from."""
+
+import asyncio
+from typing import Final
+
+from cronty import telemetry
+from cronty.store.holiday_store import HolidayStore
+from cronty.timing import BadTrigger
+from cronty.timing.public_holidays import is_outdated, public_holidays, source_of
+
+EVERY: Final = 3600.0
+
+
+class Holidays:
+    """The duty of keeping public holidays ahead of the schedules that go by them."""
+
+    def __init__(self, store: HolidayStore) -> None:
+        self._store = store
+
+    async def step(self) -> float:
+        year = (await self._store.now()).year
+        for name, source in await self._store.sources():
+            if not is_outdated(source, year):
+                continue
+            try:
+                days = await asyncio.to_thread(public_holidays, name.upper(), year)
+            except BadTrigger:
+                continue  # a country that the package no longer has: the days it had stay
+            moved = await self._store.renew(name, source, days, source_of(year))
+            telemetry.holidays_renewed(name, moved)
+        return EVERY

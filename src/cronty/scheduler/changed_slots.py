@@ -1,0 +1,87 @@
+"""What becomes of a job of which one slot is skipped or moved, this once."""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Final
+
+from cronty.contract.caller import Caller
+from cronty.contract.requests import ChangeSlot
+from cronty.contract.result import Err, Ok, Result
+from cronty.jobs.job import Job
+from cronty.jobs.moments import local_text
+from cronty.scheduler.decisions import upcoming_slot
+from cronty.timing import Calendar, Changed, SlotChange
+from cronty.timing.rule import read_instant
+from cronty.timing.slot_changes import MAX_CHANGES, local_of
+
+_FARTHEST: Final = timedelta(days=3653)
+
+
+def with_changed_slot(job: Job, request: ChangeSlot, caller: Caller, now: datetime) -> Result[tuple[Job, str | None]]:
+    """The job as it will be, and what the trail says of it; None if that changes nothing."""
+    planned = job.next_slot or job.held_slot
+    if planned is None or job.state not in ("active", "paused"):
+        return Err("not_editable", f"Job {request.job_id} is {job.status}; no run of it is planned.")
+    slot = _next_run(job, planned) if request.slot is None else _read(request.slot, job, now)
+    to = None if request.to is None else _read(request.to, job, now).replace(microsecond=0)
+    if slot is None:
+        return Err("bad_slot", "No run of this job is planned.", "job_status shows what is.", "slot")
+    old = next((each for each in job.changes if slot in (each.slot, each.to)), None)
+    slot = slot if old is None else old.slot
+    if wrong := _not_a_slot(job, slot, planned, now) or (to and to != slot and _no_place(job, to, old, now)):
+        return wrong
+    if old is not None and old.to == planned and planned <= now:
+        return Err("bad_slot", f"That time has come: {local_text(planned, job.zone)}.", "It is about to run.", "slot")
+    others = tuple(each for each in job.changes if each is not old)
+    new = () if to == slot else (SlotChange(slot, _why(job, caller, to), to, local_of(job.trigger, slot)),)
+    if len(others) >= MAX_CHANGES:
+        return Err("bad_slot", f"{MAX_CHANGES} runs of this job are skipped or moved already.", field="slot")
+    if old is None and not new:
+        return Ok((job, None))
+    changed = replace(job, changes=(*others, *new))
+    if planned > now:
+        following = upcoming_slot(changed, now)
+        changed = replace(changed, **{"held_slot" if job.next_slot is None else "next_slot": following})
+    return Ok((changed, "slot change taken back" if not new else "slot skipped" if to is None else "slot moved"))
+
+
+def _next_run(job: Job, planned: datetime) -> datetime | None:
+    slots = job.slots
+    if isinstance(slots, Calendar | Changed) and slots.taken(planned) is not None:
+        return slots.open.after(planned)
+    return planned
+
+
+def _read(said: str | datetime, job: Job, now: datetime) -> datetime:
+    return read_instant(said.isoformat() if isinstance(said, datetime) else said, job.zone, now)
+
+
+def _not_a_slot(job: Job, slot: datetime, planned: datetime, now: datetime) -> Err | None:
+    text = local_text(slot, job.zone)
+    if slot <= now:
+        return Err("bad_slot", f"That time is past: {text}.", "list_runs shows what became of it.", "slot")
+    is_slot = slot == planned or (job.trigger.count(slot, slot) and slot > planned)
+    if is_slot and (job.ends_at is None or slot <= job.ends_at):
+        return None
+    following = job.slots.after(slot)
+    hint = "None follows." if following is None else f"The next one is {local_text(following, job.zone)}."
+    return Err("bad_slot", f"No run of this job is planned for {text}.", hint, "slot")
+
+
+def _no_place(job: Job, to: datetime, old: SlotChange | None, now: datetime) -> Err | None:
+    text = local_text(to, job.zone)
+    if to <= now:
+        return Err("bad_slot", f"It can't be moved to a time that is past: {text}.", "Give a later one.", "to")
+    if to > now + _FARTHEST or (job.ends_at is not None and to > job.ends_at):
+        end = "in ten years" if job.ends_at is None else local_text(job.ends_at, job.zone)
+        return Err("bad_slot", f"It can't be moved to {text}: the job ends {end}.", "Give an earlier one.", "to")
+    if job.slots.count(to, to) and (old is None or to != old.to):
+        return Err("bad_slot", f"Another run is planned for {text}.", "Skip this one, or give another time.", "to")
+    return None
+
+
+def _why(job: Job, caller: Caller, to: datetime | None) -> str:
+    """The reason of the slot's verdict."""
+    by = caller.owner if caller.agent is None else f"{caller.agent} of {caller.owner}"
+    by += "" if caller.key_number is None else f" with key {caller.key_number}"
+    return f"asked for by {by}" if to is None else f"moved to {local_text(to, job.zone)} by {by}"
