@@ -31,7 +31,7 @@ class Admitting:
 
     async def start(self, worker: int, attempts: Sequence[Attempt], *, first: bool) -> None:
         """Perform attempts whose places are reserved, and give back the places of those that may not start yet."""
-        started: list[Attempt] = []
+        started: Sequence[Attempt] = ()
         refused: list[Attempt] = []
         try:
             refused = [one for one in attempts if one.task.owners is not None and not await self._serves(one)]
@@ -44,7 +44,7 @@ class Admitting:
 
     async def _without_ending(self, worker: int, attempts: Sequence[Attempt]) -> Sequence[Attempt]:
         """Queue attempts again whose run has an earlier one here that is still cleaning up; returns the others."""
-        ending = [one for one in attempts if self._working.is_ending(one)]
+        ending = self._working.still_ending(attempts)
         if not ending:
             return attempts
         late = [PutOff(one.job_id, one.slot, one.number, ENDING_REST, ENDING) for one in ending]

@@ -230,14 +230,15 @@ class Limiting:
         if told:
             await due.tell_held(now, told)
 
-    async def put_off(self, worker: int, attempts: Sequence[Attempt]) -> list[Attempt]:
+    async def put_off(self, worker: int, attempts: Sequence[Attempt]) -> Sequence[Attempt]:
         """Queue claimed attempts again that are over a limit of calls or wakes; returns those that may start."""
         counted: dict[tuple[int, str], list[Attempt]] = defaultdict(list)
         for one in attempts:
-            if what := self._counted_at_start(one):
+            # Looked at here first, because most attempts are neither, and all pass here.
+            if (one.number > 1 or one.task.name in CALLS_OUT) and (what := self._counted_at_start(one)):
                 counted[one.owner_id, what].append(one)
         if not counted:
-            return list(attempts)
+            return attempts
         now = await self._store.now()
         windows = {
             what: (minute_of(now), timedelta(minutes=1)) if what == CALLS else (hour_of(now), timedelta(hours=1))
@@ -319,9 +320,8 @@ def _runs_of(batch: Batch, owner_id: int) -> list[Use]:
 def _uses(batch: Batch, *, with_tasks: bool) -> Iterable[Use]:
     """The slots of a batch that will be run: prompts, and tasks too if `with_tasks`."""
     for attempt in batch.attempts:
-        agent = _agent_of(attempt)
-        if with_tasks or agent is not None:
-            yield Use(attempt.owner_id, attempt.job_id, attempt.slot, agent)
+        if with_tasks or attempt.task.name.startswith(ROUTED):
+            yield Use(attempt.owner_id, attempt.job_id, attempt.slot, _agent_of(attempt))
     for moved in batch.moved:
         if with_tasks or moved.agent is not None:
             for row in moved.rows:

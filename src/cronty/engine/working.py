@@ -133,9 +133,9 @@ class Working:
             self._threads.submit(calls, first=first or attempts[0].crashes > 0)
         self._start_coroutines()
 
-    def is_ending(self, attempt: Attempt) -> bool:
-        """Whether an earlier attempt at its run was cancelled or has timed out, and is still cleaning up."""
-        return (attempt.job_id, attempt.slot) in self._ending
+    def still_ending(self, attempts: Sequence[Attempt]) -> list[Attempt]:
+        """Those of these attempts whose run has an earlier one that was cancelled or timed out, and is cleaning up."""
+        return [one for one in attempts if (one.job_id, one.slot) in self._ending] if self._ending else []
 
     def _put_back(self, older: Attempt, attempt: Attempt) -> None:
         """End both attempts at a run that was claimed twice: the database lost the first claim in a failover."""
@@ -175,8 +175,7 @@ class Working:
         except BaseException as raised:  # such as SystemExit: a task must not end its worker
             outcome = Failed(f"{type(raised).__name__}: the task tried to end its worker")
         self._coroutines -= 1
-        run = (attempt.job_id, attempt.slot)
-        if self._ending.get(run) is attempt:
+        if self._ending and self._ending.get(run := (attempt.job_id, attempt.slot)) is attempt:
             del self._ending[run]
         self._end(attempt, outcome)
         if self._line and attempt.handle is not None:
