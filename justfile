@@ -1,6 +1,6 @@
 # Everything CI asks for. The tests stay last, so that pytest's summary is the last thing anyone reads.
 check: lint types arrows
-    pytest -n 2 --dist loadfile
+    pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 # Is it formatted, and free of what the linter knows?
 lint:
@@ -38,7 +38,7 @@ reference:
 # Take the pictures of the dashboard anew, those of the README among them. Needs Chromium.
 pictures:
     CRONTY_PICTURES=build/pictures pytest -q tests/web/test_browser.py -k pictures
-    cp build/pictures/now.png build/pictures/job.png build/pictures/phone.png docs/pictures/
+    cp build/pictures/now.png build/pictures/week.png build/pictures/phone.png docs/pictures/
 
 # Lock the dependencies by hash; `just lock --upgrade` takes newer versions. Needs uv on the PATH.
 lock *args:

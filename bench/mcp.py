@@ -204,7 +204,7 @@ def starts(count: int) -> list[Finding]:
     return [_summary("start, PostgreSQL stopped", stopped), _summary("start, PostgreSQL running", running)]
 
 
-COMMAND: Final = [str(Path(sys.executable).parent / "cronty"), "mcp"]
+COMMAND: Final = [str(Path(sys.executable).parent / "cronty"), "mcp", "--no-service"]
 MESSAGES: Final[list[Finding]] = [
     {"id": 1, "method": "initialize", "params": {
         "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}},

@@ -17,8 +17,10 @@ from cronty.app import Cronty
 from cronty.cli.serve import http_app
 from cronty.contract.local_key import make_code
 from cronty.mcp.server import GROUPS
+from cronty.web.callers import LocalKey
 
 HOST: Final = "localhost:8125"
+URL: Final = f"http://{HOST}"
 KEY: Final = "of the bench"
 GROWN: Final = {
     "now": "/", "jobs": "/jobs", "job": "/jobs/{job}", "list": "/api/v1/jobs?limit=50", "create": "", "edit": "",
@@ -58,12 +60,10 @@ type Call = Callable[[httpx2.AsyncClient], Awaitable[httpx2.Response]]
 async def opened(url: str, owner: str) -> AsyncGenerator[httpx2.AsyncClient]:
     """A client of the whole HTTP application as this owner, without a network between, at the time of the fill."""
     async with Cronty(url, owner=owner, run_jobs=False, clock=from_base()) as cronty:
-        transport = httpx2.ASGITransport(http_app(cronty, GROUPS, [HOST], KEY))
+        transport = httpx2.ASGITransport(http_app(cronty, GROUPS, [HOST], LocalKey(KEY, owner, URL)))
         known = {"authorization": f"Bearer {KEY}"}
-        async with httpx2.AsyncClient(
-            transport=transport, base_url=f"http://{HOST}", headers=known, timeout=120
-        ) as client:
-            await client.get(f"/sign-in?code={make_code(KEY, 'open')}")
+        async with httpx2.AsyncClient(transport=transport, base_url=URL, headers=known, timeout=120) as client:
+            await client.get(f"/sign-in?code={make_code(KEY, 'open', URL)}")
             yield client
 
 

@@ -4,7 +4,6 @@ import argparse
 import json
 import signal
 import sys
-import warnings
 from types import FrameType
 
 from chaos import backup, clients, deliver, failover, freeze, kill, life, poison, sleep, suspend, upgrade, year
@@ -197,7 +196,6 @@ def _leave(_number: int, _frame: FrameType | None) -> None:
 
 
 def main() -> None:
-    warnings.filterwarnings("ignore", "XDG_RUNTIME_DIR")
     asked = read_arguments()
     signal.signal(signal.SIGTERM, _leave)  # so that everything is cleaned up
     figures = perform(asked)

@@ -20,8 +20,10 @@ from cronty.jobs.limits import Limits
 from cronty.jobs.outcome import Done
 from cronty.scheduler.allowance import Allowance
 from cronty.scheduler.inbox import Inbox
+from cronty.scheduler.listeners import Listeners
 from cronty.store.database import Database
 from cronty.store.inbox_store import InboxStore
+from cronty.store.key_store import KeyStore
 from cronty.store.limit_store import LimitStore
 
 OWNER: Final = "chaos"
@@ -80,7 +82,7 @@ class Agent:
 async def work(name: str, lease: float, dies: float) -> None:
     database = await Database(os.environ["CRONTY_DATABASE_URL"], size=4).open()
     unlimited = Allowance(LimitStore(database), Limits(wakes_per_hour=0))
-    inbox = Inbox(InboxStore(database), unlimited, lease=timedelta(seconds=lease))
+    inbox = Inbox(InboxStore(database), unlimited, Listeners(KeyStore(database).ended), lease=timedelta(seconds=lease))
     agent = Agent(name, inbox, lease, dies, Path(os.environ["CHAOS_TRACES"]))
     while True:
         await agent.turn()

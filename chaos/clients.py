@@ -143,7 +143,7 @@ class Room:
         for _ in range(count):
             seat, ready = Seat(next(self._numbers), self.folder), asyncio.Event()
             environment = self._environment | {"SEAT": str(self.folder / f"seat-{seat.number}")}
-            arguments = ["-m", "cronty.cli.main", "mcp", "--app", "backup:cronty"]
+            arguments = ["-m", "cronty.cli.main", "mcp", "--app", "backup:cronty", "--no-service"]
             parameters = StdioServerParameters(
                 command=sys.executable, args=arguments, env=environment, cwd=str(self.folder)
             )

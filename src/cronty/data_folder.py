@@ -2,14 +2,16 @@
 
 import os
 import sys
+from importlib import import_module
 from pathlib import Path
-from typing import Final
-
-from platformdirs import user_data_path
+from typing import Final, cast
 
 OF_ROOT: Final = Path("/var/lib/cronty")
 
 
 def default_data_folder() -> Path:
     """Root's isn't in its home: PostgreSQL refuses to run as root, and the user it runs as can't get in there."""
-    return OF_ROOT if sys.platform == "linux" and os.geteuid() == 0 else user_data_path("cronty")
+    if sys.platform == "linux" and os.geteuid() == 0:
+        return OF_ROOT
+    # Imported when it is needed: a client that is given a key never asks.
+    return cast("Path", import_module("platformdirs").user_data_path("cronty"))

@@ -64,7 +64,11 @@ class Settings(BaseSettings):
         default_factory=default_data_folder,
         description="Where the local server keeps its data, and `cronty serve` the key of whoever runs it.",
     )
-    zone: str = Field("UTC", description="The time zone used when neither the caller nor the owner names one.")
+    zone: str = Field(
+        "UTC",
+        description="The time zone used when neither the caller nor the owner names one. Unset with the local server: "
+        "the owner gets the machine's at the first start.",
+    )
     concurrency: int = Field(50, ge=1, le=10_000, description="How many runs a worker performs at once.")
     lease: float = Field(
         30.0, ge=1, description="Seconds without a heartbeat after which a worker's runs are given to others."

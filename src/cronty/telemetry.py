@@ -23,12 +23,14 @@ class Outage:
         self._began: float | None = None
         self._failed = 0.0
         self._worked: float | None = None
+        self.when_it_fails: Callable[[], None] = lambda: None
 
     def fault(self, error: BaseException) -> None:
         self._failed, self._worked = self._clock(), None
         if self._began is None:
             self._began = self._failed
             log.warning(self.BEGAN, error)
+        self.when_it_fails()
 
     def fine(self) -> None:
         """Something succeeded."""
@@ -39,6 +41,12 @@ class Outage:
         if now - self._failed >= self.QUIET_FOR:
             log.warning(self.OVER, self._worked - self._began)
             self._began = None
+
+
+class LocalOutage(Outage):
+    """The same for the local server, which comes back by itself."""
+
+    BEGAN = "The local PostgreSQL can't be reached, and is started again if it is gone%.0s (this is logged once)"
 
 
 class ReplicaOutage(Outage):
@@ -110,8 +118,12 @@ def jobs_retimed(moves: int, version: str) -> None:
     log.warning("%d job(s) moved to the slots of tzdata %s", moves, version)
 
 
-def holidays_renewed(name: str, moves: int) -> None:
-    log.info("public holidays of %s made anew, %d job(s) moved", name, moves)
+def holidays_renewed(name: str) -> None:
+    log.info("public holidays of %s made anew", name)
+
+
+def calendar_followed(name: str, moves: int) -> None:
+    log.info("%d job(s) moved by the changed calendar %s", moves, name)
 
 
 def job_set_aside(job_id: int, reason: str) -> None:
@@ -128,6 +140,13 @@ def limit_reached(owner_id: int, reason: str) -> None:
 
 def released_lines(count: int) -> None:
     log.info("%d run(s) waited behind runs that had ended, and were released", count)
+
+
+def schedules_synced(steps: Sequence[tuple[str, str]]) -> None:
+    """Each change of a schedule that is declared in code, with its name; `same` is none."""
+    for change, name in steps:
+        if change != "same":
+            log.info("schedule %s: %s", name, change)
 
 
 def migration_waits(name: str, patience: float) -> None:

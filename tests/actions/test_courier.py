@@ -64,9 +64,10 @@ async def test_a_public_ntfy_server_is_called_by_https_only() -> None:
         return ["93.184.216.34"]
 
     async with courier(resolver=resolve) as post:
-        assert await post.check("ntfy://ntfy.sh/topic") == ("ntfy", "ntfy at ntfy.sh")
-        assert await post.check("ntfys://ntfy.sh/topic") == ("ntfys", "ntfy at ntfy.sh")
-    assert seen == [443, 443]
+        assert await post.check("ntfy://ntfy.sh/topic") == ("ntfy", "public ntfy topic at ntfy.sh")
+        assert await post.check("ntfys://tk_secret@ntfy.sh/topic") == ("ntfys", "ntfy at ntfy.sh")
+        assert await post.check("ntfys://ntfy.sh/topic") == ("ntfys", "public ntfy topic at ntfy.sh")
+    assert seen == [443, 443, 443]
 
 
 @pytest.mark.parametrize("status", [403, 500, 200])

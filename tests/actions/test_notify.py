@@ -1,15 +1,17 @@
 """Publishing through ntfy, to a server on loopback that answers as ntfy does."""
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from cronty.actions.notify import Notify, Token, check_notification
+from cronty.actions.notify import Notify, Token, check_notification, with_note
 from cronty.actions.outbound import Outbound
 from cronty.actions.tasks import CurrentRun, Registry, outcome_of_async
 from cronty.jobs.action import Action
 from cronty.jobs.arguments import check_arguments
+from cronty.jobs.envelope import RunFacts
 from cronty.jobs.outcome import Done, Failed, Outcome
 from tests.actions.servers import Plain, answer, plain
 
@@ -215,14 +217,44 @@ def test_a_flaw_is_named_with_the_value_and_what_is_accepted(field: str, value: 
 
 @pytest.mark.parametrize(("owner", "sent"), [("ann", True), ("bob", False)])
 async def test_the_operators_token_goes_only_with_what_it_is_meant_for(owner: str, sent: bool) -> None:
-    async def whose(_owner_id: int) -> str:
-        return owner
+    async def about(_owner_id: int, _job_id: int, slot: datetime) -> RunFacts:
+        return RunFacts(1, owner, "a job", "UTC", slot, None, slot, None, asked_for=False, now=slot)
 
     async with plain(PUBLISHED) as server:
         outbound = Outbound([server.allowed])
-        notify = Notify(outbound, server.url, Token(TOKEN, frozenset({"ann"})), whose=whose)
+        notify = Notify(outbound, server.url, Token(TOKEN, frozenset({"ann"})), about=about)
         task = Registry().add(notify.notify, "notify")
         await outcome_of_async(task, RUN, json.dumps({"args": ["hi", "ann-alerts"], "kwargs": {}}))
         await notify.push(None, owner, message="hi", topic="ann-alerts")
         await outbound.aclose()
     assert [("authorization" in one.headers) for one in server.received] == [sent, sent]
+
+
+@pytest.mark.parametrize(
+    ("late", "said"),
+    [
+        (timedelta(seconds=30), "Call mum"),
+        (timedelta(hours=5), "Call mum\n(planned for 09:00)"),
+        (timedelta(hours=30), "Call mum\n(planned for Sun 15 Nov 09:00)"),
+        (timedelta(days=60), "Call mum\n(planned for Sun 15 Nov 2026 09:00)"),
+    ],
+)
+async def test_what_arrives_late_says_when_it_was_planned_for(late: timedelta, said: str) -> None:
+    nine = datetime(2026, 11, 15, 14, tzinfo=UTC)
+
+    async def about(_owner_id: int, _job_id: int, slot: datetime) -> RunFacts:
+        return RunFacts(1, "ann", "mum", "America/New_York", slot, None, slot, None, asked_for=False, now=slot + late)
+
+    async with plain(PUBLISHED) as server:
+        outbound = Outbound([server.allowed])
+        task = Registry().add(Notify(outbound, server.url, about=about).notify, "notify")
+        run = replace(RUN, scheduled_for=nine)
+        await outcome_of_async(task, run, json.dumps({"args": ["Call mum", "ann-alerts"], "kwargs": {}}))
+        await outbound.aclose()
+    assert json.loads(server.received[0].body)["message"] == said
+
+
+def test_a_long_message_is_shortened_to_make_room_for_the_note() -> None:
+    noted = with_note("é" * 2048, "planned for 09:00")
+    assert len(noted.encode()) <= 4096
+    assert noted.endswith("é\n(planned for 09:00)")

@@ -33,6 +33,8 @@ def main(manner: str, *rest: str) -> int:
             leave_a_child(rest[0])
         case "escape":
             escape(rest[0])
+        case "mutiny":
+            mutiny(rest[0])
         case "limits":
             kinds = ("CORE", "NOFILE", "DATA", "NPROC")
             print(json.dumps({kind: resource.getrlimit(getattr(resource, f"RLIMIT_{kind}"))[0] for kind in kinds}))
@@ -76,6 +78,21 @@ def escape(note: str) -> None:
             os.rename(f"{note}.part", note)
             time.sleep(600)
         os._exit(0)
+    while not os.path.exists(note):
+        time.sleep(0.01)
+    print("done", end="", flush=True)
+
+
+def mutiny(note: str) -> None:
+    """End well, and leave somebody behind who has killed whoever is in charge."""
+    supervisor = os.getppid()
+    if os.fork() == 0:
+        os.setsid()
+        os.closerange(0, 3)
+        if supervisor:  # 0 if it can't be seen from here
+            os.kill(supervisor, signal.SIGKILL)
+        with open(note, "w", encoding="utf-8"):
+            time.sleep(600)
     while not os.path.exists(note):
         time.sleep(0.01)
     print("done", end="", flush=True)

@@ -18,11 +18,11 @@ def keeps_its_promises(figures: Figures) -> None:
 
 @pytest.mark.timeout(400)
 def test_nothing_is_lost_or_doubled_while_workers_and_the_database_are_killed() -> None:
-    figures = kill.run(kill.Plan(fires=20_000, workers=4, kill_every=1, restarts=1, duration=30, patience=LONG))
+    figures = kill.run(kill.Plan(fires=8000, workers=4, kill_every=1, restarts=1, duration=14, patience=LONG))
     keeps_its_promises(figures)
-    assert figures["expected"] >= 20_000
+    assert figures["expected"] >= 8000
     assert figures["settled_in_time"]
-    assert figures["kills"] >= 20
+    assert figures["kills"] >= 8
     assert figures["restarts"] == 1
     assert figures["repeats"] > 0  # a harness that disturbs nobody proves nothing
 
@@ -38,7 +38,7 @@ def test_a_claim_whose_answer_got_lost_with_the_database_is_performed() -> None:
 
 @pytest.mark.timeout(400)
 def test_a_frozen_worker_is_replaced_and_what_it_reports_late_changes_nothing() -> None:
-    figures = freeze.run(freeze.Plan(rounds=1, burst=1000, seconds=8))
+    figures = freeze.run(freeze.Plan(rounds=1, burst=500, seconds=4))
     keeps_its_promises(figures)
     assert figures["trials"] > 0
     assert figures["attempts_superseded"] >= figures["trials"]
@@ -47,29 +47,28 @@ def test_a_frozen_worker_is_replaced_and_what_it_reports_late_changes_nothing() 
 
 @pytest.mark.timeout(400)
 def test_every_slot_of_an_hour_and_of_a_year_asleep_is_accounted_for() -> None:
-    figures = sleep.run(sleep.Plan(jobs=1000))
+    figures = sleep.run(sleep.Plan(jobs=200))
     keeps_its_promises(figures)
-    assert figures["hour_latest"]["slots"] == 60_000
-    assert figures["hour_all"]["done"] == 60_000
+    assert figures["hour_latest"]["slots"] == 12_000
+    assert figures["hour_all"]["done"] == 12_000
 
 
 @pytest.mark.timeout(400)
-@pytest.mark.parametrize("kind", poison.KINDS)
-def test_a_poisonous_run_gets_its_verdict_and_hurts_nobody(kind: str) -> None:
-    keeps_its_promises(poison.run(poison.Plan(kinds=(kind,), patience=LONG)))
+def test_a_poisonous_run_gets_its_verdict_and_hurts_nobody() -> None:
+    keeps_its_promises(poison.run(poison.Plan(patience=LONG)))
 
 
 @pytest.mark.timeout(400)
 def test_clients_that_begin_at_once_share_one_database_and_may_be_killed() -> None:
-    figures = clients.run(clients.Plan(clients=8, jobs=4, kills=3, seconds=4, patience=LONG))
+    figures = clients.run(clients.Plan(clients=5, jobs=4, kills=2, seconds=4, patience=LONG))
     keeps_its_promises(figures)
     assert figures["starter_killed"]
-    assert figures["words"] + figures["prompts"] == 32
+    assert figures["words"] + figures["prompts"] == 20
 
 
 @pytest.mark.timeout(400)
 def test_webhooks_and_prompts_all_arrive_while_workers_are_killed_and_agents_die() -> None:
-    plan = deliver.Plan(runs=600, workers=3, duration=6, patience=LONG, lease=3, inbox_lease=2, dies=0.2)
+    plan = deliver.Plan(runs=400, workers=3, duration=6, patience=LONG, lease=3, inbox_lease=2, dies=0.2)
     figures = deliver.run(plan)
     keeps_its_promises(figures)
     assert figures["settled_in_time"]
@@ -81,15 +80,15 @@ def test_webhooks_and_prompts_all_arrive_while_workers_are_killed_and_agents_die
 
 @pytest.mark.timeout(400)
 def test_a_fleet_under_load_is_upgraded_and_rolled_back_with_two_versions_side_by_side() -> None:
-    figures = upgrade.run(upgrade.Plan(fires=4000, workers=3, duration=20, jobs=10, patience=LONG))
+    figures = upgrade.run(upgrade.Plan(fires=2000, workers=2, duration=12, jobs=6, patience=LONG))
     keeps_its_promises(figures)
-    assert figures["expected"] > 4000
+    assert figures["expected"] > 2000
 
 
 @pytest.mark.timeout(400)
 def test_a_backup_over_the_end_of_a_week_delays_nothing() -> None:
     plan = backup.Plan(
-        runs=50_000, rate=50, workers=2, before=5, lead=5, prune_every=1, patience=LONG, allowance=PATIENCE
+        runs=20_000, rate=50, workers=2, before=3, lead=3, prune_every=1, patience=LONG, allowance=PATIENCE
     )
     figures = backup.run(plan)
     keeps_its_promises(figures)

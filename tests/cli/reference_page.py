@@ -5,27 +5,24 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from typer.main import get_command
-
-from cronty.cli.main import app
+from cronty.cli.commands import COMMANDS, load_command
 
 PAGE = Path(__file__).parents[2] / "docs/reference/cli.md"
 MARK = "## Every command\n"
 
 
-def commands(found: Any, path: tuple[str, ...] = ("cronty",)) -> Iterator[tuple[str, Any]]:
+def commands() -> Iterator[tuple[str, Any]]:
     """Every command that does something, by its whole name."""
-    if hasattr(found, "commands"):
-        for name, inner in found.commands.items():
-            yield from commands(inner, (*path, name))
-    else:
-        yield " ".join(path), found
+    for name in COMMANDS:
+        found = load_command(name)
+        for inner, command in getattr(found, "commands", {"": found}).items():
+            yield f"cronty {name} {inner}".strip(), command
 
 
 def rendered() -> str:
     """Heading, sentence, and a line for each argument and option."""
     parts = [MARK]
-    for name, command in sorted(commands(get_command(app))):
+    for name, command in sorted(commands()):
         parts += ["", f"### {name}", "", *_sentence(command.help)]
         rows = [_row(parameter) for parameter in command.params if parameter.name != "help"]
         if rows:

@@ -1,14 +1,12 @@
 """Channels from the command line: named, listed, tried out, removed; the URL never on the screen."""
 
 import asyncio
-import os
-import sys
 from pathlib import Path
 
 from cronty.store.sealing import Sealer, new_key
 from tests.actions.servers import answer, plain
-from tests.cli.test_commands import NOWHERE, Said, cronty
-from tests.patience import PATIENCE
+from tests.cli.forked import Said
+from tests.cli.test_commands import NOWHERE, cronty
 
 CANARY = "Canary7Secret"
 PUBLISHED = answer(200, b'{"id":"sPs71M8A2T","time":1803888000}')
@@ -16,18 +14,7 @@ PUBLISHED = answer(200, b'{"id":"sPs71M8A2T","time":1803888000}')
 
 async def told(stdin: str, *arguments: str, settings: dict[str, str]) -> Said:
     """Run `cronty` with these settings, and something on its standard input."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("CRONTY_")}
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "cronty.cli.main", *arguments),
-        env=environment | {f"CRONTY_{name.upper()}": value for name, value in settings.items()},
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    async with asyncio.timeout(PATIENCE):
-        out, err = await process.communicate(stdin.encode())
-    assert process.returncode is not None
-    return Said(process.returncode, out.decode(), err.decode())
+    return await cronty(*arguments, stdin=stdin, **settings)
 
 
 async def channel(*arguments: str, settings: dict[str, str]) -> Said:

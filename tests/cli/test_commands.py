@@ -1,47 +1,25 @@
 """The commands of an operator, as an operator runs them."""
 
-import asyncio
 import json
 import os
 import re
-import sys
 from collections.abc import AsyncGenerator
-from dataclasses import dataclass
 from pathlib import Path
 
 import asyncpg
 import pytest
 
 from cronty.actions.tasks import Registry
+from tests.cli.forked import Said, run
+from tests.clients.serving import environment
 from tests.conftest import hands_of, with_database
-from tests.patience import PATIENCE
 
 NOWHERE = "postgresql://localhost:1/nowhere"
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
-    """What a command answered."""
-
-    code: int
-    out: str
-    err: str
-
-
-async def cronty(*arguments: str, folder: Path | None = None, **settings: str) -> Said:
+async def cronty(*arguments: str, folder: Path | None = None, stdin: str = "", **settings: str) -> Said:
     """Run `cronty` with nothing but these settings."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("CRONTY_")}
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "cronty.cli.main", *arguments),
-        cwd=folder,
-        env=environment | {f"CRONTY_{name.upper()}": value for name, value in settings.items()},
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    async with asyncio.timeout(PATIENCE):
-        out, err = await process.communicate()
-    assert process.returncode is not None
-    return Said(process.returncode, out.decode(), err.decode())
+    return await run(arguments, environment(**settings), folder, stdin)
 
 
 def findings(said: Said) -> dict[str, str]:
@@ -157,7 +135,7 @@ async def test_the_doctor_finds_what_is_wrong(url: str, sql: asyncpg.Connection)
     wrong = {name for name, finding in findings(said).items() if finding == "wrong"}
     assert wrong == {"workers", "oldest overdue slot", "queue", "set aside"}
     assert "none alive: nothing will fire" in said.out
-    assert "1 run(s) due for over 30 s; no worker takes: note" in " ".join(said.out.split())
+    assert "1 run due for over 30 s; no worker takes: note" in " ".join(said.out.split())
 
 
 @pytest.mark.parametrize("command", ["doctor", "migrate"])

@@ -4,6 +4,7 @@ import asyncio
 import json
 import re
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from typer.testing import CliRunner, Result
@@ -33,6 +34,25 @@ def test_a_reminder_is_made_from_words_and_read_back(say: Say) -> None:
     assert made.exit_code == 0, made.output
     assert "Stand-up [now]: At 08:30 on weekdays, Berlin time" in made.output
     assert re.search(r"job_1_\d+, first on \w{3} \d\d \w{3} \d{4} 08:30, Europe/Berlin", made.output)
+
+
+def test_the_next_runs_by_a_list_of_days_off_and_by_holidays_say_which_are_skipped(say: Say) -> None:
+    none = say("next", "every day at 9:00 except days off of team")
+    assert "There is no list yet: make one with `cronty call save_calendar`" in " ".join(none.output.split())
+    day = f"{datetime.now(UTC) + timedelta(days=2):%Y-%m-%d}"
+    saved = say("call", "save_calendar", json.dumps({"name": "team", "days": {day: "Founding Day"}}))
+    assert saved.exit_code == 0, saved.output
+    asked = ("next", "every day at 9:00 except days off of team", "--zone", "UTC")
+    shown = say(*asked)
+    assert shown.exit_code == 0, shown.output
+    assert shown.output.startswith("At 09:00 every day, except on days off of team, UTC")
+    assert [line for line in shown.output.splitlines() if "skipped: holiday (Founding Day)" in line and day in line]
+    slots = json.loads(say(*asked, "--json").output)["slots"]
+    assert [slot["note"] for slot in slots if slot["utc"].startswith(day)] == ["skipped: holiday (Founding Day)"]
+    by_country = say("next", "25 December at 9:00 every year except holidays in Germany", "-n", "1")
+    assert "skipped: holiday (Christmas Day)" in " ".join(by_country.output.split()), by_country.output
+    unknown = say("next", "every day at 9:00 except days off of teem")
+    assert (unknown.exit_code, "Unknown calendar: 'teem'. Use 'team'." in unknown.output) == (1, True), unknown.output
 
 
 def test_a_prompt_and_a_task_are_made_too(say: Say) -> None:
@@ -121,9 +141,9 @@ def test_a_job_is_paused_resumed_cancelled_and_deleted(say: Say) -> None:
     assert say("pause", "1").output == "Paused Stand-up [now].\n"
     assert "paused" in say("list").output
     assert say("resume", "1").output.startswith("Resumed Stand-up [now]; next on ")
-    assert say("cancel", "1").output == "Cancelled 1.\n"
+    assert say("cancel", "1").output == "Cancelled Stand-up [now].\n"
     assert "cancelled" in say("list").output
-    assert say("delete", "1").output == "Deleted 1.\n"
+    assert say("delete", "1").output.startswith("Deleted 1. For 30 days ")
     assert re.search(r"1 +Stand-up", say("list", "--deleted").output)
     assert say("undelete", "1").output.startswith("Undeleted Stand-up")
     assert say("list", "--deleted").output == "No deleted jobs.\n"
@@ -142,7 +162,7 @@ def test_a_run_that_was_asked_for_is_seen(say: Say) -> None:
 def test_a_moment_is_explained(say: Say) -> None:
     say("add", "2098-01-31T09:00:00Z", "x", "--prompt")
     assert "It is planned, and its time hasn't come." in say("why", "1", "2098-01-31 09:00").output
-    assert "is not a slot of this job. The next one after that is Fri 31 Jan 2098 09:00, UTC." in " ".join(
+    assert "is not a planned time of this job. The next one after that is Fri 31 Jan 2098 09:00, UTC." in " ".join(
         say("why", "1", "2098-01-31 08:00").output.split()
     )
 
@@ -169,7 +189,7 @@ def test_a_shell_completes_numbers_by_the_names_of_their_jobs(say: Say, monkeypa
 @pytest.mark.parametrize("when", ["today at 0:01", "today at 23:59", "0:01", "23:59:30"])
 def test_a_moment_of_today_is_explained_before_and_after_it(say: Say, when: str) -> None:
     say("add", "2098-01-31T09:00:00Z", "x", "--prompt")
-    assert "is not a slot of this job." in " ".join(say("why", "1", when).output.split())
+    assert "is not a planned time of this job." in " ".join(say("why", "1", when).output.split())
 
 
 def test_acts_answer_in_json(say: Say) -> None:

@@ -18,7 +18,7 @@ def test_slots_are_shown_under_the_rule_in_words() -> None:
     words, zone, empty, header, *slots = said.stdout.splitlines()
     assert words == "At 08:30 on weekdays, Berlin time"
     assert zone == "Europe/Berlin, cron 30 8 * * MON-FRI"
-    assert (empty, header.split()[:2]) == ("", ["local", "UTC"])
+    assert (empty, header.split()[:2]) == ("", ["Europe/Berlin", "UTC"])
     assert len(slots) == 10
     assert all(" 08:30  " in slot for slot in slots)
 
@@ -66,13 +66,22 @@ def test_what_may_mean_two_things_is_listed_with_exit_code_3() -> None:
     assert said.exit_code == 3
     title, header, first, second, advice = said.stdout.splitlines()
     assert title == '"every day at 5" may mean:'
-    assert header.split() == ["words", "next,", "local"]
+    assert header.split() == ["words", "next", "(Europe/Berlin)"]
     assert [line.split()[0] for line in (first, second)] == ["1)", "2)"]
     assert {line.partition(" time ")[0][2:].strip() for line in (first, second)} == {
         "At 05:00 every day, Berlin",
         "At 17:00 every day, Berlin",
     }
     assert advice == "Repeat the command with the words of the one you mean."
+
+
+def test_what_names_no_exact_time_is_offered_as_such() -> None:
+    said = cronty_next("tomorrow morning", "--zone", "Europe/Berlin")
+    assert said.exit_code == 3
+    title, _, only, advice = said.stdout.splitlines()
+    assert title == '"tomorrow morning" names no exact time. It may mean:'
+    assert only.startswith("1)")
+    assert advice == "If so, repeat it with those words."
 
 
 def test_json_holds_the_trigger_and_its_slots() -> None:

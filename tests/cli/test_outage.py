@@ -1,7 +1,6 @@
 """What commands do about a database that is away, or comes back, or is read-only."""
 
 import asyncio
-import os
 import signal
 import sys
 from collections.abc import AsyncGenerator
@@ -14,6 +13,7 @@ import pytest
 
 from cronty.actions.tasks import Registry
 from tests.cli.test_commands import cronty
+from tests.clients.serving import environment
 from tests.conftest import hands_of
 from tests.middleman import Middleman, nobody_there, through
 
@@ -21,11 +21,10 @@ from tests.middleman import Middleman, nobody_there, through
 @asynccontextmanager
 async def running(folder: Path, url: str, *arguments: str) -> AsyncGenerator[asyncio.subprocess.Process]:
     (folder / "backup.py").write_text("from cronty import Cronty\ncronty = Cronty()\n")
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("CRONTY_")}
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "cronty.cli.main", *arguments),
         cwd=folder,
-        env=environment | {"CRONTY_DATABASE_URL": url, "CRONTY_DATA_DIR": str(folder / "data")},
+        env=environment(database_url=url, data_dir=str(folder / "data")),
         stderr=asyncio.subprocess.PIPE,
     )
     try:
@@ -125,7 +124,7 @@ async def test_the_doctor_sees_a_replica_a_stale_lease_and_a_stuck_engine_within
         fresh = await findings_of(url)
         assert fresh["leases"] == (True, "none overdue")
         assert fresh["oldest overdue slot"][0] is False
-        assert "with 1 worker(s) alive: an engine is stuck" in fresh["oldest overdue slot"][1]
+        assert "with 1 worker alive: an engine is stuck" in fresh["oldest overdue slot"][1]
         await sql.execute("update cronty.workers set lease_until = now() - interval '20 seconds'")
         joint = "&" if "?" in url else "?"
         stale = await findings_of(f"{url}{joint}target_session_attrs=any")

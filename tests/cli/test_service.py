@@ -119,6 +119,18 @@ def remind(machine: Machine, ntfy: Ntfy, text: str) -> None:
     wait_until(lambda: any(one["message"] == text for one in ntfy.to("phone")), text)
 
 
+def test_nothing_in_the_folder_where_it_was_started_is_taken_for_a_module(
+    joined: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    (shared / "typer.py").write_text("open('was-run', 'w')\nraise SystemExit(3)\n")
+    monkeypatch.chdir(shared)
+    joined.up()
+    assert joined.place.working_folder(joined.place.spec() or pytest.fail("it has no spec")) == shared
+    assert [one.name for one in shared.iterdir()] == ["typer.py"]
+
+
 def test_reminders_arrive_with_every_client_closed_and_after_the_server_was_killed(
     machine: Machine, ntfy: Ntfy
 ) -> None:
@@ -198,8 +210,8 @@ def test_a_service_that_is_gone_comes_back_with_the_next_client(joined: Machine)
 
 
 def test_what_became_of_slots_while_it_was_away_is_in_the_log_and_in_the_status(joined: Machine, url: str) -> None:
-    for text in ("water the plants", "feed the cat"):
-        joined.say("add", "in 1 hour", text, "--notify", "phone")
+    for text, catch_up in (("water the plants", "latest"), ("feed the cat", "none")):
+        joined.say("add", "in 1 hour", text, "--notify", "phone", "--policy", f"catch_up={catch_up}")
 
     async def let_them_pass() -> None:
         connection = await asyncpg.connect(url)

@@ -36,6 +36,9 @@ for words in [
     ["show", "99"], ["doctor"], ["status"], ["down"], ["channel", "list"], ["token", "list"],
     ["token", "add", "a laptop with a rather long name"], ["token", "list"], ["audit", "verify"],
     ["export", "--as", "json"], ["migrate"], ["--help"], ["add", "--help"], ["import", "crontab", "--help"],
+    ["inbox"], ["retry", "1"], ["retry", "--all"], ["why", "1"],
+    ["edit", "1", "every weekday at 9:30", "--max-runs", "3"], ["list"], ["show", "1"], ["logs"],
+    ["import", "json", CRONTAB], ["edit", "--help"], ["pause", "xyzzy"], ["-h"],
 ]:
     print("$ " + words[0], flush=True)
     try:
@@ -84,7 +87,7 @@ def test_no_line_is_wider_than_the_terminal(width: int, url: str, tmp_path: Path
     )  # fmt: skip
     assert "Traceback" not in said
     parts = re.split(r"^\$ ", said, flags=re.MULTILINE)[1:]
-    assert len(parts) == 34
+    assert len(parts) == 46
     wide = [
         (part.split("\n", 1)[0], line)
         for part in parts
@@ -94,3 +97,43 @@ def test_no_line_is_wider_than_the_terminal(width: int, url: str, tmp_path: Path
     assert wide == []
     shown = next(part for part in parts if part.startswith("show\n"))
     assert re.search(r"job_1_\d{10}", shown), "an id is never cut"
+
+
+def typed(answers: list[tuple[str, str]], *arguments: str, **settings: str) -> tuple[str, int]:
+    """What a terminal of 80 columns is sent by a command whose questions somebody answers, and its exit code."""
+    ours, theirs = pty.openpty()
+    ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 80, 0, 0))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "cronty.cli.main", *arguments],
+        stdin=theirs, stdout=theirs, stderr=theirs, env=environment(**settings) | {"TERM": "dumb"},
+    )  # fmt: skip
+    os.close(theirs)
+    said = ""
+    try:
+        while chunk := os.read(ours, 65536):
+            said += chunk.decode(errors="replace")
+            if answers and answers[0][0] in said:
+                os.write(ours, f"{answers.pop(0)[1]}\n".encode())
+    except OSError:  # the other end is closed
+        pass
+    finally:
+        os.close(ours)
+        process.wait(PATIENCE)
+    return said.replace("\r\n", "\n"), process.returncode
+
+
+def test_what_may_mean_several_things_is_asked_on_a_terminal(url: str, tmp_path: Path) -> None:
+    settings = {"database_url": url, "data_dir": str(tmp_path)}
+    add = ("add", "every day at 5", "x", "--prompt", "--zone", "UTC")
+    said, code = typed([("Which one is meant", "9"), ("from 1 to 2", "2")], *add, **settings)
+    assert code == 0, said
+    assert "That may mean several things:" in said
+    assert "A number from 1 to 2, please." in said
+    assert "x: At 05:00 every day, UTC" in said or "x: At 17:00 every day, UTC" in said
+    assert typed([], *add[:2], "x", "--prompt", "--json", **settings)[1] == 3, "a program isn't asked"
+    said, code = typed([("Is that meant?", "y")], "add", "every evening", "x", "--prompt", "--zone", "UTC", **settings)
+    assert code == 0, said
+    said, code = typed([("Which one is meant", "1")], "pause", "x", **settings)
+    assert (code, "Paused x." in said) == (0, True), said
+    said, code = typed([("When", "every day at 21:00")], "edit", "1", **settings)
+    assert (code, "At 21:00 every day" in said, "[" in said) == (0, True, True), said

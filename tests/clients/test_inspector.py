@@ -82,6 +82,8 @@ def test_each_tool_answers_the_inspector(inspector: Inspector, own_url: str, tmp
         ("job_status", {"job_id": job_id}),
         ("list_jobs", {"status": "pending"}),
         ("list_tasks", {}),
+        ("list_channels", {}),
+        ("set_zone", {"timezone": "Europe/Berlin"}),
         ("list_scheduled_notifications", topic),
         ("pause_schedule", {"schedule_id": often["schedule_id"]}),
         ("delete_schedule", {"schedule_id": doomed["schedule_id"]}),

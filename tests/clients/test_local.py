@@ -21,7 +21,9 @@ import asyncpg
 import psutil
 import pytest
 
+from cronty.cli.service_folder import ServiceFolder
 from cronty.store.local import LARGE_LOG, PASSWORD, LocalServer, NoDatabase, start_local_server
+from cronty.store.private_file import BadPrivateFile
 from tests.clients.serving import environment
 from tests.patience import PATIENCE
 
@@ -116,6 +118,36 @@ def inhabited(folder: Path) -> Generator[str]:
         one.leave()
 
 
+def test_its_folder_is_for_nobody_else_whatever_the_umask(user: Callable[..., User], tmp_path: Path) -> None:
+    folder, before = tmp_path / "data", os.umask(0)
+    try:
+        made = user(folder)
+        made.url()
+    finally:
+        os.umask(before)
+    opened = 0o011 if os.geteuid() == 0 else 0  # for the user that runs PostgreSQL, to pass through
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700 | opened
+
+
+@pytest.mark.parametrize("whose", ["ours, and others may write there", pytest.param("theirs", marks=needs_root)])
+def test_a_folder_that_others_could_have_filled_is_not_used(tmp_path: Path, whose: str) -> None:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    if whose == "theirs":
+        shutil.chown(folder, "nobody")
+    else:
+        folder.chmod(0o777)
+    # A service that is to be started again with whatever the file says.
+    (folder / "service").mkdir()
+    (folder / "service/spec.json").write_text('{"arguments": [], "url": "", "kept_by": "background", "folder": "/"}')
+    (folder / "turn").symlink_to(tmp_path / "made")
+    with pytest.raises(NoDatabase, match="belongs to another user" if whose == "theirs" else "chmod go-w"):
+        start_local_server(folder)
+    with pytest.raises(BadPrivateFile):
+        ServiceFolder(folder).spec()
+    assert not (tmp_path / "made").exists()
+
+
 def test_who_started_it_may_be_killed_and_the_last_one_stops_it(user: Callable[..., User], tmp_path: Path) -> None:
     starter = user(tmp_path)
     url = starter.url()
@@ -194,6 +226,17 @@ def test_a_large_log_is_put_aside_at_a_start(user: Callable[..., User], tmp_path
     third.url()
     assert old.read_text().endswith("x"), "a small one is written on"
     third.leave()
+
+
+def test_one_that_was_killed_is_started_again_where_its_users_look_for_it(
+    tmp_path: Path, user: Callable[..., User]
+) -> None:
+    folder = tmp_path / ("long" * 30)
+    url = user(folder).url()
+    [pid] = servers(folder)
+    os.kill(pid, signal.SIGKILL)
+    assert user(folder).url() == url
+    assert answers(url)
 
 
 def test_a_path_too_long_for_a_socket_gets_one_that_nobody_else_can_reach(

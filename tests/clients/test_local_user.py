@@ -13,7 +13,7 @@ from cronty.client import AsyncClient, Client
 from cronty.contract.local_key import make_code
 from cronty.contract.result import CrontyError
 from tests.actions.servers import answer, plain
-from tests.clients.serving import Served
+from tests.clients.serving import Served, free_port, serving
 from tests.clients.test_http import JSON, LIST, say
 from tests.patience import PATIENCE
 
@@ -25,7 +25,11 @@ def post(served: Served, **headers: str) -> httpx2.Response:
 
 
 def test_without_its_key_nobody_gets_anything(served: Served) -> None:
-    for bearer in ({}, {"authorization": "Bearer x"}, {"authorization": f"Bearer {make_code(served.key, 'open')}"}):
+    for bearer in (
+        {},
+        {"authorization": "Bearer x"},
+        {"authorization": f"Bearer {make_code(served.key, 'open', served.url)}"},
+    ):
         for path in ("jobs", "keys", "events", "trail", "limits"):
             assert served.get(f"/api/v1/{path}", **bearer).status_code in (401, 404), path
         assert served.get("/api/v1/jobs", **bearer).status_code == 401
@@ -91,6 +95,27 @@ async def test_whoever_has_its_port_instead_is_not_given_the_key(
         [request] = stranger.received
     assert request.headers["authorization"].startswith("Bearer cronty_call_")
     assert served.key not in request.headers["authorization"]
+    # And what it was given opens nothing.
+    assert served.get("/api/v1/jobs", authorization=request.headers["authorization"]).status_code == 401
+
+
+def test_what_somebody_got_who_had_its_port_meanwhile_opens_nothing(tmp_path: Path, own_url: str) -> None:
+    port, secret = free_port(), "k" * 43
+    with (
+        serving(tmp_path, port=port, database_url=own_url, secret_key=secret) as first,
+        httpx2.Client(timeout=PATIENCE) as browser,
+    ):
+        browser.get(f"{first.url}/sign-in?code={make_code(first.key, 'open', first.url)}")
+        assert browser.get(f"{first.url}/jobs").status_code == 200
+        cookies = dict(browser.cookies)
+    # Nobody is there now: whoever takes the port is sent all of these.
+    call, link = make_code(first.key, "call", first.url), make_code(first.key, "open", first.url)
+    with serving(tmp_path, port=port, database_url=own_url, secret_key=secret) as again:
+        assert again.get("/api/v1/jobs", authorization=f"Bearer {call}").status_code == 401
+        assert again.get(f"/sign-in?code={link}").status_code == 401
+        assert httpx2.get(f"{again.url}/jobs", cookies=cookies, timeout=PATIENCE).status_code == 303
+        good = make_code(again.key, "call", again.url)
+        assert again.get("/api/v1/jobs", authorization=f"Bearer {good}").status_code == 200
 
 
 def test_a_link_opens_the_dashboard_once(served: Served) -> None:

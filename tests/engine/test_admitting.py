@@ -16,9 +16,11 @@ from cronty.jobs.outcome import Snoozed
 from cronty.jobs.run import run_id
 from cronty.scheduler import Scheduler
 from cronty.scheduler.inbox import Inbox
+from cronty.scheduler.listeners import Listeners
 from cronty.scheduler.runs import Runs
 from cronty.store.database import Database
 from cronty.store.inbox_store import InboxStore
+from cronty.store.key_store import KeyStore
 from cronty.store.run_store import RunStore
 from tests.conftest import START, HandClock, Hands, add, look
 
@@ -122,7 +124,7 @@ async def test_a_prompt_that_is_handed_out_again_is_another_wake(
     door: Scheduler, database: Database, hands: Hands, clock: HandClock, sql: asyncpg.Connection
 ) -> None:
     await door.allowance.set(ANN, {"wakes_per_hour": 5})
-    inbox = Inbox(InboxStore(database), door.allowance)
+    inbox = Inbox(InboxStore(database), door.allowance, Listeners(KeyStore(database).ended))
     await prompt(door)
     await seconds(1, hands, clock)
     handed = 0

@@ -14,7 +14,7 @@ from cronty.engine.firing import LowWater
 from cronty.engine.working import Working
 from cronty.jobs.policy import Policy
 from cronty.scheduler import Scheduler
-from tests.conftest import START, HandClock, Hands, add
+from tests.conftest import START, HandClock, Hands, add, hands_of
 from tests.patience import PATIENCE
 
 CROWD = """
@@ -74,6 +74,45 @@ async def test_what_another_owner_has_waiting_is_claimed_before_the_crowd_is_thr
     assert await sql.fetchval("select count(*) from cronty.queue") == 0
 
 
+async def test_slow_tasks_of_one_owner_that_hold_all_places_do_not_hold_up_another(
+    url: str,
+    door: Scheduler,
+    registry: Registry,
+    clock: HandClock,
+    sql: asyncpg.Connection,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("cronty.engine.working.PATIENCE", 0.01)
+    monkeypatch.setattr("cronty.engine.crowd.TURN_EVERY", 0)
+    hold = asyncio.Event()
+
+    async def wait() -> None:
+        await hold.wait()
+
+    async def greet() -> None:
+        pass
+
+    registry.add(wait)
+    registry.add(greet)
+    async with hands_of(url, clock, registry, concurrency=2) as hands:
+        for number in range(6):
+            due: dict[str, object] = {"run_at": START + timedelta(seconds=1)}
+            await add(door, "once", due, owner="greedy", task="wait", name=f"slow {number}")
+        modest = await add(door, "once", {"run_at": START + timedelta(seconds=2)}, owner="modest", task="greet")
+        clock.advance(seconds=3)
+        engine, slow = hands.engine, 0
+        async with asyncio.timeout(PATIENCE):
+            while await state(sql, modest.id) != "done" or slow < 6:  # the slow ones are fired too, and wait
+                await engine.firing.step(engine.worker)
+                await engine.claiming.step(engine.worker)
+                await engine.settling.step()
+                slow = await sql.fetchval("select count(*) from cronty.runs where state in ('running', 'waiting')")
+        hold.set()
+        await hands.finish()
+        await hands.claim()
+    assert await sql.fetchval("select count(*) from cronty.runs where state = 'done'") == 7
+
+
 async def test_who_comes_in_a_turn_of_their_own_goes_before_the_line(registry: Registry) -> None:
     began: list[int] = []
     hold = asyncio.Event()
@@ -92,12 +131,44 @@ async def test_who_comes_in_a_turn_of_their_own_goes_before_the_line(registry: R
     working.take([attempt(1), attempt(2), attempt(3)])
     assert working.reserve(5) == 1, "room for as many as are performed at once"
     assert working.reserve(5, beyond=True) == 1, "and for others as many again"
-    working.take([attempt(4)], first=True)
+    working.take([attempt(4), attempt(5)], first=True)
+    assert began == [1, 4], "as many again may start beyond those that hold the places, and no more"
     hold.set()
     async with asyncio.timeout(PATIENCE):
-        while len(began) < 4:
+        while len(began) < 5:
             await asyncio.sleep(0)
-    assert began == [1, 4, 2, 3]
+    assert began == [1, 4, 5, 2, 3]
+    working.close()
+
+
+async def test_who_was_claimed_behind_slow_tasks_of_another_owner_is_let_through(
+    registry: Registry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cronty.engine.working.PATIENCE", 0.01)
+    began: list[int] = []
+    hold = asyncio.Event()
+
+    async def wait(number: int) -> None:
+        began.append(number)
+        await hold.wait()
+
+    task = registry.add(wait)
+    working = Working(1, lambda: None)
+
+    def attempt(number: int, owner: int) -> Attempt:
+        arguments = f'{{"args": [{number}], "kwargs": {{}}}}'
+        return Attempt(number, START, 1, 1, task, arguments, Policy(), failing=False, owner_id=owner, job_number=number)
+
+    working.reserve(1)
+    working.take([attempt(1, owner=1), attempt(2, owner=1), attempt(3, owner=2)])
+    assert began == [1]
+    assert not await working.wait_for_place(Crowd())
+    assert began == [1, 3]
+    hold.set()
+    async with asyncio.timeout(PATIENCE):
+        while len(began) < 3:
+            await asyncio.sleep(0)
+    assert began == [1, 3, 2]
     working.close()
 
 

@@ -55,16 +55,27 @@ async def test_a_one_off_fires_once_and_is_completed(
     assert (shown.status, shown.run_count, shown.next_slot) == ("completed", 1, None)
 
 
-async def test_a_one_off_a_day_late_is_missed_and_says_so(
-    door: Scheduler, hands: Hands, clock: HandClock, calls: list[object], sql: Connection
+async def test_a_one_off_runs_however_late_it_is(
+    door: Scheduler, hands: Hands, clock: HandClock, calls: list[object]
 ) -> None:
     job = await add(door, "once", {"run_at": (START + timedelta(hours=1)).isoformat()})
+    clock.advance(days=400)
+    await hands.fire()
+    assert len(calls) == 1
+    assert (await look(door, job)).status == "completed"
+
+
+async def test_a_one_off_older_than_its_own_window_is_missed_and_says_so(
+    door: Scheduler, hands: Hands, clock: HandClock, calls: list[object], sql: Connection
+) -> None:
+    window = {"catch_up_window": 12 * 3600.0}
+    job = await add(door, "once", {"run_at": (START + timedelta(hours=1)).isoformat()}, policy=window)
     clock.advance(hours=26)
     await hands.fire()
     assert calls == []
     assert await states(sql) == [("missed", 1)]
     shown = await look(door, job)
-    assert (shown.status, shown.last_error) == ("failed", "missed: more than 24 h late")
+    assert (shown.status, shown.last_error) == ("failed", "missed: more than 12 h late")
 
 
 async def test_max_runs_ends_the_job(

@@ -15,6 +15,7 @@ from cronty.engine.pruning import PRUNE_AGAIN, PRUNE_EVERY
 from cronty.jobs.job import Job
 from cronty.scheduler import Scheduler
 from cronty.scheduler.inbox import Inbox
+from cronty.scheduler.listeners import Listeners
 from cronty.scheduler.runs import Runs
 from cronty.store.audit_store import AuditStore
 from cronty.store.database import Database, query
@@ -201,7 +202,7 @@ async def test_a_prompt_that_nobody_reads_expires_as_its_policy_says(
 ) -> None:
     brief = await prompt(door, expires_after=7200)
     usual = await prompt(door)
-    inbox = Inbox(InboxStore(database), door.allowance)
+    inbox = Inbox(InboxStore(database), door.allowance, Listeners(KeyStore(database).ended))
     await later(hands, clock, 0.08)
     assert len(await sql.fetch("select from cronty.queue")) == 2, "it has a few minutes left"
     await later(hands, clock, 0.01)
@@ -225,14 +226,16 @@ async def test_a_prompt_that_has_expired_is_not_handed_out_any_more(
     clock.advance(minutes=1)
     await hands.all()
     clock.advance(hours=1)
-    assert await Inbox(InboxStore(database), door.allowance).read(local_caller("ann")) == Ok([])
+    assert await Inbox(InboxStore(database), door.allowance, Listeners(KeyStore(database).ended)).read(
+        local_caller("ann")
+    ) == Ok([])
 
 
 async def test_a_prompt_that_was_read_expires_counting_from_its_lease(
     door: Scheduler, hands: Hands, clock: HandClock, database: Database
 ) -> None:
     job = await prompt(door, expires_after=3600)
-    inbox = Inbox(InboxStore(database), door.allowance)
+    inbox = Inbox(InboxStore(database), door.allowance, Listeners(KeyStore(database).ended))
     clock.advance(minutes=1)
     await hands.all()
     clock.advance(minutes=59)
@@ -255,7 +258,7 @@ async def test_a_prompt_is_read_or_expires_never_both(
     clock.advance(minutes=59, seconds=59)
     later_clock = HandClock(clock.moment + timedelta(seconds=2))
     pruner = await Database(database.url, clock=later_clock, hot=True).open()
-    inbox = Inbox(InboxStore(database), door.allowance)
+    inbox = Inbox(InboxStore(database), door.allowance, Listeners(KeyStore(database).ended))
     try:
         expiring = asyncio.create_task(HistoryStore(pruner).expire_runs(KEEP * 86400.0, START, 100))
         read = await asyncio.gather(*(inbox.read(local_caller("ann"), limit=5) for _ in range(8)))
@@ -344,7 +347,7 @@ async def test_a_prompt_in_line_that_was_asked_for_again_has_its_turn(
     job = await prompt(door, "interval", {"days": 2}, overlap="queue", expires_after=86400)
     clock.advance(days=2)
     await hands.all()
-    inbox = Inbox(InboxStore(database), door.allowance)
+    inbox = Inbox(InboxStore(database), door.allowance, Listeners(KeyStore(database).ended))
     [item] = got(await inbox.read(local_caller("ann")))
     await sql.execute(
         "with q as (delete from cronty.queue)"

@@ -19,10 +19,12 @@ from cronty.jobs.outcome import Done, Failed
 from cronty.jobs.run import FailedRun, run_id
 from cronty.scheduler import Scheduler
 from cronty.scheduler.inbox import Inbox
+from cronty.scheduler.listeners import Listeners
 from cronty.scheduler.runs import Runs, failed_cursor
 from cronty.store.database import Database, StoreBusy, StoreUnavailable
 from cronty.store.engine_store import EngineStore, Other
 from cronty.store.inbox_store import InboxStore
+from cronty.store.key_store import KeyStore
 from cronty.store.run_store import RunStore
 from tests.conftest import START, HandClock, Hands, add, look
 
@@ -240,7 +242,10 @@ async def test_a_run_that_is_quarantined_is_told_like_a_failure(
 async def test_what_an_agent_says_of_its_prompt_is_told_too(
     door: Scheduler, database: Database, hands: Hands, clock: HandClock, sql: asyncpg.Connection
 ) -> None:
-    action, inbox = Action("prompt", (), {"prompt": "Look"}), Inbox(InboxStore(database), door.allowance)
+    action, inbox = (
+        Action("prompt", (), {"prompt": "Look"}),
+        Inbox(InboxStore(database), door.allowance, Listeners(KeyStore(database).ended)),
+    )
     policy = {"alert": "ann-phone", "pause_after": 2}
     request = ScheduleJob(
         "Look", action.task, "interval", {"minutes": 1}, args=action.args, kwargs=action.kwargs, policy=policy

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).parents[2]
-VENDORED: Final = {"htmx.min.js": "pkg:npm/htmx.org"}
+VENDORED: Final = {"htmx.min.js": "pkg:npm/htmx.org", "inter-latin.woff2": "pkg:npm/%40fontsource-variable/inter@5.3.0"}
+"""A file that doesn't say its version has it here."""
 
 type Component = dict[str, object]
 
@@ -35,12 +36,12 @@ def vendored() -> list[Component]:
     found: list[Component] = []
     for name, place in VENDORED.items():
         content = (ROOT / "src/cronty/web/dashboard/static" / name).read_bytes()
-        version = re.search(rb'version:"([0-9.]+)"', content)
-        assert version, name
-        place = f"{place}@{version[1].decode()}"
+        if (inside := re.search(rb'version:"([0-9.]+)"', content)) is not None:
+            place = f"{place}@{inside[1].decode()}"
+        version = place.rpartition("@")[2]
         found.append(
             {
-                "type": "library", "bom-ref": place, "name": name, "version": version[1].decode(), "scope": "optional",
+                "type": "library", "bom-ref": place, "name": name, "version": version, "scope": "optional",
                 "purl": place, "hashes": [{"alg": "SHA-256", "content": sha256(content).hexdigest()}],
             }
         )  # fmt: skip

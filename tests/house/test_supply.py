@@ -19,7 +19,10 @@ from tests.house.sbom import bill_of_materials
 
 ROOT = Path(__file__).parents[2]
 STATIC = ROOT / "src/cronty/web/dashboard/static"
-VENDORED = {"htmx.min.js": "d6fdc75f204e6bdefa99b69bf1e6d4ac69b8a364f77929f45c13476b4000f717"}
+VENDORED = {
+    "htmx.min.js": "d6fdc75f204e6bdefa99b69bf1e6d4ac69b8a364f77929f45c13476b4000f717",
+    "inter-latin.woff2": "3100e775e8616cd2611beecfa23a4263d7037586789b43f035236a2e6fbd4c62",
+}
 HEALTH = Health(
     180004, "18.4", datetime.now(UTC), 1, 0, None, None, 0, None, 0, walled=True, read_only=False,
     weeks=16, connections=18, locks_each=64, max_connections=100,
@@ -80,7 +83,8 @@ def test_every_package_of_every_extra_is_locked_by_hash() -> None:
 
 
 def test_vendored_files_are_what_they_were() -> None:
-    assert {path.name for path in STATIC.glob("*.min.*")} == VENDORED.keys()
+    theirs = {path.name for pattern in ("*.min.*", "*.woff2") for path in STATIC.glob(pattern)}
+    assert theirs == VENDORED.keys()
     for name, expected in VENDORED.items():
         assert sha256((STATIC / name).read_bytes()).hexdigest() == expected, f"{name} is another file now"
 

@@ -94,9 +94,9 @@ def test_every_kind_of_parameter_may_come_as_text(name: str, sent: object, under
         (
             "job_status",
             {"job_id": ["job_1_1"]},
-            'job_id must be a string, not ["job_1_1"]. It is: The job\'s id, as schedule_job or list_jobs gave it.',
+            'job_id must be a string, not ["job_1_1"]. It is: The job\'s id, or its name.',
         ),
-        ("job_status", {}, "job_id is required: The job's id, as schedule_job or list_jobs gave it."),
+        ("job_status", {}, "job_id is required: The job's id, or its name."),
         ("cancel_job", {"id": "job_1_1"}, "Unknown parameter: id. Did you mean job_id? Known parameters: job_id."),
         (
             "schedule_notification",

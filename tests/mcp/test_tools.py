@@ -1,6 +1,7 @@
 """The tools as clients see them: names, order, schemas, hints; and that reading changes nothing."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, cast
 
 import orjson
@@ -21,19 +22,22 @@ JOBS = [
     "cancel_job", "list_runs",
 ]  # fmt: skip
 NOTIFICATIONS = [
+    "list_channels",
     *("schedule_notification", "schedule_cron_notification", "list_scheduled_notifications"),
     *("pause_schedule", "resume_schedule", "delete_schedule", "send_push_notification"),
 ]
 AGENDA = ["schedule", "schedule_list", "schedule_edit", "schedule_cancel"]
 INBOX = ["read_inbox", "acknowledge_inbox"]
-TIME = ["preview_schedule", "get_current_time"]
+TIME = ["preview_schedule", "get_current_time", "set_zone"]
 
 READ_ONLY = {
     *("list_jobs", "job_status", "list_runs", "list_tasks", "list_scheduled_notifications"),
-    *("schedule_list", "preview_schedule", "get_current_time"),
+    *("list_channels", "schedule_list", "preview_schedule", "get_current_time"),
 }
 DESTRUCTIVE = {"cancel_job", "change_slot", "edit_job", "delete_schedule", "schedule_edit", "schedule_cancel"}
-REPEATABLE = READ_ONLY | DESTRUCTIVE - {"change_slot"} | {"pause_schedule", "resume_schedule", "acknowledge_inbox"}
+REPEATABLE = {
+    *READ_ONLY, *(DESTRUCTIVE - {"change_slot"}), "set_zone", "pause_schedule", "resume_schedule", "acknowledge_inbox"
+}  # fmt: skip
 OPEN_WORLD = {"run_job_now", "redrive_runs", "send_push_notification"}
 
 
@@ -113,6 +117,63 @@ async def test_the_whole_list_costs_few_tokens(caller: Caller) -> None:
     listed = await caller.client.list_tools()
     inputs = sum(len(str(tool.input_schema)) + len(tool.description or "") for tool in listed.tools)
     assert inputs < 24_000  # about 6,000 tokens, which every conversation pays
+    whole = orjson.dumps([tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in listed.tools])
+    assert len(whole) < 36_200  # 7,700 tokens (o200k_base)
+
+
+async def test_a_caller_is_offered_what_its_scopes_allow(cronty: Cronty) -> None:
+    for scopes in (frozenset({"read"}), frozenset({"read", "run"}), frozenset({"read", "schedule", "prompts"})):
+        server = CrontyServer(ToolContext(cronty, lambda scopes=scopes: replace(local_caller("ann"), scopes=scopes)))
+        async with held(Client(server)) as client:
+            offered = {tool.name for tool in (await client.list_tools()).tools}
+            assert ("schedule_job" in offered) == ("schedule" in scopes)
+            assert ("run_job_now" in offered) == ("run" in scopes)
+            assert ("read_inbox" in offered) == ("prompts" in scopes)
+            assert offered >= READ_ONLY
+            refused = await Caller(client).refused("send_push_notification", message="m", notification_topic="t")
+            assert ("needs the scope run" in refused) == ("run" not in scopes)
+
+
+async def test_a_server_that_only_reads_says_so(cronty: Cronty) -> None:
+    reader = replace(local_caller("ann"), scopes=frozenset({"read"}))
+    async with held(Client(CrontyServer(ToolContext(cronty, lambda: reader), read_only=True))) as client:
+        assert {tool.name for tool in (await client.list_tools()).tools} == READ_ONLY
+        refused = await Caller(client).refused("cancel_job", job_id="1")
+        assert refused == "cancel_job changes something, and this server only reads: it was started --read-only."
+
+
+async def test_a_job_is_called_by_its_name(caller: Caller) -> None:
+    await caller.ask("schedule_job", name="Nightly backup", task="run_backup", hours=1, policy={"attempts": 4})
+    shown = await caller.ask("job_status", job_id="nightly backup")
+    assert (shown["name"], shown["policy"]) == ("Nightly backup", {"attempts": 4})
+    near = await caller.ask("job_status", job_id="backup")
+    assert near["hint"] == "Did you mean 1 (Nightly backup)? Give its number or its whole name."
+    assert [choice["words"] for choice in near["choices"]] == ["1"]
+    refused = await caller.ask("cancel_job", job_id="backup")
+    assert (refused["cancelled"], "Did you mean 1 (Nightly backup)?" in refused["error"]) == (False, True)
+    assert await caller.ask("cancel_job", job_id="Nightly backup") == {"cancelled": True, "job_id": "Nightly backup"}
+
+
+async def test_the_agenda_of_a_day_has_what_repeats_into_it(caller: Caller) -> None:
+    await caller.say("schedule", at="every day at 7:00", prompt="Read the news.", agent="claude", timezone="UTC")
+    said = await caller.say("schedule_list", **{"from": "2031-01-01", "to": "2031-01-01"})
+    assert said == "#1  Wed 1 Jan 2031 07:00, UTC  [pending]  Read the news. (At 07:00 every day, UTC, for claude)"
+    await caller.ask("pause_schedule", schedule_id="Read the news.")
+    assert "[paused]" in await caller.say("schedule_list")
+    await caller.say("schedule", at="2031-01-01T09:00Z", every="1 day", prompt="Twice.", timezone="UTC")
+    odd = await caller.say("schedule", at="every day at 9:00", every="1 day", prompt="x")
+    assert odd.startswith('Error: "every day at 9:00" isn\'t one moment to start from. With every or cron, at is')
+
+
+async def test_a_recurring_reminder_takes_words(caller: Caller) -> None:
+    words = {"notification_topic": "t", "timezone": "Europe/Berlin"}
+    made = await caller.ask(
+        "schedule_cron_notification", message="m", cron="last friday of the month at 17:00", **words
+    )
+    assert made["schedule"] == "At 17:00 on the last Friday of the month, Berlin time"
+    for cron in ("30 8 * * MON-FRI", "@daily", "0 17 * * 5L", "0 9 * jan-mar mon#1"):
+        kept = await caller.ask("schedule_cron_notification", message="m", cron=cron, **words)
+        assert kept["cron"] == f"CRON_TZ=Europe/Berlin {cron}"
 
 
 @pytest.mark.parametrize(

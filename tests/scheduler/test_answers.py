@@ -53,7 +53,7 @@ def scheduled_answer(job: Job) -> Json:
 
 
 def summary_answer(job: Job) -> Json:
-    return to_json(job_list(JobPage([job], 1, None)))["jobs"][0]
+    return to_json(job_list(JobPage([job], 1, None), "Europe/Berlin"))["jobs"][0]
 
 
 def status_answer(job: Job, runs: list[Run]) -> Json:

@@ -36,7 +36,10 @@ async def test_it_is_told_by_what_became_of_its_slots(
     assert abs(away.until - clock.moment) < timedelta(seconds=1)
     assert await runs.absences(local_caller("bob"), START) == []
     assert await runs.absences(local_caller("ann"), clock.moment) == []
-    assert in_words(away, "UTC") == "while it was away, Mon 01 Mar 08:20 to 10:35: 2 fired late, 13 coalesced, 2 missed"
+    assert (
+        in_words(away, "UTC")
+        == "while it was away, Mon 01 Mar 08:20 to 10:35, UTC: 2 fired late, 13 coalesced, 2 missed"
+    )
     assert await runs.tally(local_caller("ann"), START) == {"coalesced": 13, "done": 3, "missed": 2}
 
 
@@ -78,4 +81,4 @@ async def test_of_very_many_late_slots_the_latest_are_counted_and_that_is_said(
     )
     [away] = await runs.absences(local_caller("ann"), START)
     assert (away.late, away.cut) == (1000, True)
-    assert in_words(away, "UTC") == "while it was away, Mon 01 Mar 08:00 to 09:00: at least 1000 fired late"
+    assert in_words(away, "UTC") == "while it was away, Mon 01 Mar 08:00 to 09:00, UTC: at least 1000 fired late"

@@ -1,10 +1,11 @@
 """Lists of days off: kept by owners, named by schedules, and followed when they change."""
 
+import asyncio
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from asyncpg import Connection
+from asyncpg import Connection, connect
 
 from cronty.contract.caller import Caller, local_caller
 from cronty.contract.requests import EditJob, ScheduleJob
@@ -17,6 +18,7 @@ from cronty.store.database import Database
 from cronty.store.job_store import JobStore
 from cronty.timing import Calendar
 from tests.conftest import HandClock, Hands, add, look
+from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.usefixtures("hands")
 BY_TEAM: dict[str, object] = {"rules": [{"times": ["09:00"]}], "calendars": ["team"]}
@@ -285,6 +287,40 @@ async def test_public_holidays_are_made_anew_each_year_and_their_jobs_follow(
     await holidays.step()
     assert await sql.fetchval("select source from cronty.calendars") == (old or "").replace("2027", "2028")
     assert await sql.fetchval("select max(day) from cronty.calendars, jsonb_object_keys(days->'off') day") > "2039"
+
+
+async def test_jobs_follow_a_list_though_whoever_changed_it_was_stopped_before_they_did(
+    door: Scheduler, calendars: Calendars, hands: Hands, url: str, sql: Connection
+) -> None:
+    await save(calendars, make_up_days=["2027-06-05"])
+    own = await add(door, "calendar", {**BY_TEAM, "instead": "next_business_day"})
+    public = await add(door, "calendar", {**BY_TEAM, "calendars": ["DE"], "instead": "next_business_day"})
+    await sql.execute("""update cronty.calendars set source = 'holidays 0.1 2026', digest = 'old',
+      days = '{"off": {"2027-03-01": "holiday (x)"}, "on": []}' where name = 'de'""")
+    await sql.execute("update cronty.due set next_at = '2027-03-02 09:00+00' where job_id = $1", public.id)
+    holidays = hands.engine.holidays
+    other = await connect(url)
+    async with other.transaction():
+        await other.execute("select from cronty.due for update")
+        for change in (save(calendars, days={"2027-03-01": "Founding Day"}), holidays.step()):
+            await stop_while_it_waits(asyncio.ensure_future(change), sql)
+    await other.close()
+    assert (await look(door, own)).next_slot == datetime(2027, 3, 1, 9, tzinfo=UTC)
+    assert (await look(door, public)).next_slot == datetime(2027, 3, 2, 9, tzinfo=UTC)
+    await holidays.step()
+    assert (await look(door, own)).next_slot == datetime(2027, 3, 2, 9, tzinfo=UTC)
+    assert (await look(door, public)).next_slot == datetime(2027, 3, 1, 9, tzinfo=UTC)
+    assert await sql.fetchval("select count(*) from cronty.calendars where moving") == 0
+
+
+async def stop_while_it_waits(change: asyncio.Future[Any], sql: Connection) -> None:
+    waiting = "select true from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
+    async with asyncio.timeout(PATIENCE):
+        while not await sql.fetchval(waiting):
+            await asyncio.sleep(0.01)
+    change.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await change
 
 
 async def test_words_name_a_country(door: Scheduler) -> None:

@@ -6,6 +6,7 @@ import asyncpg
 import pytest
 
 from cronty.actions.courier import Courier
+from cronty.actions.notify import Notify, Token
 from cronty.actions.outbound import Outbound
 from cronty.actions.tasks import PermanentError
 from cronty.contract.caller import local_caller
@@ -37,7 +38,7 @@ async def courier(server: Plain) -> AsyncGenerator[Courier]:
 
 @pytest.fixture
 def channels(database: Database, courier: Courier) -> Channels:
-    return Channels(ChannelStore(database, Sealer.read(new_key())), courier)
+    return Channels(ChannelStore(database, Sealer.read(new_key())), courier, Notify(Outbound()))
 
 
 def value[T](result: Result[T]) -> T:
@@ -186,7 +187,7 @@ async def test_removed_channels_make_room_for_others_up_to_so_many_names(
 async def test_without_a_key_it_says_how_to_make_one_and_sends_nothing_elsewhere(
     channels: Channels, server: Plain, database: Database, courier: Courier
 ) -> None:
-    keyless = Channels(ChannelStore(database, None), courier)
+    keyless = Channels(ChannelStore(database, None), courier, Notify(Outbound()))
     refused = await keyless.add(local_caller("ann"), "phone", f"ntfy://{server.allowed}/a")
     assert isinstance(refused, Err)
     assert refused.code == "no_key"
@@ -205,7 +206,7 @@ async def test_keys_are_changed_without_anybody_noticing(
     old, new = new_key(), new_key()
 
     def door(keys: str) -> Channels:
-        return Channels(ChannelStore(database, Sealer.read(keys)), courier)
+        return Channels(ChannelStore(database, Sealer.read(keys)), courier, Notify(Outbound()))
 
     for owner in ("ann", "bob", "cyd"):
         value(await door(old).add(local_caller(owner), "phone", f"ntfy://{server.allowed}/of-{owner}"))
@@ -218,3 +219,35 @@ async def test_keys_are_changed_without_anybody_noticing(
     assert await door(new).url(local_caller("bob"), "phone") == f"ntfy://{server.allowed}/of-bob"
     with pytest.raises(PermanentError, match="a key that isn't in CRONTY_SECRET_KEY"):
         await door(old).url(local_caller("bob"), "phone")
+
+
+async def test_a_name_that_is_nearly_a_channels_is_refused_with_the_right_one(
+    channels: Channels, server: Plain
+) -> None:
+    value(await channels.add(local_caller("ann"), "phone", f"ntfy://{server.allowed}/hard-to-guess"))
+    for wrong in ("phon", "phne", "phones", "my-phone"):
+        refused = await channels.about(local_caller("ann"), [wrong])
+        assert isinstance(refused, Err)
+        assert refused.code == "unknown_channel"
+        assert refused.message == f"There is no channel {wrong!r}. Did you mean 'phone'?"
+    assert value(await channels.about(local_caller("ann"), ["phone"])) is None
+    assert "public ntfy topic at ntfy.sh" in (value(await channels.about(local_caller("bob"), ["phon"])) or "")
+
+
+async def test_a_removed_channel_is_neither_suggested_nor_called_a_public_topic(
+    channels: Channels, server: Plain
+) -> None:
+    value(await channels.add(local_caller("ann"), "phone", f"ntfy://{server.allowed}/hard-to-guess"))
+    value(await channels.remove(local_caller("ann"), "phone"))
+    assert value(await channels.about(local_caller("ann"), ["phone"])) is None
+    said = value(await channels.about(local_caller("ann"), ["phon"]))
+    assert said == (
+        "phon isn't a channel of yours but a public ntfy topic at ntfy.sh: everybody who knows its name can read it."
+    )
+
+
+async def test_a_topic_behind_the_operators_token_is_not_called_public(database: Database, courier: Courier) -> None:
+    notify = Notify(Outbound(), token=Token("tk_secret", frozenset({"ann"})))
+    guarded = Channels(ChannelStore(database, Sealer.read(new_key())), courier, notify)
+    assert value(await guarded.about(local_caller("ann"), ["builds"])) is None
+    assert value(await guarded.about(local_caller("bob"), ["builds"])) is not None

@@ -45,6 +45,10 @@ FEW = (
     "insert into cronty.stop_requests select 1, min(id), now(), owner_id from cronty.jobs group by owner_id",
     "insert into cronty.alerts (owner_id, job_id, at, name, arguments)"
     " select id, 0, now(), 'x', '{}' from cronty.owners",
+    "insert into cronty.absences select id, now(), now(), 1, 0, 0, '{}', '{}' from cronty.owners"
+    " on conflict do nothing",
+    "insert into cronty.tellings (job_id, scheduled_for, owner_id, attempt, due_at)"
+    " select min(id), now(), owner_id, 1, now() from cronty.jobs group by owner_id",
 )
 
 

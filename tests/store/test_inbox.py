@@ -9,7 +9,7 @@ import asyncpg
 import orjson
 import pytest
 
-from cronty.contract.caller import local_caller
+from cronty.contract.caller import Caller, local_caller
 from cronty.contract.requests import ScheduleJob
 from cronty.contract.result import Err, Ok, Result
 from cronty.jobs.envelope import Envelope
@@ -18,8 +18,10 @@ from cronty.jobs.outcome import Done, Failed, Snoozed
 from cronty.jobs.run import read_receipt, receipt
 from cronty.scheduler import Scheduler
 from cronty.scheduler.inbox import Inbox, result_json
+from cronty.scheduler.listeners import Listeners
 from cronty.store.database import Database
 from cronty.store.inbox_store import InboxStore
+from cronty.store.key_store import KeyStore
 from tests.conftest import START, HandClock, Hands, look
 from tests.patience import PATIENCE
 
@@ -28,7 +30,7 @@ MINUTE = timedelta(minutes=1)
 
 @pytest.fixture
 def inbox(database: Database, door: Scheduler) -> Inbox:
-    return Inbox(InboxStore(database), door.allowance)
+    return Inbox(InboxStore(database), door.allowance, Listeners(KeyStore(database).ended))
 
 
 async def remind(
@@ -228,6 +230,68 @@ async def test_waiting_for_a_prompt_ends_when_one_comes(
     assert len(result.value) == 1
 
 
+async def test_who_waits_with_a_key_that_is_revoked_is_handed_nothing(
+    door: Scheduler, database: Database, hands: Hands, clock: HandClock
+) -> None:
+    ended = set[int]()
+    looked = asyncio.Event()
+
+    async def find_ended(keys: Sequence[int]) -> set[int]:
+        return ended & set(keys)
+
+    class Looking(InboxStore):
+        async def ready(self, owners: Sequence[str]) -> set[str]:
+            looked.set()
+            return await super().ready(owners)
+
+    listeners = Listeners(find_ended)
+    inbox = Inbox(Looking(database), door.allowance, listeners)
+    lost = Caller("ann", frozenset({"prompts"}), key_id=7)
+    await remind(door)
+    waiting = asyncio.create_task(inbox.read(lost, wait=timedelta(seconds=20)))
+    await asyncio.wait_for(looked.wait(), PATIENCE)
+    ended.add(7)
+    await listeners.step()
+    clock.advance(minutes=1)
+    await hands.all()
+    refused = await asyncio.wait_for(waiting, PATIENCE)
+    assert isinstance(refused, Err)
+    assert refused.code == "unauthenticated"
+    assert len(items(await inbox.read(local_caller("ann")))) == 1, "the prompt is still there"
+
+
+async def test_an_owner_waits_with_so_many_readers_and_no_more(inbox: Inbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cronty.scheduler.listeners.MAX_LISTENERS", 2)
+    wait = timedelta(seconds=20)
+    waiting = [asyncio.create_task(inbox.read(local_caller("ann"), wait=wait)) for _ in range(3)]
+    async with asyncio.timeout(PATIENCE):
+        done, others = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+    [refused] = [one.result() for one in done]
+    assert isinstance(refused, Err)
+    assert refused.code == "too_many_listeners"
+    assert await inbox.read(local_caller("ann")) == Ok([]), "who doesn't wait needs no place"
+    for one in others:
+        one.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
+
+
+async def test_a_reader_that_has_gone_while_it_waited_is_handed_nothing(
+    door: Scheduler, inbox: Inbox, hands: Hands, clock: HandClock
+) -> None:
+    async def gone() -> bool:
+        return True
+
+    await remind(door)
+    dead = replace(local_caller("ann"), gone=gone)
+    waiting = asyncio.create_task(inbox.read(dead, wait=timedelta(seconds=20)))
+    await asyncio.sleep(0)
+    clock.advance(minutes=1)
+    await hands.all()
+    assert await asyncio.wait_for(waiting, PATIENCE) == Ok([])
+    [item] = await read(inbox)
+    assert item.attempt == 1
+
+
 @pytest.mark.parametrize(("limit", "wait"), [(0, 0), (101, 0), (1, 21), (1, -1)])
 async def test_what_cannot_be_asked_is_refused(inbox: Inbox, limit: int, wait: int) -> None:
     assert isinstance(await inbox.read(local_caller("ann"), None, limit, timedelta(seconds=wait)), Err)
@@ -279,7 +343,7 @@ async def test_however_many_wait_the_inbox_is_looked_at_once_for_all_of_them(
             asked.append(set(owners))
             return await super().ready(owners)
 
-    inbox = Inbox(Counting(database), door.allowance)
+    inbox = Inbox(Counting(database), door.allowance, Listeners(KeyStore(database).ended))
     hers = await remind(door, max_runs=1)
     longest = timedelta(seconds=20)
     waiting = {
@@ -287,9 +351,8 @@ async def test_however_many_wait_the_inbox_is_looked_at_once_for_all_of_them(
         for owner in ("ann", "bob")
     }
     async with asyncio.timeout(PATIENCE):
-        while len(asked) < 2:
+        while not asked or asked[-1] != {"ann", "bob"}:
             await asyncio.sleep(0.01)
-        assert asked[-1] == {"ann", "bob"}
         clock.advance(minutes=1)
         await hands.all()
         done, others = await asyncio.wait(waiting["ann"], return_when=asyncio.FIRST_COMPLETED)

@@ -16,9 +16,11 @@ from cronty.jobs.limits import Limits
 from cronty.jobs.run import message_id, run_id
 from cronty.scheduler import Scheduler
 from cronty.scheduler.inbox import Inbox
+from cronty.scheduler.listeners import Listeners
 from cronty.store.database import Database
 from cronty.store.inbox_store import InboxStore
 from cronty.store.job_store import JobStore
+from cronty.store.key_store import KeyStore
 from tests.conftest import START, HandClock, Hands, add
 
 pytestmark = pytest.mark.usefixtures("hands")  # whose tasks are known
@@ -267,7 +269,7 @@ async def test_a_process_that_a_run_has_started_makes_its_children(database: Dat
 async def test_what_is_made_while_a_prompt_is_held_is_made_by_it(
     door: Scheduler, database: Database, hands: Hands, clock: HandClock, sql: asyncpg.Connection
 ) -> None:
-    inbox = Inbox(InboxStore(database), door.allowance)
+    inbox = Inbox(InboxStore(database), door.allowance, Listeners(KeyStore(database).ended))
     made = await ask(door, "prompt", 60)
     assert isinstance(made, Ok)
     assert await origin_of(sql, await add(door, caller=MCP)) == (None, None), "nothing has been read yet"

@@ -8,7 +8,7 @@ import asyncpg
 import pytest
 
 from cronty import Cronty
-from cronty.cli.main import _work_until_stopped  # pyright: ignore[reportPrivateUsage] -- it ends with the process
+from cronty.cli.processes import _work_until_stopped  # pyright: ignore[reportPrivateUsage] -- it ends with the process
 from cronty.store.migrate import migrate, schema_state
 from cronty.store.schema import SchemaOutdated, SchemaTooNew, compare, wanted
 from tests.patience import PATIENCE

@@ -8,13 +8,20 @@ import asyncpg
 import pytest
 
 from cronty.contract.caller import local_caller
+from cronty.contract.requests import ChangeSlot
 from cronty.contract.result import Err, Ok, value_of
+from cronty.jobs.job import Filter
+from cronty.jobs.outcome import Done
 from cronty.jobs.overview import MAX_DRAWN, Planned, Verdict, bins_of, planned_slots
 from cronty.jobs.run import run_id
 from cronty.scheduler import Scheduler
 from cronty.scheduler import overview as overview_module
+from cronty.scheduler.inbox import Inbox
+from cronty.scheduler.listeners import Listeners
 from cronty.scheduler.overview import MAX_PLANNED, Overview
 from cronty.store.database import Database
+from cronty.store.inbox_store import InboxStore
+from cronty.store.key_store import KeyStore
 from cronty.store.overview_store import OverviewStore
 from cronty.timing import Cron, Interval
 from tests.conftest import START, HandClock, Hands, add
@@ -78,19 +85,152 @@ async def test_the_timeline_shows_what_was_and_what_comes(
 
 
 async def test_of_too_many_slots_the_timeline_only_counts(
-    overview: Overview, door: Scheduler, hands: Hands, clock: HandClock
+    overview: Overview, door: Scheduler, hands: Hands, clock: HandClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number in range(5):
         await add(door, config={"minutes": 1}, name=f"job {number}", policy={"catch_up": "all"})
     clock.advance(minutes=100)
     await hands.all()
+    monkeypatch.setattr(overview_module, "MAX_PASSED", 400)
     seen = await overview.timeline(local_caller("ann"))
     assert seen.slots is None
     counted = sum(bin.verdicts.get("done", 0) + bin.verdicts.get("waiting", 0) for bin in seen.bins)
-    assert counted == 500 > MAX_DRAWN
+    assert counted == 500
     planned = sum(bin.verdicts.get("planned", 0) for bin in seen.bins)
     assert planned == MAX_PLANNED
     assert clock() < seen.planned_through < seen.until
+
+
+async def test_jobs_that_come_often_are_counted_apart_and_hide_nobody(
+    overview: Overview, door: Scheduler, hands: Hands, clock: HandClock
+) -> None:
+    await add(door, config={"minutes": 10}, name="check", policy={"catch_up": "all"})
+    await add(door, config={"hours": 6}, name="seldom")
+    clock.advance(hours=6)
+    await hands.all()
+    seen = await overview.timeline(ANN)
+    assert seen.slots is not None
+    assert {slot.name for slot in seen.slots} == {"seldom"}
+    assert seen.often_jobs == 1
+    often = Counter[str]()
+    for bin in seen.often:
+        often.update(bin.verdicts)
+    assert often["planned"] == 143, "the end is left out"
+    assert sum(often.values()) == 143 + 36
+
+
+async def test_very_many_seldom_jobs_are_counted_too(overview: Overview, door: Scheduler, hands: Hands) -> None:
+    for number in range(MAX_DRAWN + 1):
+        await add(door, config={"hours": 23}, name=f"job {number}")
+    assert (await overview.timeline(ANN)).slots is None
+
+
+# -- a week ------------------------------------------------------------------------------------------------------------
+
+
+def _days(first: datetime, count: int = 7) -> list[datetime]:
+    return [first + number * DAY for number in range(count + 1)]
+
+
+async def test_a_week_has_what_was_and_what_comes_and_counts_what_comes_often(
+    overview: Overview, door: Scheduler, hands: Hands, clock: HandClock
+) -> None:
+    await add(door, "cron", {"expression": "0 10 * * *"}, name="daily", task="prompt", kwargs={"prompt": "?"})
+    await add(door, config={"minutes": 30}, name="check", policy={"catch_up": "all"})
+    start = clock()
+    midnight = start.replace(hour=0)
+    clock.advance(hours=3)
+    await hands.all()
+    week = await overview.week(ANN, _days(midnight))
+    seen = [(slot.name, slot.task, (slot.scheduled_for - midnight) / HOUR, slot.verdict) for slot in week.slots]
+    assert seen[:2] == [("daily", "prompt", 10, "waiting"), ("daily", "prompt", 34, "planned")]
+    assert len(seen) == 7
+    [check] = week.often
+    assert check.name == "check"
+    assert sum(check.bins[0].verdicts.values()) == 2 * (24 - start.hour) - 1
+    assert [bin.verdicts for bin in check.bins[1:]] == [{"planned": 48}] * 6
+    later = await overview.week(ANN, _days(midnight + 70 * DAY))
+    assert [(slot.scheduled_for - midnight) / DAY for slot in later.slots] == [
+        70 + number + 10 / 24 for number in range(7)
+    ]
+    assert not week.cut
+    assert (await overview.week(ANN, _days(midnight - 70 * DAY))).slots == []
+
+
+async def test_a_week_ends_with_its_jobs_and_shows_what_was_moved(
+    overview: Overview, door: Scheduler, hands: Hands, clock: HandClock
+) -> None:
+    job = await add(door, config={"hours": 24}, name="three times", max_runs=3)
+    assert job.next_slot is not None
+    moved = value_of(await door.change_slot(ANN, ChangeSlot(str(job.number), None, job.next_slot + HOUR)))
+    week = await overview.week(ANN, _days(clock()))
+    taken = [slot for slot in week.slots if slot.reason]
+    assert [slot.scheduled_for for slot in taken] == [job.next_slot]
+    assert [slot.moved_from for slot in week.slots if slot.moved_from] == [job.next_slot]
+    assert len(week.slots) - len(taken) == moved.remaining == 3
+    assert (await overview.week(ANN, _days(clock() + 21 * DAY))).slots == []
+
+
+# -- at a glance -------------------------------------------------------------------------------------------------------
+
+
+async def test_the_latest_verdicts_and_the_counts_of_a_list_are_the_owners(
+    overview: Overview, door: Scheduler, hands: Hands, clock: HandClock
+) -> None:
+    good = await add(door, config={"minutes": 10}, name="good")
+    bad = await add(door, task="fail", config={"minutes": 10}, name="bad", policy={"attempts": 1})
+    asked = await add(door, task="prompt", kwargs={"prompt": "Well?", "agent": "codex"}, config={"minutes": 10})
+    held = await add(door, config={"hours": 1}, name="held")
+    hers = await add(door, task="fail", config={"minutes": 10}, owner="bob", policy={"attempts": 1})
+    await door.pause(ANN, held.number)
+    over = await add(door, config={"hours": 1}, name="over")
+    await door.cancel(ANN, over.number)
+    for _ in range(3):
+        clock.advance(minutes=10)
+        await hands.all()
+    latest = await overview.latest_of(ANN, [good.number, bad.number, asked.number, 999], 2)
+    assert {number: [run.verdict for run in runs] for number, runs in latest.items()} == {
+        good.number: ["done", "done"], bad.number: ["failed", "failed"], asked.number: ["skipped", "skipped"],
+    }  # fmt: skip
+    assert await overview.latest_of(ANN, []) == {}
+    assert hers.number not in await overview.latest_of(local_caller("cleo"), [hers.number])
+    counts = await overview.job_counts(ANN)
+    assert (counts.failing, counts.waiting, counts.paused, counts.finished) == (1, 1, 1, 1)
+    for health, job in {"failing": bad, "waiting": asked, "paused": held, "finished": over}.items():
+        found = value_of(await door.list_jobs(ANN, Filter(health=health)))
+        assert [one.number for one in found.jobs] == [job.number], health
+    assert await overview.waiting_prompts(ANN) == 1
+    assert await overview.waiting_prompts(replace(ANN, agent="codex")) == 1
+    assert await overview.waiting_prompts(replace(ANN, agent="claude")) == 0
+
+
+async def test_a_search_finds_what_a_job_says_too(door: Scheduler, hands: Hands) -> None:
+    await add(door, task="prompt", kwargs={"prompt": "Sum up the MARKET"}, name="Digest")
+    await add(door, task="prompt", kwargs={"prompt": "Go to market"}, name="Errand")
+    await add(door, name="Other")
+    found = value_of(await door.list_jobs(ANN, Filter(words="market")))
+    assert {one.name for one in found.jobs} == {"Digest", "Errand"}
+    assert value_of(await door.list_jobs(ANN, Filter(words="oth"))).total == 1
+    assert value_of(await door.list_jobs(ANN, Filter(name="market"))).total == 0
+
+
+async def test_results_are_the_latest_of_each_job_those_in_words_first(
+    overview: Overview, door: Scheduler, hands: Hands, clock: HandClock
+) -> None:
+    number = (await add(door, name="adds", config={"minutes": 10})).number
+    asked = await add(door, task="prompt", kwargs={"prompt": "Well?", "agent": "codex"}, config={"minutes": 10})
+    clock.advance(minutes=10)
+    await hands.all()
+    database = overview._store._database  # pyright: ignore[reportPrivateUsage]
+    inbox = Inbox(InboxStore(database), door.allowance, Listeners(KeyStore(database).ended))
+    [item] = value_of(await inbox.read(ANN))
+    await inbox.settle(ANN, [item.receipt], Done('{"report": "Two need you."}'))
+    found = await overview.results(ANN, clock() - DAY)
+    assert [(one.job_number, one.agent, one.said, one.is_text) for one in found][:1] == [
+        (asked.number, "codex", "Two need you.", True)
+    ]
+    assert number not in {one.job_number for one in found if one.is_text}
+    assert await overview.results(local_caller("bob"), clock() - DAY) == []
 
 
 async def test_an_empty_agenda_has_an_empty_timeline(overview: Overview) -> None:

@@ -25,11 +25,16 @@ def _named(name: str, /, **given: str) -> str:
 
 LOOKS = {
     "count_slots": f"('ann', {DAY}, '30 minutes')",
-    "slots_passed": f"('ann', {DAY}, 401)",
+    "slots_passed": f"('ann', {DAY}, 2001)",
     "slots_planned": f"('ann', {NOW} + interval '1 day', 2000)",
     "lag_of_owner": f"('ann', {DAY}, '30 minutes')",
     "list_concerns": f"('ann', {NOW}, 6)",
     "list_tags": "('ann')",
+    "count_jobs": "('ann')",
+    "count_inbox": "('ann', 'claude', 100)",
+    "latest_of_jobs": "('ann', '{1,2,3}', 10)",
+    "latest_results": f"('ann', {NOW} - interval '1 day', 5)",
+    "list_jobs by health": _named("list_jobs", **_PAGE, health="'waiting'", words="'jo'"),
     "list_jobs": _named("list_jobs", **_PAGE),
     "list_jobs by status": _named("list_jobs", **_PAGE, status="'pending'"),
     "list_jobs by words": _named("list_jobs", **_PAGE, name="'jo'", tag="'tag'", task="'note'", since=NOW, topic="'x'"),
@@ -84,9 +89,9 @@ from generate_series(%(a)s, %(b)s) i;
 
 
 @pytest.fixture
-async def sql(url: str) -> AsyncGenerator[asyncpg.Connection]:
+async def sql(new_url: str) -> AsyncGenerator[asyncpg.Connection]:
     """A connection as the door opens it, with partitions of some weeks."""
-    connection = await asyncpg.connect(url, server_settings={"jit": "off", **AT_THE_DOOR})
+    connection = await asyncpg.connect(new_url, server_settings={"jit": "off", **AT_THE_DOOR})
     weeks = [START - timedelta(weeks=week) for week in range(6)]
     await connection.fetch(query("make_partitions"), START, weeks)
     yield connection

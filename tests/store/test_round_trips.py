@@ -17,6 +17,7 @@ from cronty.scheduler import Scheduler
 from cronty.scheduler.agenda import Agenda
 from cronty.scheduler.identity import Identity
 from cronty.scheduler.inbox import Inbox
+from cronty.scheduler.listeners import Listeners
 from cronty.scheduler.overview import Overview
 from cronty.scheduler.runs import Runs
 from cronty.store.audit_store import AuditStore
@@ -74,8 +75,9 @@ async def house(url: str, door: Scheduler, hands: Hands, clock: HandClock) -> As
     token = await identity.add_key(local_caller("ann"), "k")
     assert isinstance(token, Ok)
     await identity.identify(token.value.text)
+    inbox = Inbox(InboxStore(database), counted.allowance, Listeners(KeyStore(database).ended))
     yield House(
-        line, database, counted, Agenda(counted), Inbox(InboxStore(database), counted.allowance),
+        line, database, counted, Agenda(counted), inbox,
         Runs(RunStore(database), counted),
         Overview(OverviewStore(database), counted, "ann"), identity, AuditStore(database),
         ChannelStore(database, Sealer([b"k" * 32])), store, token.value.text, failing[0].number,
@@ -210,6 +212,14 @@ OPERATIONS: dict[str, tuple[Call, int]] = {
     "overview: concerns": (lambda h: h.overview.concerns(local_caller("ann")), 1),
     "overview: year": (lambda h: h.overview.year(local_caller("ann"), h.number), 3),
     "overview: lag": (lambda h: h.overview.lag(local_caller("ann")), 2),
+    "overview: week": (
+        lambda h: h.overview.week(local_caller("ann"), [START - timedelta(days=1), START + timedelta(days=6)]),
+        3,
+    ),
+    "overview: latest of jobs": (lambda h: h.overview.latest_of(local_caller("ann"), [h.number]), 1),
+    "overview: results": (lambda h: h.overview.results(local_caller("ann"), SLOT), 1),
+    "overview: job counts": (lambda h: h.overview.job_counts(local_caller("ann")), 1),
+    "overview: waiting prompts": (lambda h: h.overview.waiting_prompts(local_caller("ann")), 1),
     "overview: tags": (lambda h: h.overview.tags(local_caller("ann")), 1),
     "overview: events": (lambda h: h.overview.events(local_caller("ann")), 2),
     "overview: fleet": (lambda h: h.overview.fleet(local_caller("ann")), 3),

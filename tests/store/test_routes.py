@@ -19,8 +19,10 @@ from cronty.scheduler import Scheduler
 from cronty.scheduler.agenda import Agenda
 from cronty.scheduler.answers import job_detail
 from cronty.scheduler.inbox import Inbox
+from cronty.scheduler.listeners import Listeners
 from cronty.store.database import Database
 from cronty.store.inbox_store import InboxStore
+from cronty.store.key_store import KeyStore
 from tests.conftest import START, HandClock, Hands, hands_of
 
 ORIGIN: dict[str, Any] = {"surface": "mcp", "client": {"name": "tester", "version": "1"}}
@@ -64,7 +66,9 @@ async def test_a_prompt_for_an_agent_that_a_worker_wakes_is_performed_and_others
     clock.advance(minutes=1)
     await hands.all()
     assert woken == ["claude: Look", "claude: Look"]
-    read = await Inbox(InboxStore(database), door.allowance).read(local_caller("ann"))
+    read = await Inbox(InboxStore(database), door.allowance, Listeners(KeyStore(database).ended)).read(
+        local_caller("ann")
+    )
     assert isinstance(read, Ok)
     assert [item.agent for item in read.value] == ["ops"]
 
@@ -107,7 +111,7 @@ async def test_what_is_known_of_a_run_says_who_made_it_and_what_came_before(
 ) -> None:
     job = await ask(door, "ops")
     store = InboxStore(database)
-    inbox = Inbox(store, door.allowance)
+    inbox = Inbox(store, door.allowance, Listeners(KeyStore(database).ended))
     items: list[Envelope] = []
     for _ in range(2):
         clock.advance(minutes=1)

@@ -3,10 +3,11 @@
 import asyncio
 from datetime import datetime, timedelta
 
+import httpx2
 import pytest
 
-from tests.mcp.caller import Answer, Caller
-from tests.stories.conftest import Town
+from tests.mcp.caller import ERAS, Answer, Caller
+from tests.stories.conftest import Town, calling
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -161,3 +162,30 @@ async def test_a_report_with_a_character_that_cannot_be_kept_settles_nothing(cal
     said = await caller.refused("acknowledge_inbox", receipts=[item["receipt"]], report="nul \0 inside")
     assert said == "report has a NUL character or half a surrogate pair, which can't be stored. Leave it out."
     assert (await last_run(caller, job_id))["verdict"] == "waiting"
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_a_client_that_died_while_it_waited_takes_no_prompt_with_it(empty_town: Town, era: str) -> None:
+    town, alive = empty_town, empty_town.callers["stdio 2026-07-28"]
+    for _ in range(3):
+        async with calling(town.mcp_url, town.bearer, ERAS[era]) as client:
+            dead = asyncio.create_task(client.call_tool("read_inbox", {"wait_seconds": 20}))
+            await client.call_tool("get_current_time", {})
+            dead.cancel()
+        await fire(alive)
+        [item] = await read(alive)
+        assert item["attempt"] == 1
+        await alive.ask("acknowledge_inbox", receipts=[item["receipt"]])
+
+
+async def test_a_rest_client_that_died_while_it_waited_takes_no_prompt_with_it(empty_town: Town) -> None:
+    town, alive = empty_town, empty_town.callers["stdio 2026-07-28"]
+    for _ in range(3):
+        async with httpx2.AsyncClient(headers=town.bearer) as http:
+            url = town.mcp_url.replace("/mcp", "/api/v1/inbox/read")
+            with pytest.raises(httpx2.ReadTimeout):
+                await http.post(url, json={"wait_seconds": 20}, timeout=0.3)
+        await fire(alive)
+        [item] = await read(alive)
+        assert item["attempt"] == 1
+        await alive.ask("acknowledge_inbox", receipts=[item["receipt"]])

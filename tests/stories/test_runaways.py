@@ -13,8 +13,10 @@ from cronty.jobs.outcome import Done
 from cronty.scheduler import Scheduler
 from cronty.scheduler.agenda import Agenda
 from cronty.scheduler.inbox import Inbox
+from cronty.scheduler.listeners import Listeners
 from cronty.store.database import Database
 from cronty.store.inbox_store import InboxStore
+from cronty.store.key_store import KeyStore
 from tests.conftest import HandClock, Hands
 
 MCP = local_caller("ann", "mcp")
@@ -24,7 +26,7 @@ class Agent:
     """Reads its inbox every second, and plans what `plans` says for every prompt it finds."""
 
     def __init__(self, database: Database, door: Scheduler, hands: Hands, clock: HandClock, plans: int) -> None:
-        self._inbox = Inbox(InboxStore(database), door.allowance)
+        self._inbox = Inbox(InboxStore(database), door.allowance, Listeners(KeyStore(database).ended))
         self._door = door
         self._hands = hands
         self._clock = clock

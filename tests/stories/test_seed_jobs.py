@@ -61,7 +61,7 @@ def in_an_hour() -> str:
 
 
 def soon() -> str:
-    return (datetime.now(UTC) + timedelta(seconds=0.2)).isoformat()
+    return (datetime.now(UTC) + timedelta(seconds=1.5)).isoformat()
 
 
 # -- schedule_job --------------------------------------------------------------------------------------------------

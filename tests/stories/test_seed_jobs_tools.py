@@ -23,7 +23,7 @@ async def hourly(caller: Caller, name: str = "hourly_cleanup", **rest: object) -
 
 async def soon(caller: Caller, task: str, name: str = "soon", **rest: object) -> str:
     """A job that runs at once and then has ended; its id."""
-    run_at = (datetime.now(UTC) + timedelta(seconds=0.3)).isoformat()
+    run_at = (datetime.now(UTC) + timedelta(seconds=1.5)).isoformat()
     job = await caller.ask(
         "schedule_job", name=name, task=task, trigger_type="once", trigger_config={"run_at": run_at}, **rest
     )
@@ -138,7 +138,7 @@ async def test_max_runs_ends_the_job(caller: Caller) -> None:
 
 
 async def test_listing_has_the_fields_of_the_seed(caller: Caller) -> None:
-    assert await caller.ask("list_jobs") == {"jobs": [], "total": 0, "cursor": None}
+    assert await caller.ask("list_jobs") == {"jobs": [], "total": 0, "cursor": None, "timezone": "UTC"}
     job = await hourly(caller)
     answer = await caller.ask("list_jobs")
     assert list(answer)[:2] == ["jobs", "total"]

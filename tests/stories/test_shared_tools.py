@@ -209,7 +209,7 @@ async def test_a_narrowed_server_offers_less_and_leaves_in_good_order(town: Town
             "schedule_list",
             "schedule_edit",
             "schedule_cancel",
-            *("preview_schedule", "get_current_time"),
+            *("preview_schedule", "get_current_time", "set_zone"),
         ]
         assert list(await caller.tools()) == offered
         assert (await caller.ask("get_current_time"))["timezone"] == "UTC"

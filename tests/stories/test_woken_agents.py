@@ -86,11 +86,12 @@ async def test_cancelling_the_job_ends_the_program(
         await until(written, bool)
         await cronty.cancel_job(job_id)
         assert (await run_of(cronty, job_id, "cancelled"))["verdict"] == "cancelled"
-        processes: list[int] = json.loads(await asyncio.to_thread(note.read_text))
 
         async def living() -> list[int]:
-            alive = [psutil.Process(one) for one in processes if psutil.pid_exists(one)]
-            return [one.pid for one in alive if one.status() != psutil.STATUS_ZOMBIE]
+            """By their command line: they may have numbers of their own."""
+            named = psutil.process_iter(["cmdline", "status"])
+            found = [one for one in named if str(note) in (one.info["cmdline"] or ())]
+            return [one.pid for one in found if one.info["status"] != psutil.STATUS_ZOMBIE]
 
         await until(living, lambda alive: not alive)
 

@@ -1,10 +1,12 @@
 """Whatever is given to a parser is read, or refused with a sentence; quickly, and without a trace.
 
-`python -m tests.timing.fuzz 1000000` gives that many inputs to each of them, `… 1000000 words cron` to these two.
+`python -m tests.timing.fuzz 1000000` gives that many inputs to each of them, `… 1000000 words cron` to these two,
+`… 1000000 --seed 2` others than before.
 Times are processor time of the thread, so that a busy machine doesn't count; the garbage collector waits meanwhile.
 What seems to take longest is measured twice more, with all caches empty, and the shortest time counts.
 """
 
+import argparse
 import gc
 import json
 import random
@@ -249,14 +251,20 @@ def brief(value: object) -> str:
 
 
 def main() -> int:
-    count, names = int(sys.argv[1]), sys.argv[2:] or list(PARSERS)
+    parser = argparse.ArgumentParser(prog="python -m tests.timing.fuzz", description="Give parsers odd inputs.")
+    parser.add_argument("count", type=int, help="how many inputs for each parser")
+    parser.add_argument("names", nargs="*", metavar="parser", help=f"all, or some of: {', '.join(PARSERS)}")
+    parser.add_argument("--seed", type=int, default=1)
+    asked = parser.parse_args()
+    if unknown := set(asked.names) - set(PARSERS):
+        parser.error(f"no such parser: {', '.join(sorted(unknown))}")
     failed = False
-    for name in names:
+    for name in asked.names or list(PARSERS):
         began = monotonic()
-        seen = fuzz(name, count, 1)
+        seen = fuzz(name, asked.count, asked.seed)
         failed = failed or bool(seen.wrong) or seen.slow > 0
         print("\n".join(seen.wrong[:20]), file=sys.stderr)
-        line = asdict(seen) | {"worst": f"{seen.worst * 1000:.2f} ms", "wrong": len(seen.wrong)}
+        line = asdict(seen) | {"seed": asked.seed, "worst": f"{seen.worst * 1000:.2f} ms", "wrong": len(seen.wrong)}
         print(json.dumps(line | {"seconds": round(monotonic() - began)}), flush=True)
     return 1 if failed else 0
 

@@ -1,13 +1,27 @@
 """What a job may ask for on the days on which clocks change, and what a moved slot says about itself."""
 
-from datetime import UTC, datetime, timedelta
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+from itertools import product
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cronty.timing import BadTrigger, Broken, Cron, from_json, from_stored, nominal, to_json, zone
+from cronty.timing import (
+    BadTrigger,
+    Broken,
+    Calendar,
+    CalendarRule,
+    Cron,
+    from_json,
+    from_stored,
+    nominal,
+    to_json,
+    zone,
+)
 from cronty.timing.zoned import Gap, Overlap
+from tests.timing.oracle import transitions
 from tests.timing.strategies import EXPRESSIONS, NEAR_CHANGES, POLICIES, possible, thorough
 
 GAPS: tuple[Gap, ...] = ("run_after", "skip")
@@ -197,3 +211,32 @@ def test_looking_ahead_counting_and_looking_back_agree_under_every_policy(
     assert cron.last(moment, until) == (walked[-1] if walked else None)
     following = cron.after(moment)
     assert following is None or (following > moment and cron.count(moment + TICK, following) == 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "year"),
+    [
+        *(("Pacific/Apia", 2011), ("Pacific/Kwajalein", 1993), ("America/Havana", 2027), ("Australia/Lord_Howe", 2027)),
+        *(("Europe/Berlin", 2027), ("Africa/Casablanca", 2027), ("America/New_York", 2027), ("Asia/Tokyo", 2027)),
+    ],
+)
+def test_a_rule_that_rests_for_years_leaps_over_no_slot(name: str, year: int) -> None:
+    there, begin = zone(name), datetime(year, 1, 1, tzinfo=UTC)
+    changes = [moment for moment, _, _ in transitions(there, begin, begin + timedelta(days=365))]
+    near = [moment + timedelta(hours=hours) for moment in [begin, *changes] for hours in (-25, -24, -1, 0, 1)]
+    for local, gap, overlap in product({moment.astimezone(there) for moment in near}, GAPS, OVERLAPS):
+        rule = CalendarRule((local.hour * 60 + 30,), days=(local.day,), months=(local.month,))
+        rare = replace(rule, every=7, unit="year", since=date(local.year - 7, 1, 1))
+        yearly = f"30 {local.hour} {local.day} {local.month} *"
+        for trigger, rest in (
+            (Calendar((rare,), name, gap=gap, overlap=overlap), timedelta(days=6 * 365)),
+            (Cron(yearly, name, gap, overlap), timedelta(days=340)),
+        ):
+            since = local.astimezone(UTC) - rest
+            slot = trigger.after(since)
+            # Neither counting nor looking back leaps.
+            if slot is None:
+                assert trigger.count(since, since + timedelta(days=3650)) == 0, trigger
+            else:
+                assert trigger.count(since, slot) == 1, trigger
+                assert trigger.last(since, slot) == slot

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from cronty.timing import BadTrigger, CatchUp, Cron, Due, Interval, Once, Passed, Plan, plan
+from cronty.timing import BadTrigger, CatchUp, Cron, Due, Interval, Once, Passed, Plan, SlotChange, plan, with_changes
 
 NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)
 HOURLY = Cron("0 * * * *")
@@ -24,8 +24,22 @@ def test_a_one_off_runs_and_is_over() -> None:
     assert plan(Once(NOON), NOON, NOON + HOUR) == Plan((Due(NOON, None),), (), None)
 
 
-def test_a_one_off_older_than_the_window_is_missed() -> None:
-    planned = plan(Once(NOON), NOON, NOON + timedelta(hours=24, seconds=1))
+def test_a_one_off_is_never_too_late() -> None:
+    assert plan(Once(NOON), NOON, NOON + timedelta(days=4000)).runs == (Due(NOON, None),)
+
+
+def test_a_one_off_that_was_moved_is_never_too_late() -> None:
+    moved = with_changes(Once(NOON), [SlotChange(NOON, "asked for", NOON + HOUR)])
+    assert plan(moved, NOON, NOON + timedelta(days=30)).runs == (Due(NOON + HOUR, None),)
+
+
+def test_a_one_off_with_catch_up_off_is_missed_after_a_minute() -> None:
+    planned = plan(Once(NOON), NOON, NOON + timedelta(seconds=61), CatchUp("none"))
+    assert planned.passed[0].reason == "late, and catch-up is off"
+
+
+def test_a_one_off_older_than_a_window_of_its_own_is_missed() -> None:
+    planned = plan(Once(NOON), NOON, NOON + timedelta(hours=24, seconds=1), CatchUp(window=timedelta(hours=24)))
     assert planned == Plan((), (Passed("missed", "more than 24 h late", NOON, NOON, 1, None),), None)
 
 

@@ -114,7 +114,7 @@ def plainly_planned(
     slots: list[datetime], now: datetime, catch_up: CatchUp, remaining: int | None
 ) -> tuple[list[datetime], list[datetime], list[datetime]]:
     """The same decision over a list of all due slots: which run, which are missed, which are coalesced."""
-    missed = [slot for slot in slots if now - slot > catch_up.window]
+    missed = [slot for slot in slots if now - slot > catch_up.oldest]
     fresh = slots[len(missed) :]
     match catch_up.mode:
         case "latest":

@@ -105,6 +105,7 @@ def read_back(seed: int, count: int, slots_each: int = 40) -> Counter[str]:
         "on the 13th at 09:00 if that is also a Friday, 3 times",
         "every 15 minutes between 22:00 and 06:00 on Fridays",
         "first and last business day of the month at 9 until 31 December 2027",
+        "every other week on Friday at 10 and every other week on Friday at 17:00",
     ],
 )
 def test_what_is_read_is_said_so_that_it_reads_as_the_same(text: str) -> None:

@@ -118,13 +118,13 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @contextmanager
-def looking(browser: Browser, served: Served, look: Look = "light") -> Generator[Page]:
+def looking(browser: Browser, served: Served, look: Look = "light", zone: str | None = None) -> Generator[Page]:
     """A page that notes scripts and styles that aren't ours, and everything it complains about; signed in by a link."""
-    context = _context(browser, look)
+    context = _context(browser, look, zone)
     page = context.new_page()
     page.add_init_script(_WATCH)
     page.set_default_timeout(15_000)
-    page.goto(f"{served.url}/sign-in?code={make_code(served.key, 'open')}")
+    page.goto(f"{served.url}/sign-in?code={make_code(served.key, 'open', served.url)}")
     page.wait_for_url(f"{served.url}/")
     try:
         yield page
@@ -132,12 +132,13 @@ def looking(browser: Browser, served: Served, look: Look = "light") -> Generator
         context.close()
 
 
-def _context(browser: Browser, look: Look) -> BrowserContext:
+def _context(browser: Browser, look: Look, zone: str | None) -> BrowserContext:
     if look == "phone":
         return browser.new_context(
-            viewport={"width": 390, "height": 844}, color_scheme="light", has_touch=True, is_mobile=True
-        )
-    return browser.new_context(viewport={"width": 1280, "height": 860}, color_scheme=look)
+            viewport={"width": 390, "height": 844}, color_scheme="light", has_touch=True, is_mobile=True,
+            timezone_id=zone,
+        )  # fmt: skip
+    return browser.new_context(viewport={"width": 1280, "height": 860}, color_scheme=look, timezone_id=zone)
 
 
 def noticed(page: Page) -> list[str]:

@@ -32,7 +32,7 @@ TAGS = frozenset({
     "rect", "use", "line", "text", "div", "header", "span", "nav", "form", "input", "button", "p", "main", "h1", "h2",
     "ul", "ol", "li", "dl", "dt", "dd", "b", "time", "label", "select", "option", "optgroup", "noscript", "section",
     "details", "summary", "hr", "pre", "code", "fieldset", "legend", "textarea", "datalist", "dialog", "kbd", "table",
-    "thead", "tbody", "tr", "th", "td",
+    "thead", "tbody", "tr", "th", "td", "symbol", "i",
 })  # fmt: skip
 """Every element there is on our pages."""
 

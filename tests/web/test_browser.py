@@ -1,5 +1,6 @@
 """The dashboard in a real browser: clicked through, looked at in every light, read by axe, and attacked."""
 
+import re
 from pathlib import Path
 
 import asyncpg
@@ -25,8 +26,11 @@ __all__ = ["chromium", "demo", "pictures"]
 
 PAGES = {
     "now": "/",
+    "week": "/week",
+    "first": "/?first",
     "jobs": "/jobs",
     "tag": "/jobs?tag=agents",
+    "paused": "/jobs?show=paused",
     "new": "/jobs/new",
     "job": "/jobs/2",
     "failing": "/jobs/5",
@@ -36,7 +40,7 @@ PAGES = {
     "settings": "/settings",
     "missing": "/jobs/99999",
 }
-SHOWN: dict[tuple[str, Look], str] = {("now", "light"): "now", ("job", "dark"): "job", ("now", "phone"): "phone"}
+SHOWN: dict[tuple[str, Look], str] = {("now", "light"): "now", ("week", "dark"): "week", ("jobs", "phone"): "phone"}
 """The pictures that the README shows."""
 
 
@@ -44,11 +48,12 @@ def test_a_job_is_made_fires_is_seen_and_is_paused_by_clicking(chromium: Browser
     with looking(chromium, demo) as page:
         page.goto(demo.url)
         page.get_by_role("link", name="New job").click()
-        page.get_by_label("Name", exact=True).fill("Greeting")
         page.get_by_role("radio", name="Task").check()
         page.get_by_label("Task", exact=True).last.fill("greet")
         page.get_by_label("Named arguments").fill('{"name": "Ann"}')
-        page.get_by_label("When").fill("every 2 seconds")
+        page.get_by_text("More", exact=True).click()
+        page.get_by_label("Name", exact=True).fill("Greeting")
+        page.get_by_role("textbox", name="When").fill("every 2 seconds")
         expect(page.locator("#preview")).to_contain_text("Every 2 seconds")
         page.get_by_role("button", name="Schedule").click()
         expect(page.get_by_role("status").first).to_contain_text("The job is scheduled")
@@ -56,13 +61,18 @@ def test_a_job_is_made_fires_is_seen_and_is_paused_by_clicking(chromium: Browser
         page.locator("#runs .v-done").first.wait_for()
         page.get_by_role("button", name="Pause").click()
         expect(page.locator(".facts-line")).to_contain_text("Paused")
+        expect(page.get_by_role("button", name="Resume")).to_be_visible()
         page.locator("#runs a.row").first.click()
         expect(page.get_by_role("main")).to_contain_text("hello Ann")
         expect(page.locator(".facts-line")).to_contain_text("Done")
         page.get_by_role("link", name="Greeting").click()
-        page.get_by_text("More", exact=True).click()
-        page.get_by_role("button", name="Delete this job").click()
-        expect(page.get_by_role("status").first).to_contain_text("The job is deleted")
+        page.get_by_label("More actions").click()
+        page.get_by_role("button", name="Delete").click()
+        expect(page.locator(".toast")).to_contain_text("The job is deleted")
+        page.get_by_role("button", name="Undo").click()
+        expect(page.get_by_role("status").first).to_contain_text("The job is back")
+        page.get_by_label("More actions").click()
+        page.get_by_role("button", name="Delete").click()
         assert noticed(page) == []
 
 
@@ -78,7 +88,7 @@ def test_keys_and_search_need_no_mouse(chromium: Browser, demo: Served) -> None:
         expect(page.locator("#search")).to_be_focused()
         page.keyboard.type("backup")
         expect(page.locator("#live")).to_contain_text("1 job")
-        expect(page).to_have_url(f"{demo.url}/jobs?q=backup&status=&kind=&tag=")
+        expect(page).to_have_url(f"{demo.url}/jobs?q=backup&kind=&tag=")
         expect(page.locator("#search")).to_be_focused()
         page.locator("h1").click()
         page.keyboard.press("?")
@@ -99,16 +109,42 @@ def test_what_somebody_types_is_not_swept_away_by_what_happens(chromium: Browser
             "() => { window.told = new Promise((told) => new EventSource('/live').addEventListener('changed', told)) }"
         )
         elsewhere.goto(f"{demo.url}/jobs/new")
-        elsewhere.get_by_label("Name", exact=True).fill("Once")
         elsewhere.get_by_role("radio", name="Task").check()
         elsewhere.get_by_label("Task", exact=True).last.fill("greet")
         elsewhere.get_by_label("Named arguments").fill('{"name": "Bob"}')
-        elsewhere.get_by_label("When").fill("in 3 seconds")
+        elsewhere.get_by_role("textbox", name="When").fill("in 3 seconds")
         elsewhere.get_by_role("button", name="Schedule").click()
         page.evaluate("window.told.then(() => true)")
         elsewhere.locator("#runs .v-done").first.wait_for()
         expect(page.get_by_label("Report").first).to_have_value("I am still thinking")
         expect(page.get_by_label("Report").first).to_be_visible()
+
+
+def test_one_of_several_meanings_is_pressed_and_a_time_is_moved_in_the_week(chromium: Browser, demo: Served) -> None:
+    with looking(chromium, demo) as page:
+        page.goto(f"{demo.url}/jobs/new")
+        page.get_by_role("textbox", name="When").fill("tomorrow at 5")
+        page.locator(".choice").last.click()
+        expect(page.get_by_role("textbox", name="When")).to_have_value(re.compile("17:00"))
+        expect(page.locator("#preview")).to_contain_text("17:00")
+        expect(page.locator("#asked")).to_be_empty()
+        page.get_by_label("Message").fill("Call mum")
+        page.get_by_role("button", name="Schedule").click()
+        expect(page.get_by_role("heading", level=1)).to_have_text("Call mum")
+        page.goto(f"{demo.url}/week")
+        page.keyboard.press("ArrowRight")
+        page.wait_for_url("**/week?from=*")
+        chip = page.locator("details.slot", has_text="Nightly backup").first
+        chip.locator("summary").click()
+        chip.get_by_label("Move this one to").fill("not a time")
+        chip.get_by_role("button", name="Move").click()
+        expect(chip.locator(".field-wrong")).to_be_visible()
+        chip.get_by_role("button", name="Skip this one").click()
+        expect(page.get_by_role("status").first).to_contain_text("That one is skipped")
+        expect(page.locator(".chip.gone").first).to_contain_text("Nightly backup")
+        page.keyboard.press("t")
+        page.wait_for_url("**/week#today")
+        assert noticed(page) == []
 
 
 @pytest.mark.npm
@@ -122,7 +158,7 @@ def test_pictures_of_every_page_that_everybody_can_read(
         for name, path in [*PAGES.items(), ("run", _failed_run(page, demo))]:
             page.goto(demo.url + path)
             if name == "new":
-                page.get_by_label("When").fill("every weekday at 8:30")
+                page.get_by_role("textbox", name="When").fill("every weekday at 8:30")
                 expect(page.locator("#preview")).to_contain_text("At 08:30 on weekdays")
             if (shown := SHOWN.get((name, look))) is not None:
                 page.screenshot(path=pictures / f"{shown}.png")
@@ -187,7 +223,7 @@ def test_nothing_that_somebody_wrote_runs(chromium: Browser, server_url: str, tm
     seen: list[str] = []
     with furnished(server_url, tmp_path, "hostile", _hostile) as served, looking(chromium, served) as page:
         page.on("dialog", lambda dialog: seen.append(dialog.message))
-        for path in ("/", "/jobs", "/inbox", "/fleet", "/settings", *(f"/jobs/{job}" for job in range(1, 51))):
+        for path in ("/", "/week", "/jobs", "/inbox", "/fleet", "/settings", *(f"/jobs/{job}" for job in range(1, 51))):
             answer = page.goto(served.url + path, wait_until="domcontentloaded")
             assert answer is not None
             assert answer.status == 200, path
@@ -204,3 +240,26 @@ def test_nothing_that_somebody_wrote_runs(chromium: Browser, server_url: str, tm
         page.goto(f"{served.url}{run}")
         seen += noticed(page)
     assert seen == []
+
+
+async def _empty(_url: str) -> None:
+    pass
+
+
+def test_the_zone_of_the_first_browser_counts_and_is_changed_in_the_settings(
+    chromium: Browser, server_url: str, tmp_path: Path
+) -> None:
+    with furnished(server_url, tmp_path, "zone", _empty) as served:
+        with looking(chromium, served, zone="America/New_York") as page:
+            expect(page.get_by_role("main")).to_contain_text("New York time")
+            page.goto(f"{served.url}/settings")
+            page.get_by_label("Your time zone").fill("Europe/Berlin")
+            page.get_by_role("button", name="Save", exact=True).click()
+            expect(page.get_by_role("status").first).to_contain_text("Your time zone is saved")
+            assert noticed(page) == []
+        with looking(chromium, served, zone="Asia/Tokyo") as page:
+            page.goto(f"{served.url}/settings")
+            expect(page.get_by_label("Your time zone")).to_have_value("Europe/Berlin")
+            page.wait_for_function("localStorage.getItem('zone') === 'Asia/Tokyo'")
+            page.reload()
+            expect(page.get_by_label("Your time zone")).to_have_value("Europe/Berlin")

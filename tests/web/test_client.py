@@ -21,7 +21,10 @@ from tests.clients.serving import Served, free_port
 from tests.patience import PATIENCE
 from tests.web.conftest import key_of
 
-HEAVY = ("asyncpg", "fastapi", "mcp", "starlette", "pydantic", "cronty.app", "cronty.store", "cronty.jobs", "typer")
+HEAVY = (
+    "asyncio", "asyncpg", "fastapi", "mcp", "starlette", "pydantic", "cronty.app", "cronty.store", "cronty.jobs",
+    "platformdirs", "typer",
+)  # fmt: skip
 
 
 def test_it_brings_httpx2_and_nothing_of_the_server() -> None:
@@ -168,7 +171,9 @@ class Flaky(BaseHTTPRequestHandler):
     def _answer(self) -> None:
         self.rfile.read(int(self.headers.get("content-length", "0")))
         self.asked.append((self.command, self.path, self.headers.get("Idempotency-Key")))
-        body = orjson.dumps({"code": "unavailable", "detail": "away", "jobs": [], "total": 0, "cursor": None} | JOB)
+        body = orjson.dumps(
+            {"code": "unavailable", "detail": "away", "jobs": [], "total": 0, "cursor": None, "timezone": "UTC"} | JOB
+        )
         self.send_response(self.statuses.pop(0))
         self.send_header("content-length", str(len(body)))
         self.end_headers()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import httpx2
 import uvicorn
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from cronty.web.connections import bounded_protocol
 from tests.clients.serving import free_port, serving
@@ -64,7 +64,7 @@ class Pending:
 
 
 @asynccontextmanager
-async def listening(app: Pending, most: int, within: float) -> AsyncGenerator[int]:
+async def listening(app: ASGIApp, most: int, within: float) -> AsyncGenerator[int]:
     port = free_port()
     http = bounded_protocol(most, within)
     config = uvicorn.Config(app, port=port, http=http, log_config=None, lifespan="off", timeout_graceful_shutdown=1)

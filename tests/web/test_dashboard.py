@@ -12,11 +12,22 @@ from cronty.jobs.action import Action
 from cronty.web.dashboard.assets import assets
 from cronty.web.dashboard.security import CSP
 from tests.conftest import TRAIL, HandClock, Hands
-from tests.web.dashboard_fixtures import Browser, House, ann, house
+from tests.web.dashboard_fixtures import ORIGIN, Browser, House, Page, ann, house
 
 __all__ = ["ann", "house"]
 
-PAGES = ["/", "/jobs", "/jobs/new", "/jobs/{job}", "/jobs/{job}/edit", "/runs/{run}", "/inbox", "/fleet", "/settings"]
+PAGES = [
+    "/",
+    "/week",
+    "/jobs",
+    "/jobs/new",
+    "/jobs/{job}",
+    "/jobs/{job}/edit",
+    "/runs/{run}",
+    "/inbox",
+    "/fleet",
+    "/settings",
+]
 
 
 async def fired(house: House, hands: Hands, clock: HandClock, **given: object) -> tuple[int, str]:
@@ -44,7 +55,11 @@ async def test_every_page_is_there_and_holds_nothing_but_what_is_ours(
 
 
 async def test_an_empty_installation_says_what_to_do(house: House, ann: Browser, hands: Hands) -> None:
-    assert "Nothing is planned" in (await ann.get("/")).text
+    page = await ann.get("/")
+    assert all(step in page.text for step in ("Connect an agent", "Add your phone", "Your first reminder"))
+    assert page.flaws() == []
+    assert "Nothing is planned" in (await ann.get("/?plain")).text
+    assert (await ann.get("/week")).flaws() == []
     assert "No jobs yet" in (await ann.get("/jobs")).text
     assert "The inbox is empty" in (await ann.get("/inbox")).text
     assert "Nothing has failed for good" in (await ann.get("/fleet")).text
@@ -63,7 +78,12 @@ async def test_files_are_kept_for_good_under_the_name_of_their_content(ann: Brow
         assert (answer.status_code, "immutable" in answer.headers["cache-control"]) == (200, True)
         assert (await ann.client.get(re.sub(r"/[0-9a-f]{12}/", "/000000000000/", url))).status_code == 404
     assert (await ann.client.get("/static/x/../routes.py")).status_code == 404
-    assert {"app.css", "app.js", "htmx.min.js", "htmx.LICENSE.txt", "icon.svg"} == assets().keys()
+    style = (await ann.client.get(str(styles[0]))).text
+    [font] = re.findall(r'url\("(/static/[^"]+)"\)', style)
+    assert (await ann.client.get(font)).headers["content-type"] == "font/woff2"
+    assert assets().keys() == {
+        "app.css", "app.js", "htmx.min.js", "htmx.LICENSE.txt", "icon.svg", "inter-latin.woff2", "inter.LICENSE.txt",
+    }  # fmt: skip
 
 
 async def test_a_job_is_made_from_a_form_and_says_its_rule_back(
@@ -118,7 +138,10 @@ async def test_every_kind_of_job_can_be_made(
     ("fields", "said"),
     [
         ({"when": "whenever you like"}, "whenever"),
-        ({"name": " "}, "Use 1 to 200 characters"),
+        ({"name": "n" * 201}, "Use 1 to 200 characters"),
+        ({"prompt_text": " "}, "Say what the agent should do"),
+        ({"kind": "notify", "notify_topic": "phone"}, "Say what to be reminded of"),
+        ({"kind": "task"}, "Say which task to run"),
         ({"kind": "task", "task": "note", "args": "[1"}, "isn't JSON"),
         ({"kind": "task", "task": "note", "args": "{}"}, "must be a list"),
         ({"kind": "sorcery"}, "Unknown kind"),
@@ -135,6 +158,8 @@ async def test_what_cant_be_scheduled_is_said_in_the_form_that_keeps_what_was_ty
     assert said in page.text
     assert page.all("input", name="when")[0]["value"] == (good | fields)["when"]
     assert page.flaws() == []
+    if "kind" not in fields or fields["kind"] != "sorcery":
+        assert [one for one in page.elements if one.attributes.get("aria-invalid")], "said at its field"
 
 
 async def test_the_words_and_the_next_slots_show_while_one_types(ann: Browser, clock: HandClock) -> None:
@@ -144,15 +169,47 @@ async def test_the_words_and_the_next_slots_show_while_one_types(ann: Browser, c
     clock.advance(days=26)
     assert "clocks go forward that night" in (await ann.get("/jobs/preview?when=30+2+*+*+*&zone=Europe/Berlin")).text
     unclear = await ann.get("/jobs/preview?when=at+8&zone=UTC")
-    assert "may mean several things. Type the words of one:" in unclear.text
-    assert "On Sunday 28 March 2027 at 08:00, UTC" in unclear.text
-    assert "in words or as cron" in (await ann.get("/jobs/preview?when=&zone=")).text
+    assert "Which one do you mean?" in unclear.text
+    choices = [one["value"] for one in unclear.all("button", name="reading")]
+    assert "On Sunday 28 March 2027 at 08:00, UTC" in choices
+    assert unclear.all("div", id="asked")[0]["hx-swap-oob"] == "true"
+    assert "once it is clear when" in (await ann.get("/jobs/preview?when=&zone=")).text
+
+
+async def test_one_of_several_meanings_is_chosen_by_a_press(house: House, ann: Browser, hands: Hands) -> None:
+    fields = {"kind": "prompt", "prompt_text": "Tea?", "when": "every day at 2", "zone": "UTC", "name": ""}
+    page = await ann.post("/jobs", 422, **fields)
+    assert "Which one do you mean?" in page.text
+    assert page.all("div", role="alert") == [], "it is a question, not an error"
+    [chosen] = [one["value"] for one in page.all("button", name="reading") if "14:00" in (one["value"] or "")]
+    await ann.post("/jobs", **(fields | {"reading": chosen or ""}))
+    job = await house.cronty.service.scheduler.show(local_caller("ann"), 1)
+    assert isinstance(job, Ok)
+    assert (job.value.name, job.value.said) == ("Tea?", chosen)
+
+
+async def test_a_reminder_goes_to_a_channel_from_the_list_or_to_a_topic_that_is_called_public(
+    house: House, ann: Browser, hands: Hands
+) -> None:
+    assert "anyone who knows its name can read it" in (await ann.get("/jobs/new")).text
+    await ann.post("/settings/channels", name="phone", url="ntfy://127.0.0.1:9/canary-topic-7f3a")
+    page = await ann.get("/jobs/new")
+    assert [one["value"] for one in page.all("input", name="notify_to")] == ["phone", ""]
+    assert "anyone who knows the name can read it" in page.text
+    fields = {"kind": "notify", "notify_message": "Tea", "when": "every hour", "zone": "UTC"}
+    await ann.post("/jobs", notify_to="phone", notify_topic="", **fields)
+    await ann.post("/jobs", notify_to="", notify_topic="my-topic-4711", **fields)
+    for number, topic in ((1, "phone"), (2, "my-topic-4711")):
+        job = await house.cronty.service.scheduler.show(local_caller("ann"), number)
+        assert isinstance(job, Ok)
+        assert (job.value.name, job.value.action.kwargs["topic"]) == ("Tea", topic)
 
 
 async def test_a_job_keeps_the_words_it_was_made_with_on_its_pages(house: House, ann: Browser, hands: Hands) -> None:
     fields = {"name": "Tea", "kind": "prompt", "prompt_text": "Tea?", "when": "weekdays at 4pm", "zone": "UTC"}
     await ann.post("/jobs", **fields)
-    assert "Said as “weekdays at 4pm”" in (await ann.get("/jobs/1")).text
+    page = await ann.get("/jobs/1")
+    assert "weekdays at 4pm Read as: At 16:00 on weekdays, UTC." in page.text
     page = await ann.get("/jobs/1/edit")
     assert page.all("input", name="when")[0]["value"] == "weekdays at 4pm"
     await ann.post("/jobs/1/edit", **(fields | {"name": "Late tea", "version": "1"}))
@@ -194,9 +251,9 @@ async def test_the_buttons_of_a_job_do_what_they_say(house: House, ann: Browser,
     job = await house.job("Tea")
     for act, said, status in [
         ("pause", "The job is paused", "Paused"),
-        ("resume", "The job is resumed", "Scheduled"),
-        ("run", "A run is queued", "Running"),
-        ("cancel", "The job is cancelled", "Cancelled"),
+        ("resume", "The job is resumed", "next today at"),
+        ("run", "A run is queued", "Waiting"),
+        ("cancel", "The job has ended", "Ended"),
     ]:
         await ann.post(f"/jobs/{job.number}/{act}")
         page = await ann.get(ann.went_to)
@@ -205,15 +262,19 @@ async def test_the_buttons_of_a_job_do_what_they_say(house: House, ann: Browser,
     page = await ann.post(f"/jobs/{job.number}/pause", 409)
     assert "there is nothing to pause" in page.text
     await ann.post(f"/jobs/{job.number}/delete")
-    assert "The job is deleted" in (await ann.get(ann.went_to)).text
+    page = await ann.get(ann.went_to)
+    assert "The job is deleted" in page.text
+    assert page.all("form", action=f"/jobs/{job.number}/undelete")
     await ann.get(f"/jobs/{job.number}", 404)
+    await ann.post(f"/jobs/{job.number}/undelete")
+    assert "The job is back" in (await ann.get(ann.went_to)).text
 
 
 async def test_a_run_is_skipped_and_restored(house: House, ann: Browser, hands: Hands) -> None:
     job = await house.job("Tea")
     await ann.post(f"/jobs/{job.number}/skip")
     page = await ann.get(ann.went_to)
-    assert "The next run is skipped" in page.text
+    assert "That one is skipped" in page.text
     assert "skipped: asked for by ann" in page.text
     assert page.flaws() == []
     slot = page.all("input", name="slot")[0]["value"]
@@ -221,6 +282,79 @@ async def test_a_run_is_skipped_and_restored(house: House, ann: Browser, hands: 
     page = await ann.get(ann.went_to)
     assert "It runs at its planned time after all" in page.text
     assert "asked for by ann" not in page.text
+
+
+async def test_a_run_is_moved_from_the_week_in_words_and_back(house: House, ann: Browser, hands: Hands) -> None:
+    job = await house.job("Tea", trigger_type="cron", trigger_config={"expression": "0 16 * * *"})
+    assert job.next_slot is not None
+    page = await ann.get("/week")
+    [menu] = [one["hx-get"] for one in page.all("details") if f"slot={job.next_slot:%Y-%m-%d}" in (one["hx-get"] or "")]
+    opened = await ann.get(menu or "")
+    assert "Move this one to" in opened.text
+    slot = opened.all("input", name="slot")[0]["value"] or ""
+    asked = {"slot": slot, "next": "/week", "in_": "menu"}
+    htmx = {"origin": ORIGIN, "sec-fetch-site": "same-origin", "hx-request": "true", "x-csrf-token": ann.token}
+    data = {name.rstrip("_"): value for name, value in asked.items()}
+    for words, said in {
+        "": "Say when it should run",
+        "2020-01-01 09:00": "past",
+        "at 5": "Which one do you mean?",
+    }.items():
+        answer = await ann.client.post(f"/jobs/{job.number}/move", data=data | {"to": words}, headers=htmx)
+        assert (answer.status_code, said in Page(answer.text).text) == (200, True), words
+    answer = await ann.client.post(f"/jobs/{job.number}/move", data=data | {"to": "17:30"}, headers=htmx)
+    assert answer.headers["hx-redirect"] == "/week?done=moved"
+    page = await ann.get("/week?done=moved")
+    assert "That one is moved" in page.text
+    assert "17:30, from 16:00" in page.text
+    assert "16:00, moved" in page.text
+    await ann.post(f"/jobs/{job.number}/move", 422, slot=slot, to="whenever")
+    await ann.post(f"/jobs/{job.number}/restore", slot=slot, next="//elsewhere.example")
+    assert ann.went_to == "/?done=restored"
+    assert "moved" not in (await ann.get("/week")).text.replace("Moved", "")
+    for nonsense in ("nonsense", "2027-03-01T16:00:00", "0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z"):
+        await ann.get(f"/jobs/{job.number}/slot?slot={nonsense}", 404)
+        await ann.post(f"/jobs/{job.number}/move", 422, slot=nonsense, to="17:30")
+
+
+async def test_a_week_goes_back_and_forth_and_takes_no_nonsense(house: House, ann: Browser, hands: Hands) -> None:
+    await house.job("Tea", trigger_type="cron", trigger_config={"expression": "0 16 * * *"})
+    await house.job("Check", trigger_config={"minutes": 5})
+    page = await ann.get("/week")
+    assert "288 times" in page.text
+    assert page.text.count("Tea 16:00") == 5, "two of the seven days are past"
+    [later] = [one["href"] for one in page.all("a") if one.get("aria-label") == "A week later"]
+    assert (await ann.get(later or "")).text.count("Tea 16:00") == 7
+    for nonsense in ("0001-01-01", "9999-12-31", "soon", "2027-13-01"):
+        assert (await ann.get(f"/week?from={nonsense}")).flaws() == []
+
+
+async def test_what_needs_attention_is_acted_on_where_it_stands(
+    house: House, ann: Browser, hands: Hands, clock: HandClock
+) -> None:
+    job, run = await fired(house, hands, clock, name="Broken", task="fail", policy={"attempts": 1})
+    page = await ann.get("/")
+    assert "Broken" in page.text
+    assert [one["value"] for one in page.all("input", name="run")] == [run]
+    await ann.post("/runs/redrive", run=run, next="/")
+    assert ann.went_to == "/?done=again"
+    await ann.post(f"/jobs/{job}/pause", next="/")
+    assert ann.went_to == "/?done=paused"
+    assert (await ann.get(ann.went_to)).flaws() == []
+
+
+async def test_the_inbox_says_how_many_wait_on_every_page(
+    house: House, ann: Browser, hands: Hands, clock: HandClock
+) -> None:
+    number, _ = await fired(house, hands, clock, name="Ask", task="prompt", kwargs={"prompt": "?", "agent": "codex"})
+    for path in ("/", "/jobs", "/week", "/settings", f"/jobs/{number}"):
+        assert "Inbox , waiting: 1" in (await ann.get(path)).text, path
+    assert "Waiting for codex" in (await ann.get("/jobs")).text
+    assert "Waiting for codex" in (await ann.get(f"/jobs/{number}")).text
+    async with house.visited(house.by_key()) as other:
+        await other.get("/sign-in")
+        await other.post("/sign-in", key=await house.key("ann", "read"), next="/jobs")
+        assert "waiting: 1" not in (await other.get("/jobs")).text
 
 
 async def test_jobs_are_searched_filtered_and_continued(house: House, ann: Browser, hands: Hands) -> None:
@@ -232,7 +366,8 @@ async def test_jobs_are_searched_filtered_and_continued(house: House, ann: Brows
     assert len(page.all("a", **{"class": "row"})) == 1
     assert "3 jobs tagged reports" in (await ann.get("/jobs?tag=reports")).text
     assert "1 job" in (await ann.get("/jobs?kind=notify")).text
-    assert "Nothing matches" in (await ann.get("/jobs?status=failed")).text
+    assert "Nothing fails" in (await ann.get("/jobs?show=failing")).text
+    assert "Nothing matches" in (await ann.get("/jobs?q=nothing+like+it")).text
     seen: list[str | None] = []
     page = await ann.get("/jobs")
     for _ in range(3):
@@ -264,12 +399,12 @@ async def test_a_run_shows_its_attempts_and_can_be_tried_again(
     clock.advance(seconds=30)
     await hands.all()
     page = await ann.get(f"/runs/{run}")
-    for said in ("Failed", "ValueError: no luck", "Attempt 1", "Attempt 2", run, "Try again"):
+    for said in ("Failed", "ValueError: no luck", "1st attempt", "2nd attempt", run, "Retry"):
         assert said in page.text
     page = await ann.get("/fleet")
     assert "Broken" in page.text
     assert [one["value"] for one in page.all("input", name="run")] == [run]
-    assert "Failing: ValueError: no luck" in (await ann.get("/")).text
+    assert "Failed: ValueError: no luck" in (await ann.get("/")).text
     await ann.post("/runs/redrive", run=run, from_="run")
     assert ann.went_to == f"/runs/{run}?done=again"
     assert "Waiting" in (await ann.get(ann.went_to)).text
@@ -290,13 +425,13 @@ async def test_every_slot_of_a_job_says_why_and_older_ones_come_on_demand(
         await hands.all()
     page = await ann.get(f"/jobs/{job.number}")
     assert len(page.all("a", **{"class": "row run-row"})) == 25
-    assert "Every slot, and why" in page.text
+    assert "Every time, and why" in page.text
     older = [one["hx-get"] for one in page.all("a") if "before=" in (one.get("hx-get") or "")]
     assert older[0] is not None
     rest = await ann.get(older[0])
     assert len(rest.all("a", **{"class": "row run-row"})) == 5
-    assert "No slot with this verdict" in (await ann.get(f"/jobs/{job.number}/runs?verdict=failed")).text
-    assert len(page.all("svg", **{"class": "year"})) == 1
+    assert "There is none like that" in (await ann.get(f"/jobs/{job.number}/runs?verdict=failed")).text
+    assert len(page.all("svg", **{"class": "year weeks"})) == 1
     assert "30 done" in page.text
 
 
@@ -356,6 +491,17 @@ async def test_a_channel_is_added_without_its_address_ever_being_shown(house: Ho
     await ann.post("/settings/channels/change", remove="phone")
     assert "No channels yet" in (await ann.get("/settings")).text
     await ann.post("/settings/channels/change", 404, remove="phone")
+
+
+async def test_the_browsers_zone_counts_until_one_is_chosen(house: House, ann: Browser) -> None:
+    for said, status in [("", 204), ("Mars/Olympus", 204), ("America/New_York", 201), ("Asia/Tokyo", 204)]:
+        await ann.post("/settings/zone/suggest", status, zone=said)
+    [field] = (await ann.get("/settings")).all("input", id="s-zone")
+    assert field["value"] == "America/New_York"
+    await ann.post("/settings/zone", zone="Europe/Berlin")
+    assert ann.went_to == "/settings?done=zone"
+    assert "Berlin time" in (await ann.get("/")).text
+    assert "Unknown time zone: Berln" in (await ann.post("/settings/zone", 422, zone="Berln")).text
 
 
 async def test_light_and_dark_are_remembered(ann: Browser) -> None:

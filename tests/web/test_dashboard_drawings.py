@@ -1,18 +1,44 @@
 """What is drawn and how it is said: the places of marks, days of a year, times at a glance."""
 
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from cronty.jobs.overview import MAX_COUNTED, Bin, Day, Lag, Slot, Timeline, Verdict
+from cronty.jobs.overview import MAX_COUNTED, Bin, Day, Lag, LatestRun, Slot, Timeline, Verdict
 from cronty.web.dashboard.formats import ago, brief, counted, day_text, span, utc_beside
-from cronty.web.dashboard.heatmap import draw_year
+from cronty.web.dashboard.health import draw_health
+from cronty.web.dashboard.heatmap import draw_days, draw_year
+from cronty.web.dashboard.qr import draw_qr, squares
 from cronty.web.dashboard.sparkline import HEIGHT, draw_columns, draw_lag
 from cronty.web.dashboard.timeline import MAX_STACKED, draw_timeline
 
 NOW = datetime(2027, 3, 28, 0, 30, tzinfo=UTC)
 DAY = timedelta(days=1)
 WIDTH = timedelta(minutes=30)
+CODE = """
+#######.##....#######
+#.....#.##.#..#.....#
+#.###.#...#.#.#.###.#
+#.###.#..##.#.#.###.#
+#.###.#.##....#.###.#
+#.....#.##.#..#.....#
+#######.#.#.#.#######
+........#..#.........
+###..##.####.####..##
+.#.#.#..#####.###.###
+##..#####.#.#.#.#.#.#
+.#.###..#..#.#.#.#.#.
+#######.####...#...#.
+........#..##.###.###
+#######.....#.#.#.#.#
+#.....#.#..#.#.#.#.#.
+#.###.#...##...#...##
+#.###.#..#.##.###.##.
+#.###.#.##..#.#.#.###
+#.....#.####.#.#.#...
+#######.#..#...#....#
+"""
 
 
 def timeline(slots: list[Slot] | None, *counts: dict[Verdict, int]) -> Timeline:
@@ -46,10 +72,56 @@ def test_of_a_column_that_is_too_high_what_went_wrong_is_never_left_out() -> Non
 def test_too_many_slots_become_bars_that_stay_inside() -> None:
     drawn = draw_timeline(timeline(None, {"done": 900, "failed": 100}, {"done": 1}), "UTC")
     assert drawn.marks == []
-    assert [bar.verdict for bar in drawn.bars] == ["done", "failed", "done"]
+    assert [bar.verdict for bar in drawn.bars] == ["failed", "done", "done"], "failures at the foot"
+    assert [(hit.flag is not None, hit.href) for hit in drawn.hits] == [
+        (True, "/week?from=2027-03-25#d2027-03-27"), (False, "/week?from=2027-03-25#d2027-03-27"),
+    ]  # fmt: skip
     assert all(float(bar.y) >= 0 and float(bar.y) + float(bar.height) <= drawn.plot + 0.2 for bar in drawn.bars)
     assert drawn.bars[0].title == "00:30: 900 done, 100 failed"
     assert drawn.counts == {"done": 901, "failed": 100}
+
+
+def test_jobs_that_come_often_are_a_strip_below_the_others() -> None:
+    line = timeline([Slot(1, "Call mum", NOW + DAY / 2, "planned")])
+    assert draw_timeline(line, "UTC").ribs == []
+    often = [Bin(one.start, {"done": 6} if one.start < NOW else {"planned": 6}) for one in line.bins]
+    often[3] = Bin(often[3].start, {"done": 5, "failed": 1})
+    drawn = draw_timeline(replace(line, often=often, often_jobs=2), "UTC")
+    assert len(drawn.ribs) == 96
+    assert (drawn.ribs[0].kind, drawn.ribs[-1].kind) == ("d3", "p2")
+    assert [rib.failed > 0 for rib in drawn.ribs[:5]] == [False, False, False, True, False]
+    assert [mark.title for mark in drawn.marks] == ["Call mum, 12:30: planned"]
+
+
+def test_a_young_job_has_weeks_and_an_old_one_a_year() -> None:
+    today = date(2027, 3, 28)
+    days = [Day(today - (370 - number) * DAY, {}) for number in range(371)]
+    young = draw_days(days, today - 9 * DAY)
+    assert young.weeks
+    assert [label for _, label in young.rows] == ["15 Mar", "22 Mar"]
+    assert len(young.cells) == 14
+    ran = [replace(day, verdicts={"done": 1}) if day.date == today - 200 * DAY else day for day in days]
+    assert not draw_days(ran, today - 9 * DAY).weeks, "it has runs from before it was changed"
+    assert not draw_days(days, today - 300 * DAY).weeks
+
+
+def test_health_shows_the_last_ten_verdicts_oldest_first() -> None:
+    verdicts: list[Verdict] = ["failed", "waiting", "missed", "skipped", "done"]
+    drawn = draw_health([LatestRun(NOW, verdict, None) for verdict in verdicts])
+    assert [bar.kind for bar in drawn.bars] == [*["none"] * 5, "done", "low", "missed", "edge", "waiting", "failed"]
+    assert drawn.title == "Last runs: 1 done, 1 waiting, 1 failed, 1 missed, 1 skipped"
+    assert (drawn.done, drawn.of) == (1, 5)
+    assert draw_health([]).title == "Last runs: no runs yet"
+
+
+def test_a_qr_code_is_the_one_everybody_draws() -> None:
+    """The same squares as another encoder's, for a text that fills its version."""
+    assert ["".join("#" if dark else "." for dark in row) for row in squares("y" * 17)] == CODE.split()
+    assert len(squares("x" * 17)) == 21
+    assert len(squares("x" * 134)) == 41
+    with pytest.raises(ValueError, match="too many"):
+        squares("x" * 135)
+    assert draw_qr("cronty").size == 25
 
 
 def test_the_hours_are_right_on_a_day_when_clocks_change() -> None:
@@ -88,8 +160,8 @@ def test_columns_stay_inside() -> None:
 
 @pytest.mark.parametrize(
     ("seconds", "said"),
-    [(0.0004, "0 ms"), (0.12, "120 ms"), (1, "1.0 s"), (59, "59 s"), (61, "1 min 1 s"), (3600, "1 h"),
-     (12000, "3 h 20 min"), (86400 * 3, "3 d"), (86400 * 400, "1 y 35 d"), (-5, "−5.0 s")],
+    [(0.0004, "0 ms"), (0.12, "120 ms"), (1, "1 s"), (59, "59 s"), (61, "1 min 1 s"), (3600, "1 h"),
+     (12000, "3 h 20 min"), (86400 * 3, "3 d"), (86400 * 400, "1 y 35 d"), (-5, "−5 s")],
 )  # fmt: skip
 def test_a_span_is_said_in_two_parts_at_the_most(seconds: float, said: str) -> None:
     assert span(seconds) == said

@@ -38,7 +38,7 @@ async def test_what_failed_is_listed_shown_and_tried_again(ann: Api, bob: Api, w
     await worker.all()
     [run] = (await ann.get("/runs/failed")).json()["runs"]
     assert (run["name"], run["verdict"], run["error"]) == ("fails", "failed", "ValueError: no luck")
-    assert (await bob.get("/runs/failed")).json() == {"runs": [], "cursor": None}
+    assert (await bob.get("/runs/failed")).json() == {"runs": [], "cursor": None, "timezone": "UTC"}
     assert (await bob.post("/runs/redrive", json={"run_ids": [run["run_id"]]})).json()["refused"] == [run["run_id"]]
     again = await ann.post("/runs/redrive", json={"run_ids": [run["run_id"], "run_9_9"]})
     hint = again.json().pop("hint")

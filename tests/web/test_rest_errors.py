@@ -17,6 +17,7 @@ from cronty.contract.codes import CODES
 from cronty.contract.result import Err, Ok
 from cronty.mcp.server import GROUPS
 from cronty.store.migrate import migrate
+from cronty.web.callers import LocalKey
 from cronty.web.problems import PROBLEM_JSON, problem
 from cronty.web.rest.openapi import openapi_document
 from cronty.web.rest.request import MAX_BODY
@@ -158,7 +159,7 @@ async def test_a_database_that_is_away_is_said_everywhere_and_nothing_breaks() -
         postgres.start()
         await migrate(postgres.url)
         async with Cronty(postgres.url, run_jobs=False) as cronty:
-            app = http_app(cronty, GROUPS, ["here"], "local")
+            app = http_app(cronty, GROUPS, ["here"], LocalKey("local", "local", "http://here"))
             made = await cronty.service.identity.add_key(local_caller("ann"), "a key")
             assert isinstance(made, Ok)
             postgres.stop("immediate")

@@ -177,7 +177,7 @@ async def test_a_deleted_job_is_listed_and_comes_back(ann: Api, bob: Api) -> Non
     assert (await ann.ask("DELETE", f"/jobs/{job['job_id']}")).status_code == 204
     [deleted] = (await ann.get("/jobs/deleted")).json()["jobs"]
     assert (deleted["job_id"], deleted["deleted_at"] < deleted["until"]) == (job["job_id"], True)
-    assert (await bob.get("/jobs/deleted")).json() == {"jobs": [], "cursor": None}
+    assert (await bob.get("/jobs/deleted")).json() == {"jobs": [], "cursor": None, "timezone": "UTC"}
     assert (await bob.post(f"/jobs/{job['job_id']}/undelete")).status_code == 404
     back = await ann.post(f"/jobs/{job['job_id']}/undelete")
     assert (back.status_code, back.json()["next_run"]) == (200, job["next_run"])

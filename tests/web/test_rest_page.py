@@ -3,19 +3,21 @@
 `python -m tests.web.test_rest_page` rewrites the page.
 """
 
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any, Final, cast
 
 import httpx2
+import pytest
 from jsonschema import Draft202012Validator
 
+from cronty.app import Cronty
+from cronty.cli.serve import http_app
 from cronty.contract.caller import MEANINGS
 from cronty.contract.http import PREFIX as PLACE
+from cronty.mcp.server import GROUPS
 from cronty.web.problems import title_of
 from cronty.web.rest.openapi import openapi_document, statuses
-from tests.patience import PATIENCE
 from tests.web.conftest import Api
 
 ROOT = Path(__file__).parents[2]
@@ -24,7 +26,7 @@ HEAD: Final = """\
 # REST
 
 Generated from the routes themselves by `python -m tests.web.test_rest_page`; a test holds this page to them.
-`cronty serve` offers it beside MCP, under `{place}`; it needs `pip install 'cronty[web]'`. `{place}/openapi.json` says
+`cronty serve` offers it beside MCP, under `{place}`. `{place}/openapi.json` says
 the same for programs, `{place}/docs` on a plain page. From Python there is [a client](client.md).
 
 ```console
@@ -180,17 +182,19 @@ async def test_the_description_is_that_of_the_running_server(ann: Api) -> None:
     assert answer.json() == openapi_document()
 
 
-def said_without_jinja(command: str) -> subprocess.CompletedProcess[str]:
-    code = f"import sys; sys.modules['jinja2'] = None; sys.argv = ['cronty', *{command.split()!r}]; "
-    code += "from cronty.cli.main import main; main()"
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE, check=False)
-
-
-def test_without_the_extra_serve_says_in_a_line_what_to_install() -> None:
-    said = said_without_jinja("serve --port 1")
-    assert (said.returncode, said.stdout) == (2, "")
-    assert said.stderr.splitlines()[-1] == "cronty: this needs jinja2: pip install 'cronty[web]'"
-    assert "Traceback" not in said.stderr
+async def test_without_the_extra_there_is_no_dashboard_and_a_line_says_what_to_install(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    async with Cronty(url, run_jobs=False) as cronty:
+        transport = httpx2.ASGITransport(http_app(cronty, GROUPS, ["here"]))
+        async with httpx2.AsyncClient(transport=transport, base_url="http://here") as client:
+            page = await client.get("/")
+            assert (page.status_code, page.text) == (
+                404, "There is no dashboard here: it needs pip install 'cronty[web]'.\n",
+            )  # fmt: skip
+            assert (await client.get("/health")).status_code == 200
+            assert (await client.get("/api/v1/jobs")).status_code == 401
 
 
 if __name__ == "__main__":

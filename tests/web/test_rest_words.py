@@ -2,7 +2,7 @@
 
 import pytest
 
-from cronty.client.client import error_of
+from cronty.client.calls import error_of
 from tests.web.conftest import Api
 
 UNCLEAR = {

@@ -50,10 +50,11 @@ class Courier:
     async def _checked(self, url: str, scheme: str, owner: str | None) -> ChannelSummary:
         if scheme not in NTFY_SCHEMES:
             return ChannelSummary(scheme, await self._relay.check(url, owner))
-        server = urlsplit(self._ntfy(url, owner).server)
+        ntfy = self._ntfy(url, owner)
+        server = urlsplit(ntfy.server)
         host, secure = server.hostname or "", server.scheme == "https"
         await self._outbound.permit(host, server.port or (443 if secure else 80), encrypted=secure, owner=owner)
-        return ChannelSummary(scheme, f"ntfy at {host}")
+        return ChannelSummary(scheme, f"{'public ntfy topic' if secure and not ntfy.token else 'ntfy'} at {host}")
 
     async def deliver(self, url: str, fields: Mapping[str, object], owner: str | None = None) -> dict[str, object]:
         """`fields` are the arguments of `notify`; `fields["topic"]` is the channel's name."""

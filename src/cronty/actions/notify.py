@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from re import compile as pattern
 from typing import Annotated, Any, Final, cast
+from urllib.parse import urlsplit
 
 from pydantic import Field
 
@@ -11,10 +12,11 @@ from cronty.actions.allowed import EVERYBODY
 from cronty.actions.courier import Courier
 from cronty.actions.ntfy import publish
 from cronty.actions.outbound import Outbound
+from cronty.actions.prompt import About
 from cronty.actions.tasks import PermanentError, current_run
-from cronty.actions.webhook import Whose
 from cronty.contract.result import Err
 from cronty.jobs.action import Action
+from cronty.jobs.envelope import RunFacts
 
 MAX_MESSAGE_BYTES: Final = 4096
 MAX_TITLE: Final = 250
@@ -84,14 +86,14 @@ class Notify:
         *,
         courier: Courier | None = None,
         find: Finder | None = None,
-        whose: Whose | None = None,
+        about: About | None = None,
     ) -> None:
         self._outbound = outbound
         self._url = base_url.rstrip("/") + "/"
         self._token = token
         self._courier = courier or Courier(outbound)
         self._find = find
-        self._whose = whose
+        self._about = about
 
     async def notify(
         self,
@@ -111,7 +113,8 @@ class Notify:
 
         Use it to reach a person: a reminder, an alert, a result. If there is a channel called `topic` it goes there,
         else to the ntfy topic. Returns what is known of it: id, topic or channel, time. If the other side is busy or
-        unreachable it is tried again; ntfy apps that know sequence ids show it once.
+        unreachable it is tried again; ntfy apps that know sequence ids show it once. What arrives late says when it was
+        planned for.
 
         Example: notify(message="Backup finished", topic="ann-backups", title="Backups", tags=["tada"])
         """
@@ -122,27 +125,42 @@ class Notify:
         }  # fmt: skip
         if flaw := check_notification(**fields):
             raise PermanentError(flaw.message)
-        url, owner = await self._channel(topic)
-        return await self._deliver(url, fields, owner)
+        url, facts = await self._run(topic)
+        if facts is not None and facts.planned is not None:
+            fields["message"] = with_note(message, facts.planned)
+        return await self._deliver(url, fields, None if facts is None else facts.owner)
 
     async def push(self, url: str | None, owner: str | None = None, /, **fields: Any) -> dict[str, object]:
         """Send fields that were checked, outside of a run; `url` is the channel's, None for the ntfy topic."""
         return await self._deliver(url, fields, owner)
 
-    async def _channel(self, topic: str) -> tuple[str | None, str | None]:
-        """The channel's URL, None for the ntfy topic; and whose run it is."""
+    def public_at(self, owner: str) -> str | None:
+        """The host where everybody who knows the name of an owner's topic can read it; None if that takes a token."""
+        server = urlsplit(self._url)
+        guarded = self._token is not None and self._token.serves(owner)
+        return None if guarded or server.scheme != "https" else server.hostname  # plain http is for private hosts
+
+    async def _run(self, topic: str) -> tuple[str | None, RunFacts | None]:
+        """The channel's URL, None for the ntfy topic; and what is known about the run."""
         try:
-            owner_id = current_run().owner_id
+            run = current_run()
         except LookupError:  # somebody tries it out, outside of a run
             return None, None
-        url = None if self._find is None else await self._find(owner_id, topic)
-        return url, None if self._whose is None else await self._whose(owner_id)
+        url = None if self._find is None else await self._find(run.owner_id, topic)
+        return url, None if self._about is None else await self._about(run.owner_id, run.job_id, run.scheduled_for)
 
     async def _deliver(self, url: str | None, fields: Mapping[str, object], owner: str | None) -> dict[str, object]:
         if url is not None:
             return await self._courier.deliver(url, fields, owner)
         token = self._token.text if self._token is not None and self._token.serves(owner) else None
         return await publish(self._outbound, self._url, token, fields)
+
+
+def with_note(message: str, note: str) -> str:
+    """The message with a note in brackets below it, shortened if it has to be."""
+    below = f"\n({note})"
+    room = MAX_MESSAGE_BYTES - len(below.encode())
+    return message.encode()[:room].decode(errors="ignore") + below
 
 
 def check_notification(

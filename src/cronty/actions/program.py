@@ -113,7 +113,8 @@ class Program:
         if said["late"]:
             what = self.what[0].upper() + self.what[1:]
             raise ProgramFailed(f"{what} ran longer than its {self.timeout:g} s and was stopped.")
-        if self.confinement is not None and self.confinement.hidden and not said["hidden"]:
+        held = self.confinement
+        if held is not None and held.account is None and held.hidden and not said["hidden"]:
             _warn_of_open_folders()
         return said["status"]
 

@@ -4,10 +4,12 @@ It runs as a script of its own, on the standard library alone, so nothing of the
 that isn't trusted can't break out of its session: whatever loses its parent comes to the supervisor, which ends it. It
 learns from one socket that the service is gone (the socket ends, also after a kill -9) and says there how the program
 ended. Where the service is root the program gets a user of its own; where it isn't, a mount namespace in which the
-folders of the service are empty, if the system allows that.
+folders of the service are empty, if the system allows that. In either case its processes get numbers of their own, if
+the system allows that: it can't name ours, so it can't signal us or the service, and all of them end at one blow.
 """
 
 import ctypes
+import errno
 import json
 import os
 import resource
@@ -24,12 +26,24 @@ from typing import Any, Final
 _PDEATHSIG: Final = 1
 _SUBREAPER: Final = 36
 _NO_NEW_PRIVILEGES: Final = 38
+_DUMPABLE: Final = 4
 _NEW_USER_AND_MOUNTS: Final = 0x10000000 | 0x00020000
+_NEW_MOUNTS: Final = 0x00020000
+_NEW_PROCESSES: Final = 0x20000000
+_PLAIN: Final = 2 | 4 | 8
 _READ_ONLY_AND_PLAIN: Final = 1 | 2 | 4
 _BIND: Final = 4096
 _PRIVATE_THROUGHOUT: Final = 16384 | 1 << 18
 
+_NOT_ALLOWED: Final = (errno.EPERM, errno.EACCES, errno.ENOSYS, errno.EINVAL)
+_MOST_NAMESPACES: Final = "/proc/sys/user/max_user_namespaces"
+
 _LINUX: Final = sys.platform == "linux"
+_PROCESSES: Final = os.open("/proc", os.O_RDONLY) if _LINUX else -1
+"""As the service sees them, whatever is mounted there later."""
+
+_NESTED: Final = 32
+"""How many namespaces a program may make, for a sandbox of its own: with all of them, others would get none."""
 
 
 def main(text: str) -> None:
@@ -42,13 +56,17 @@ def main(text: str) -> None:
     signal.signal(signal.SIGCHLD, _ring)
     if _LINUX and given["confined"]:  # a command of the operator's may leave a daemon behind, as under cron
         _control(_SUBREAPER, 1)
-    hidden = bool(given["hidden"]) and _hide(given["hidden"])
     try:
+        hidden = bool(given["hidden"]) and _hide(given["hidden"])
+        first = _first_process(hidden) if _LINUX and given["confined"] else None
         program = _start(given, apart=hidden or given["uid"] is not None)
     except (OSError, subprocess.SubprocessError) as error:
         _say(service, {"error": str(error)})
         return
     said = _watch(program.pid, service, bell, given["timeout"], given["grace"])
+    if first is not None:
+        with suppress(OSError):
+            os.kill(first, signal.SIGKILL)
     _end_everything(program.pid, given["grace"])
     _say(service, said | {"hidden": hidden})
     os._exit(0)  # nothing is left to do, and what Popen does at the end would look for a child that is gone
@@ -56,6 +74,34 @@ def main(text: str) -> None:
 
 def _ring(_number: int, _frame: object) -> None:
     """That there is a handler is enough: then the bell is rung."""
+
+
+def _first_process(apart: bool) -> int | None:
+    """The first of a family of processes with numbers of their own; what we start from now on belongs to it.
+
+    It takes in whoever loses a parent. When it is killed the system kills the whole family, and no member can do that.
+    `apart` if we have mounts of our own already. None where the system doesn't allow it.
+    """
+    libc = ctypes.CDLL(None)
+    if libc.unshare(_NEW_PROCESSES if apart else _NEW_PROCESSES | _NEW_MOUNTS):
+        return None
+    ready, told = os.pipe()
+    if (pid := os.fork()) != 0:
+        os.close(told)
+        os.read(ready, 1)
+        os.close(ready)
+        return pid
+    _control(_PDEATHSIG, signal.SIGKILL)
+    _control(_DUMPABLE, 0)
+    # Its members find themselves in /proc by their own numbers, and nobody else.
+    if apart or libc.mount(None, b"/", None, _PRIVATE_THROUGHOUT, None) == 0:
+        libc.mount(b"proc", b"/proc", b"proc", _PLAIN, None)
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the system buries those that come to us
+    os.write(told, b"!")
+    os.closerange(0, 1024)  # the pipes of the program among them
+    while True:
+        signal.pause()
 
 
 def _start(given: dict[str, Any], *, apart: bool) -> "subprocess.Popen[bytes]":
@@ -137,10 +183,10 @@ def _children() -> list[int]:
     """By what the system says, because a program can lie about anything else."""
     found: list[int] = []
     if _LINUX:
-        for name in os.listdir("/proc"):
+        for name in os.listdir(_PROCESSES):
             if name.isdigit():
                 with suppress(OSError):  # it has ended meanwhile
-                    with open(f"/proc/{name}/stat", "rb") as opened:
+                    with open(os.open(f"{name}/stat", os.O_RDONLY, dir_fd=_PROCESSES), "rb") as opened:
                         fields = opened.read().rpartition(b")")[2].split()
                     if int(fields[1]) == os.getpid():
                         found.append(int(name))
@@ -148,28 +194,49 @@ def _children() -> list[int]:
 
 
 def _hide(paths: list[str]) -> bool:
-    """Empty folders and files in their places, for us and what we start; False where the system doesn't allow it."""
+    """Empty folders and files in their places, for us and what we start; False where the system doesn't allow it.
+
+    Where it does and this once can't, the program must not be started: somebody may have used up what there is.
+    """
     if not _LINUX:
         return False
     libc = ctypes.CDLL(None, use_errno=True)
     uid, gid = os.geteuid(), os.getegid()
-    if libc.unshare(_NEW_USER_AND_MOUNTS):
-        return False
     try:
+        _require(libc.unshare(_NEW_USER_AND_MOUNTS))
         for name, text in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{gid} {gid} 1")):
             with open(f"/proc/self/{name}", "w", encoding="ascii") as opened:
                 opened.write(text)
-    except OSError:
-        return False
-    done = libc.mount(None, b"/", None, _PRIVATE_THROUGHOUT, None) == 0
+        _require(libc.mount(None, b"/", None, _PRIVATE_THROUGHOUT, None))
+    except OSError as error:
+        if error.errno in _NOT_ALLOWED or _none_at_all():
+            return False
+        raise
     for path in paths:
         place = os.fsencode(path)
         if os.path.isdir(path):
             options = b"size=4k,mode=0555"
-            done = done and libc.mount(b"none", place, b"tmpfs", _READ_ONLY_AND_PLAIN, options) == 0
+            _require(libc.mount(b"none", place, b"tmpfs", _READ_ONLY_AND_PLAIN, options))
         elif os.path.exists(path):
-            done = done and libc.mount(b"/dev/null", place, None, _BIND, None) == 0
-    return done
+            _require(libc.mount(b"/dev/null", place, None, _BIND, None))
+    with suppress(OSError), open(_MOST_NAMESPACES, "w", encoding="ascii") as opened:
+        opened.write(str(_NESTED))
+    return True
+
+
+def _none_at_all() -> bool:
+    """Whether the system's owner has set the number of namespaces to none."""
+    try:
+        with open(_MOST_NAMESPACES, encoding="ascii") as opened:
+            return int(opened.read()) == 0
+    except (OSError, ValueError):
+        return False
+
+
+def _require(failed: int) -> None:
+    if failed:
+        number = ctypes.get_errno()
+        raise OSError(number, f"its namespace can't be made: {os.strerror(number)}")
 
 
 def _control(option: int, value: int) -> None:

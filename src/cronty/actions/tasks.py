@@ -2,17 +2,18 @@
 
 import inspect
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import Any, Final, cast, get_type_hints
+from typing import Any, Final, cast
 
 import orjson
 from pydantic import TypeAdapter
 from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
 
+from cronty.actions.hints import Hints, WrongArguments, hints_of, to_json
 from cronty.jobs.action import BUILT_IN, COMMAND
 from cronty.jobs.outcome import DONE, Done, Failed, Outcome, Snoozed
 from cronty.jobs.run import message_id, run_id
@@ -83,6 +84,16 @@ def current_run() -> CurrentRun:
     return _current.get()
 
 
+@contextmanager
+def performing(run: CurrentRun) -> Generator[None]:
+    """Inside, `current_run` returns this run."""
+    token = _current.set(run)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
 def running_in() -> str | None:
     """The run being performed, by its idempotency key; None outside of one.
 
@@ -101,6 +112,7 @@ class Task:
     is_async: bool
     doc: str
     parameters: Mapping[str, object]
+    hints: Hints
     owners: tuple[str, ...] | None = None
     """Who may use it; None for every owner."""
 
@@ -120,10 +132,19 @@ class Registry:
     known: dict[str, Task] = field(default_factory=dict[str, Task])
 
     def add(
-        self, function: Callable[..., object], name: str | None = None, owners: Sequence[str] | None = None
+        self,
+        function: Callable[..., object],
+        name: str | None = None,
+        owners: Sequence[str] | None = None,
+        policy: Mapping[str, object] | None = None,
     ) -> Task:
-        """A function that this process performs, for these owners or (None) for every owner."""
+        """A function that this process performs, for these owners or (None) for every owner.
+
+        `policy` is published with its parameters: a job of this task has it unless it says otherwise.
+        """
         task = replace(self._task(function, name), owners=None if owners is None else tuple(owners))
+        if policy:
+            task = replace(task, parameters={**task.parameters, "policy": policy})
         self.tasks[task.name] = task
         return task
 
@@ -146,6 +167,7 @@ class Registry:
             inspect.iscoroutinefunction(function),
             inspect.getdoc(function) or "",
             describe_parameters(function),
+            Hints(function),
         )
 
     def published(self) -> list[Published]:
@@ -163,10 +185,7 @@ def _described(task: Task) -> Published:
 
 def describe_parameters(function: Callable[..., object]) -> dict[str, object]:
     """A JSON Schema of the keyword form, plus `positional`: the names in the order arguments fill them."""
-    try:
-        hints = get_type_hints(function, include_extras=True)
-    except Exception:  # a hint that can't be resolved only costs its check
-        hints = {}
+    hints = hints_of(function)
     properties: dict[str, object] = {}
     required: list[str] = []
     positional: list[str] = []
@@ -211,9 +230,9 @@ def _schema_of(hint: Any, parameter: inspect.Parameter) -> dict[str, object]:
 def outcome_of_sync(task: Task, run: CurrentRun, arguments: str) -> Outcome:
     """Perform a plain function in the calling thread; whatever it does becomes a value."""
     try:
-        given = orjson.loads(arguments)
+        args, kwargs = _read_arguments(task, arguments)
         _current.set(run)
-        return _done(task.function(*given["args"], **given["kwargs"]))
+        return _done(task.function(*args, **kwargs))
     except BaseException as raised:
         return _outcome_of(raised, task, run)
 
@@ -221,23 +240,41 @@ def outcome_of_sync(task: Task, run: CurrentRun, arguments: str) -> Outcome:
 async def outcome_of_async(task: Task, run: CurrentRun, arguments: str) -> Outcome:
     """Perform a coroutine function; a cancellation passes through to whoever cancelled."""
     try:
-        given = orjson.loads(arguments)
+        args, kwargs = _read_arguments(task, arguments)
         _current.set(run)
-        return _done(await cast("Awaitable[object]", task.function(*given["args"], **given["kwargs"])))
+        return _done(await cast("Awaitable[object]", task.function(*args, **kwargs)))
     except Exception as raised:
         return _outcome_of(raised, task, run)
+
+
+def _read_arguments(task: Task, stored: str) -> tuple[Sequence[Any], Mapping[str, Any]]:
+    given = orjson.loads(stored)
+    args, kwargs = given["args"], given["kwargs"]
+    if not task.hints.convert:
+        return args, kwargs
+    try:
+        return task.hints.restored(args, kwargs)
+    except WrongArguments as wrong:
+        raise PermanentError(f"its arguments don't fit: {wrong}") from None
 
 
 def _done(value: object) -> Done:
     if value is None:
         return DONE
     try:
-        text = orjson.dumps(value, default=str)
+        text = _written(value)
     except Exception:
         text = orjson.dumps(f"a {type(value).__name__} that isn't JSON")
     if len(text) > MAX_RESULT_BYTES:
         text = orjson.dumps({"truncated": True, "bytes": len(text), "most_kept": MAX_RESULT_BYTES})
     return Done(text.decode().replace("\\u0000", "\\ufffd"))  # jsonb can't hold a NUL
+
+
+def _written(value: object) -> bytes:
+    try:
+        return orjson.dumps(value, default=to_json)
+    except TypeError:  # such as keys that aren't text, or something that has no form in JSON
+        return orjson.dumps(to_json(value, fallback=str))
 
 
 def _outcome_of(raised: BaseException, task: Task, run: CurrentRun) -> Outcome:

@@ -1,5 +1,6 @@
-"""The public class `Cronty`, which opens and closes everything."""
+"""Puts everything together; the public class `Cronty`."""
 
 from cronty.app.cronty import Cronty
+from cronty.app.tasks import Run, Task, TaskFailed
 
-__all__ = ["Cronty"]
+__all__ = ["Cronty", "Run", "Task", "TaskFailed"]

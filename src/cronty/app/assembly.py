@@ -39,17 +39,18 @@ def make_service(settings: Settings, database: Database, jobs: JobStore, outside
     keys, provider = KeyStore(database), None
     if settings.oidc_issuer and settings.oidc_jwks_url:
         provider = Provider(settings.oidc_issuer, settings.oidc_jwks_url, outside.fetch)
+    listeners = Listeners(keys.ended)
     return Service(
         scheduler=scheduler,
-        inbox=Inbox(InboxStore(database), scheduler.allowance),
+        inbox=Inbox(InboxStore(database), scheduler.allowance, listeners),
         runs=Runs(RunStore(database), scheduler),
-        channels=Channels(ChannelStore(database, with_the_key(settings, Sealer.read)), outside.courier),
+        channels=Channels(ChannelStore(database, with_the_key(settings, Sealer.read)), outside.courier, outside.notify),
         identity=Identity(keys, settings.public_url, secret, provider),
         trail=AuditStore(database, signer, settings.heads_dir),
         overview=Overview(OverviewStore(database), scheduler, outside.own),
         notify=outside.notify,
         calendars=Calendars(jobs.calendars, scheduler),
-        listeners=Listeners(keys.ended),
+        listeners=listeners,
     )
 
 
@@ -62,6 +63,7 @@ def make_engine(settings: Settings, database: Database, registry: Registry, *, d
         version=version("cronty"),
         die_when_stuck=die_when_stuck,
         limits=limits_of(settings),
+        zone=settings.zone,
     )
     return Engine(database, registry, options)
 

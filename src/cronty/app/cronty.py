@@ -1,19 +1,22 @@
 """The public class `Cronty`: every operation in your own program; it opens and closes everything."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from time import monotonic
-from typing import Any, Final, Literal, Self, overload
+from typing import Any, Final, Literal, Self, cast, overload
 
 from cronty import telemetry
 from cronty.actions.tasks import Registry, running_in
 from cronty.app.assembly import limits_of, make_engine, make_service
 from cronty.app.background import Background
+from cronty.app.declared import Declared, sync
+from cronty.app.machine_zone import machine_zone
 from cronty.app.outside import Lookups, Outside
+from cronty.app.tasks import AsyncTask, Options, PlainTask, Registering, Task, on_24_hours
 from cronty.contract.caller import Caller, local_caller
 from cronty.contract.operation import AsyncApi, Operation
 from cronty.contract.operations import Operations
@@ -22,6 +25,7 @@ from cronty.engine.engine import Engine
 from cronty.engine.loop import MAX_REST, keep_doing
 from cronty.jobs.envelope import RunFacts
 from cronty.jobs.job import Job
+from cronty.jobs.policy import make_policy
 from cronty.scheduler import Service
 from cronty.scheduler.agenda import NOT_PENDING, Agenda, When
 from cronty.settings import Settings
@@ -34,10 +38,13 @@ from cronty.store.migrate import migrate, schema_state
 from cronty.store.owner_store import OwnerStore
 from cronty.store.replica import Replica, replica_url
 from cronty.store.schema import SchemaProblem, state_of
-from cronty.telemetry import Outage, ReplicaOutage
+from cronty.telemetry import LocalOutage, Outage, ReplicaOutage
 
 RETRY_REST: Final = 1.0
 """Seconds between attempts to open the database."""
+
+REVIVE_REST: Final = 0.5
+"""Seconds between two looks after a local database that fails."""
 
 HEADS_EVERY: Final = 60.0
 ANSWER_WITHIN: Final = 2.0
@@ -70,12 +77,13 @@ class Cronty(Operations, AsyncApi):
         limits_of(self.settings)  # refuse bad limits now
         self.owner = owner
         self.registry = Registry()
+        self.declared: list[Declared] = []
         self._outside = Outside(self.settings, owner, Lookups(self._channel, self._owner_name, self._facts))
         self._outside.register(self.registry)
         self.run_jobs = run_jobs
         self.die_when_stuck = False
         self.patience = 0.0
-        self._outage = Outage()
+        self._outage = Outage() if self.settings.database_url is not None else LocalOutage()
         self._clock = clock
         self._stack = AsyncExitStack()
         self._service: Service | None = None
@@ -98,26 +106,66 @@ class Cronty(Operations, AsyncApi):
     # -- tasks --------------------------------------------------------------------------------------------------
 
     @overload
-    def task[F: Callable[..., object]](self, function: F, /) -> F: ...
+    def task[**P, R](self, function: Callable[P, Coroutine[Any, Any, R]], /) -> AsyncTask[P, R]: ...  # pyright: ignore[reportOverlappingOverload]
     @overload
-    def task[F: Callable[..., object]](
-        self, /, *, name: str | None = None, owners: Sequence[str] | None = None
-    ) -> Callable[[F], F]: ...
+    def task[**P, R](self, function: Callable[P, R], /) -> PlainTask[P, R]: ...
+    @overload
+    def task(
+        self, /, *, name: str | None = None, owners: Sequence[str] | None = None, retries: int | None = None,
+        timeout: float | None = None, policy: Mapping[str, Any] | None = None,
+    ) -> Registering: ...  # fmt: skip
     def task(
         self,
-        function: Callable[..., object] | None = None,
+        function: Callable[..., Any] | None = None,
         /,
         *,
         name: str | None = None,
         owners: Sequence[str] | None = None,
+        retries: int | None = None,
+        timeout: float | None = None,
+        policy: Mapping[str, Any] | None = None,
     ) -> object:
-        """Register a function (plain or async) under its own name, or under `name`, for every owner or for `owners`."""
+        """Register a function (plain or async) under its own name, or under `name`, for every owner or for `owners`.
 
-        def register(function: Callable[..., object]) -> Callable[..., object]:
-            self.registry.add(function, name, owners)
-            return function
+        `retries`, `timeout` (seconds) and `policy` hold for every job of this task that doesn't say otherwise.
+        """
+        usual = {**(policy or {})}
+        if retries is not None:
+            usual["attempts"] = retries + 1
+        if timeout is not None:
+            usual["timeout"] = timeout
+        make_policy(usual)  # refuse a bad one now
+
+        def register(function: Callable[..., Any]) -> Task[..., Any]:
+            registered = self.registry.add(function, name, owners, usual)
+            return (AsyncTask if registered.is_async else PlainTask)(self, registered, Options())
 
         return register if function is None else register(function)
+
+    def every(
+        self,
+        when: str,
+        /,
+        *,
+        name: str | None = None,
+        zone: str | None = None,
+        tags: Sequence[str] = (),
+        retries: int | None = None,
+        timeout: float | None = None,
+        policy: Mapping[str, Any] | None = None,
+    ) -> Registering:
+        """Register a function without parameters and declare its schedule: `@cronty.every("weekday at 3:00")`.
+
+        A program that performs jobs makes its schedules when it opens, changes those that were changed, and pauses
+        those that are gone. The function's name is the job's, or `name`.
+        """
+
+        def declare(function: Callable[..., Any]) -> object:
+            task = self.task(name=name, retries=retries, timeout=timeout, policy=policy)(function)
+            self.declared.append(Declared(task.name, _with_every(when), task, zone, tuple(tags)))
+            return task
+
+        return cast("Registering", declare)
 
     # -- asking -------------------------------------------------------------------------------------------------
 
@@ -220,7 +268,9 @@ class Cronty(Operations, AsyncApi):
         jobs = JobStore(database)
         stack.push_async_callback(jobs.close)
         self._service = make_service(self.settings, database, jobs, self._outside)
-        await jobs.publish(self.registry.built_in())
+        await jobs.publish(self.registry.published())
+        if self.settings.database_url is None and "zone" not in self.settings.model_fields_set:
+            await self._service.scheduler.suggest_zone(self.caller, machine_zone() or "UTC")
         if self.run_jobs:
             hot = await Database(url, clock=self._clock, size=sizes[1], hot=True, outage=self._outage).open()
             stack.push_async_callback(hot.close)
@@ -229,6 +279,13 @@ class Cronty(Operations, AsyncApi):
             await self._engine.start()
             if (kept := self._service.trail.kept) is not None:
                 stack.callback(asyncio.create_task(_keep_heads(kept), name="cronty heads").cancel)
+        if self.run_jobs and self.declared:
+            telemetry.schedules_synced([(step.change, step.name) for step in await sync(self, self.declared)])
+        if self.settings.database_url is None:
+            wake = asyncio.Event()
+            self._outage.when_it_fails = wake.set
+            care = keep_doing("local database", self._revive, wake=wake, stop=asyncio.Event())
+            stack.callback(asyncio.create_task(care, name="cronty local database").cancel)
         watch = keep_doing("schema", self.check_schema, wake=asyncio.Event(), stop=asyncio.Event())
         stack.callback(asyncio.create_task(watch, name="cronty schema").cancel)
 
@@ -247,6 +304,12 @@ class Cronty(Operations, AsyncApi):
             await migrate(url, server=self.settings.server_number)
         (await schema_state(url)).require()
         return url
+
+    async def _revive(self) -> float:
+        """Start the local database again if somebody has killed it."""
+        await asyncio.to_thread(start_local_server, self.settings.data_dir)
+        await asyncio.sleep(REVIVE_REST)
+        return MAX_REST
 
     async def check_schema(self) -> float:
         """A newer version may upgrade the database while this one runs: continue if it can, or give up."""
@@ -294,6 +357,13 @@ async def _keep_heads(kept: KeptHeads) -> None:
         return HEADS_EVERY
 
     await keep_doing("heads", step, wake=asyncio.Event(), stop=asyncio.Event(), longest=HEADS_EVERY)
+
+
+def _with_every(when: str) -> str:
+    """`every` is said by the decorator already; hours are on the 24-hour clock."""
+    first = when.split(maxsplit=1)[:1]
+    when = on_24_hours(when)
+    return when if first and first[0].lower() in ("every", "each", "daily", "weekly", "monthly") else f"every {when}"
 
 
 def _rows_changed(result: Result[Job]) -> int:

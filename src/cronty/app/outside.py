@@ -42,7 +42,7 @@ class Outside:
         self.outbound = Outbound(_listed(settings.allowed_hosts), own=own)
         self.courier = Courier(self.outbound, _listed(settings.channel_schemes))
         self.notify = Notify(
-            self.outbound, settings.ntfy_url, token, courier=self.courier, find=lookups.channel, whose=lookups.owner
+            self.outbound, settings.ntfy_url, token, courier=self.courier, find=lookups.channel, about=lookups.facts
         )
 
     def register(self, registry: Registry) -> None:

@@ -20,7 +20,7 @@ from cronty.store.signing import PublicKeys, Signer
 from cronty.timing import BadTrigger
 from cronty.timing.reading import read_moment
 
-app = typer.Typer(no_args_is_help=True, help="The trail of who did what: check it, export it, archive it.")
+app = typer.Typer(no_args_is_help=True)
 
 type Checked = Sequence[tuple[Path, MonthFile]]
 

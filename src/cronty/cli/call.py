@@ -16,7 +16,6 @@ def call_operation(
     fields: Annotated[str, typer.Argument(help='Its fields as JSON: \'{"status": "failed"}\'.')] = "{}",
     names: Annotated[bool, typer.Option("--list", help="List the operations and what each does.")] = False,
 ) -> None:
-    """Call an operation by name, with JSON in and JSON out: everything that MCP and REST offer."""
     if names or not operation:
         for name, one in ALL.items():
             typer.echo(f"{name}  {one.title}")

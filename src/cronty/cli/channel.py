@@ -12,7 +12,7 @@ from cronty.contract.result import Result
 from cronty.scheduler.channels import Channels
 from cronty.store.sealing import new_key
 
-app = typer.Typer(no_args_is_help=True, help="Where reminders go: name a destination once, then send to its name.")
+app = typer.Typer(no_args_is_help=True)
 
 Name = Annotated[str, typer.Argument(help="What you call it, for example phone or team-slack.")]
 Owner = Annotated[str, typer.Option(help="Whose channels.")]
@@ -77,7 +77,6 @@ def reseal(json: Json = False) -> None:
 
 
 def key(json: Json = False) -> None:
-    """Print a new key, for CRONTY_SECRET_KEY or CRONTY_JWT_SECRET."""
     made = new_key()
     if json:
         print_json({"key": made})

@@ -34,5 +34,5 @@ async def _jobs() -> list[tuple[str, str]]:
 
 
 Id = Annotated[
-    str, typer.Argument(help="The job's id or number, as `cronty list` shows it.", autocompletion=complete_jobs)
+    str, typer.Argument(help="The job's name, or its number, as `cronty list` shows it.", autocompletion=complete_jobs)
 ]

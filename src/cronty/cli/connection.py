@@ -2,23 +2,48 @@
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
+from typing import Any, cast
 
 import typer
 
 from cronty.app import Cronty
-from cronty.cli.output import REFUSED, UNCLEAR, print_json, refuse, refuse_choice
+from cronty.cli.output import REFUSED, UNCLEAR, can_ask, choose, print_json, refuse, refuse_choice
 from cronty.cli.service_folder import ServiceFolder
 from cronty.client import AsyncClient
 from cronty.contract.answers import to_json
 from cronty.contract.caller import Caller, local_caller
+from cronty.contract.operation import AsyncApi, Operation
+from cronty.contract.operations import Operations
 from cronty.contract.result import CrontyError, Err, Result
 from cronty.timing import BadTrigger
 from cronty.timing.rule import read_instant
 
-type Api = Cronty | AsyncClient
-"""The operations, in this process or on a server."""
+
+class Api(AsyncApi, Operations):
+    """The operations, in this process or on a server. `chosen` are the words that a person at the terminal has chosen
+    where those of a field were unclear."""
+
+    def __init__(self, inner: Cronty | AsyncClient, chosen: Mapping[str, str]) -> None:
+        self._inner = inner
+        self._chosen = chosen
+
+    @property
+    def local(self) -> Cronty | None:
+        """The Cronty in this process; None if a server is asked."""
+        return self._inner if isinstance(self._inner, Cronty) else None
+
+    async def ask[R, A](self, operation: Operation[..., R, A], request: R, /) -> A:
+        return await self._inner.ask(operation, self._with_choices(request))
+
+    def _with_choices[R](self, request: R) -> R:
+        known = {one.name for one in fields(cast("Any", request))}
+        chosen: dict[str, object] = {name: words for name, words in self._chosen.items() if name in known}
+        if "trigger_config" in chosen:
+            chosen |= {"trigger_type": "words", "trigger_config": {"text": chosen["trigger_config"]}}
+        return replace(cast("Any", request), **chosen) if chosen else request
 
 
 def ask[T](question: Callable[[Cronty], Awaitable[Result[T]]], *, json: bool = False) -> T:
@@ -29,21 +54,38 @@ def ask[T](question: Callable[[Cronty], Awaitable[Result[T]]], *, json: bool = F
     return answer.value
 
 
-def call[T](question: Callable[[Api], Awaitable[T]], *, json: bool = False) -> T:
-    """The answer of an operation, printed as JSON if `json`; a refusal ends the command.
+def call[T](question: Callable[[Api], Awaitable[T]], *, json: bool = False, show: bool = True) -> T:
+    """The answer of an operation, printed as JSON if `json` and `show`; a refusal ends the command.
 
     With CRONTY_URL (or `cronty --url`) that server is asked, with the key in CRONTY_KEY.
     """
-    try:
-        url = os.environ.get("CRONTY_URL")
-        answer = open_for(question) if not url else asyncio.run(_ask_server(url, question))
-    except CrontyError as refused:
-        if refused.choices:
-            refuse_choice(refused.err, json=json)
-        refuse(refused.message, UNCLEAR if refused.code == "ambiguous" else REFUSED, hint=refused.hint, json=json)
-    if json:
+    chosen: dict[str, str] = {}
+    while True:
+        try:
+            answer = _answer(question, chosen)
+            break
+        except CrontyError as refused:
+            err = refused.err
+            if err.choices and err.field and err.field not in chosen and can_ask(json=json):
+                chosen[err.field] = choose(err)
+                continue
+            if err.choices and err.code == "ambiguous":
+                refuse_choice(err, json=json)
+            refuse(err.message, UNCLEAR if err.code == "ambiguous" else REFUSED, hint=err.hint, json=json)
+    if json and show:
         print_json({} if answer is None else to_json(answer))
     return answer
+
+
+def is_remote() -> bool:
+    return bool(os.environ.get("CRONTY_URL"))
+
+
+def _answer[T](question: Callable[[Api], Awaitable[T]], chosen: Mapping[str, str]) -> T:
+    url = os.environ.get("CRONTY_URL")
+    if url:
+        return asyncio.run(_ask_server(url, lambda client: question(Api(client, chosen))))
+    return open_for(lambda cronty: question(Api(cronty, chosen)))
 
 
 def open_for[T](question: Callable[[Cronty], Awaitable[T]]) -> T:
@@ -61,7 +103,7 @@ def caller_for(owner: str) -> Caller:
     return local_caller(owner, "cli", trusted=True)
 
 
-async def _ask_server[T](url: str, question: Callable[[Api], Awaitable[T]]) -> T:
+async def _ask_server[T](url: str, question: Callable[[AsyncClient], Awaitable[T]]) -> T:
     async with AsyncClient(url, os.environ.get("CRONTY_KEY")) as client:
         return await question(client)
 

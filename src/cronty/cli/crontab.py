@@ -2,7 +2,6 @@
 
 import getpass
 import hashlib
-import os
 import pwd
 import subprocess
 import sys
@@ -15,8 +14,11 @@ import typer
 
 from cronty.actions.shell import declare
 from cronty.app import Cronty
+from cronty.app.machine_zone import machine_zone
+from cronty.cli.add import COMMAND_POLICY
 from cronty.cli.connection import ask
 from cronty.cli.crontab_lines import Planned, Refusal, read_crontab
+from cronty.cli.jobs_file import import_json
 from cronty.cli.output import MISUSED, REFUSED, Column, Json, clock, print_json, progress, refuse, say, show_rows
 from cronty.contract.requests import ScheduleJob
 from cronty.contract.result import Err, Ok, Result
@@ -27,17 +29,10 @@ from cronty.scheduler.agenda import title
 from cronty.settings import Settings
 from cronty.timing import BadTrigger, zone
 
-POLICY: Final = {"timeout": 86_400.0, "pause_after": 0}
-"""Unlike other jobs, because cron neither ends a command nor gives up on it."""
-
 TAG: Final = "crontab"
 
-app = typer.Typer(no_args_is_help=True, help="Import jobs from another scheduler.")
-
-
-@app.callback()
-def _root() -> None:
-    """Import jobs from another scheduler."""
+app = typer.Typer(no_args_is_help=True, help="Import jobs from a crontab, or from a file of `cronty export`.")
+app.command("json")(import_json)
 
 
 @app.command("crontab")
@@ -54,7 +49,7 @@ def import_crontab(
 ) -> None:
     """Schedule the lines of a crontab; a line that can't be scheduled is refused with the reason. Repeatable."""
     try:
-        used = zone(zone_name or machine_zone()).key
+        used = zone(zone_name or _cron_zone()).key
     except BadTrigger as bad:
         raise typer.BadParameter(f"{bad.message}. {bad.hint}", param_hint="--zone") from None
     users = frozenset({getpass.getuser()}) if system else None
@@ -118,7 +113,7 @@ def _request(line: Planned, key: str) -> ScheduleJob:
         {"expression": line.trigger.expression},
         kwargs={"name": line.command.name},
         timezone=line.trigger.zone,
-        policy=POLICY,
+        policy=COMMAND_POLICY,
         tags=(TAG,),
         idempotency_key=key,
     )
@@ -151,7 +146,9 @@ def _show(fates: Sequence[dict[str, Any]], zone_name: str, *, dry_run: bool) -> 
     good = [one for one in fates if one["fate"] != "refused"]
     if good:
         whole = [Column(title, whole=True) for title in ("line", "fate", "next")]
-        rows = [(str(one["line"]), one["fate"], clock(one["next_run"]), one["command"]) for one in good]
+        rows = [
+            (str(one["line"]), one["fate"], f"{clock(one['next_run'])}, {one['zone']}", one["command"]) for one in good
+        ]
         show_rows([*whole, Column("command")], rows)
     for one in fates:
         if one["fate"] == "refused":
@@ -179,15 +176,10 @@ _FATES: Final = {
 # -- the machine ------------------------------------------------------------------------------------------------------
 
 
-def machine_zone() -> str:
+def _cron_zone() -> str:
     """The zone that cron on this machine uses; the setting if that can't be found."""
     settings = _settings()
-    if "zone" in settings.model_fields_set:
-        return settings.zone
-    if named := os.environ.get("TZ", "").removeprefix(":"):
-        return named
-    file = os.path.realpath("/etc/localtime")
-    return file.partition("zoneinfo/")[2] or settings.zone
+    return settings.zone if "zone" in settings.model_fields_set else machine_zone() or settings.zone
 
 
 def _text(file: str | None) -> str:

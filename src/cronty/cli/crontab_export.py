@@ -1,24 +1,22 @@
 """`cronty export`: all jobs as JSON, or the commands among them as a crontab."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-import orjson
 import typer
 
 from cronty.actions.shell import Declared, read_commands
 from cronty.app import Cronty
 from cronty.cli.connection import ask
 from cronty.cli.crontab_lines import joined_percent, settings_of
+from cronty.cli.jobs_file import as_entry
 from cronty.cli.output import print_json, say
 from cronty.contract.result import Err, Ok, Result
 from cronty.jobs.action import COMMAND
-from cronty.jobs.ids import job_id_text
 from cronty.jobs.job import Filter, Job
-from cronty.jobs.moments import moment_text
 from cronty.scheduler.scheduler import MAX_LISTED
 from cronty.settings import Settings
-from cronty.timing import Cron, to_json
+from cronty.timing import Cron
 
 _KINDS = {"notify": "notification"}
 
@@ -28,10 +26,10 @@ def export(
         "json"
     ),
 ) -> None:
-    """Write the jobs to standard output: all of them as JSON, or the commands as a crontab that can be imported."""
     jobs = ask(_every_job)
     if form == "json":
-        print_json({"jobs": [_as_json(job) for job in jobs]})
+        commands = _commands()
+        print_json({"jobs": [as_entry(job, commands) for job in jobs]})
         return
     lines, left = _as_crontab(jobs, _commands())
     typer.echo("".join(f"{line}\n" for line in lines), nl=False)
@@ -53,23 +51,6 @@ async def _every_job(cronty: Cronty) -> Result[list[Job]]:
             if cursor is None:
                 break
     return Ok([found[number] for number in sorted(found)])
-
-
-def _as_json(job: Job) -> dict[str, Any]:
-    return {
-        "job_id": job_id_text(job.number, job.created_at),
-        "name": job.name,
-        "task": job.action.task,
-        "args": list(job.action.args),
-        "kwargs": dict(job.action.kwargs),
-        "trigger": to_json(job.trigger),
-        "timezone": job.zone,
-        "policy": orjson.loads(job.policy.dump()),
-        "tags": list(job.tags),
-        "max_runs": job.max_runs,
-        "ends_at": moment_text(job.ends_at),
-        "paused": job.state == "paused",
-    }
 
 
 def _as_crontab(jobs: Sequence[Job], commands: dict[str, Declared]) -> tuple[list[str], list[tuple[Job, str]]]:
@@ -102,6 +83,8 @@ def _flaw(job: Job, commands: dict[str, Declared]) -> str | None:
     command = commands.get(str(job.action.kwargs.get("name")))
     if command is None or "\n" in command.run:
         return "its command isn't declared on this machine" if command is None else "its command has several lines"
+    if command.workdir not in (None, command.environment.get("HOME")):
+        return "it runs in a folder of its own, which cron can't express"
     if not isinstance(trigger, Cron) or "%" in trigger.expression:
         return "cron can't express its schedule"
     if (trigger.gap, trigger.overlap) != ("run_after", "first"):

@@ -12,6 +12,7 @@ from typing import Final
 from zlib import crc32
 
 from cronty.actions.shell import SHELL, Declared
+from cronty.cli.output import counted
 from cronty.timing import BadTrigger, Cron, zone
 
 _SETTING: Final = re.compile(r"""\s*(["']?)([A-Za-z_][A-Za-z0-9_]*)\1\s*=\s*(.*)""")
@@ -77,7 +78,7 @@ class _Reader:
         count = 1 if line.startswith("@") else 5
         parts = line.split(None, count)
         if len(parts) <= count:
-            raise _Wrong(f"it has {len(parts)} field(s) and no command; cron needs five fields and a command.")
+            raise _Wrong(f"it has {counted(len(parts), 'field')} and no command; cron needs five fields and a command.")
         *fields, rest = parts
         if fields[0].lower() == "@reboot":
             raise _Wrong("@reboot isn't a time. Start it with the machine instead: a systemd unit, or launchd.")

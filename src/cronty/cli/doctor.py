@@ -6,7 +6,7 @@ from typing import Final
 
 import typer
 
-from cronty.cli.output import REFUSED, Column, Json, print_json, refuse, show_rows
+from cronty.cli.output import REFUSED, Column, Json, counted, print_json, refuse, show_rows
 from cronty.settings import Settings
 from cronty.store.connecting import ATTRIBUTE, WRITABLE, each_host, wanted_of
 from cronty.store.health import Health, look
@@ -22,7 +22,6 @@ LOCKS_OF_A_WEEK: Final = 5
 
 
 def doctor(json: Json = False) -> None:
-    """Check the database, the clock, time zones, workers and overdue slots; exit 1 if something is wrong."""
     settings = Settings()  # pyright: ignore[reportCallIssue] -- its defaults are fields
     url = settings.database_url or start_local_server(settings.data_dir)
     if problem := asyncio.run(schema_state(url)).problem():
@@ -105,7 +104,7 @@ def _findings(health: Health, here: datetime) -> list[tuple[bool, str, str]]:
             "oldest overdue slot",
             (f"{late:.1f} s late" if health.oldest_overdue else "none")
             + (
-                f", with {health.workers} worker(s) alive: an engine is stuck"
+                f", with {counted(health.workers, 'worker')} alive: an engine is stuck"
                 if late >= STALE and health.workers
                 else ""
             ),
@@ -113,14 +112,14 @@ def _findings(health: Health, here: datetime) -> list[tuple[bool, str, str]]:
         (
             not health.stale_queue,
             "queue",
-            f"{health.stale_queue} run(s) due for over 30 s; no worker takes: {stale}"
+            f"{counted(health.stale_queue, 'run')} due for over 30 s; no worker takes: {stale}"
             if health.stale_queue
             else "nothing waits too long",
         ),
         (
             not health.set_aside,
             "set aside",
-            f"{health.set_aside} job(s) can't be computed any more" if health.set_aside else "none",
+            f"{counted(health.set_aside, 'job')} can't be computed any more" if health.set_aside else "none",
         ),
         (
             health.walled,

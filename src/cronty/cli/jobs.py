@@ -1,84 +1,20 @@
-"""The commands about jobs: add, list, show, pause, resume, cancel, delete, undelete, run."""
+"""The commands about a job that exists: list, show, pause, resume, cancel, delete, undelete, run."""
 
-from collections.abc import Awaitable, Callable
-from typing import Annotated, Final, cast
+from typing import Annotated, Any, Final
 
 import orjson
 import typer
 
-from cronty.app import Cronty
+from cronty.cli.add import ending, until
 from cronty.cli.completion import Id
-from cronty.cli.connection import Api, call
-from cronty.cli.output import Column, Json, clock, print_json, say, show_rows
-from cronty.cli.runs import runs, show_runs, why
-from cronty.contract.answers import JobDetail, JobSummary, to_json
-from cronty.contract.result import value_of
+from cronty.cli.connection import call
+from cronty.cli.output import Column, Json, clock, counted, print_json, say, show_rows
+from cronty.cli.runs import show_runs
+from cronty.cli.workers import warn_if_idle, with_workers
+from cronty.contract.answers import JobDetail, JobSummary, ScheduledJob, to_json
 from cronty.jobs.overview import MAX_COUNTED
-from cronty.scheduler.agenda import title
 
 _EVERYTHING: Final = 1000
-
-
-def add(
-    when: Annotated[str, typer.Argument(help='When: "every weekday at 8:30", "tomorrow at 9", "30 8 * * 1-5".')],
-    text: Annotated[str, typer.Argument(help="What the notification or the prompt says.")] = "",
-    notify: Annotated[str | None, typer.Option(help="Send it to this channel or ntfy topic.")] = None,
-    prompt: Annotated[bool, typer.Option("--prompt", help="Put it into the inbox as a prompt for an agent.")] = False,
-    agent: Annotated[str | None, typer.Option(help="Which agent the prompt is for.")] = None,
-    task: Annotated[str | None, typer.Option(help="Run this registered task instead.")] = None,
-    kwargs: Annotated[str, typer.Option(help="Its arguments, as a JSON object.")] = "{}",
-    name: Annotated[str | None, typer.Option(help="What the job is called. Default: the text, or the task.")] = None,
-    zone: Annotated[str | None, typer.Option(help="The time zone, if the words name none.")] = None,
-    max_runs: Annotated[int | None, typer.Option(min=1, help="Stop after this many runs.")] = None,
-    tag: Annotated[list[str] | None, typer.Option(help="A label to find it by.")] = None,
-    json: Json = False,
-) -> None:
-    """Schedule something: a notification, a prompt for an agent, or a registered task."""
-    kind, arguments = _action(text, notify, agent, task, kwargs, prompt=prompt)
-    made, armed = call(
-        lambda api: with_workers(
-            api,
-            api.schedule_job(
-                name or title(text or kind),
-                kind,
-                "words",
-                {"text": when},
-                kwargs=arguments,
-                max_runs=max_runs,
-                timezone=zone,
-                tags=tag or (),
-            ),
-        )
-    )
-    if json:
-        print_json(to_json(made) | {"armed": armed})
-        return
-    say(f"{made.name}: {made.schedule}", "bold")
-    say(f"{made.job_id}, first on {clock(made.next_run)}, {made.timezone}", "dim")
-    _warn(armed)
-
-
-def _action(
-    text: str, notify: str | None, agent: str | None, task: str | None, kwargs: str, *, prompt: bool
-) -> tuple[str, dict[str, object]]:
-    """The task and its arguments from the options."""
-    wanted = [notify is not None, prompt or agent is not None, task is not None]
-    if sum(wanted) != 1:
-        raise typer.BadParameter("Give exactly one of --notify CHANNEL, --prompt (or --agent), or --task NAME.")
-    if task is not None:
-        try:
-            given = orjson.loads(kwargs)
-        except orjson.JSONDecodeError:
-            given = None
-        if not isinstance(given, dict):
-            raise typer.BadParameter(f'--kwargs must be a JSON object such as {{"path": "/data"}}, not {kwargs}')
-        return task, cast("dict[str, object]", given)
-    if not text.strip():
-        raise typer.BadParameter("Give the text of the message or prompt, after the time.")
-    if notify is not None:
-        return "notify", {"message": text, "topic": notify}
-    arguments: dict[str, object] = {"prompt": text}
-    return "prompt", arguments | ({"agent": agent} if agent else {})
 
 
 def list_jobs(
@@ -89,7 +25,6 @@ def list_jobs(
     deleted: Annotated[bool, typer.Option("--deleted", help="Those that were deleted and can be undeleted.")] = False,
     json: Json = False,
 ) -> None:
-    """List jobs, those that fire next first."""
     if deleted:
         _list_deleted(count, json=json)
         return
@@ -97,14 +32,17 @@ def list_jobs(
     if json:
         return
     if not found.jobs:
-        say('No jobs. Make one: cronty add "tomorrow at 9" "Call Mom" --notify phone')
+        wanted = any(one is not None for one in (status, name, tag))
+        say("No job is like that." if wanted else 'No jobs. Make one: cronty add "tomorrow at 9" "Call Mom" --prompt')
         return
-    columns = [Column("id", whole=True), Column("name"), Column("status", whole=True), Column("next", whole=True)]
+    columns = [Column("id", whole=True), Column("name"), Column("status", whole=True)]
+    columns += [Column(f"next ({found.timezone})", whole=True), Column("runs", whole=True)]
     rows = [(number(job.job_id), job.name, _state(job), clock(job.next_run), str(job.run_count)) for job in found.jobs]
-    columns.append(Column("runs", whole=True))
-    if any(job.said for job in found.jobs):
-        columns.append(Column("said"))
-        rows = [(*row, job.said or "") for row, job in zip(rows, found.jobs, strict=True)]
+    if any(job.timezone for job in found.jobs):
+        columns.append(Column("its own zone"))
+        rows = [(*row, job.timezone or "") for row, job in zip(rows, found.jobs, strict=True)]
+    columns.append(Column("when"))
+    rows = [(*row, f"{job.said or job.schedule}{ending(job)}") for row, job in zip(rows, found.jobs, strict=True)]
     show_rows(columns, rows)
     if found.total > len(found.jobs):
         at_least = "At least " if found.total >= MAX_COUNTED else ""
@@ -118,13 +56,13 @@ def _list_deleted(count: int, *, json: bool) -> None:
     if not found.jobs:
         say("No deleted jobs.")
         return
-    columns = [Column("id", whole=True), Column("name"), Column("deleted", whole=True), Column("until", whole=True)]
+    columns = [Column("id", whole=True), Column("name"), Column(f"deleted ({found.timezone})", whole=True)]
+    columns.append(Column("until", whole=True))
     rows = [(number(job.job_id), job.name, clock(job.deleted_at), clock(job.until)) for job in found.jobs]
     show_rows(columns, rows)
 
 
 def show(job: Id, json: Json = False) -> None:
-    """Show one job in full, with its last runs."""
     found = call(lambda api: api.job_status(job), json=json)
     if json:
         return
@@ -133,28 +71,38 @@ def show(job: Id, json: Json = False) -> None:
     if found.said:
         say(f'said as "{found.said}"', "dim")
     most = f" of {found.max_runs}" if found.max_runs else ""
-    say(f"{found.job_id}, {_state(found)}, task {found.task}, {found.run_count} runs{most}", "dim")
+    ran = f"{found.run_count}{most} runs" if most else counted(found.run_count, "run")
+    say(f"{found.job_id}, {_state(found)}, {ran}", "dim")
+    say(f"does: {_does(found)}")
+    if found.policy:
+        say(f"policy: {', '.join(f'{name} {_value(value)}' for name, value in found.policy.items())}")
+    if found.tags:
+        say(f"tags: {', '.join(found.tags)}")
+    if found.ends_at:
+        say(f"runs {until(found.ends_at)}, {found.timezone}")
     if found.next_run:
         say(f"next: {clock(found.next_run)}, {found.timezone}")
     for one in found.changed_slots or ():
-        say(f"not at {clock(one.slot)}: {one.why}", "yellow")
+        say(f"not at {clock(one.slot)}, {found.timezone}: {one.why}", "yellow")
     if found.paused_because:
         say(f"paused because {found.paused_because}", "yellow")
     if found.error:
         say(f"last error: {found.error}", "red")
     if found.runs:
         say("")
-        show_runs(found.runs)
+        show_runs(found.runs, found.timezone)
 
 
 def pause(job: Id, json: Json = False) -> None:
-    """Hold a job: nothing fires until it is resumed."""
     _done(call(lambda api: api.pause_job(job), json=json), "Paused", json=json)
 
 
 def resume(job: Id, json: Json = False) -> None:
-    """Let a paused job continue with its next time."""
-    _done(call(lambda api: api.resume_job(job), json=json), "Resumed", json=json)
+    resumed = call(lambda api: api.resume_job(job), json=json)
+    if resumed.next_run is None and not json:
+        say(f"{resumed.name} isn't paused any more, but its time has passed: it won't run. `cronty run` runs it now.")
+        return
+    _done(resumed, "Resumed", json=json)
 
 
 def skip(
@@ -163,7 +111,6 @@ def skip(
     undo: Annotated[bool, typer.Option("--undo", help="Let it run at its planned time after all.")] = False,
     json: Json = False,
 ) -> None:
-    """Leave out one run of a job, this once; its schedule stays."""
     if undo and slot is None:
         raise typer.BadParameter("Say which run, by its planned time: `cronty show` lists them.")
     done = "Restored" if undo else "Skipped a run of"
@@ -176,68 +123,33 @@ def move(
     to: Annotated[str, typer.Argument(help='Its new time: "2027-01-31 11:00", or words.')],
     json: Json = False,
 ) -> None:
-    """Move one run of a job to another time, this once; its schedule stays."""
     _done(call(lambda api: api.change_slot(job, slot, to), json=json), "Moved a run of", json=json)
 
 
 def cancel(job: Id, json: Json = False) -> None:
-    """End a job; it stays listed."""
-    call(lambda api: api.cancel_job(job), json=json)
+    ended = call(lambda api: api.cancel_job(job), json=json)
     if not json:
-        say(f"Cancelled {job}.")
+        had = ended.status != "cancelled"
+        say(f"{ended.name} had ended already: {ended.status}." if had else f"Cancelled {ended.name}.")
 
 
 def delete(job: Id, json: Json = False) -> None:
-    """End a job and hide it; for 30 days `cronty undelete` brings it back, then it is removed with its runs."""
     call(lambda api: api.delete_job(job), json=json)
     if not json:
-        say(f"Deleted {job}.")
+        say(f"Deleted {job}. For 30 days `cronty undelete {job}` brings it back.")
 
 
 def undelete(job: Id, json: Json = False) -> None:
-    """Bring a deleted job back as it was; `cronty list --deleted` shows which there are."""
     _done(call(lambda api: api.undelete_job(job), json=json), "Undeleted", json=json)
 
 
 def run(job: Id, json: Json = False) -> None:
-    """Run a job once, now, in addition to its schedule."""
-    started, armed = call(lambda api: with_workers(api, api.run_job_now(job)))
+    started, armed = call(lambda api: with_workers(api, api.run_job_now(job)), json=json, show=False)
     if json:
         print_json(to_json(started) | {"armed": armed})
         return
     say(f"Queued {started.run_id}; `cronty runs {job}` shows it.")
-    _warn(armed)
-
-
-COMMANDS: Final[dict[str, Callable[..., None]]] = {
-    "add": add,
-    "list": list_jobs,
-    "show": show,
-    "runs": runs,
-    "why": why,
-    "pause": pause,
-    "resume": resume,
-    "skip": skip,
-    "move": move,
-    "cancel": cancel,
-    "delete": delete,
-    "undelete": undelete,
-    "run": run,
-}
-
-
-async def with_workers[T](api: Api, call: Awaitable[T]) -> tuple[T, bool]:
-    """The answer, and whether a worker is alive to run it; a server runs jobs itself."""
-    answer = await call
-    if not isinstance(api, Cronty):
-        return answer, True
-    fleet = value_of(await api.service.overview.fleet(api.caller))
-    return answer, any(worker.alive for worker in fleet.workers)
-
-
-def _warn(armed: bool) -> None:
-    if not armed:
-        say("No worker is running, so nothing fires. Start one with `cronty up`.", "yellow", err=True)
+    warn_if_idle(armed)
 
 
 def number(job_id: str) -> str:
@@ -245,10 +157,28 @@ def number(job_id: str) -> str:
     return job_id.split("_")[1]
 
 
-def _done(job: JobDetail, done: str, *, json: bool) -> None:
-    coming = f"; next on {clock(job.next_run)}" if job.next_run else ""
+def _done(job: JobDetail | ScheduledJob, done: str, *, json: bool) -> None:
+    coming = f"; next on {clock(job.next_run)}, {job.timezone}" if job.next_run else ""
     if not json:
         say(f"{done} {job.name}{coming}.")
+
+
+def _does(job: JobDetail) -> str:
+    """What a job does, in a line: `notify phone: "Call Mom"`."""
+    given = dict(job.kwargs or {})
+    match job.task:
+        case "notify":
+            whom, said = f" {given.pop('topic', '')}", given.pop("message", "")
+        case "prompt":
+            whom, said = f" for {given.pop('agent', None) or 'any agent'}", given.pop("prompt", "")
+        case _:
+            whom, said = "", ""
+    arguments = [_value(one) for one in job.args or ()] + [f"{name}={_value(one)}" for name, one in given.items()]
+    return f"{job.task}{whom}" + (f": {said}" if said else "") + (f" ({', '.join(arguments)})" if arguments else "")
+
+
+def _value(value: Any) -> str:
+    return value if isinstance(value, str) else orjson.dumps(value).decode()
 
 
 def _state(job: JobSummary | JobDetail) -> str:

@@ -10,7 +10,7 @@ from cronty.cli.output import Column, Json, print_json, show_rows
 from cronty.contract.result import Ok, Result
 from cronty.scheduler.allowance import Allowance
 
-app = typer.Typer(no_args_is_help=True, help="An owner's limits; see docs/reference/limits.md.")
+app = typer.Typer(no_args_is_help=True)
 
 type Shown = dict[str, dict[str, object]]
 

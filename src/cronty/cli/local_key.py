@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from cronty.contract.local_key import FILE, new_local_key
-from cronty.store.private_file import private_text
+from cronty.store.private_file import private_folder, private_text
 
 
 def local_key_of(data_dir: Path) -> str:
@@ -12,4 +12,4 @@ def local_key_of(data_dir: Path) -> str:
 
 
 def key_file(data_dir: Path) -> Path:
-    return data_dir.expanduser().resolve() / FILE
+    return private_folder(data_dir) / FILE

@@ -17,7 +17,6 @@ from cronty.settings import Settings
 
 
 def open_dashboard(json: Json = False) -> None:
-    """Show the dashboard of the server on this machine in the browser, signed in."""
     data_dir = Settings().data_dir  # pyright: ignore[reportCallIssue] -- its defaults are fields
     spec = ServiceFolder(data_dir).spec()
     url = (os.environ.get("CRONTY_URL") or (spec.url if spec else "http://127.0.0.1:8125")).rstrip("/")
@@ -25,7 +24,7 @@ def open_dashboard(json: Json = False) -> None:
         refuse(f"Cronty isn't up at {url}.", hint="`cronty up` starts it.", json=json)
     if spec is not None and "--auth" in spec.arguments:
         refuse(f"{url} is for everyone with a key.", hint="Sign in there with yours.", json=json)
-    link = f"{url}/sign-in?code={make_code(local_key_of(data_dir), 'open')}"
+    link = f"{url}/sign-in?code={make_code(local_key_of(data_dir), 'open', url)}"
     if json:
         print_json({"link": link})
         return

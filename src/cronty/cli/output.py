@@ -18,7 +18,8 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.text import Text
 
-from cronty.contract.result import Err
+from cronty.cli.own_copy import as_typed
+from cronty.contract.result import Choice, Err
 
 REFUSED: Final = 1
 """Refused: not found, not allowed, not up, or a check failed."""
@@ -34,7 +35,15 @@ NARROWEST: Final = 12
 LONG_WORK: Final = 20
 """Progress is shown from this number of steps."""
 
-_COMMANDS: Final = {"list_jobs": "`cronty list`", "list_runs": "`cronty runs`", "job_status": "`cronty show`"}
+_COMMANDS: Final = {
+    "list_jobs": "`cronty list`",
+    "list_runs": "`cronty runs`",
+    "job_status": "`cronty show`",
+    "save_calendar": "`cronty call save_calendar`",
+    "list_calendars": "`cronty call list_calendars`",
+    "preview_schedule": "`cronty next`",
+    "read_inbox": "`cronty inbox`",
+}
 """Commands to print in place of the tool names in the scheduler's messages."""
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -50,6 +59,7 @@ def console(*, err: bool = False) -> Console:
 
 def say(text: str, style: str | None = None, *, err: bool = False, indent: int = 0) -> None:
     """Print a sentence: wrapped on a terminal, in one line otherwise; an error in a log always in one line."""
+    text = as_typed(text)
     out = Console(stderr=err, highlight=False, markup=False)
     if not out.is_terminal and (err or "COLUMNS" not in os.environ):
         typer.echo(" " * indent + _printable(text), err=err)
@@ -64,16 +74,51 @@ def print_json(answer: object) -> None:
 
 
 def refuse_choice(err: Err, *, json: bool = False) -> NoReturn:
-    """Print what words may mean, one line for each with the words to type, and end the command."""
+    """Print what words or a name may mean, one line for each with what to type, and end the command."""
     if json:
         print_json({"error": err.message, "hint": err.hint, "choices": [choice.to_json() for choice in err.choices]})
+        raise typer.Exit(UNCLEAR)
+    if err.field == "job_id":
+        say(f"cronty: {err.message} {err.hint}", err=True)
+        for choice in err.choices:
+            say(f"{choice.words}) {_meaning(err, choice)}", err=True, indent=2)
         raise typer.Exit(UNCLEAR)
     several = "cronty: That may mean several things. Repeat it with the words of one:"
     say(several if len(err.choices) > 1 else "cronty: That names no exact time. If this is meant, type it:", err=True)
     for place, choice in enumerate(err.choices, 1):
-        coming = f", next {clock(choice.next_at)}" if choice.next_at is not None else ""
-        say(f"{place}) {choice.words}{coming}", err=True, indent=2)
+        say(f"{place}) {_meaning(err, choice)}", err=True, indent=2)
     raise typer.Exit(UNCLEAR)
+
+
+def can_ask(*, json: bool = False) -> bool:
+    """Whether a person is there to be asked: programs get the refusal with its choices."""
+    return not json and sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def choose(err: Err) -> str:
+    """The words, or the number of the job, that the person at the terminal chooses; Ctrl-C ends the command."""
+    if len(err.choices) == 1:
+        say(err.message if err.field == "job_id" else "That names no exact time. It may be:", err=True)
+        say(_meaning(err, err.choices[0]), err=True, indent=2)
+        typer.confirm("Is that meant?", default=True, abort=True, err=True)
+        return err.choices[0].words
+    say(err.message if err.field == "job_id" else "That may mean several things:", err=True)
+    for place, choice in enumerate(err.choices, 1):
+        say(
+            f"{place}) {f'{choice.words}  ' if err.field == 'job_id' else ''}{_meaning(err, choice)}",
+            err=True,
+            indent=2,
+        )
+    while True:
+        place = int(typer.prompt("Which one is meant", type=int, err=True))
+        if 1 <= place <= len(err.choices):
+            return err.choices[place - 1].words
+        say(f"A number from 1 to {len(err.choices)}, please.", err=True)
+
+
+def _meaning(err: Err, choice: Choice) -> str:
+    coming = f", next {clock(choice.next_at)}" if choice.next_at is not None else ""
+    return f"{choice.description if err.field == 'job_id' else choice.words}{coming}"
 
 
 def refuse(text: str, code: int = REFUSED, *, json: bool = False, hint: str = "") -> NoReturn:
@@ -81,7 +126,7 @@ def refuse(text: str, code: int = REFUSED, *, json: bool = False, hint: str = ""
     for tool, command in _COMMANDS.items():
         text, hint = text.replace(tool, command), hint.replace(tool, command)
     if json:
-        print_json({"error": text, "hint": hint} if hint else {"error": text})
+        print_json({"error": as_typed(text), "hint": as_typed(hint)} if hint else {"error": as_typed(text)})
     else:
         say(f"cronty: {text.rstrip('.')}. {hint}".rstrip() if hint else f"cronty: {text}", err=True)
     raise typer.Exit(code)
@@ -106,12 +151,29 @@ def progress(what: str, total: int, *, quiet: bool = False) -> Generator[Callabl
         yield lambda: bar.advance(task)
 
 
-def clock(moment: str | datetime | None) -> str:
-    """A time as people read it, in the zone it is given in."""
+def counted(number: int, what: str) -> str:
+    """`1 run`, `3 runs`."""
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def length(seconds: float) -> str:
+    """How long something took: `0.4 s`, `2 min 5 s`, `3 h 20 min`."""
+    if seconds < 60:
+        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
+    whole = round(seconds)
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def clock(moment: str | datetime | None, *, seconds: bool = False) -> str:
+    """A time as people read it, in the zone it is given in; seconds stand there if there are any, or are asked for."""
     if moment is None:
         return "-"
     read = datetime.fromisoformat(moment) if isinstance(moment, str) else moment
-    return f"{read:%a %d %b %Y %H:%M}"
+    if seconds:
+        return f"{read:%d %b %Y %H:%M:%S}"
+    return f"{read:%a %d %b %Y %H:%M:%S}" if read.second else f"{read:%a %d %b %Y %H:%M}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from cronty.cli.output import Json, print_json, refuse, say, waiting
 from cronty.contract.result import Err, Ok, Result
 from cronty.store.owner_store import OwnerStore
 
-app = typer.Typer(no_args_is_help=True, help="Owners, for the operator of the installation.")
+app = typer.Typer(no_args_is_help=True)
 
 
 @app.command()

@@ -1,30 +1,24 @@
-"""`cronty runs` and `cronty why`: how slots ended, and why."""
+"""`cronty runs` and `cronty retry`: how slots ended, and trying failed ones again."""
 
-import re
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any, Final
-from zoneinfo import ZoneInfo
+from typing import Annotated, Final
 
 import typer
 
-from cronty.app import Cronty
-from cronty.cli.completion import Id, complete_jobs
-from cronty.cli.connection import ask, call
-from cronty.cli.output import Column, Json, clock, print_json, say, show_rows
-from cronty.contract.answers import Run, RunOfJob, to_json
-from cronty.contract.result import Err, Ok, Result
-from cronty.jobs.moments import local_text
-from cronty.jobs.run import Run as RunRecord
-from cronty.scheduler.answers import run_of
-from cronty.timing import BadTrigger, Calendar, Changed
-from cronty.timing.rule import read_instant
+from cronty.cli.completion import complete_jobs
+from cronty.cli.connection import Api, call
+from cronty.cli.output import REFUSED, Column, Json, clock, console, counted, print_json, say, show_rows
+from cronty.cli.results import result_in_words
+from cronty.cli.why import seconds_of
+from cronty.cli.workers import warn_if_idle, with_workers
+from cronty.contract.answers import RedrivenRuns, Run, RunOfJob, to_json
+from cronty.contract.result import CrontyError, Err
+from cronty.jobs.run import read_receipt
 
 VERDICTS: Final = {"done": "green", "failed": "red", "quarantined": "red", "missed": "yellow", "running": "cyan"}
 _EVERYTHING: Final = 1000
-_CLOCK: Final = re.compile(r"\d{1,2}:\d\d(:\d\d)?")
-
-Slot = Annotated[str, typer.Argument(help='When it should have run: "2027-01-31 09:00", or 9:00 for today.')]
+_WIDE: Final = 110
+"""From this width on the id of a run has a column of its own."""
 
 
 def runs(
@@ -35,7 +29,6 @@ def runs(
     count: Annotated[int, typer.Option("-n", "--count", min=1, max=_EVERYTHING, help="How many.")] = 20,
     json: Json = False,
 ) -> None:
-    """List the planned moments of a job, each with its verdict and the reason; or everything that failed."""
     if job is None:
         found = call(lambda api: api.list_failed_runs(limit=count), json=json)
     else:
@@ -45,76 +38,67 @@ def runs(
     if not found.runs:
         say("Nothing has failed." if job is None else "It has not run yet.")
         return
-    show_runs(found.runs)
+    show_runs(found.runs, found.timezone)
 
 
-def show_runs(found: Sequence[Run]) -> None:
+def show_runs(found: Sequence[Run], zone_name: str) -> None:
     named = any(isinstance(one, RunOfJob) for one in found)
-    columns = [Column("planned for", whole=True), Column("verdict", whole=True), Column("try", whole=True)]
+    apart = console().width >= _WIDE
+    columns = [Column(f"planned for ({zone_name})", whole=True)]
+    columns += [Column("verdict", whole=True), Column("took", whole=True)]
+    columns += [Column("run", whole=True)] if apart else []
     rows = [
-        (*([one.name if isinstance(one, RunOfJob) else ""] if named else []), clock(one.scheduled_for), one.verdict,
-         str(one.attempt or ""), _reason(one))
+        (*([one.name if isinstance(one, RunOfJob) else ""] if named else []), clock(one.scheduled_for, seconds=True),
+         one.verdict, seconds_of(one), *([one.run_id] if apart else []),
+         _came_of_it(one) if apart else f"{_came_of_it(one)} {one.run_id}".strip())
         for one in found
     ]  # fmt: skip
     styles = [VERDICTS.get(one.verdict, "") for one in found]
-    show_rows([*([Column("job")] if named else []), *columns, Column("why", fold=True)], rows, styles=styles)
+    title = "result, or why" if apart else "result, or why, and id"
+    show_rows([*([Column("job")] if named else []), *columns, Column(title, fold=True)], rows, styles=styles)
 
 
-def _reason(one: Run) -> str:
-    reason = one.error or one.reason or ""
+def _came_of_it(one: Run) -> str:
+    parts = [one.error or one.reason or "", result_in_words(one.result) if one.verdict == "done" else ""]
+    if one.attempt > 1:
+        parts.append(f"attempt {one.attempt}")
     if one.next_attempt_at and one.attempt:
-        return f"{reason}; tried again {clock(one.next_attempt_at)}".lstrip("; ")
-    return reason
+        parts.append(f"tried again {clock(one.next_attempt_at, seconds=True)}")
+    return "; ".join(part for part in parts if part)
 
 
-def why(job: Id, slot: Slot, json: Json = False) -> None:
-    """Explain how one planned run of a job ended, and why."""
-    found = ask(lambda cronty: _explained(cronty, job, slot), json=json)
+def retry(
+    what: Annotated[
+        str | None,
+        typer.Argument(help="A job, for its last failed run, or the id of a run.", autocompletion=complete_jobs),
+    ] = None,
+    every: Annotated[bool, typer.Option("--all", help="All failed runs of that job, or of all jobs.")] = False,
+    json: Json = False,
+) -> None:
+    if what is None and not every:
+        raise typer.BadParameter("Name a job or a run, or give --all. `cronty runs` shows what has failed.")
+    tried, armed = call(lambda api: with_workers(api, _retry(api, what, every=every)), json=json, show=False)
     if json:
-        print_json(found)
+        print_json(to_json(tried) | {"armed": armed})
+    elif tried.redriven:
+        say(f"Trying {counted(len(tried.redriven), 'run')} again: {', '.join(tried.redriven)}.")
+        warn_if_idle(armed)
+    if tried.refused:
+        if not json:
+            say(f"cronty: Not tried again: {', '.join(tried.refused)}. {tried.hint or ''}".rstrip(), err=True)
+        raise typer.Exit(REFUSED)
+
+
+async def _retry(api: Api, what: str | None, *, every: bool) -> RedrivenRuns:
+    if what is not None and read_receipt(what) is not None:
+        return await api.redrive_runs([what])
+    most = _EVERYTHING if every else 1
+    if what is None:
+        failed: Sequence[Run] = (await api.list_failed_runs(limit=most)).runs
     else:
-        say(found["in_words"])
-
-
-async def _explained(cronty: Cronty, job: str, text: str) -> Result[dict[str, Any]]:
-    shown = await cronty.service.scheduler.show(cronty.caller, job)
-    if isinstance(shown, Err):
-        return shown
-    now, _ = await cronty.service.scheduler.clock(cronty.caller)
-    try:
-        moment = _read(text, shown.value.zone, now)
-    except BadTrigger as bad:
-        return Err("bad_time", bad.message, bad.hint)
-    facts: dict[str, Any] = {"slot": moment.isoformat()}
-    found = await cronty.service.scheduler.list_runs(cronty.caller, job, 1, moment + timedelta(microseconds=1))
-    if not isinstance(found, Err) and found.value and _covers(found.value[0], moment):
-        run = found.value[0]
-        because = f": {run.reason or run.error}" if run.reason or run.error else ""
-        words = f"{run.state}{because} (attempt {run.attempt}, {run.run_id})"
-        return Ok(facts | {"run": to_json(run_of(run, shown.value.zone, shown.value.trigger)), "in_words": words})
-    slots = shown.value.slots
-    due = slots.after(moment - timedelta(microseconds=1))
-    if due == moment:
-        taken = slots.taken(moment) if isinstance(slots, Calendar | Changed) else None
-        words = "It is planned, and its time hasn't come." if moment > now else "It is before the job was made."
-        words = words if taken is None else f"It won't run: {taken}."
-    else:
-        zone = shown.value.zone
-        after = f" The next one after that is {local_text(due, zone)}." if due else ""
-        words = f"{local_text(moment, zone)}, is not a slot of this job.{after}"
-    return Ok(facts | {"run": None, "next_slot": due.isoformat() if due else None, "in_words": words})
-
-
-def _read(text: str, zone_name: str, now: datetime) -> datetime:
-    """A time that may be past. Words mean a future time, so they are also read as of the start of today."""
-    if _CLOCK.fullmatch(text.strip()):
-        text = f"today at {text.strip()}"
-    try:
-        return read_instant(text, zone_name, now)
-    except BadTrigger:
-        midnight = now.astimezone(ZoneInfo(zone_name)).replace(hour=0, minute=0, second=0, microsecond=0)
-        return read_instant(text, zone_name, midnight.astimezone(UTC))
-
-
-def _covers(run: RunRecord, moment: datetime) -> bool:
-    return run.scheduled_for == moment or (run.through is not None and run.scheduled_for <= moment <= run.through)
+        failed = (await api.list_runs(what, limit=most, verdict="failed")).runs
+        failed = failed or (await api.list_runs(what, limit=most, verdict="quarantined")).runs
+    if not failed:
+        hint = "`cronty runs` shows what has failed." if what else ""
+        raise CrontyError(Err("not_found", f"No run of {what} has failed." if what else "Nothing has failed.", hint))
+    return await api.redrive_runs([run.run_id for run in failed])

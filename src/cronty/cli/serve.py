@@ -2,24 +2,30 @@
 
 import asyncio
 import signal
+import socket
 import sys
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager, redirect_stdout, suppress
+from dataclasses import replace
 from datetime import UTC, datetime
-from typing import cast
+from importlib.util import find_spec
+from typing import cast, override
 
 import typer
 import uvicorn
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
-from starlette.routing import BaseRoute, Mount
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse
+from starlette.routing import BaseRoute, Mount, Route
 
 from cronty.app import Cronty
 from cronty.app.keys import with_the_key
 from cronty.cli.local_key import local_key_of
 from cronty.cli.service_absences import log_absences
 from cronty.cli.service_folder import url_of
+from cronty.cli.service_of_client import AfterClosing, Wanted
 from cronty.cli.startup import check_reach, extra, load, opened
 from cronty.cli.stdin import make_stdin_end_when_told
 from cronty.contract.caller import local_caller
@@ -29,20 +35,25 @@ from cronty.mcp.context import ToolContext
 from cronty.mcp.server import GROUPS, Auth, CrontyServer
 from cronty.mcp.tool import Group
 from cronty.store.sealing import read_keys
-from cronty.web.callers import LocalKey, by_token
+from cronty.web.callers import FindCaller, LocalKey, by_token
 from cronty.web.connections import KEPT_ALIVE, bounded_protocol, most_connections
 from cronty.web.health import health_routes
 from cronty.web.hosts import Hosts
 from cronty.web.refusals import Refusals
 from cronty.web.sessions import Sessions
+from cronty.web.under_way import TOO_MANY, UnderWay
 
 
-def serve_stdio(app: str | None, tools: str) -> None:
-    """MCP over standard input and output, until the client hangs up."""
+def serve_stdio(app: str | None, tools: str, wanted: Wanted | None, *, read_only: bool = False) -> None:
+    """MCP over standard input and output, until the client hangs up; then the service goes on, if it is `wanted`.
+
+    `read_only`: the client may look and change nothing.
+    """
     with redirect_stdout(sys.stderr):  # the user's module may print while it is loaded
         cronty = _cronty(app)
+    groups = _groups(tools)
     with suppress(BrokenPipeError):  # the client is gone
-        asyncio.run(_serve_stdio(cronty, _groups(tools)))
+        asyncio.run(_serve_stdio(cronty, groups, wanted, read_only=read_only))
 
 
 def serve(app: str | None, tools: str, host: str, port: int, names: Sequence[str], *, auth: bool) -> None:
@@ -51,7 +62,7 @@ def serve(app: str | None, tools: str, host: str, port: int, names: Sequence[str
     cronty = _cronty(app)
     if "public_url" not in cronty.settings.model_fields_set:
         cronty.settings = cronty.settings.model_copy(update={"public_url": f"{url_of(host, port)}/mcp"})
-    local = None if auth else local_key_of(cronty.settings.data_dir)
+    local = None if auth else LocalKey(local_key_of(cronty.settings.data_dir), cronty.owner, url_of(host, port))
     asgi = http_app(cronty, _groups(tools), [f"{host}:{port}", f"localhost:{port}", *names], local)
     most = most_connections()
     config = uvicorn.Config(
@@ -59,18 +70,31 @@ def serve(app: str | None, tools: str, host: str, port: int, names: Sequence[str
         http=bounded_protocol(most), timeout_keep_alive=KEPT_ALIVE, backlog=most // 4,  # so many are accepted at once
         timeout_graceful_shutdown=2,  # or a client that listens for changes would keep the server from stopping
     )  # fmt: skip
-    asyncio.run(_serve(cronty, config))
+    asyncio.run(_serve(cronty, _Server(config, local)))
 
 
-def http_app(cronty: Cronty, groups: Sequence[Group], hosts: Sequence[str], local_key: str | None = None) -> Starlette:
+class _Server(uvicorn.Server):
+    """Says when it has its address."""
+
+    def __init__(self, config: uvicorn.Config, local: LocalKey | None) -> None:
+        super().__init__(config)
+        self._local = local
+
+    @override
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self._local is not None:
+            self._local.begin()
+
+
+def http_app(cronty: Cronty, groups: Sequence[Group], hosts: Sequence[str], local: LocalKey | None = None) -> Starlette:
     """One ASGI application over an open Cronty: health, readiness, REST, the dashboard and MCP.
 
-    Every caller needs a token; whoever has the `local_key` is the owner of that Cronty.
+    Every caller needs a token; whoever has the `local` key is the owner of that Cronty.
     """
     settings = cronty.settings
-    local = None if local_key is None else LocalKey(local_key, cronty.owner)
-    refusals = Refusals()
-    who = refusals.counted(by_token(lambda: cronty.service.identity, local))
+    refusals, under_way = Refusals(), UnderWay(most_connections() // 2)
+    who = under_way.counted(refusals.counted(by_token(lambda: cronty.service.identity, local)))
     auth = Auth(Verifier(), auth_settings(settings.public_url, settings.oidc_issuer))
     server = CrontyServer(ToolContext(cronty, current_caller), groups, auth)
     origins = [f"{scheme}://{host}" for host in hosts for scheme in ("http", "https")]
@@ -85,24 +109,34 @@ def http_app(cronty: Cronty, groups: Sequence[Group], hosts: Sequence[str], loca
         noting.cancel()
         await refusals.note(cronty.service)
 
-    keys = with_the_key(settings, read_keys)
+    # Where others may get the port while we are away, browsers send them the cookie: it ends with this process.
+    keys = None if local is not None else with_the_key(settings, read_keys)
     rest = extra("cronty.web.rest", "web")
     routes: list[BaseRoute] = [
         *health_routes(cronty.why_not_ready),
         Mount(PREFIX, rest.rest_app(lambda: cronty.service, who)),
-        *extra("cronty.web.dashboard", "web").dashboard_routes(
-            lambda: cronty.service, who, Sessions(keys[0] if keys else None), local
-        ),
+        *_dashboard(cronty, who, Sessions(keys[0] if keys else None), local),
         Mount("/", Callers(mcp_app, who)),
     ]
-    middleware = [Middleware(Hosts, hosts)]
+    middleware = [Middleware(Hosts, hosts), Middleware(under_way.until_answered)]
     # A path with a line break matches no route; it gets the same 404 as any other.
-    return Starlette(routes=routes, lifespan=lifespan, middleware=middleware, exception_handlers={404: rest.refused})
+    refused = {404: rest.refused, TOO_MANY: rest.refused}
+    return Starlette(routes=routes, lifespan=lifespan, middleware=middleware, exception_handlers=refused)
 
 
-async def _serve(cronty: Cronty, config: uvicorn.Config) -> None:
+def _dashboard(cronty: Cronty, who: FindCaller, sessions: Sessions, local: LocalKey | None) -> list[BaseRoute]:
+    """The pages; without the extra they need, one line that says how to get them."""
+    if find_spec("jinja2") is None:
+
+        def say_how(_request: Request) -> PlainTextResponse:
+            return PlainTextResponse("There is no dashboard here: it needs pip install 'cronty[web]'.\n", 404)
+
+        return [Route(path, say_how) for path in ("/", "/sign-in")]
+    return extra("cronty.web.dashboard", "web").dashboard_routes(lambda: cronty.service, who, sessions, local)
+
+
+async def _serve(cronty: Cronty, server: uvicorn.Server) -> None:
     """Open before serving, so that an unreachable database is reported in one line and not as a traceback."""
-    server = uvicorn.Server(config)
     began = datetime.now(UTC)
     async with opened(cronty) as stopping:
 
@@ -119,7 +153,7 @@ async def _serve(cronty: Cronty, config: uvicorn.Config) -> None:
                 one.cancel()
 
 
-async def _serve_stdio(cronty: Cronty, groups: Sequence[Group]) -> None:
+async def _serve_stdio(cronty: Cronty, groups: Sequence[Group], wanted: Wanted | None, *, read_only: bool) -> None:
     """Tools are listed at once, while the database is still being started; the first call waits for it."""
     hang_up = make_stdin_end_when_told()
     loop = asyncio.get_running_loop()
@@ -127,8 +161,11 @@ async def _serve_stdio(cronty: Cronty, groups: Sequence[Group]) -> None:
         loop.add_signal_handler(number, hang_up)
     cronty.when_outgrown = hang_up
     opening = asyncio.ensure_future(cronty.__aenter__())
-    context = ToolContext(cronty, lambda: local_caller(cronty.owner), lambda: asyncio.shield(opening))
-    serving = asyncio.ensure_future(CrontyServer(context, groups).run_stdio_async())
+    after = AfterClosing(cronty, wanted)
+    caller = local_caller(cronty.owner)
+    caller = replace(caller, scopes=frozenset({"read"})) if read_only else caller
+    context = ToolContext(cronty, lambda: caller, lambda: asyncio.shield(opening), after.warning)
+    serving = asyncio.ensure_future(CrontyServer(context, groups, read_only=read_only).run_stdio_async())
     try:
         await asyncio.wait({opening, serving}, return_when=asyncio.FIRST_COMPLETED)
         await opening  # raises if opening failed

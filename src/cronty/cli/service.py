@@ -2,12 +2,12 @@
 
 import asyncio
 import http.client
-import logging
 import os
 import re
 import shlex
 import socket
 import time
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, Final, NamedTuple
 from urllib.parse import urlsplit
@@ -18,6 +18,7 @@ from cronty.actions.agents import read_agents
 from cronty.cli import service_keeper, service_units
 from cronty.cli.local_key import key_file
 from cronty.cli.output import REFUSED, Json, print_json, say, waiting
+from cronty.cli.own_copy import lasting_python, remove_other_copies
 from cronty.cli.service_folder import Kept, ServiceFolder, ServiceSpec, url_of
 from cronty.cli.service_status import show_status, status_of
 from cronty.cli.startup import check_reach
@@ -31,8 +32,6 @@ _KEPT: Final = re.compile(
     re.IGNORECASE,
 )
 """Environment variables passed to the service, besides those named in the agents file."""
-
-log = logging.getLogger("cronty.service")
 
 Port = Annotated[int, typer.Option(min=1, max=65535, help="The port to listen on.")]
 
@@ -48,7 +47,6 @@ def up(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Run Cronty in the background from now on: the jobs, and `cronty serve`. Running it twice is harmless."""
     check_reach(host, auth=auth)
     settings = _settings()
     folder = ServiceFolder(settings.data_dir)
@@ -56,10 +54,12 @@ def up(
     kept: Kept = "background" if background else service_units.keeper_of_this_system()
     arguments = ["--host", host, "--port", str(port), *(["--app", target] if target else [])]
     arguments += [part for each in name or [] for part in ("--name", each)] + (["--auth"] if auth else [])
-    spec = ServiceSpec(arguments, url_of(host, port), kept, str(Path.cwd()), _environment(settings))
-    with waiting("Starting …"):
+    with waiting("Starting …"), folder.lock("starting"):
+        python = lasting_python(settings.data_dir)
+        facts = (arguments, url_of(host, port), kept, str(Path.cwd()), environment_of(settings), python)
+        spec = ServiceSpec(*facts, version("cronty"))
         already = _is_same_service(folder, spec)
-        flaw = _bring_up(folder, spec, already=already)
+        flaw = bring_up(folder, spec, already=already)
     if flaw is not None:
         _say_why_not(flaw, folder, json=json)
         raise typer.Exit(REFUSED)
@@ -97,13 +97,13 @@ def _say_why_not(flaw: Flaw, folder: ServiceFolder, *, json: bool) -> None:
 
 
 def down(json: Json = False) -> None:
-    """Stop the service; jobs stay planned, and catch up by their policy when it runs again."""
     folder = ServiceFolder(_settings().data_dir)
     was_up = _was_up(folder)
     if folder.path.exists():
         with folder.lock():
             spec = folder.spec()
             folder.remove_spec()
+            folder.mark_unwanted(True)
         if spec is not None:
             service_units.remove(spec.kept_by, folder)
         service_keeper.end(folder, "keeper")
@@ -115,7 +115,6 @@ def down(json: Json = False) -> None:
 
 
 def status(json: Json = False) -> None:
-    """Show whether the service is up, since when and where, what comes next and what it did; exit 1 if it isn't."""
     folder = ServiceFolder(_settings().data_dir)
     found: dict[str, Any] = asyncio.run(status_of(folder, is_ready))
     if json:
@@ -124,15 +123,6 @@ def status(json: Json = False) -> None:
         show_status(found)
     if not found["up"]:
         raise typer.Exit(1)
-
-
-def restart_if_gone(settings: Settings) -> None:
-    """Start a service again that `cronty up` started and that is gone, as after a reboot without systemd."""
-    folder = ServiceFolder(settings.data_dir)
-    spec = folder.spec()
-    if spec is not None and spec.kept_by == "background" and folder.alive("keeper") is None:
-        log.warning("the service that `cronty up` started is gone; starting it again. `cronty down` ends it for good")
-        service_keeper.start(folder)
 
 
 def is_ready(url: str) -> bool:
@@ -148,7 +138,7 @@ def is_ready(url: str) -> bool:
         connection.close()
 
 
-def _bring_up(folder: ServiceFolder, spec: ServiceSpec, *, already: bool) -> Flaw | None:
+def bring_up(folder: ServiceFolder, spec: ServiceSpec, *, already: bool) -> Flaw | None:
     """Bring the service up; why it isn't up, or None."""
     if not already:
         before = folder.spec()
@@ -156,16 +146,19 @@ def _bring_up(folder: ServiceFolder, spec: ServiceSpec, *, already: bool) -> Fla
             service_units.remove(before.kept_by, folder)
         service_keeper.end(folder, "keeper")
         service_keeper.end(folder, "serving")
-        if _is_taken(spec.url):
+        if is_taken(spec.url):
             return Flaw(f"the port of {spec.url} is taken by another program. Name another one: cronty up --port 8126")
         with folder.lock():
             folder.save_spec(spec)
+            folder.mark_unwanted(False)
         try:
             _start(folder, spec)
         except service_units.UnitRefused as refused:
             folder.remove_spec()
             return Flaw(f"{refused}. `cronty up --background` runs without it.")
-    flaw = _wait(folder, spec)
+    flaw = wait_for(folder, spec)
+    if flaw is None:
+        remove_other_copies(folder.path.parent, spec.python)
     if flaw is not None and not already:  # otherwise it would keep trying
         folder.remove_spec()
         service_units.remove(spec.kept_by, folder)
@@ -180,7 +173,7 @@ def _start(folder: ServiceFolder, spec: ServiceSpec) -> None:
         service_units.install(spec.kept_by, service_keeper.command(folder), folder)
 
 
-def _wait(folder: ServiceFolder, spec: ServiceSpec) -> Flaw | None:
+def wait_for(folder: ServiceFolder, spec: ServiceSpec) -> Flaw | None:
     """Wait until it answers; why it doesn't, or None. Gives up after two servers have exited."""
     ends = time.monotonic() + PATIENCE
     seen: set[int] = set()
@@ -205,7 +198,7 @@ def _was_up(folder: ServiceFolder) -> bool:
     return folder.alive("keeper") is not None or folder.alive("serving") is not None
 
 
-def _environment(settings: Settings) -> dict[str, str]:
+def environment_of(settings: Settings) -> dict[str, str]:
     named = set[str]()
     if settings.agents_file is not None:
         named = {name for agent in read_agents(settings.agents_file).values() for name in agent.environment}
@@ -214,7 +207,7 @@ def _environment(settings: Settings) -> dict[str, str]:
     return kept | {"CRONTY_DATA_DIR": str(settings.data_dir.expanduser().resolve())}
 
 
-def _is_taken(url: str) -> bool:
+def is_taken(url: str) -> bool:
     parts = urlsplit(url)
     try:
         with socket.create_connection((parts.hostname or "", parts.port or 80), 1):

@@ -27,12 +27,12 @@ log = logging.getLogger("cronty.service")
 
 
 def in_words(absence: Absence, zone: str) -> str:
-    """`while it was away, Sun 15 Nov 14:00 to 16:30: 3 fired late, 12 coalesced, 1 missed`"""
+    """`while it was away, Sun 15 Nov 14:00 to 16:30, Europe/Berlin: 3 fired late, 12 coalesced, 1 missed`"""
     since, until = (moment.astimezone(ZoneInfo(zone)) for moment in (absence.since, absence.until + _ROUNDING))
     end = f"{until:%H:%M}" if since.date() == until.date() else f"{until:%a %d %b %H:%M}"
     counts = {"fired late": absence.late, "coalesced": absence.coalesced, "missed": absence.missed}
     at_least = "at least " if absence.cut else ""
-    return f"while it was away, {since:%a %d %b %H:%M} to {end}: {at_least}{counted(counts)}"
+    return f"while it was away, {since:%a %d %b %H:%M} to {end}, {zone}: {at_least}{counted(counts)}"
 
 
 def counted(counts: Mapping[str, int]) -> str:

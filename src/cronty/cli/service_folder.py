@@ -8,6 +8,7 @@ file always has the right pid in it.
 import fcntl
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
@@ -19,6 +20,7 @@ from typing import Final, Literal, cast
 import orjson
 
 from cronty.store.local import NoDatabase
+from cronty.store.private_file import private_folder
 
 Role = Literal["keeper", "serving"]
 Kept = Literal["systemd", "launchd", "background"]
@@ -31,7 +33,8 @@ MAX_LOGGED: Final = 4 * 1024 * 1024
 class ServiceSpec:
     """The options of `cronty up`, kept until `cronty down`.
 
-    `arguments` are those of `cronty serve`; `environment` is all that the service gets of the shell's variables.
+    `arguments` are those of `cronty serve`; `environment` is all that the service gets of the shell's variables;
+    `python` runs it, and `version` is Cronty's.
     """
 
     arguments: list[str]
@@ -39,13 +42,17 @@ class ServiceSpec:
     kept_by: Kept
     folder: str
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
+    python: str = sys.executable
+    version: str = ""
 
     def same_as(self, other: "ServiceSpec") -> bool:
         """Whether both describe the same service; only CRONTY_ variables are compared."""
-        return (self.arguments, self.kept_by, _own(self.environment)) == (
+        return (self.arguments, self.kept_by, _own(self.environment), self.python, self.version) == (
             other.arguments,
             other.kept_by,
             _own(other.environment),
+            other.python,
+            other.version,
         )
 
 
@@ -62,12 +69,14 @@ class ServiceFolder:
     """The folder `service` in the data folder; each data folder has one service."""
 
     def __init__(self, data_dir: Path) -> None:
-        self.path = data_dir.expanduser().resolve() / "service"
+        self._data_dir = data_dir
+        self.path = private_folder(data_dir) / "service"
         self.log = self.path / "service.log"
 
     def make(self) -> None:
         try:
-            self.path.mkdir(parents=True, exist_ok=True)
+            private_folder(self._data_dir, make=True)
+            self.path.mkdir(exist_ok=True)
             self.path.chmod(0o700)  # the spec may hold secrets
         except OSError as error:
             raise NoDatabase(
@@ -87,6 +96,17 @@ class ServiceFolder:
 
     def remove_spec(self) -> None:
         (self.path / "spec.json").unlink(missing_ok=True)
+
+    @property
+    def unwanted(self) -> bool:
+        """Whether `cronty down` was the last that was asked for: then no client starts the service."""
+        return (self.path / "down").exists()
+
+    def mark_unwanted(self, unwanted: bool) -> None:
+        if unwanted:
+            (self.path / "down").touch()
+        else:
+            (self.path / "down").unlink(missing_ok=True)
 
     def working_folder(self, spec: ServiceSpec) -> Path:
         """The working folder of the service: where `cronty up` was run, or this folder if that is gone."""
@@ -122,9 +142,9 @@ class ServiceFolder:
         os.rename(name, self.path / f"{role}.pid")
 
     @contextmanager
-    def lock(self) -> Generator[None]:
+    def lock(self, name: str = "lock") -> Generator[None]:
         """Only one process at a time may change this folder."""
-        file = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+        file = os.open(self.path / name, os.O_RDWR | os.O_CREAT, 0o600)
         try:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield

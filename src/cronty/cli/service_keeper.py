@@ -29,10 +29,15 @@ PATIENCE: Final = 45.0
 
 LOG_CHECK: Final = 30.0
 
+_MODULE: Final = ("-P", "-m")
+"""Runs a module of ours. `-P`: modules are not looked for in the working folder, where others may be able to write."""
+
 
 def command(folder: ServiceFolder) -> list[str]:
     """The command that starts a keeper."""
-    return [sys.executable, "-m", "cronty.cli.service_keeper", str(folder.path.parent)]
+    spec = folder.spec()
+    python = sys.executable if spec is None else spec.python
+    return [python, *_MODULE, "cronty.cli.service_keeper", str(folder.path.parent)]
 
 
 def start(folder: ServiceFolder) -> None:
@@ -108,7 +113,7 @@ class Keeper:
         log = folder.open_log()
         try:
             return await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "cronty.cli.main", "serve", *spec.arguments),
+                *(sys.executable, *_MODULE, "cronty.cli.main", "serve", *spec.arguments),
                 env={"CRONTY_PATIENCE": "0", **spec.environment},  # the keeper waits itself, and logs why
                 cwd=folder.working_folder(spec),
                 stdin=subprocess.DEVNULL,

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
+from zoneinfo import ZoneInfo
 
 from cronty.app import Cronty
 from cronty.cli.output import Column, clock, console, say, show_rows
@@ -85,7 +86,9 @@ def show_status(found: Status) -> None:
     facts: list[tuple[str, str]] = []
     if "since" in found:
         restarts = f", after {found['starts']} starts" if found["starts"] > 1 else ""
-        facts.append(("since", f"{clock(found['since'])} UTC{restarts} (process {found['pid']})"))
+        since, zone_name = datetime.fromisoformat(found["since"]), found.get("zone", "UTC")
+        shown = clock(since.astimezone(ZoneInfo(zone_name)))
+        facts.append(("since", f"{shown}, {zone_name}{restarts} (process {found['pid']})"))
     if "url" in found:
         facts += [("at", found["url"]), ("kept by", found["kept_by"]), ("log", found["log"])]
     if "did" in found:
@@ -98,7 +101,7 @@ def show_status(found: Status) -> None:
     if found.get("next"):
         out.print()
         rows = [(str(job["job_id"]).split("_")[1], job["name"], clock(job["next_run"])) for job in found["next"]]
-        show_rows([Column("id", whole=True), Column("name"), Column("next", whole=True)], rows, out)
+        show_rows([Column("id", whole=True), Column("name"), Column(f"next ({found['zone']})", whole=True)], rows, out)
     if found.get("last_lines"):
         say("\nThe end of the log:")
         for line in found["last_lines"]:

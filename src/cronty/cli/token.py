@@ -14,7 +14,7 @@ from cronty.contract.result import Ok, Result
 from cronty.scheduler.identity import NewKey
 from cronty.store.key_store import KeyInfo
 
-app = typer.Typer(no_args_is_help=True, help="Who may call `cronty serve --auth`: API keys, and signed tokens.")
+app = typer.Typer(no_args_is_help=True)
 
 _SCOPES = "; ".join(f"{scope}: {meaning}" for scope, meaning in MEANINGS.items())
 

@@ -36,7 +36,6 @@ def watch(
     lines: Annotated[bool, typer.Option("--lines", help="A line for each event, even on a terminal.")] = False,
     json: Json = False,
 ) -> None:
-    """Show runs as they happen, until Ctrl-C: as a table on a terminal, else a line for each event."""
     out = console()
     try:
         open_for(lambda cronty: _watch(cronty, out, live=out.is_terminal and not (lines or json), json=json))

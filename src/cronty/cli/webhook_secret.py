@@ -15,10 +15,6 @@ def webhook_secret(
     agent: Annotated[str | None, typer.Option(help="Instead: the agent that is woken by a webhook.")] = None,
     json: Json = False,
 ) -> None:
-    """Print the secret that signs an owner's webhooks, or an agent's wakes; each has its own.
-
-    While CRONTY_SECRET_KEY is changed there are several, the newest first: each signs until its key is taken away.
-    """
     settings = Settings()  # pyright: ignore[reportCallIssue] -- its defaults are fields
     if settings.secret_key is not None:
         text = settings.secret_key.get_secret_value()

@@ -16,12 +16,12 @@ from cronty.data_folder import default_data_folder
 class LocalAuth(httpx2.Auth):
     """Signs each request with a new code."""
 
-    def __init__(self, key: str) -> None:
-        self._key = key
+    def __init__(self, key: str, url: str) -> None:
+        self._key, self._url = key, url
 
     @override
     def auth_flow(self, request: httpx2.Request) -> Generator[httpx2.Request, httpx2.Response]:
-        request.headers["Authorization"] = f"Bearer {make_code(self._key, 'call')}"
+        request.headers["Authorization"] = f"Bearer {make_code(self._key, 'call', self._url)}"
         yield request
 
 
@@ -32,7 +32,7 @@ def local_auth(url: str) -> LocalAuth | None:
     folder = os.environ.get("CRONTY_DATA_DIR")
     path = (Path(folder).expanduser() if folder else default_data_folder()) / FILE
     try:
-        return LocalAuth(path.read_text(encoding="ascii").strip())
+        return LocalAuth(path.read_text(encoding="ascii").strip(), url)
     except (OSError, UnicodeDecodeError):
         return None
 

@@ -1,14 +1,16 @@
-"""Every answer. Times are aware datetimes, in the job's zone if there is a job, and ISO 8601 in JSON.
+"""Every answer. Times are aware datetimes, in the job's zone if there is one job, in the owner's in lists of several,
+and ISO 8601 in JSON.
 
 A field marked with `OMITTED` is left out of the JSON when it has its default value.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import field, fields, is_dataclass
 from datetime import datetime
-from typing import Any, ClassVar, Final, cast
+from typing import Any, ClassVar, Final, cast, dataclass_transform
 
 from cronty.contract.requests import JOB, RUN
+from cronty.contract.shape import Shape
 
 AT: Final = "2026-11-16T09:00:00+01:00"
 UTC: Final = "2026-11-16T08:00:00+00:00"
@@ -17,10 +19,14 @@ RECEIPT: Final = f"{RUN}#1"
 OMITTED: Final = {"omitted": True}
 
 
-class Answer:
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field,))
+class Answer(Shape):
     """The base of all answers. Unknown fields are ignored, so that an older client can read a newer server."""
 
     __pydantic_config__ = {"extra": "ignore"}  # noqa: RUF012
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__(kw_only=True)
 
 
 def to_json(value: object) -> Any:
@@ -38,7 +44,6 @@ def to_json(value: object) -> Any:
 # -- jobs ---------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, kw_only=True)
 class Moment(Answer):
     """A planned moment in the job's zone and in UTC; `note` if a clock change moves it."""
 
@@ -49,9 +54,9 @@ class Moment(Answer):
     note: str | None = field(default=None, metadata=OMITTED)
 
 
-@dataclass(frozen=True, kw_only=True)
 class ScheduledJob(Answer):
-    """A job that was made or changed: its rule in words, and its next three runs."""
+    """A job that was made or changed: its rule in words, its next three runs, and when it ends, if it does. `note` is
+    what else to know, such as that its messages go to a public topic."""
 
     EXAMPLE: ClassVar = {
         "job_id": JOB, "name": "stand-up", "next_run": AT, "status": "pending",
@@ -67,15 +72,18 @@ class ScheduledJob(Answer):
     timezone: str
     next_runs: list[Moment]
     version: int
+    max_runs: int | None = field(default=None, metadata=OMITTED)
+    ends_at: datetime | None = field(default=None, metadata=OMITTED)
+    note: str | None = field(default=None, metadata=OMITTED)
 
 
-@dataclass(frozen=True, kw_only=True)
 class JobSummary(Answer):
-    """One job in a list."""
+    """One job in a list, in the list's time zone; `timezone` is the job's own if it is another."""
 
     EXAMPLE: ClassVar = {
         "job_id": JOB, "name": "stand-up", "status": "pending", "trigger_type": "cron", "next_run": AT, "run_count": 4,
-        "last_run": AT, "paused": False, "tags": ["team"], "said": "weekdays at 9",
+        "last_run": AT, "paused": False, "tags": ["team"], "said": "weekdays at 9", "task": "notify",
+        "schedule": "At 09:00 on weekdays, Berlin time",
     }  # fmt: skip
 
     job_id: str
@@ -88,20 +96,25 @@ class JobSummary(Answer):
     paused: bool
     tags: list[str]
     said: str | None = field(default=None, metadata=OMITTED)
+    timezone: str | None = field(default=None, metadata=OMITTED)
+    task: str
+    schedule: str
+    max_runs: int | None = field(default=None, metadata=OMITTED)
+    ends_at: datetime | None = field(default=None, metadata=OMITTED)
 
 
-@dataclass(frozen=True, kw_only=True)
 class JobList(Answer):
-    """A page of jobs; `total` counts all that match, up to 10,000, `cursor` asks for the next page."""
+    """A page of jobs, with all times in the owner's `timezone`; `total` counts all that match, up to 10,000, `cursor`
+    asks for the next page."""
 
-    EXAMPLE: ClassVar = {"jobs": [JobSummary.EXAMPLE], "total": 1, "cursor": None}
+    EXAMPLE: ClassVar = {"jobs": [JobSummary.EXAMPLE], "total": 1, "cursor": None, "timezone": "Europe/Berlin"}
 
     jobs: list[JobSummary]
     total: int
     cursor: str | None
+    timezone: str
 
 
-@dataclass(frozen=True, kw_only=True)
 class Run(Answer):
     """One planned moment with its verdict and its reason; `slots` and `through` if it stands for several moments."""
 
@@ -126,7 +139,6 @@ class Run(Answer):
     moved_from: str | None = field(default=None, metadata=OMITTED)
 
 
-@dataclass(frozen=True, kw_only=True)
 class ChangedSlot(Answer):
     """A planned run that is skipped or, with `to`, moved, and who asked for it."""
 
@@ -137,16 +149,17 @@ class ChangedSlot(Answer):
     why: str
 
 
-@dataclass(frozen=True, kw_only=True)
 class JobDetail(Answer):
-    """One job in full, with its last ten runs."""
+    """One job in full: what it does (`args`, `kwargs`), how (`policy`, where it differs from the usual one), and its
+    last ten runs."""
 
     EXAMPLE: ClassVar = {
         "job_id": JOB, "name": "stand-up", "status": "pending", "trigger_type": "cron", "created_at": AT,
         "last_run": AT, "next_run": AT, "run_count": 4, "max_runs": None, "error": None, "paused": False,
         "paused_because": None, "schedule": "At 09:00 on weekdays, Berlin time", "timezone": "Europe/Berlin",
-        "said": "weekdays at 9", "task": "notify", "tags": ["team"], "success_count": 4, "failure_count": 0,
-        "version": 1, "runs": [Run.EXAMPLE],
+        "said": "weekdays at 9", "task": "notify", "kwargs": {"message": "Stand-up", "topic": "phone"},
+        "policy": {"attempts": 10}, "tags": ["team"], "success_count": 4, "failure_count": 0, "version": 1,
+        "runs": [Run.EXAMPLE],
     }  # fmt: skip
 
     job_id: str
@@ -165,6 +178,10 @@ class JobDetail(Answer):
     said: str | None = field(default=None, metadata=OMITTED)
     timezone: str
     task: str
+    args: Sequence[Any] | None = field(default=None, metadata=OMITTED)
+    kwargs: Mapping[str, Any] | None = field(default=None, metadata=OMITTED)
+    policy: Mapping[str, Any] | None = field(default=None, metadata=OMITTED)
+    ends_at: datetime | None = field(default=None, metadata=OMITTED)
     tags: list[str]
     success_count: int
     failure_count: int
@@ -173,7 +190,6 @@ class JobDetail(Answer):
     runs: list[Run]
 
 
-@dataclass(frozen=True, kw_only=True)
 class StartedRun(Answer):
     """A run that was asked for."""
 
@@ -183,7 +199,6 @@ class StartedRun(Answer):
     job_id: str
 
 
-@dataclass(frozen=True, kw_only=True)
 class DeletedJob(Answer):
     """A job that can be brought back, and until when."""
 
@@ -201,31 +216,32 @@ class DeletedJob(Answer):
     until: datetime
 
 
-@dataclass(frozen=True, kw_only=True)
 class DeletedJobs(Answer):
-    """Deleted jobs, the latest first; `cursor` is the `before` of the next page."""
+    """Deleted jobs, the latest first, with all times in the owner's `timezone`; `cursor` is the `before` of the next
+    page."""
 
-    EXAMPLE: ClassVar = {"jobs": [DeletedJob.EXAMPLE], "cursor": None}
+    EXAMPLE: ClassVar = {"jobs": [DeletedJob.EXAMPLE], "cursor": None, "timezone": "Europe/Berlin"}
 
     jobs: list[DeletedJob]
     cursor: datetime | None
+    timezone: str
 
 
 # -- runs ---------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, kw_only=True)
 class RunList(Answer):
-    """Runs of one job, newest first; `cursor` is the `before` of the next page."""
+    """Runs of one job, newest first, with all times in the job's `timezone`; `cursor` is the `before` of the next
+    page."""
 
-    EXAMPLE: ClassVar = {"job_id": JOB, "runs": [Run.EXAMPLE], "cursor": None}
+    EXAMPLE: ClassVar = {"job_id": JOB, "runs": [Run.EXAMPLE], "cursor": None, "timezone": "Europe/Berlin"}
 
     job_id: str
     runs: list[Run]
     cursor: datetime | None
+    timezone: str
 
 
-@dataclass(frozen=True, kw_only=True)
 class NamedJob(Answer):
     """Which job something belongs to."""
 
@@ -233,26 +249,26 @@ class NamedJob(Answer):
     name: str
 
 
-@dataclass(frozen=True, kw_only=True)
 class RunOfJob(Run, NamedJob):
     """A run that names its job."""
 
     EXAMPLE: ClassVar = {"job_id": JOB, "name": "stand-up", **Run.EXAMPLE}
 
 
-@dataclass(frozen=True, kw_only=True)
 class FailedRuns(Answer):
-    """What failed for good, the latest first; `cursor` is the `before` of the next page."""
+    """What failed for good, the latest first, with all times in the owner's `timezone`; `cursor` is the `before` of the
+    next page."""
 
     EXAMPLE: ClassVar = {
         "runs": [{**RunOfJob.EXAMPLE, "verdict": "failed", "error": "no luck", "result": None}], "cursor": None,
+        "timezone": "Europe/Berlin",
     }  # fmt: skip
 
     runs: list[RunOfJob]
     cursor: str | None
+    timezone: str
 
 
-@dataclass(frozen=True, kw_only=True)
 class Attempt(Answer):
     """An attempt before the run's last."""
 
@@ -265,16 +281,28 @@ class Attempt(Answer):
     error: str | None
 
 
-@dataclass(frozen=True, kw_only=True)
+class Telling(Answer):
+    """Where a run's result was sent, and how that went: `waiting`, `delivered`, `failed`, or not sent because it was
+    `quiet` or `unchanged`."""
+
+    EXAMPLE: ClassVar = {"channel": "phone", "state": "delivered", "tries": 1, "error": None, "told_at": AT}
+
+    channel: str
+    state: str
+    tries: int
+    error: str | None
+    told_at: datetime | None
+
+
 class RunDetail(RunOfJob):
-    """A run in full; `attempts` are those before its last."""
+    """A run in full; `attempts` are those before its last. `told` if its job's policy has `tell`."""
 
     EXAMPLE: ClassVar = {**RunOfJob.EXAMPLE, "attempts": [Attempt.EXAMPLE]}
 
     attempts: list[Attempt]
+    told: Telling | None = field(default=None, metadata=OMITTED)
 
 
-@dataclass(frozen=True, kw_only=True)
 class RedrivenRuns(Answer):
     """`refused` are runs that didn't fail, are gone, or don't exist."""
 
@@ -288,7 +316,6 @@ class RedrivenRuns(Answer):
 # -- time ---------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, kw_only=True)
 class SchedulePreview(Answer):
     """What a schedule means: in words, and its next moments."""
 
@@ -302,7 +329,6 @@ class SchedulePreview(Answer):
     note: str | None = field(default=None, metadata=OMITTED)
 
 
-@dataclass(frozen=True, kw_only=True)
 class CurrentTime(Answer):
     """The current time, in a zone and in UTC."""
 
@@ -319,7 +345,6 @@ class CurrentTime(Answer):
     timestamp_ms: int
 
 
-@dataclass(frozen=True, kw_only=True)
 class TaskDetail(Answer):
     """A task that can be scheduled; `parameters` is the JSON schema of its arguments."""
 
@@ -330,7 +355,6 @@ class TaskDetail(Answer):
     doc: str
 
 
-@dataclass(frozen=True, kw_only=True)
 class TaskList(Answer):
     """What can be scheduled."""
 

@@ -1,7 +1,7 @@
 """The answers about an owner: inbox, channels, keys, limits, audit trail."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import Any, ClassVar
 
@@ -9,7 +9,6 @@ from cronty.contract.answers import AT, OMITTED, RECEIPT, UTC, Answer
 from cronty.contract.requests import JOB, RUN
 
 
-@dataclass(frozen=True, kw_only=True)
 class Provenance(Answer):
     """Who made the job, when, and through what; `run_id` is the run that made it, if one did."""
 
@@ -22,7 +21,6 @@ class Provenance(Answer):
     run_id: str | None
 
 
-@dataclass(frozen=True, kw_only=True)
 class InboxItem(Answer):
     """A prompt that is due; the reader holds it until `deadline`, which is also `lease_until`."""
 
@@ -50,7 +48,6 @@ class InboxItem(Answer):
     lease_until: datetime
 
 
-@dataclass(frozen=True, kw_only=True)
 class InboxItems(Answer):
     """The prompts handed to the reader."""
 
@@ -60,7 +57,6 @@ class InboxItems(Answer):
     count: int
 
 
-@dataclass(frozen=True, kw_only=True)
 class AcknowledgedItems(Answer):
     """`refused` receipts were settled already, handed out again, or don't exist."""
 
@@ -71,7 +67,6 @@ class AcknowledgedItems(Answer):
     hint: str | None = field(default=None, metadata=OMITTED)
 
 
-@dataclass(frozen=True, kw_only=True)
 class Channel(Answer):
     """A channel without its URL, which is secret."""
 
@@ -83,7 +78,6 @@ class Channel(Answer):
     created_at: datetime
 
 
-@dataclass(frozen=True, kw_only=True)
 class CalendarOfDaysOff(Answer):
     """A list of days off; `jobs_moved` is how many jobs have another next slot by it. `source` is where the public
     holidays of a country come from."""
@@ -98,7 +92,6 @@ class CalendarOfDaysOff(Answer):
     jobs_moved: int | None = field(default=None, metadata=OMITTED)
 
 
-@dataclass(frozen=True, kw_only=True)
 class CalendarList(Answer):
     """The owner's lists of days off."""
 
@@ -107,7 +100,6 @@ class CalendarList(Answer):
     calendars: list[CalendarOfDaysOff]
 
 
-@dataclass(frozen=True, kw_only=True)
 class ChannelList(Answer):
     """The owner's channels."""
 
@@ -116,17 +108,17 @@ class ChannelList(Answer):
     channels: list[Channel]
 
 
-@dataclass(frozen=True, kw_only=True)
 class SentNotification(Answer):
-    """A notification that is on its way; `id` is the receiving service's, if it gives one."""
+    """A notification that is on its way; `id` is the receiving service's, if it gives one. `note` says if it went to a
+    public topic."""
 
     EXAMPLE: ClassVar = {"topic": "phone", "id": "xE73Iyuabi"}
 
     topic: str
     id: str
+    note: str | None = field(default=None, metadata=OMITTED)
 
 
-@dataclass(frozen=True, kw_only=True)
 class Key(Answer):
     """An API key without its secret."""
 
@@ -145,7 +137,6 @@ class Key(Answer):
     revoked_at: datetime | None
 
 
-@dataclass(frozen=True, kw_only=True)
 class KeyList(Answer):
     """The owner's keys."""
 
@@ -154,7 +145,6 @@ class KeyList(Answer):
     keys: list[Key]
 
 
-@dataclass(frozen=True, kw_only=True)
 class NewKey(Answer):
     """A key just made; `key` is shown only here."""
 
@@ -164,7 +154,6 @@ class NewKey(Answer):
     key: str
 
 
-@dataclass(frozen=True, kw_only=True)
 class Me(Answer):
     """The owner a token belongs to, and what it allows."""
 
@@ -176,7 +165,20 @@ class Me(Answer):
     key_id: int | None
 
 
-@dataclass(frozen=True, kw_only=True)
+class OwnerZone(Answer):
+    """The owner's time zone from now on, what it was, and what its clocks show."""
+
+    EXAMPLE: ClassVar = {
+        "timezone": "Europe/Berlin", "before": "America/New_York", "now": AT,
+        "note": "Jobs that are there already keep their own time zones.",
+    }  # fmt: skip
+
+    timezone: str
+    before: str | None
+    now: datetime
+    note: str
+
+
 class LimitsAndUse(Answer):
     """An owner's limits, and how much of them is used; 0 means no limit."""
 
@@ -188,7 +190,6 @@ class LimitsAndUse(Answer):
     used: Mapping[str, int]
 
 
-@dataclass(frozen=True, kw_only=True)
 class TrailEntry(Answer):
     """One change: what was done, by whom, through which program, and what it changed."""
 
@@ -209,7 +210,6 @@ class TrailEntry(Answer):
     hash: str
 
 
-@dataclass(frozen=True, kw_only=True)
 class Trail(Answer):
     """The latest entries first; `cursor` is the `before` of the next page. Entries up to the number `archived_through`
     are in files that the operator keeps."""
@@ -221,7 +221,6 @@ class Trail(Answer):
     archived_through: int | None
 
 
-@dataclass(frozen=True, kw_only=True)
 class RunEvent(Answer):
     """Something that happened to a run; pass `at` to continue listening after it."""
 

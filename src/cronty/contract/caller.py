@@ -1,7 +1,7 @@
 """The caller of an operation: for which owner, with which scopes, through which surface and client."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, Literal, get_args
 
@@ -26,7 +26,8 @@ class Caller:
     If the token is a key, `key_id` is the id inside the key and `key_number` is the number its owner sees. `client` is
     how the calling program identifies itself: {"name": …, "version": …}. `run` is the message id of the run that makes
     the call. A `trusted` caller works on the machine itself and may schedule its commands. `operation` is what it asks
-    for. `expires_at` is when its token ends; None if it doesn't.
+    for. `expires_at` is when its token ends; None if it doesn't. `gone` tells whether its connection has ended; None if
+    it has none.
     """
 
     owner: str
@@ -40,6 +41,11 @@ class Caller:
     trusted: bool = False
     operation: str | None = None
     expires_at: datetime | None = None
+    gone: Callable[[], Awaitable[bool]] | None = field(default=None, compare=False, repr=False)
+
+    async def is_gone(self) -> bool:
+        """Whether nobody waits for the answer any more."""
+        return self.gone is not None and await self.gone()
 
     def may(self, scope: Scope) -> bool:
         return scope in self.scopes

@@ -39,7 +39,7 @@ CODES: Final[dict[str, Code]] = {
     "too_large": Code(413, "The body is too large."),
     # the request
     "bad_request": Code(422, "A field is missing, unknown or of the wrong type."),
-    "ambiguous": Code(422, "The schedule can be read in several ways; `choices` lists them."),
+    "ambiguous": Code(422, "The schedule, or the name of a job, may mean several things; `choices` lists them."),
     "bad_agent": Code(422, "The name of an agent can't be used."),
     "bad_arguments": Code(422, "The arguments don't fit the task, or aren't plain JSON."),
     "bad_change": Code(422, "Nothing to change was given."),
@@ -68,12 +68,14 @@ CODES: Final[dict[str, Code]] = {
     "bad_wait": Code(422, "The wait is out of range."),
     "not_sent": Code(422, "The receiving service refused the notification."),
     "unreadable": Code(422, "A schedule or time in words can't be read."),
+    "unknown_channel": Code(422, "There is no channel of that name, but one that is nearly called so."),
     "unknown_state": Code(422, "There is no such verdict."),
     "unknown_status": Code(422, "There is no such status."),
     "unknown_task": Code(422, "No worker has registered such a task."),
     # limits and outages
     "over_limit": Code(429, "The owner has reached one of its limits."),
     "too_many_listeners": Code(429, "The owner has reached the limit on event connections."),
+    "too_many_requests": Code(429, "The owner has as many requests under way as one may have."),
     "fault": Code(500, "Cronty failed unexpectedly; the call may or may not have taken effect."),
     "no_commands": Code(501, "The server declares no commands."),
     "no_key": Code(501, "The server has no key to encrypt with."),

@@ -1,8 +1,9 @@
 """The key of the user who runs a server on their own machine, and codes that stand for it for a short time.
 
-The key is in a file that only this user can read, so whoever has it is this user. Our own programs don't send it: while
-the server is down, another user of the machine may be listening on its port. They send a code made from it, which is
-good for a minute. A link to the dashboard has a code in it too, which is good once.
+The key is in a file that only this user can read, so whoever has it is this user. Our own programs don't send it:
+another user of the machine may be listening where they call. They send a code made from it, which is good for a minute.
+A link to the dashboard has a code in it too, which is good once. A code is of no use to whoever got it by mistake: it
+is good at one address, and only if the server had that address already when the code was made.
 """
 
 import hmac
@@ -10,6 +11,7 @@ import secrets
 import time
 from hashlib import sha256
 from typing import Final, Literal
+from urllib.parse import urlsplit, urlunsplit
 
 FILE: Final = "local.key"
 """Its name in the data folder."""
@@ -24,20 +26,37 @@ def new_local_key() -> str:
     return f"cronty_local_{secrets.token_urlsafe(32)}"
 
 
-def make_code(key: str, purpose: Purpose) -> str:
-    """A code for this purpose: when it ends, chance, and proof that it was made with the key."""
-    text = f"{int(time.time()) + LASTS[purpose]}-{secrets.token_hex(16)}"
-    return f"cronty_{purpose}_{text}-{_proof(key, purpose, text)}"
+def without_names(url: str) -> str:
+    """The URL with 127.0.0.1 for `localhost`: where else that name leads, another user may be listening."""
+    parts = urlsplit(url)
+    if parts.hostname != "localhost":
+        return url
+    port = "" if parts.port is None else f":{parts.port}"
+    return urlunsplit(parts._replace(netloc=f"127.0.0.1{port}"))
 
 
-def end_of_code(key: str, purpose: Purpose, code: str) -> int | None:
-    """When a code ends, in seconds since 1970; None if it has ended, or wasn't made with the key for this purpose."""
+def make_code(key: str, purpose: Purpose, url: str) -> str:
+    """A code for this purpose and server: when it ends, when it was made, chance, and proof that the key made it.
+
+    When it was made is said by the clock that all processes of a machine share and nobody sets.
+    """
+    text = f"{int(time.time()) + LASTS[purpose]}-{time.monotonic_ns()}-{secrets.token_hex(16)}"
+    return f"cronty_{purpose}_{text}-{_proof(key, purpose, url, text)}"
+
+
+def end_of_code(key: str, purpose: Purpose, url: str, code: str, since: int = 0) -> int | None:
+    """When a code ends, in seconds since 1970; None if it isn't good (any more) for this, here, with this key.
+
+    `since` is when this server began to listen, by `time.monotonic_ns`.
+    """
     text, _, proof = code.removeprefix(f"cronty_{purpose}_").rpartition("-")
-    if not hmac.compare_digest(proof.encode(), _proof(key, purpose, text).encode()):
+    if not hmac.compare_digest(proof.encode(), _proof(key, purpose, url, text).encode()):
         return None
-    end = int(text.partition("-")[0])
-    return end if end > time.time() else None
+    end, made, _ = text.split("-")
+    return int(end) if int(end) > time.time() and int(made) >= since else None
 
 
-def _proof(key: str, purpose: Purpose, text: str) -> str:
-    return hmac.new(key.encode(), f"cronty {purpose} {text}".encode(), sha256).hexdigest()
+def _proof(key: str, purpose: Purpose, url: str, text: str) -> str:
+    parts = urlsplit(without_names(url))
+    whole = f"cronty {purpose} {parts.hostname} {parts.port} {text}"
+    return hmac.new(key.encode(), whole.encode(), sha256).hexdigest()

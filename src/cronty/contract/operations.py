@@ -27,6 +27,7 @@ from cronty.contract.answers_of_owner import (
     LimitsAndUse,
     Me,
     NewKey,
+    OwnerZone,
     SentNotification,
     Trail,
 )
@@ -61,6 +62,7 @@ from cronty.contract.requests import (
     SaveChannel,
     ScheduleJob,
     SendPushNotification,
+    SetZone,
     ShowJob,
     ShowLimits,
     ShowRun,
@@ -113,7 +115,7 @@ class Operations:
         scope="schedule", hints=REPEATABLE, refusals=("key_taken", "over_limit"), tool=False, retry=True,
     )  # fmt: skip
     change_slot = Operation(
-        ChangeSlot, JobDetail, "POST", "/jobs/{job_id}/slot", title="Skip or move one run", group="jobs",
+        ChangeSlot, ScheduledJob, "POST", "/jobs/{job_id}/slot", title="Skip or move one run", group="jobs",
         scope="schedule", hints=Hints(destructive=True), refusals=("not_editable",),
     )  # fmt: skip
     run_job_now = Operation(
@@ -143,12 +145,17 @@ class Operations:
     get_current_time = Operation(
         GetCurrentTime, CurrentTime, "GET", "/clock", title="What time is it", group="time", scope="read", hints=READS
     )
+    set_zone = Operation(
+        SetZone, OwnerZone, "PUT", "/zone", title="Set my time zone", group="time", scope="schedule", hints=REPEATABLE,
+        retry=True,
+    )  # fmt: skip
     list_tasks = Operation(
         ListTasks, TaskList, "GET", "/tasks", title="What can be scheduled", group="jobs", scope="read", hints=READS
     )
     read_inbox = Operation(
-        ReadInbox, InboxItems, "POST", "/inbox/read", title="Read the inbox", group="inbox", scope="prompts"
-    )
+        ReadInbox, InboxItems, "POST", "/inbox/read", title="Read the inbox", group="inbox", scope="prompts",
+        refusals=("too_many_listeners",),
+    )  # fmt: skip
     acknowledge_inbox = Operation(
         AcknowledgeInbox, AcknowledgedItems, "POST", "/inbox/acknowledge", title="Settle inbox items", group="inbox",
         scope="prompts", hints=REPEATABLE,
@@ -158,8 +165,8 @@ class Operations:
         scope="run", hints=_OUTWARD, refusals=("over_limit",), tool=False,
     )  # fmt: skip
     list_channels = Operation(
-        ListChannels, ChannelList, "GET", "/channels", title="List channels", group="messages", scope="admin",
-        hints=READS, tool=False,
+        ListChannels, ChannelList, "GET", "/channels", title="List channels", group="messages", scope="read",
+        hints=READS,
     )  # fmt: skip
     save_channel = Operation(
         SaveChannel, Channel, "PUT", "/channels/{name}", title="Save a channel", group="messages", scope="admin",

@@ -4,12 +4,13 @@ A field of an edit is left out (`UNSET`, the default), emptied (`None`) or set.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from datetime import datetime
-from typing import Any, ClassVar, Final, Literal
+from typing import Any, ClassVar, Final, Literal, dataclass_transform
 
 from cronty.contract.caller import SCOPES
 from cronty.contract.operation import UNSET, Unset
+from cronty.contract.shape import Shape
 
 # Not `type` aliases: those would become a `$ref`, which not every MCP client follows.
 TriggerType = Literal["once", "interval", "cron", "calendar", "words"]
@@ -19,10 +20,10 @@ JOB: Final = "job_12_1794729600"
 RUN: Final = "run_12_1794816000000000"
 
 
-class Request:
+@dataclass_transform(frozen_default=True)
+class Request(Shape):
     """The base of all requests. Unknown names are refused, so that a mistyped one isn't silently ignored."""
 
-    __slots__ = ()
     __pydantic_config__ = {  # noqa: RUF012
         "extra": "forbid", "strict": True, "use_attribute_docstrings": True, "revalidate_instances": "always",
     }  # fmt: skip
@@ -31,7 +32,6 @@ class Request:
 # -- jobs ---------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
 class ScheduleJob(Request):
     """Schedule a recurring or one-off job: run a registered task, send a reminder or call a webhook later,
     on a cron, an interval or at one time. It is durable: it fires with every client closed.
@@ -59,9 +59,9 @@ class ScheduleJob(Request):
     """Stop after this many runs. Default: no limit."""
     _: KW_ONLY
     timezone: str | None = None
-    """IANA time zone of the schedule, e.g. Europe/Berlin. Default: the owner's, else UTC."""
+    """IANA time zone of the schedule, e.g. Europe/Berlin. Default: the owner's (set_zone)."""
     policy: Mapping[str, Any] | None = None
-    """Only what differs from the default: attempts, backoff, timeout (seconds), overlap (skip, queue, allow, cancel_previous), catch_up (latest, all, none), spread (seconds)."""  # noqa: E501
+    """Only what differs from the default: attempts, backoff, timeout (seconds), overlap (skip, queue, allow, cancel_previous), catch_up (latest, all, none), spread (seconds), tell (the channel that gets each result), tell_when (always, not_quiet, changed)."""  # noqa: E501
     idempotency_key: str | None = None
     """The same key never makes a second job; use it when you may repeat the call."""
     tags: Sequence[str] | None = None
@@ -72,7 +72,6 @@ class ScheduleJob(Request):
     """No run after this moment or day, ISO 8601 or words, e.g. "31 December"."""
 
 
-@dataclass(frozen=True, slots=True)
 class ListJobs(Request):
     """List scheduled jobs, reminders and prompts, those that fire next first; total counts matches, up to 10,000.
     Use it to find a job's id or to see what is planned."""
@@ -101,23 +100,20 @@ class ListJobs(Request):
     """Only jobs that fire at or before this time or date, or words, e.g. "next Friday"."""
 
 
-@dataclass(frozen=True, slots=True)
 class OneJob(Request):
     """The base of requests about one job."""
 
     EXAMPLE: ClassVar = {"job_id": "job_1_1738764000"}
 
     job_id: str
-    """The job's id, as schedule_job or list_jobs gave it."""
+    """The job's id, or its name."""
 
 
-@dataclass(frozen=True, slots=True)
 class ShowJob(OneJob):
     """Show one job in full: status, last and next run, its last error, and its last ten runs, each with its
     verdict and the reason."""
 
 
-@dataclass(frozen=True, slots=True)
 class EditJob(Request):
     """Change a scheduled job, reminder or prompt, recurring ones too, from its next run on: move it, rename it,
     change what it does. Only what is given changes."""
@@ -127,7 +123,7 @@ class EditJob(Request):
     }  # fmt: skip
 
     job_id: str
-    """The job's id, as schedule_job or list_jobs gave it."""
+    """The job's id, or its name."""
     _: KW_ONLY
     expected_version: int | None = None
     """Refuse if the job has changed since it had this version."""
@@ -155,32 +151,26 @@ class EditJob(Request):
     """No run after this moment or day, ISO 8601 or words."""
 
 
-@dataclass(frozen=True, slots=True)
 class PauseJob(OneJob):
     """Hold a job: nothing fires until it is resumed. Pausing a paused one changes nothing."""
 
 
-@dataclass(frozen=True, slots=True)
 class ResumeJob(OneJob):
     """Let a paused job continue with its next future run; runs that came due while it was paused are skipped."""
 
 
-@dataclass(frozen=True, slots=True)
 class CancelJob(OneJob):
     """Cancel a job so that it never fires again: what runs is asked to stop, the job stays listed. Repeatable."""
 
 
-@dataclass(frozen=True, slots=True)
 class DeleteJob(OneJob):
     """End a job and hide it. For 30 days it can be undeleted; then it goes, with the history of its runs."""
 
 
-@dataclass(frozen=True, slots=True)
 class UndeleteJob(OneJob):
     """Bring a deleted job back as it was; an active one continues with its next run from now. Repeatable."""
 
 
-@dataclass(frozen=True, slots=True)
 class ListDeletedJobs(Request):
     """Jobs that were deleted and can be brought back, the latest first."""
 
@@ -193,7 +183,6 @@ class ListDeletedJobs(Request):
     """The cursor from the previous page."""
 
 
-@dataclass(frozen=True, slots=True)
 class ChangeSlot(OneJob):
     """Skip one planned run of a job, or move it to another time, this once: the schedule stays as it is.
     Without slot and to, the next run is skipped. Giving a slot its own time again takes the change back."""
@@ -206,7 +195,6 @@ class ChangeSlot(OneJob):
     """Its new time (ISO 8601, or words). Default: none, it is skipped."""
 
 
-@dataclass(frozen=True, slots=True)
 class RunJobNow(OneJob):
     """Run a scheduled job once, right now; its schedule stays as it is. See how it ended
     with list_runs."""
@@ -215,7 +203,6 @@ class RunJobNow(OneJob):
 # -- runs ---------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
 class ListRuns(Request):
     """The history of a job: every planned moment with its verdict and the reason, and when a waiting one is tried
     next, newest first. Answers "why did it not run?"."""
@@ -223,7 +210,7 @@ class ListRuns(Request):
     EXAMPLE: ClassVar = {"job_id": "job_1_1738764000", "limit": 5}
 
     job_id: str
-    """The job's id, as schedule_job or list_jobs gave it."""
+    """The job's id, or its name."""
     _: KW_ONLY
     limit: int = 20
     """How many, newest first, up to 1000."""
@@ -233,7 +220,6 @@ class ListRuns(Request):
     """The cursor from the previous page."""
 
 
-@dataclass(frozen=True, slots=True)
 class ListFailedRuns(Request):
     """Runs that failed for good, across all jobs, the latest first."""
 
@@ -246,7 +232,6 @@ class ListFailedRuns(Request):
     """The cursor from the previous page."""
 
 
-@dataclass(frozen=True, slots=True)
 class ShowRun(Request):
     """One run in full, including its earlier attempts."""
 
@@ -256,7 +241,6 @@ class ShowRun(Request):
     """The run's id, as list_runs gave it."""
 
 
-@dataclass(frozen=True, slots=True)
 class RedriveRuns(Request):
     """Try failed runs again, now, each under its own id and with a new round of attempts. Use it after the cause
     is fixed."""
@@ -270,7 +254,6 @@ class RedriveRuns(Request):
 # -- time ---------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
 class PreviewSchedule(Request):
     """Show what a schedule means before making it: in words, with its next times, local and UTC, and notes where
     clocks change. Makes nothing. Use it to check a cron or to let the user confirm."""
@@ -281,22 +264,20 @@ class PreviewSchedule(Request):
     """Words, cron or a time: "every weekday at 8:30", "0 9 * * 1-5", "in 2h30m"."""
     _: KW_ONLY
     timezone: str | None = None
-    """IANA time zone, e.g. Europe/Berlin. Default: the owner's, else UTC."""
+    """IANA time zone, e.g. Europe/Berlin. Default: the owner's (set_zone)."""
     count: int = 5
     """How many of its next times to show, up to 100."""
 
 
-@dataclass(frozen=True, slots=True)
 class GetCurrentTime(Request):
     """The current date and time in a time zone. Call it before reasoning about "today" or "tomorrow"."""
 
     EXAMPLE: ClassVar = {"timezone": "Europe/Berlin"}
 
     timezone: str | None = None
-    """IANA time zone, e.g. Europe/Berlin. Default: the owner's, else UTC."""
+    """IANA time zone, e.g. Europe/Berlin. Default: the owner's (set_zone)."""
 
 
-@dataclass(frozen=True, slots=True)
 class ListTasks(Request):
     """What schedule_job can run: the names of the registered tasks, their parameters and what they do."""
 
@@ -304,7 +285,6 @@ class ListTasks(Request):
 # -- inbox --------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
 class ReadInbox(Request):
     """Read the prompts (made with schedule) whose time has come, oldest first. Call it when you start, and
     whenever you have nothing else to do. Each item is yours for 10 minutes: act on its prompt, then call
@@ -321,7 +301,6 @@ class ReadInbox(Request):
     """How many at most."""
 
 
-@dataclass(frozen=True, slots=True)
 class AcknowledgeInbox(Request):
     """Settle prompts from read_inbox: done, quiet if there was nothing to report, failed, or snooze to have them
     again later."""
@@ -342,7 +321,6 @@ class AcknowledgeInbox(Request):
 # -- messages -----------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
 class SendPushNotification(Request):
     """Send a notification right now, to a channel or to an ntfy topic."""
 
@@ -373,12 +351,10 @@ class SendPushNotification(Request):
     """Up to three buttons, as ntfy describes them."""
 
 
-@dataclass(frozen=True, slots=True)
 class ListChannels(Request):
-    """The names of channels and their destinations, without secrets."""
+    """The channels that reminders and results can be sent to, by name; where each leads, without secrets."""
 
 
-@dataclass(frozen=True, slots=True)
 class OneChannel(Request):
     """The base of requests about one channel."""
 
@@ -388,7 +364,6 @@ class OneChannel(Request):
     """What the channel is called."""
 
 
-@dataclass(frozen=True, slots=True)
 class SaveChannel(Request):
     """Name a destination, such as ntfy://ntfy.sh/topic; a channel that has the name already is replaced."""
 
@@ -400,12 +375,10 @@ class SaveChannel(Request):
     """Where it leads. It is stored encrypted and never shown again."""
 
 
-@dataclass(frozen=True, slots=True)
 class RemoveChannel(OneChannel):
     """Forget where a name leads; messages still sent to it fail, and go nowhere else."""
 
 
-@dataclass(frozen=True, slots=True)
 class TryChannel(OneChannel):
     """Send a test message there now."""
 
@@ -413,12 +386,10 @@ class TryChannel(OneChannel):
 # -- days off ------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
 class ListCalendars(Request):
     """The lists of days off that schedules can use, with the number of days in each."""
 
 
-@dataclass(frozen=True, slots=True)
 class SaveCalendar(Request):
     """Keep a list of days off under a name; a list that has the name already is replaced, and the jobs that go by it
     follow. A schedule names it in its calendars: its slots on such days are skipped, or moved to a business day."""
@@ -438,7 +409,6 @@ class SaveCalendar(Request):
     """An iCalendar file whose all-day events are days off."""
 
 
-@dataclass(frozen=True, slots=True)
 class RemoveCalendar(Request):
     """Forget a list of days off that no job goes by."""
 
@@ -451,22 +421,28 @@ class RemoveCalendar(Request):
 # -- the owner ----------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
 class WhoAmI(Request):
     """The owner this token belongs to, and what it allows."""
 
 
-@dataclass(frozen=True, slots=True)
+class SetZone(Request):
+    """Set the time zone of this owner: the one in which times are read and shown unless another is named. Jobs that are
+    there already keep their own."""
+
+    EXAMPLE: ClassVar = {"timezone": "America/New_York"}
+
+    timezone: str
+    """IANA time zone, e.g. America/New_York."""
+
+
 class ShowLimits(Request):
     """This owner's limits, and how much of them is used."""
 
 
-@dataclass(frozen=True, slots=True)
 class ListKeys(Request):
     """The owner's API keys, including revoked ones; the secret itself is never shown."""
 
 
-@dataclass(frozen=True, slots=True)
 class AddKey(Request):
     """Make an API key. It is shown only once, can be revoked, allows no more than the token it is made with, and ends
     with it at the latest."""
@@ -484,7 +460,6 @@ class AddKey(Request):
     """When it expires: ISO 8601, or words. Default: with the token it is made with, else never."""
 
 
-@dataclass(frozen=True, slots=True)
 class RevokeKey(Request):
     """Revoke an API key at once, and the keys made with it; the jobs they made pause."""
 
@@ -494,7 +469,6 @@ class RevokeKey(Request):
     """The key's number, as list_keys shows it."""
 
 
-@dataclass(frozen=True, slots=True)
 class ReadTrail(Request):
     """Who did what with this owner's things, through which program, the latest first."""
 

@@ -94,7 +94,7 @@ class Claiming:
         longest = PATIENCE if self._working.threads_hang else float("inf")
         if not tasks:
             return longest
-        await self._working.wait_for_place(self.crowd.patience(PATIENCE))
+        await self._working.wait_for_place(self.crowd)
         if left_out := self.crowd.turn():
             began = monotonic()
             await self._claim(worker, tasks, 0, BATCH, left_out)

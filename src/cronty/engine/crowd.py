@@ -8,6 +8,8 @@ every quarter of a second, which finds what the other owners have due.
 The first such look walks over all slots of the greedy owners. Later looks start where it ended, as long as they leave
 out at least the same owners. So an owner that is no longer greedy is still left out for a while: full walks take at
 most a tenth of the time.
+
+Owners whose slow tasks hold the places of a full worker are greedy in the same way, however few runs they have.
 """
 
 from collections import Counter
@@ -32,12 +34,13 @@ class Crowd:
         self._seen_at = -FORGOTTEN_AFTER
         self._next_turn = 0.0
         self._next_full_walk = 0.0
-        self._greedy: frozenset[int] = frozenset()
+        self.greedy: frozenset[int] = frozenset()
+        """Who fills a large part of what was seen last."""
         self._left_out: frozenset[int] = frozenset()
         self._full_walk = True
 
     def saw(self, owner_ids: Collection[int]) -> None:
-        """A batch was full; these are the owners of its rows."""
+        """A batch was full, or the worker; these are the owners of its rows, or of what it performs."""
         now = monotonic()
         if now - self._since > FORGOTTEN_AFTER:
             self._counts.clear()
@@ -47,7 +50,7 @@ class Crowd:
         self._counts.update(owner_ids)
         self._total += len(owner_ids)
         enough = self._total * LARGE_PART
-        self._greedy = frozenset(one for one in self._greedy.union(owner_ids) if self._counts[one] >= enough)
+        self.greedy = frozenset(one for one in self.greedy.union(owner_ids) if self._counts[one] >= enough)
 
     def patience(self, most: float) -> float:
         """How long to wait for a free place, at most until the other owners' next turn."""
@@ -59,7 +62,7 @@ class Crowd:
         if not self._present(now) or now < self._next_turn:
             return frozenset()
         self._next_turn = now + TURN_EVERY
-        left_out = self._greedy if now >= self._next_full_walk else self._greedy | self._left_out
+        left_out = self.greedy if now >= self._next_full_walk else self.greedy | self._left_out
         self._full_walk = not self._left_out or not self._left_out <= left_out
         self._left_out = left_out
         return left_out
@@ -72,4 +75,4 @@ class Crowd:
             self._next_full_walk = now + FULL_WALK_PAUSE * (now - since)
 
     def _present(self, now: float) -> bool:
-        return bool(self._greedy) and now - self._seen_at < FORGOTTEN_AFTER
+        return bool(self.greedy) and now - self._seen_at < FORGOTTEN_AFTER

@@ -24,6 +24,7 @@ from cronty.engine.rescuing import Rescuing
 from cronty.engine.retiming import Retiming
 from cronty.engine.sealing import Sealing
 from cronty.engine.settling import Settling
+from cronty.engine.telling import TellingResults
 from cronty.engine.watchdog import watch
 from cronty.engine.working import Working
 from cronty.jobs.limits import DEFAULTS, Limits
@@ -34,6 +35,7 @@ from cronty.store.history_store import HistoryStore
 from cronty.store.holiday_store import HolidayStore
 from cronty.store.listen import listen
 from cronty.store.owner_store import OwnerStore
+from cronty.store.telling_store import TellingStore
 from cronty.store.zone_store import ZoneStore
 
 LEAST_PATIENCE: Final = 5.0
@@ -44,7 +46,7 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class EngineOptions:
-    """`lease` and `drain` are seconds; `keep_days` is how much history is kept.
+    """`lease` and `drain` are seconds; `keep_days` is how much history is kept; `zone` is for owners without their own.
 
     `die_when_stuck` ends the process when a task blocks the event loop for two leases. That is right for a worker
     process, and wrong inside a user's own program.
@@ -57,6 +59,7 @@ class EngineOptions:
     version: str = "0"
     die_when_stuck: bool = False
     limits: Limits = DEFAULTS
+    zone: str = "UTC"
 
 
 class Engine:
@@ -90,7 +93,8 @@ class Engine:
         self.firing.left_zones = self.retiming.left_zones
         self.holidays = Holidays(HolidayStore(database))
         self.sealing = Sealing(AuditStore(database))
-        self.alerting = Alerting(store)
+        self.alerting = Alerting(store, self.limiting.topic_of, options.zone)
+        self.telling = TellingResults(TellingStore(database), registry, self.limiting)
         self.pruning = Pruning(HistoryStore(database), timedelta(days=options.keep_days))
 
     @property
@@ -110,6 +114,7 @@ class Engine:
         self._duty("holidays", self.holidays.step, self._stopping, longest=HOLIDAYS_EVERY)
         self._duty("seal", self.sealing.step, self._stopping)
         self._duty("alert", self.alerting.step, self._stopping)
+        self._duty("tell", self.telling.step, self._stopping)
         self._duty("settle", self.settling.step, self._finished)
         self._duty("beat", self._beat, self._finished)
         self._duty("expire", self._expire, self._finished)
@@ -222,8 +227,8 @@ class Engine:
                 self._wake("fire")
             case "queue":
                 self._wake("claim")
-            case "alert":
-                self._wake("alert")
+            case "alert" | "tell":
+                self._wake(word)
             case "stop" if detail == str(self.worker):
                 self._wake("beat")
             case "listening":  # earlier messages were missed

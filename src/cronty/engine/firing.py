@@ -7,13 +7,14 @@ from typing import Final
 
 from cronty import telemetry
 from cronty.actions.tasks import Registry
+from cronty.engine.absence import Absence
 from cronty.engine.admitting import Admitting
 from cronty.engine.attempt import Attempt
 from cronty.engine.batch import Batch
 from cronty.engine.crowd import Crowd
 from cronty.engine.limiting import Limiting, RunsLeft
 from cronty.engine.planning import agent_of, is_whole, policy_of, slot_after, trigger_of
-from cronty.engine.working import PATIENCE, Working
+from cronty.engine.working import Working
 from cronty.jobs.firing import rows_of
 from cronty.jobs.policy import Policy
 from cronty.store.database import NoPartition, Row, StoreUnavailable, UniqueConflict
@@ -101,7 +102,9 @@ class Firing:
         self._working = working
         self.low = LowWater()
         self.crowd = Crowd()
+        self._absence = Absence()
         self.crowded = False
+        self._others_had_theirs = False
         self.left_zones: list[str] = []
         self._check_slots = False
         self.more: Callable[[], None] = lambda: None
@@ -110,11 +113,14 @@ class Firing:
     async def step(self, worker: int) -> float:
         """Fire one batch as `worker`; 0 if there may be more, else seconds until the next slot."""
         await self._limiting.refresh()
-        await self._working.wait_for_place(self.crowd.patience(PATIENCE))
+        has_place = await self._working.wait_for_place(self.crowd)
         if not self.low.known:
             await self._begin()
-        if left_out := self.crowd.turn():
+        # A full worker fires for the greedy owners too, in turn: their slots wait in the queue, and none is lost.
+        if (has_place or not self._others_had_theirs) and (left_out := self.crowd.turn()):
+            self._others_had_theirs = True
             return await self._fire_others(worker, left_out)
+        self._others_had_theirs = False
         places = self._working.reserve(BATCH)
         limit = places or BATCH
         forgotten, low = self.low.forgotten, self.low.bound()
@@ -126,6 +132,7 @@ class Firing:
         if next_at is not None and next_at <= now:
             self.low.lower(next_at)  # locked by another process, which may release it
             return LOCKED_REST
+        self._absence.end(now)
         if self.low.lowered == lowered:
             self.low.found(now, forgotten)
         rest = float("inf") if next_at is None else (next_at - now).total_seconds()
@@ -186,6 +193,7 @@ class Firing:
                 if count:
                     earliest = due.rows[0]["next_at"]
                     moment, runs_left = due.moment, await self._limiting.runs_left_for(due)
+                    self._absence.look(moment)
                     by_lists = await due.triggers_by_lists()
                     latest = self._plan_all(due.rows, batch, places, runs_left, worker, moment, by_lists)
                     if latest is not None and left_out:
@@ -229,6 +237,8 @@ class Firing:
             await due.move(batch.moved, now)
         if batch.missed:
             await due.note_missed(batch.missed, now)
+        if passed := self._absence.passed(batch, now):
+            await due.note_absence(passed, now)
         if batch.broken:
             await due.set_aside(batch.broken, now, self._limiting.topic_of)
             for job_id, reason in batch.broken:

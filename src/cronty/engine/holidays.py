@@ -1,4 +1,7 @@
-"""Makes stored lists of public holidays anew, each year and with each new version of the package they come from."""
+"""Makes stored lists of public holidays anew, each year and with each new version of the package they come from.
+
+Jobs follow a list that changes, also if whoever changed it was stopped before they did.
+"""
 
 import asyncio
 from typing import Final
@@ -26,6 +29,8 @@ class Holidays:
                 days = await asyncio.to_thread(public_holidays, name.upper(), year)
             except BadTrigger:
                 continue  # a country that the package no longer has: the days it had stay
-            moved = await self._store.renew(name, source, days, source_of(year))
-            telemetry.holidays_renewed(name, moved)
+            await self._store.renew(name, source, days, source_of(year))
+            telemetry.holidays_renewed(name)
+        for moving in await self._store.moving():
+            telemetry.calendar_followed(moving.name, await self._store.follow(moving))
         return EVERY

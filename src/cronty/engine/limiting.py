@@ -305,6 +305,13 @@ class Limiting:
                 near[owner_id] = more
         return near
 
+    async def calls_over(self, calls: Mapping[int, int], now: datetime) -> dict[int, int]:
+        """Count calls out that are about to be made, by owner; how many of them are over a limit of this minute."""
+        limits = {owner_id: self._of(owner_id).calls_per_minute for owner_id in calls}
+        limited = [(one, CALLS, minute_of(now), calls[one]) for one, limit in limits.items() if limit]
+        used = await self._store.count_uses(limited) if limited else {}
+        return {one: excess(calls[one], used.get((one, CALLS), 0), limits[one]) for one in calls}
+
     def topic_of(self, owner_id: int) -> str:
         """The topic for alerts that no job's policy covers; "" for none."""
         return self._of(owner_id).alert

@@ -36,6 +36,7 @@ class Pruning:
             "expiring runs": lambda: _all(lambda place: self.store.expire_runs(keep, place, JOBS)),
             "dropping weeks": lambda: self._drop_weeks(keep),
             "pruning attempts": lambda: _while_full(lambda: self.store.prune_attempts(horizon, ROWS)),
+            "pruning tellings": lambda: _while_full(lambda: self.store.prune_tellings(horizon, ROWS)),
             "pruning usage": lambda: _while_full(lambda: self.store.prune_usage(horizon, ROWS)),
             "pruning keys": lambda: _while_full(lambda: self.store.prune_keys(horizon, ROWS)),
             "pruning tasks": lambda: self.store.prune_tasks(horizon),

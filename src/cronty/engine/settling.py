@@ -129,11 +129,12 @@ class Settling:
             else:
                 others.append(_other(one, ago, took))
         accepted = 0
+        told = [(one.job_id, one.slot) for one in attempts if one.policy.tell]
         if successes:
-            accepted += await self._store.settle_done(worker, successes)
+            accepted += await self._store.settle_done(worker, successes, told)
         failed: list[int] = []
         if others:
-            settled, failed = await self._store.settle_rest(worker, others)
+            settled, failed = await self._store.settle_rest(worker, others, told)
             accepted += settled
         reasons = {one.job_id: one.outcome.gone for one in attempts if isinstance(one.outcome, Failed)}
         self._breaker.failed((job_id, reasons.get(job_id)) for job_id in failed)

@@ -11,6 +11,7 @@ from cronty import telemetry
 from cronty.actions.tasks import Task, outcome_of_async, outcome_of_sync
 from cronty.actions.threads import Threads
 from cronty.engine.attempt import Attempt, current_run_of
+from cronty.engine.crowd import Crowd
 from cronty.jobs.outcome import Cancelled, Failed, Interrupted, Outcome
 
 MAX_AHEAD: Final = 4000
@@ -31,12 +32,14 @@ class Working:
 
     `concurrency` limits the busy coroutines and, separately, the busy threads. Attempts are claimed ahead of that only
     as fast as they end: a process with slow tasks leaves runs to other workers, one with fast tasks never runs dry.
+    Coroutines of owners that would wait behind greedy ones start beyond that limit, up to as many again.
     """
 
     def __init__(self, concurrency: int, ended: Callable[[], None]) -> None:
         self.concurrency = concurrency
         self._tell_ended = ended
         self._line: deque[Attempt] = deque()
+        self._before_line: deque[Attempt] = deque()  # of owners that would wait behind greedy ones
         self._performing: dict[Attempt, None] = {}  # a set that keeps its order
         self._coroutines = 0
         self._threads = Threads(concurrency, self._in_thread, self._returned)
@@ -72,15 +75,21 @@ class Working:
         self.in_flight -= places
         self._freed.set()
 
-    async def wait_for_place(self, patience: float) -> None:
-        """Return once a place is free, or after `patience` seconds."""
+    async def wait_for_place(self, crowd: Crowd) -> bool:
+        """Whether a place is free within `PATIENCE` seconds, or until the next turn of owners that aren't greedy.
+
+        If none is free by then, who holds the places is a crowd: slow tasks of a few owners keep the others waiting.
+        """
         try:
-            async with asyncio.timeout(patience):
+            async with asyncio.timeout(crowd.patience(PATIENCE)):
                 while self.free_places() <= 0:
                     self._freed.clear()
                     await self._freed.wait()
         except TimeoutError:
-            pass
+            crowd.saw([attempt.owner_id for attempt in self._performing])
+            self._let_others_through(crowd.greedy)
+            return False
+        return True
 
     async def wait_until_empty(self, patience: float) -> bool:
         """Whether everything was settled within `patience` seconds."""
@@ -125,7 +134,9 @@ class Working:
             if not attempt.task.is_async:
                 self._performing[attempt] = None
                 calls.append(attempt)
-            elif first or attempt.crashes:  # while it waits, it would be blamed for another run's crash
+            elif first:
+                self._before_line.append(attempt)
+            elif attempt.crashes:  # while it waits, it would be blamed for another run's crash
                 self._line.appendleft(attempt)
             else:
                 self._line.append(attempt)
@@ -151,8 +162,7 @@ class Working:
 
     def _start_coroutines(self) -> None:
         loop = asyncio.get_running_loop()
-        while self._line and self._coroutines < self.concurrency:
-            attempt = self._line.popleft()
+        while (attempt := self._next()) is not None:
             if not self.still_ours(attempt.worker):
                 self._end(attempt, _NOT_STARTED)
                 continue
@@ -164,6 +174,20 @@ class Working:
             if not handle.done():
                 attempt.handle = handle
                 self._performing[attempt] = None
+
+    def _let_others_through(self, greedy: frozenset[int]) -> None:
+        """Start what was claimed for other owners and stands in line behind greedy ones."""
+        others = [one for one in self._line if one.owner_id not in greedy] if greedy else []
+        if others:
+            self._line = deque(one for one in self._line if one.owner_id in greedy)
+            self._before_line += others
+            self._start_coroutines()
+
+    def _next(self) -> Attempt | None:
+        """The next coroutine to start, if there is a place for it."""
+        if self._before_line and self._coroutines < 2 * self.concurrency:
+            return self._before_line.popleft()
+        return self._line.popleft() if self._line and self._coroutines < self.concurrency else None
 
     async def _perform(self, attempt: Attempt) -> None:
         assert attempt.run is not None
@@ -178,7 +202,7 @@ class Working:
         if self._ending and self._ending.get(run := (attempt.job_id, attempt.slot)) is attempt:
             del self._ending[run]
         self._end(attempt, outcome)
-        if self._line and attempt.handle is not None:
+        if (self._line or self._before_line) and attempt.handle is not None:
             self._start_coroutines()
 
     def _in_thread(self, attempt: Attempt) -> None:
@@ -215,7 +239,7 @@ class Working:
 
     def known(self) -> list[Attempt]:
         """Everything claimed and not yet taken for settlement."""
-        return [*self._line, *self._performing, *self._ended]
+        return [*self._before_line, *self._line, *self._performing, *self._ended]
 
     def take_ended(self, most: int) -> list[Attempt]:
         """Take attempts that have ended, to settle them."""
@@ -270,8 +294,9 @@ class Working:
         """End an attempt. A coroutine is cancelled; a thread can only be asked to stop, and its result is ignored."""
         if attempt.over:
             return
-        if attempt in self._line:
-            self._line.remove(attempt)
+        for line in (self._before_line, self._line):
+            if attempt in line:
+                line.remove(attempt)
         if attempt.run is not None:
             attempt.run.stop_requested = True
         if attempt.started and not attempt.task.is_async:

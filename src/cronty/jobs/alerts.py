@@ -6,18 +6,19 @@ from typing import Final, NamedTuple, cast
 
 import orjson
 
+from cronty.jobs.action import PROMPT
 from cronty.jobs.job import JobState
 from cronty.jobs.policy import Policy
 
-ALERT_POLICY: Final = Policy(attempts=10, catch_up_window=10 * 366 * 86400.0).dump()
-"""An alert is retried like any notification, and it is sent however late it is."""
+ALERT_POLICY: Final = Policy(attempts=10).dump()
+"""An alert is retried like any notification."""
 
 LIMIT_REACHED: Final = "A limit was reached"
 
 
 @dataclass(frozen=True, slots=True)
 class Alert:
-    """A notification about a job, or about its owner's limits (`job_id` 0)."""
+    """A notification about a job, or about its owner (`job_id` 0); without a topic it waits in the inbox."""
 
     owner_id: int
     job_id: int
@@ -30,8 +31,14 @@ class Alert:
         """The name of the job that sends the alert."""
         return f"Alert: {self.title}"[:200]
 
+    @property
+    def task(self) -> str:
+        return "notify" if self.topic else PROMPT
+
     def arguments_json(self) -> str:
         kwargs = {"message": self.message[:1000], "topic": self.topic, "title": self.title[:200]}
+        if not self.topic:
+            kwargs = {"prompt": f"Tell your user: {self.title}. {self.message[:1000]}"}
         return orjson.dumps({"args": [], "kwargs": kwargs}).decode()
 
 

@@ -22,7 +22,8 @@ def check_arguments(action: Action, parameters: Mapping[str, object]) -> Err | N
     twice = sorted(set(given) & set(action.kwargs))
     if twice:
         return _wrong(action, parameters, f"{twice[0]!r} is given both by position and by name")
-    validator = Draft202012Validator({**parameters, "$schema": "https://json-schema.org/draft/2020-12/schema"})
+    schema = {**parameters, "$schema": "https://json-schema.org/draft/2020-12/schema"}
+    validator = Draft202012Validator(schema, format_checker=Draft202012Validator.FORMAT_CHECKER)
     written = orjson.loads(action.arguments_json())  # as it will be read back: tuples become arrays
     instance: Any = {**dict(zip(positional, written["args"], strict=False)), **written["kwargs"]}
     for error in validator.iter_errors(instance):  # pyright: ignore[reportUnknownMemberType]

@@ -17,6 +17,7 @@ from cronty.jobs.ids import job_id_text
 from cronty.jobs.moments import local_text, moment_text
 from cronty.jobs.run import receipt as receipt_of
 from cronty.jobs.run import run_id
+from cronty.timing import zone
 
 LATE: Final = timedelta(minutes=1)
 """How far past its slot a wake is called late."""
@@ -50,6 +51,15 @@ class RunFacts:
     previous_slot: datetime | None
     asked_for: bool
     now: datetime
+
+    @property
+    def planned(self) -> str | None:
+        """When it was planned for, if it comes late: `planned for 09:00`, with the day if that was another one."""
+        if self.asked_for or self.now - self.scheduled_for <= LATE:
+            return None
+        slot, now = (moment.astimezone(zone(self.zone)) for moment in (self.scheduled_for, self.now))
+        day = "" if slot.date() == now.date() else f"{slot:%a} {slot.day} {slot:%b}{_year(slot, now)} "
+        return f"planned for {day}{slot:%H:%M}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +166,10 @@ class Envelope:
 
     def _moment(self, moment: datetime) -> str | None:
         return moment_text(moment.replace(microsecond=0), self.facts.zone)
+
+
+def _year(moment: datetime, now: datetime) -> str:
+    return "" if moment.year == now.year else f" {moment.year}"
 
 
 def _section(heading: str, body: str) -> str:

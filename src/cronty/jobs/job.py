@@ -119,7 +119,8 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Which jobs to list; None means any. `name` matches a part of the name, `since` and `until` are inclusive."""
+    """Which jobs to list; None means any. `name` matches a part of the name, `words` one of the name or of what the job
+    says; `since` and `until` are inclusive; `health` is `failing`, `waiting`, `paused` or `finished`."""
 
     status: str | None = None
     name: str | None = None
@@ -128,6 +129,8 @@ class Filter:
     since: datetime | None = None
     until: datetime | None = None
     topic: str | None = None
+    words: str | None = None
+    health: str | None = None
 
 
 def status(state: JobState, *, in_flight: bool, has_next: bool, failing: bool) -> Status:

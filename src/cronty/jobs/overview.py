@@ -1,9 +1,10 @@
 """What the dashboard shows: past and planned slots, how late they started, what needs attention, and the workers."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from heapq import heapify, heappop, heapreplace
+from itertools import pairwise
 from typing import Final, Literal
 
 from cronty.timing import Calendar, Changed, Trigger
@@ -16,8 +17,18 @@ Verdict = Literal[
 MAX_COUNTED: Final = 10_000
 """Counting stops here: a count this high means "at least"."""
 
-MAX_DRAWN: Final = 400
-"""A timeline with more slots than this shows only counts."""
+MAX_DRAWN: Final = 150
+"""A timeline with more slots than this, besides those of jobs that come often, shows only counts."""
+
+OFTEN: Final = 12
+"""A job with more slots a day than this comes often: it is counted instead of drawn slot by slot."""
+
+
+MAX_AHEAD: Final = 2000
+MAX_OFTEN: Final = 40
+"""How many planned slots, and how many jobs that come often, a week shows at most."""
+
+_TICK: Final = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +40,9 @@ class Slot:
     scheduled_for: datetime
     verdict: Verdict
     reason: str | None = None
+    task: str = ""
+    moved_from: datetime | None = None
+    """The slot that was moved to this time, this once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +57,7 @@ class Bin:
 class Timeline:
     """`bins` cover `since` to `until` without a gap, each `width` long; `slots` is None if there are too many.
 
+    `slots` are those of jobs that come seldom; those of the `often_jobs` jobs that come often are counted in `often`.
     Planned slots were counted up to `planned_through`, which is before `until` if there are too many of them. A run row
     that covers a range of slots is counted at the first one.
     """
@@ -54,6 +69,64 @@ class Timeline:
     bins: list[Bin]
     slots: list[Slot] | None
     planned_through: datetime
+    often: list[Bin] = field(default_factory=list[Bin])
+    often_jobs: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Frequent:
+    """A job that comes often, with its slots counted by day."""
+
+    job_number: int
+    name: str
+    task: str
+    bins: list[Bin]
+
+
+@dataclass(frozen=True, slots=True)
+class Week:
+    """The slots of some days, one by one, and those of jobs that come often by day.
+
+    `cut` if there are more than could be read.
+    """
+
+    now: datetime
+    slots: list[Slot]
+    often: list[Frequent]
+    cut: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LatestRun:
+    """One of the latest runs of a job, for its health at a glance."""
+
+    scheduled_for: datetime
+    verdict: Verdict
+    started_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """What a run has answered; `is_text` if in words, else it is JSON. `agent` is set for a prompt to an agent."""
+
+    job_number: int
+    name: str
+    task: str
+    agent: str
+    scheduled_for: datetime
+    finished_at: datetime
+    said: str
+    is_text: bool
+
+
+@dataclass(frozen=True, slots=True)
+class JobCounts:
+    """How many jobs fail, wait for an agent, are paused, and have ended; of very many, only the latest are counted."""
+
+    failing: int
+    waiting: int
+    paused: int
+    finished: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +140,20 @@ class Lag:
 
 @dataclass(frozen=True, slots=True)
 class Concern:
-    """A job that needs attention: it is paused, set aside, failing or overdue."""
+    """A job that needs attention: it is paused, set aside, failing or overdue.
+
+    `failed_slot` is the one that failed last, if it fails; `ended` if it has no next slot.
+    """
 
     kind: Literal["paused", "set_aside", "failing", "overdue"]
     job_number: int
     name: str
     what: str
     since: datetime | None
+    task: str = ""
+    failures: int = 0
+    ended: bool = False
+    failed_slot: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +228,11 @@ class Planned:
     next_slot: datetime
     ends_at: datetime | None
     remaining: int | None
+    task: str = ""
+
+    @property
+    def moved_from(self) -> datetime | None:
+        return self.trigger.moved_here(self.next_slot) if isinstance(self.trigger, Changed) else None
 
     @property
     def taken(self) -> str | None:
@@ -169,12 +254,83 @@ def planned_slots(jobs: Iterable[Planned], until: datetime) -> Iterator[Slot]:
     heapify(ahead)
     while ahead and ahead[0][0] < until:
         at, number, job = ahead[0]
-        yield Slot(number, job.name, at, "planned", job.taken)
+        yield Slot(number, job.name, at, "planned", job.taken, job.task, job.moved_from)
         following = job.then()
         if following is None:
             heappop(ahead)
         else:
             heapreplace(ahead, (following.next_slot, number, following))
+
+
+def frequent(slots: Iterable[tuple[Slot, int]], days: float) -> set[int]:
+    """The jobs that come often; each slot with how many it stands for."""
+    counted: dict[int, int] = {}
+    for slot, count in slots:
+        counted[slot.job_number] = counted.get(slot.job_number, 0) + count
+    return {number for number, count in counted.items() if count > OFTEN * days}
+
+
+@dataclass(frozen=True, slots=True)
+class Ahead:
+    """Planned slots of a range, and the counts of jobs that come often; `cut` if there are too many of either."""
+
+    slots: list[Slot]
+    often: list[Frequent]
+    cut: bool
+
+
+def week_ahead(jobs: Iterable[Planned], starts: Sequence[datetime]) -> Ahead:
+    """The planned slots of some days, which start at `starts`; the last one is where they end.
+
+    A job that comes often is counted by the day, which costs no walk.
+    """
+    slots: list[Slot] = []
+    often: list[Frequent] = []
+    cut = False
+    for job in jobs:
+        first = max(job.next_slot, starts[0])
+        last = starts[-1] - _TICK if job.ends_at is None else min(starts[-1] - _TICK, job.ends_at)
+        if first > last:
+            continue
+        if job.trigger.count(first, last) > OFTEN * (len(starts) - 1):
+            if len(often) == MAX_OFTEN:
+                cut = True
+                continue
+            often.append(Frequent(job.job_number, job.name, job.task, list(_by_day(job, starts, first, last))))
+        elif len(slots) < MAX_AHEAD:
+            slots += _one_by_one(job, starts[0], last)
+        else:
+            cut = True
+    return Ahead(slots, often, cut)
+
+
+def _by_day(job: Planned, starts: Sequence[datetime], first: datetime, last: datetime) -> Iterator[Bin]:
+    left = job.remaining
+    for start, end in pairwise(starts):
+        if end <= first or start > last or left == 0:
+            yield Bin(start, {})
+            continue
+        count = job.trigger.count(max(start, first), min(end - _TICK, last))
+        count = count if left is None else min(count, left)
+        left = None if left is None else left - count
+        yield Bin(start, {"planned": count} if count else {})
+
+
+def _one_by_one(job: Planned, since: datetime, last: datetime) -> Iterator[Slot]:
+    following: Planned | None = _from(job, since)
+    while following is not None and following.next_slot <= last:
+        at = following.next_slot
+        yield Slot(job.job_number, job.name, at, "planned", following.taken, job.task, following.moved_from)
+        following = following.then()
+
+
+def _from(job: Planned, since: datetime) -> Planned | None:
+    """The same job at its first slot of the range, without a walk there."""
+    if job.next_slot >= since:
+        return job
+    left = None if job.remaining is None else job.remaining - job.trigger.count(job.next_slot, since - _TICK)
+    start = job.trigger.after(since - _TICK)
+    return None if start is None or (left is not None and left <= 0) else replace(job, next_slot=start, remaining=left)
 
 
 def bins_of(

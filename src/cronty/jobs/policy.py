@@ -14,10 +14,13 @@ import orjson
 from cronty.jobs.action import Action
 from cronty.timing import CatchUp, CatchUpMode
 from cronty.timing.errors import shown
+from cronty.timing.plan import USUAL_WINDOW
 
 Overlap = Literal["skip", "queue", "allow", "cancel_previous"]
+TellWhen = Literal["always", "not_quiet", "changed"]
 
 OVERLAPS: Final[tuple[str, ...]] = get_args(Overlap)
+TELL_WHENS: Final[tuple[str, ...]] = get_args(TellWhen)
 CATCH_UPS: Final[tuple[str, ...]] = get_args(CatchUpMode.__value__)
 
 
@@ -43,6 +46,8 @@ class Policy:
     pause_after: int = 10
     alert: str = ""
     alert_after: int = 5
+    tell: str = ""
+    tell_when: TellWhen = "always"
     expires_after: float = 30 * 86400.0
     unread: str = "{}"
     """JSON of fields that a newer version wrote and this one can't read: ignored, and kept when the job is saved."""
@@ -53,7 +58,10 @@ class Policy:
         return self.overlap != "allow"
 
     def catching_up(self) -> CatchUp:
-        return CatchUp(self.catch_up, timedelta(seconds=self.catch_up_window), self.catch_up_limit)
+        # A one-off is never too late, unless its policy says so.
+        usual = self.catch_up_window == USUAL_WINDOW.total_seconds()
+        window = None if usual else timedelta(seconds=self.catch_up_window)
+        return CatchUp(self.catch_up, window, self.catch_up_limit)
 
     def dump(self) -> str:
         """Only what differs from the defaults of a plain task, as JSON."""
@@ -109,9 +117,14 @@ def _check(name: str, value: object) -> None:
     elif name == "catch_up":
         if value not in CATCH_UPS:
             raise BadPolicy(f"Unknown catch_up policy: {shown(value)}. Use one of: {', '.join(CATCH_UPS)}.")
-    elif name == "alert":
+    elif name == "tell_when":
+        if value not in TELL_WHENS:
+            raise BadPolicy(f"Unknown tell_when policy: {shown(value)}. Use one of: {', '.join(TELL_WHENS)}.")
+    elif name in ("alert", "tell"):
         if not isinstance(value, str) or not (value == "" or _TARGET.fullmatch(value)):
-            raise BadPolicy(f"Policy field 'alert' must be a notification topic such as ann-phone, not {shown(value)}.")
+            raise BadPolicy(
+                f"Policy field {name!r} must be a notification topic such as ann-phone, not {shown(value)}."
+            )
     elif isinstance(value, bool) or not isinstance(value, int | float):
         raise BadPolicy(f"Policy field {name!r} must be a number, not {shown(value)}.")
     elif name in _COUNTS:

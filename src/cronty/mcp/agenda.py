@@ -18,6 +18,7 @@ from cronty.mcp.tool import Spec
 from cronty.scheduler.agenda import NOT_PENDING, Agenda, When
 from cronty.scheduler.moments import read_span
 from cronty.timing import Once, describe
+from cronty.timing.describe import with_count
 
 ACCEPTED: Final = (
     'Use ISO 8601 ("2027-01-31T09:00:00+01:00", or without an offset in timezone), times in words '
@@ -88,9 +89,12 @@ class AgendaTools:
         if isinstance(result, Err):
             if every is not None and result.code == "unreadable":
                 return _error(f'could not parse every: "{every}". Write how often, as in "2h" or "1 day".')
+            if result.field == "starts_at" and result.code == "bad_trigger":
+                return _error(f'"{at}" isn\'t one moment to start from. {_STARTS}')
             return _unread(at, result)
         job = result.value
-        return answer({"task": _row(job)}, f'Scheduled task #{job.number} for {_time(job)}: "{_cut(_prompt(job), 80)}"')
+        text = f'Scheduled task #{job.number} for {_time(job)}: "{_cut(_prompt(job), 80)}"'
+        return answer({"task": _row(job)}, text + _rule(job))
 
     async def schedule_list(
         self,
@@ -113,7 +117,11 @@ class AgendaTools:
         rows = {"tasks": [_row(job) for job in jobs[:_MOST]], "count": len(jobs)}
         if not jobs:
             return answer(rows, "No scheduled tasks found matching filters.")
-        lines = [f"#{job.number}  {_time(job)}  [{job.status}]  {_cut(_prompt(job), 60)}" for job in jobs[:_MOST]]
+        lines = [
+            f"#{job.number}  {_time(job)}  [{'paused' if job.state == 'paused' else job.status}]  "
+            f"{_cut(_prompt(job), 60)}{_rule(job)}"
+            for job in jobs[:_MOST]
+        ]
         if len(jobs) > _MOST:
             lines.append(f"… and {len(jobs) - _MOST} more: narrow it down with from and to.")
         return answer(rows, "\n".join(lines))
@@ -140,7 +148,8 @@ class AgendaTools:
         if isinstance(result, Err):
             return _unread(at or "", result)
         job = result.value
-        return answer({"task": _row(job)}, f'Updated task #{id}: {_time(job)}: "{_cut(_prompt(job), 80)}"')
+        text = f'Updated task #{id}: {_time(job)}: "{_cut(_prompt(job), 80)}"'
+        return answer({"task": _row(job)}, text + _rule(job))
 
     async def schedule_cancel(self, id: TaskNumber) -> Annotated[CallToolResult, AgendaChange]:
         """Cancel a pending agenda item (scheduled prompt) by its number. Example: {"id": 12}"""
@@ -153,6 +162,9 @@ class AgendaTools:
 
 
 _MOST: Final = 100
+_STARTS: Final = (
+    'With every or cron, at is the first moment ("tomorrow at 9:00"); or give the whole rule as at, and leave them out.'
+)
 
 
 def _when(at: str, every: str | None = None, cron: str | None = None) -> tuple[When, str | None]:
@@ -189,6 +201,14 @@ def _time(job: Job) -> str:
     return local_text(job.fire_at, job.zone) if job.fire_at else "no time"
 
 
+def _rule(job: Job) -> str:
+    """What the time alone doesn't say: that it repeats and how, and which agent it is for."""
+    agent = job.action.kwargs.get("agent")
+    rule = "" if isinstance(job.trigger, Once) else with_count(describe(job.trigger, job.zone), job.zone, job.max_runs)
+    parts = [part for part in (rule, f"for {agent}" if agent else "") if part]
+    return f" ({', '.join(parts)})" if parts else ""
+
+
 def _row(job: Job) -> dict[str, object]:
     return {
         "id": job.number,
@@ -198,6 +218,7 @@ def _row(job: Job) -> dict[str, object]:
         "agent": job.action.kwargs.get("agent"),
         "schedule": describe(job.trigger, job.zone),
         "timezone": job.zone,
+        **({"paused": True} if job.state == "paused" else {}),
     }
 
 

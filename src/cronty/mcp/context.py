@@ -7,7 +7,7 @@ from typing import Protocol
 from cronty.contract.caller import Caller
 from cronty.contract.operation import Operation
 from cronty.contract.result import Result
-from cronty.mcp.client_info import client_info
+from cronty.mcp.client_info import client_gone, client_info
 from cronty.scheduler.service import AWAY, Service, StoreUnavailable
 
 
@@ -22,6 +22,10 @@ async def _at_once() -> None:
     pass
 
 
+async def _nothing() -> str | None:
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class ToolContext:
     """One per server; `who` returns the caller of the current call."""
@@ -30,6 +34,8 @@ class ToolContext:
     who: Callable[[], Caller]
     ready: Callable[[], Awaitable[object]] = _at_once
     """Returns when the backend is open: tools can be listed before it is."""
+    warning: Callable[[], Awaitable[str | None]] = _nothing
+    """What to say beside a plan that was made: that nothing will come of it, and how to change that."""
 
     @property
     def service(self) -> Service:
@@ -37,7 +43,7 @@ class ToolContext:
 
     def caller(self, operation: str | None = None) -> Caller:
         """The caller, with its client and the operation it asks for."""
-        return replace(self.who(), surface="mcp", client=client_info(), operation=operation)
+        return replace(self.who(), surface="mcp", client=client_info(), operation=operation, gone=client_gone())
 
     async def answer[R, A](self, operation: Operation[..., R, A], request: R) -> Result[A]:
         return await self.service.answer(operation, self.caller(), request)

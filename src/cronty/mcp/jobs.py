@@ -9,7 +9,7 @@ from cronty.contract.answers import to_json
 from cronty.contract.operations import Operations
 from cronty.contract.requests import CancelJob, ListFailedRuns, ListRuns
 from cronty.contract.result import Err
-from cronty.mcp.answers import answer, as_error
+from cronty.mcp.answers import answer, as_error, choices_of, sentence
 from cronty.mcp.context import ToolContext
 from cronty.mcp.shapes import Cancelled, Runs
 from cronty.mcp.tool import Spec
@@ -29,20 +29,21 @@ class JobTools:
         ]
 
     async def cancel_job(
-        self, job_id: Annotated[str, Field(description="The job's id, as schedule_job or list_jobs gave it.")]
+        self, job_id: Annotated[str, Field(description="The job's id, or its name.")]
     ) -> Annotated[CallToolResult, Cancelled]:
         """Cancel a job so that it never fires again; it stays listed as cancelled. Repeating it is harmless.
         To stop for a while use pause_schedule. Example: {"job_id": "job_1_1738764000"}"""
         result = await self._context.answer(Operations.cancel_job, CancelJob(job_id))
         if isinstance(result, Err):
-            why = {} if result.code == "not_found" else {"error": result.message}
+            unknown = result.code == "not_found" and not result.choices
+            why = {} if unknown else {"error": sentence(result), **choices_of(result)}
             return answer({"cancelled": False, "job_id": job_id, **why})
         return answer({"cancelled": True, "job_id": job_id})
 
     async def list_runs(
         self,
         job_id: Annotated[
-            str | None, Field(description="The job's id. Left out: what failed lately, over all jobs.")
+            str | None, Field(description="The job's id or name. Left out: what failed lately, over all jobs.")
         ] = None,
         limit: Annotated[int, Field(description="How many, newest first, up to 1000.")] = 20,
         verdict: Annotated[

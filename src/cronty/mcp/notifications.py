@@ -1,6 +1,7 @@
 """The notifications dialect: reminders to a phone."""
 
 import re
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Annotated, Any, Final
 
@@ -35,15 +36,16 @@ NAMES: Final = {"topic": "notification_topic", "name": "label"}
 
 _DELAY: Final = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?", re.ASCII)
 _MAX_DELAY: Final = timedelta(days=36_525)
+_CRON: Final = re.compile(r"@\w+|[\d*/,#%L?-]*(?:(?:[A-Z]{3}|[a-z]{3})\b[\d*/,#%L?-]*)*")
+"""A field of a cron expression."""
+
 _CLOCK: Final = re.compile(r"\d{1,2}:\d{2}(?::\d{2})?", re.ASCII)
 _MODES: Final = (
     'Give exactly one of: datetime ("2027-01-31T09:00:00+01:00"), time with timezone ("09:00", "Europe/Berlin"), '
     'or delay ("2h30m").'
 )
 
-ScheduleId = Annotated[
-    str, Field(description="The schedule's id, as it was given on creation or by list_scheduled_notifications.")
-]
+ScheduleId = Annotated[str, Field(description="The schedule's id, or its name (label).")]
 Message = Annotated[str, Field(description="What the notification says.")]
 Topic = Annotated[
     str,
@@ -99,34 +101,34 @@ class NotificationTools:
         facts |= {"delay": delay.strip()} if delay is not None else {}
         facts |= {"scheduled_time": job.next_run.isoformat()}
         when = local_text(job.next_run, job.timezone)
-        return answer({**facts, "confirmation": f"Notification scheduled for {when}."})
+        return answer({**facts, "confirmation": f"Notification scheduled for {when}.{_noted(job.note)}"})
 
     async def schedule_cron_notification(
         self,
         message: Message,
         notification_topic: Topic,
         cron: Annotated[
-            str, Field(description="Five fields: minute hour day-of-month month day-of-week, e.g. 0 9 * * 1-5.")
+            str, Field(description='Five fields, minute to day-of-week: 0 9 * * 1-5. Or words: "weekdays at 9".')
         ],
         timezone: Annotated[str, Field(description="IANA time zone the cron is meant in, e.g. Europe/Berlin.")],
         label: Annotated[str | None, Field(description="A name to find it by. Default: the message.")] = None,
     ) -> Annotated[CallToolResult, Notified]:
         """Schedule a recurring reminder: a push notification to a phone on a cron schedule in a time zone, right
-        across clock changes. Unsure about the cron? preview_schedule shows what it means.
+        across clock changes.
         Example: {"message": "Stand-up", "notification_topic": "ann-phone", "cron": "30 8 * * 1-5",
         "timezone": "Europe/Berlin"}"""
         expression = _without_zone(cron, timezone)
-        job = await self._schedule(
-            message, notification_topic, "cron", {"expression": expression}, timezone, label or None
-        )
+        said = not all(map(_CRON.fullmatch, expression.split())) and await self._is_words(expression, timezone)
+        kind, config = ("words", {"text": expression}) if said else ("cron", {"expression": expression})
+        job = await self._schedule(message, notification_topic, kind, config, timezone, label or None)
         first = f" First: {local_text(job.next_run, job.timezone)}." if job.next_run else ""
         return answer(
             {
                 "success": True,
                 "schedule_id": _schedule_id(job),
-                "cron": f"CRON_TZ={job.timezone} {expression}",
+                **({} if said else {"cron": f"CRON_TZ={job.timezone} {expression}"}),
                 "schedule": job.schedule,
-                "confirmation": f"Notification scheduled: {job.schedule}.{first}",
+                "confirmation": f"Notification scheduled: {job.schedule}.{first}{_noted(job.note)}",
             }
         )
 
@@ -176,7 +178,7 @@ class NotificationTools:
         self,
         schedule_id: Annotated[
             str,
-            Field(description="The schedule ID to delete. This ID is returned when creating a schedule."),
+            Field(description="The schedule ID to delete. Its name will do, too."),
         ],
     ) -> Annotated[CallToolResult, Acted]:
         """Delete a schedule (reminder, prompt or job) by its ID: it stops firing. The user can bring it back for
@@ -214,7 +216,7 @@ class NotificationTools:
         sent = await self._context.answer(Operations.send_push_notification, request)
         if isinstance(sent, Err):
             refuse(sentence(sent, NAMES))
-        confirmation = f"Notification sent to {notification_topic}."
+        confirmation = f"Notification sent to {notification_topic}.{_noted(sent.value.note)}"
         return answer({"success": True, "id": sent.value.id, "confirmation": confirmation})
 
     async def _moment(
@@ -287,7 +289,7 @@ class NotificationTools:
         message: str,
         topic: str,
         kind: TriggerType,
-        config: dict[str, object],
+        config: Mapping[str, object],
         timezone: str | None,
         label: str | None,
     ) -> ScheduledJob:
@@ -301,6 +303,10 @@ class NotificationTools:
 
 def _schedule_id(job: ScheduledJob) -> str:
     return schedule_id_text(read_job_id(job.job_id) or 0)
+
+
+def _noted(note: str | None) -> str:
+    return f" {note}" if note else ""
 
 
 def _check_delay(delay: str) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from importlib.metadata import version
 from typing import Any, Final, NamedTuple, get_args
 
+import orjson
 from mcp.server import MCPServer
 from mcp.server.auth.settings import AuthSettings
 from mcp.server.caching import CacheHint
@@ -34,6 +35,12 @@ INSTRUCTIONS: Final = (
     "arrive in read_inbox. Registered tasks and webhooks: schedule_job. Times may be given in words "
     '("every weekday at 8:30"); preview_schedule shows what they mean. Call read_inbox when a conversation begins.'
 )
+PLANS: Final = frozenset({
+    "schedule_job", "edit_job", "change_slot", "schedule", "schedule_edit", "schedule_notification",
+    "schedule_cron_notification",
+})  # fmt: skip
+"""Tools whose answers promise that something will happen later."""
+
 _IN_PYTHON: Final = {outside: inside for inside, outside in RENAMED.items()}
 
 log = logging.getLogger("cronty.mcp")
@@ -49,8 +56,17 @@ class Auth(NamedTuple):
 class CrontyServer(MCPServer[Any]):
     """One server object for stdio and HTTP, for old and new versions of the protocol."""
 
-    def __init__(self, context: ToolContext, groups: Sequence[Group] = GROUPS, auth: Auth | None = None) -> None:
+    def __init__(
+        self,
+        context: ToolContext,
+        groups: Sequence[Group] = GROUPS,
+        auth: Auth | None = None,
+        *,
+        read_only: bool = False,
+    ) -> None:
+        """`read_only` is said to whoever calls a tool that changes something; the caller has no scope for it."""
         self._context = context
+        self._read_only = read_only
         self._offered = {*groups, "time"}
         self._operations = {name: one for name, one in table_tools().items() if group_of(one) in self._offered}
         self._specs = {spec.name: spec for spec in dialect_specs(context) if spec.group in self._offered}
@@ -66,7 +82,7 @@ class CrontyServer(MCPServer[Any]):
             tools=tools,
             subscriptions=watch,
             middleware=[watch.middleware],
-            cache_hints={"tools/list": CacheHint(ttl_ms=300_000, scope="public")},
+            cache_hints={"tools/list": CacheHint(ttl_ms=300_000, scope="public" if auth is None else "private")},
             log_level="WARNING",
             token_verifier=None if auth is None else auth.verifier,
             auth=None if auth is None else auth.settings,
@@ -75,7 +91,11 @@ class CrontyServer(MCPServer[Any]):
         add_prompts(self)
 
     async def list_tools(self) -> list[Tool]:
-        return [tool for group, tool in self._tools if group in self._offered]
+        """The tools that this caller may use."""
+        may = self._context.who().may
+        known = {**self._operations, **self._specs}
+        offered = [tool for group, tool in self._tools if group in self._offered]
+        return [tool for tool in offered if (scope := known[tool.name].scope) is None or may(scope)]
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
@@ -86,13 +106,16 @@ class CrontyServer(MCPServer[Any]):
             return tool_error(f"Unknown tool: {name}. Known tools: {names}.")
         caller = self._context.who()
         if known.scope is not None and not caller.may(known.scope):
+            if self._read_only:
+                return tool_error(f"{name} changes something, and this server only reads: it was started --read-only.")
             return tool_error(f"{name} needs the scope {known.scope}, which this token lacks. Ask for a token with it.")
         try:
             if isinstance(known, Spec):
-                return await self._call_dialect(known, arguments, context)
+                return await self._warned(name, await self._call_dialect(known, arguments, context))
             await self._context.ready()
             note_client(context)
-            return await call(known, self._context.service, self._context.caller(), arguments)
+            done = await call(known, self._context.service, self._context.caller(), arguments)
+            return await self._warned(name, done)
         except BadArguments as bad:
             return tool_error(str(bad))
         except ToolError as refused:
@@ -103,6 +126,19 @@ class CrontyServer(MCPServer[Any]):
                 return tool_error(sentence(AWAY))
             log.exception("tool %s failed", name)
             return tool_error(f"{name} failed unexpectedly in Cronty; it may or may not have taken effect.")
+
+    async def _warned[R](self, name: str, done: R) -> R:
+        """The answer of a tool that plans something, with a warning if nothing would come of it."""
+        if name not in PLANS or not isinstance(done, CallToolResult) or done.is_error:
+            return done
+        data = done.structured_content
+        if data is None or "error" in data or (warning := await self._context.warning()) is None:
+            return done
+        data["warning"] = warning
+        for one in done.content:
+            if isinstance(one, TextContent):  # which says the same as the data, or the same in words
+                one.text = orjson.dumps(data).decode() if one.text.startswith("{") else f"{one.text} Warning: {warning}"
+        return done
 
     async def _call_dialect(
         self, spec: Spec, arguments: dict[str, Any], context: Context[Any, Any] | None

@@ -42,6 +42,7 @@ class Cancelled(TypedDict):
     cancelled: bool
     job_id: str
     error: NotRequired[str]
+    choices: NotRequired[list[dict[str, str | None]]]
 
 
 class Runs(Failure, total=False):
@@ -102,6 +103,7 @@ class AgendaItem(TypedDict):
     agent: str | None
     schedule: str
     timezone: str
+    paused: NotRequired[bool]
 
 
 class AgendaChange(TypedDict, total=False):

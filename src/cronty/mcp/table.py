@@ -12,13 +12,19 @@ from cronty.contract.operations import ALL, AnyOperation
 from cronty.contract.result import Err, Ok
 from cronty.mcp.answers import answer, as_error, refuse, sentence
 from cronty.mcp.arguments import fit
-from cronty.mcp.tool import Group, Tidy, described
+from cronty.mcp.tool import Group, Tidy, described, or_null
 from cronty.mcp.when import tidy
 from cronty.scheduler.service import Service
 
 type Schema = dict[str, Any]
 
-GROUPS: Final[Mapping[str, Group]] = {"jobs": "jobs", "runs": "jobs", "inbox": "inbox", "time": "time"}
+GROUPS: Final[Mapping[str, Group]] = {
+    "jobs": "jobs",
+    "runs": "jobs",
+    "inbox": "inbox",
+    "time": "time",
+    "messages": "notifications",
+}
 TIDY: Final[dict[str, Tidy]] = {"schedule_job": tidy, "edit_job": tidy}
 """Models write schedules in many ways; these calls accept them."""
 
@@ -124,4 +130,4 @@ def _slim(node: object, definitions: Mapping[str, object]) -> object:
     if "properties" in slim:
         slim["properties"] = {name: _slim(one, definitions) for name, one in slim["properties"].items()}
         return slim
-    return {key: _slim(value, definitions) for key, value in slim.items()}
+    return or_null({key: _slim(value, definitions) for key, value in slim.items()})

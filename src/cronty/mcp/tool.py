@@ -93,7 +93,17 @@ def _slim(node: object) -> object:
     if len(choices) == 2 and len(rest) == 1 and isinstance(rest[0], dict) and "description" in slim:
         slim.pop("anyOf")
         slim = {**cast("dict[str, Any]", rest[0]), **slim}
-    return slim
+    return or_null(slim)
+
+
+def or_null(schema: dict[str, Any]) -> dict[str, Any]:
+    """A schema of one type or null, said in fewer words."""
+    match schema.get("anyOf"):
+        case [{"type": str(kind)} as one, {"type": "null"}]:
+            rest = {key: value for key, value in schema.items() if key != "anyOf"}
+            return {**cast("dict[str, Any]", one), "type": [kind, "null"], **rest}
+        case _:
+            return schema
 
 
 def _each(properties: Mapping[str, object]) -> dict[str, object]:

@@ -1,7 +1,8 @@
 """The agenda: prompts for an agent, listed by time, changed only while they are pending."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from datetime import datetime
+from dataclasses import replace
+from datetime import MINYEAR, datetime, timedelta
 from typing import Any
 
 from cronty.contract.caller import Caller
@@ -10,11 +11,13 @@ from cronty.contract.requests import EditJob, ScheduleJob, TriggerType
 from cronty.contract.result import Err, Ok, Result
 from cronty.jobs.action import PROMPT
 from cronty.jobs.job import Filter, Job
+from cronty.scheduler.decisions import next_slot_of
 from cronty.scheduler.scheduler import Scheduler
 
 type When = tuple[TriggerType, Mapping[str, Any]]
 """A trigger type and its configuration."""
 
+_INSTANT = timedelta(microseconds=1)
 _GONE = frozenset({"not_found", "not_editable", "version_conflict"})
 NOT_PENDING = Err("not_pending", "It isn't there, or it is no longer pending.")
 
@@ -42,14 +45,10 @@ class Agenda:
         request = ScheduleJob(title(prompt), PROMPT, *when, kwargs=kwargs, timezone=timezone, starts_at=starts_at)
         return await self._scheduler.schedule(caller, request)
 
-    async def list(
-        self, caller: Caller, status: str = "pending", since: datetime | None = None, until: datetime | None = None
-    ) -> Result[list[Job]]:
-        """All items of a status and range, ordered by fire time."""
+    async def _every(self, caller: Caller, wanted: Filter) -> Result[list[Job]]:
         found: list[Job] = []
         cursor: str | None = None
         while True:
-            wanted = Filter(status, task="prompt", since=since, until=until)
             result = await self._scheduler.list_jobs(caller, wanted, 1000, cursor)
             if isinstance(result, Err):
                 return result
@@ -57,6 +56,20 @@ class Agenda:
             cursor = result.value.cursor
             if cursor is None:
                 return Ok(found)
+
+    async def list(
+        self, caller: Caller, status: str = "pending", since: datetime | None = None, until: datetime | None = None
+    ) -> Result[list[Job]]:
+        """All items of a status and range, ordered by fire time. One that repeats is in the range with the first of its
+        times there, also if it fires before."""
+        found = await self._every(caller, Filter(status, task="prompt", since=since, until=until))
+        if isinstance(found, Err) or since is None or status != "pending" or since.year == MINYEAR:
+            return found
+        earlier = await self._every(caller, Filter(status, task="prompt", until=since - _INSTANT))
+        if isinstance(earlier, Err):
+            return earlier
+        again = [job for one in earlier.value if (job := _within(one, since, until)) is not None]
+        return Ok(sorted([*found.value, *again], key=lambda job: (job.fire_at or since, job.number)))
 
     async def edit(self, caller: Caller, number: int, prompt: str | None, when: When | None) -> Result[Job]:
         """Change the prompt or the time; `NOT_PENDING` if there is nothing to edit."""
@@ -87,6 +100,19 @@ class Agenda:
             return NOT_PENDING
         result = await act(shown.value)
         return NOT_PENDING if isinstance(result, Err) and result.code in _GONE else result
+
+
+def _within(job: Job, since: datetime, until: datetime | None) -> Job | None:
+    """The job with its first slot in the range as the next one; None if none of its slots is in it."""
+    coming, slots = job.next_slot, job.slots
+    if coming is None or since <= coming:
+        return None
+    slot = next_slot_of(slots, since - _INSTANT, job.ends_at)
+    if slot is None or (until is not None and slot > until):
+        return None
+    if job.remaining is not None and slots.count(coming, slot) > job.remaining:
+        return None
+    return replace(job, next_slot=slot)
 
 
 _EMPTY = Err("bad_prompt", "The prompt is empty.", "Write what the agent should do.")

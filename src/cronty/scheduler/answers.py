@@ -23,6 +23,7 @@ from cronty.contract.answers import (
     RunOfJob,
     ScheduledJob,
     SchedulePreview,
+    Telling,
 )
 from cronty.contract.answers import Run as RunAnswer
 from cronty.contract.answers_of_owner import CalendarOfDaysOff, Channel, InboxItem, Key, Provenance, TrailEntry
@@ -32,6 +33,7 @@ from cronty.jobs.ids import job_id_text
 from cronty.jobs.job import UNDELETED_FOR, Job
 from cronty.jobs.moments import lateness, upcoming
 from cronty.jobs.run import AttemptRecord, FailedRun, Run
+from cronty.jobs.telling import Told
 from cronty.scheduler.runs import failed_cursor
 from cronty.scheduler.scheduler import JobPage, Preview
 from cronty.store.calendar_store import DayList
@@ -48,7 +50,7 @@ def _at(moment: datetime, zone_name: str = "UTC") -> datetime:
     return moment.astimezone(zone(zone_name))
 
 
-def scheduled_job(job: Job) -> ScheduledJob:
+def scheduled_job(job: Job, note: str | None = None) -> ScheduledJob:
     return ScheduledJob(
         job_id=job_id_text(job.number, job.created_at),
         name=job.name,
@@ -58,6 +60,9 @@ def scheduled_job(job: Job) -> ScheduledJob:
         timezone=job.zone,
         next_runs=[_moment(slot, job.zone) for slot in upcoming(job, 3)],
         version=job.version,
+        max_runs=job.max_runs,
+        ends_at=in_zone(job.ends_at, job.zone),
+        note=note,
     )
 
 
@@ -65,41 +70,54 @@ def _moment(utc: datetime, zone_name: str, note: str | None = None) -> Moment:
     return Moment(local=_at(utc, zone_name), utc=utc.astimezone(UTC), note=note or None)
 
 
-def job_list(page: JobPage) -> JobList:
-    return JobList(jobs=[_summary(job) for job in page.jobs], total=page.total, cursor=page.cursor)
+def job_list(page: JobPage, zone_name: str) -> JobList:
+    """In one zone, so that times can be compared."""
+    jobs = [_summary(job, zone_name) for job in page.jobs]
+    return JobList(jobs=jobs, total=page.total, cursor=page.cursor, timezone=zone_name)
 
 
-def _summary(job: Job) -> JobSummary:
+def _summary(job: Job, zone_name: str) -> JobSummary:
     return JobSummary(
         job_id=job_id_text(job.number, job.created_at),
         name=job.name,
         status=job.status,
         trigger_type=job.trigger_type,
-        next_run=in_zone(job.next_run, job.zone),
+        next_run=in_zone(job.next_run, zone_name),
         run_count=job.run_count,
-        last_run=in_zone(job.last_run, job.zone),
+        last_run=in_zone(job.last_run, zone_name),
         paused=job.state == "paused",
         tags=list(job.tags),
         said=job.said,
+        timezone=None if job.zone == zone_name else job.zone,
+        task=_task(job),
+        schedule=describe(job.trigger, job.zone),
+        max_runs=job.max_runs,
+        ends_at=in_zone(job.ends_at, zone_name),
     )
 
 
-def deleted_jobs(jobs: Sequence[Job], limit: int) -> DeletedJobs:
+def _task(job: Job) -> str:
+    """What people call it: a prompt is a prompt, whoever it wakes."""
+    return PROMPT if job.action.kind == "prompt" else job.action.task
+
+
+def deleted_jobs(jobs: Sequence[Job], limit: int, zone_name: str) -> DeletedJobs:
     return DeletedJobs(
-        jobs=[_deleted(job, job.deleted_at) for job in jobs if job.deleted_at is not None],
+        jobs=[_deleted(job, job.deleted_at, zone_name) for job in jobs if job.deleted_at is not None],
         cursor=jobs[-1].deleted_at if len(jobs) == limit else None,
+        timezone=zone_name,
     )
 
 
-def _deleted(job: Job, deleted_at: datetime) -> DeletedJob:
+def _deleted(job: Job, deleted_at: datetime, zone_name: str) -> DeletedJob:
     return DeletedJob(
         job_id=job_id_text(job.number, job.created_at),
         name=job.name,
         schedule=describe(job.trigger, job.zone),
         run_count=job.run_count,
         tags=list(job.tags),
-        deleted_at=_at(deleted_at, job.zone),
-        until=_at(deleted_at + UNDELETED_FOR, job.zone),
+        deleted_at=_at(deleted_at, zone_name),
+        until=_at(deleted_at + UNDELETED_FOR, zone_name),
     )
 
 
@@ -120,7 +138,11 @@ def job_detail(job: Job, runs: Sequence[Run]) -> JobDetail:
         schedule=describe(job.trigger, job.zone),
         said=job.said,
         timezone=job.zone,
-        task=PROMPT if job.action.kind == "prompt" else job.action.task,
+        task=_task(job),
+        args=list(job.action.args) or None,
+        kwargs=dict(job.action.kwargs) or None,
+        policy=orjson.loads(job.policy.dump()) or None,
+        ends_at=in_zone(job.ends_at, job.zone),
         tags=list(job.tags),
         success_count=job.success_count,
         failure_count=job.failure_count,
@@ -165,24 +187,34 @@ def run_list(job: Job, runs: Sequence[Run], limit: int) -> RunList:
         job_id=job_id_text(job.number, job.created_at),
         runs=[run_of(run, job.zone, job.trigger) for run in runs],
         cursor=runs[-1].scheduled_for if len(runs) == limit else None,
+        timezone=job.zone,
     )
 
 
-def failed_runs(found: Sequence[FailedRun], limit: int) -> FailedRuns:
+def failed_runs(found: Sequence[FailedRun], limit: int, zone_name: str) -> FailedRuns:
     runs = [
-        RunOfJob(job_id=job_id_text(one.run.job_number, one.created_at), name=one.name, **_run(one.run, one.zone, None))
+        RunOfJob(
+            job_id=job_id_text(one.run.job_number, one.created_at), name=one.name, **_run(one.run, zone_name, None)
+        )
         for one in found
     ]
-    return FailedRuns(runs=runs, cursor=failed_cursor(found[-1].run) if len(found) == limit else None)
+    cursor = failed_cursor(found[-1].run) if len(found) == limit else None
+    return FailedRuns(runs=runs, cursor=cursor, timezone=zone_name)
 
 
-def run_detail(run: Run, job: Job, attempts: Sequence[AttemptRecord]) -> RunDetail:
+def run_detail(run: Run, job: Job, attempts: Sequence[AttemptRecord], told: Told | None = None) -> RunDetail:
     return RunDetail(
         job_id=job_id_text(job.number, job.created_at),
         name=job.name,
         attempts=[_attempt(one, job.zone) for one in attempts],
+        told=None if told is None else _telling(told, job.zone),
         **_run(run, job.zone, job.trigger),
     )
+
+
+def _telling(told: Told, zone_name: str) -> Telling:
+    told_at = in_zone(told.told_at, zone_name)
+    return Telling(channel=told.channel, state=told.state, tries=told.tries, error=told.error, told_at=told_at)
 
 
 def _attempt(one: AttemptRecord, zone_name: str) -> Attempt:

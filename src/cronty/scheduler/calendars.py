@@ -48,7 +48,7 @@ class Calendars:
         if saved is None:
             return TOO_MANY
         await self._scheduler.allowance.recount(caller.owner)
-        return Ok((saved, await self._store.move(caller, jobs)))
+        return Ok((saved, await self._store.move(caller, saved)))
 
     async def _read(self, caller: Caller, days: Mapping[str, object], ics: str | None) -> NamedCalendar:
         if ics is None:
@@ -66,10 +66,11 @@ class Calendars:
         """Forget a list that no job goes by."""
         if jobs := await self._store.jobs(caller.owner, name.lower()):
             deleted = ", which is deleted and can come back," if jobs[0].deleted else ""
+            others = f" and {len(jobs) - 1} more go" if len(jobs) > 1 else " goes"
             return Err(
                 "calendar_in_use",
-                f"{len(jobs)} jobs go by the calendar {name!r}, job {jobs[0].number}{deleted} among them.",
-                "Change their schedules first, or save the list with other days.",
+                f"Job {jobs[0].number}{deleted}{others} by the calendar {name!r}.",
+                "Change its schedule first, or save the list with other days.",
             )
         if await self._store.remove(caller, name.lower()):
             return Ok(None)

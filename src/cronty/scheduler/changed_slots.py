@@ -11,6 +11,7 @@ from cronty.jobs.job import Job
 from cronty.jobs.moments import local_text
 from cronty.scheduler.decisions import upcoming_slot
 from cronty.timing import Calendar, Changed, SlotChange
+from cronty.timing.errors import given_in
 from cronty.timing.rule import read_instant
 from cronty.timing.slot_changes import MAX_CHANGES, local_of
 
@@ -22,8 +23,8 @@ def with_changed_slot(job: Job, request: ChangeSlot, caller: Caller, now: dateti
     planned = job.next_slot or job.held_slot
     if planned is None or job.state not in ("active", "paused"):
         return Err("not_editable", f"Job {request.job_id} is {job.status}; no run of it is planned.")
-    slot = _next_run(job, planned) if request.slot is None else _read(request.slot, job, now)
-    to = None if request.to is None else _read(request.to, job, now).replace(microsecond=0)
+    slot = _next_run(job, planned) if request.slot is None else _read("slot", request.slot, job, now)
+    to = None if request.to is None else _read("to", request.to, job, now).replace(microsecond=0)
     if slot is None:
         return Err("bad_slot", "No run of this job is planned.", "job_status shows what is.", "slot")
     old = next((each for each in job.changes if slot in (each.slot, each.to)), None)
@@ -52,8 +53,9 @@ def _next_run(job: Job, planned: datetime) -> datetime | None:
     return planned
 
 
-def _read(said: str | datetime, job: Job, now: datetime) -> datetime:
-    return read_instant(said.isoformat() if isinstance(said, datetime) else said, job.zone, now)
+def _read(field: str, said: str | datetime, job: Job, now: datetime) -> datetime:
+    with given_in(field):
+        return read_instant(said.isoformat() if isinstance(said, datetime) else said, job.zone, now)
 
 
 def _not_a_slot(job: Job, slot: datetime, planned: datetime, now: datetime) -> Err | None:

@@ -1,15 +1,17 @@
 """An owner's channels: named destinations of reminders. Their URLs are never shown."""
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from re import compile as pattern
 from typing import Final
 
 from cronty.actions.courier import Courier
+from cronty.actions.notify import Notify
 from cronty.actions.tasks import PermanentError, RetryAfter
 from cronty.contract.caller import Caller
 from cronty.contract.result import Err, Ok, Result
 from cronty.store.channel_store import MAX_CHANNELS, MAX_NAMES, Channel, ChannelStore, Destination, NoKey
 from cronty.store.sealing import CannotOpen
+from cronty.timing.near import near
 
 MAX_NAME: Final = 64
 TEST_MESSAGE: Final = "This is a test from Cronty: the channel works."
@@ -22,9 +24,10 @@ TOO_MANY: Final = f"There are {MAX_CHANNELS} channels already, or {MAX_NAMES} na
 class Channels:
     """A removed channel keeps its name, so that messages to it fail instead of going to a public topic of that name."""
 
-    def __init__(self, store: ChannelStore, courier: Courier) -> None:
+    def __init__(self, store: ChannelStore, courier: Courier, notify: Notify) -> None:
         self._store = store
         self._courier = courier
+        self._notify = notify
 
     async def add(self, caller: Caller, name: str, url: str) -> Result[Channel]:
         """Add a channel, or replace the one with this name."""
@@ -46,6 +49,23 @@ class Channels:
 
     async def list(self, caller: Caller) -> Result[list[Channel]]:
         return Ok(await self._store.list(caller.owner))
+
+    async def about(self, caller: Caller, names: Sequence[str]) -> Result[str | None]:
+        """What a caller must know about where messages to these names go; refused if one is nearly a channel's."""
+        if not names:
+            return Ok(None)
+        known = await self._store.names(caller.owner)
+        others = [name for name in names if name not in known]
+        there = [name for name, has_url in known.items() if has_url]
+        for name in others:
+            if found := near(name, there):
+                message = f"There is no channel {name[:80]!r}. Did you mean {found[0]!r}?"
+                return Err("unknown_channel", message, f"Your channels: {', '.join(sorted(there)[:20])}.")
+        host = self._notify.public_at(caller.owner)
+        if not others or host is None:
+            return Ok(None)
+        said = f"{others[0]} isn't a channel of yours but a public ntfy topic at {host}"
+        return Ok(f"{said}: everybody who knows its name can read it.")
 
     async def remove(self, caller: Caller, name: str) -> Result[None]:
         """Forget the URL. Messages to the name fail until it is added again."""

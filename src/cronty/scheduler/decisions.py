@@ -17,11 +17,11 @@ from cronty.jobs.action import COMMAND, Action
 from cronty.jobs.ids import read_job_id
 from cronty.jobs.job import Job
 from cronty.jobs.overview import MAX_COUNTED
-from cronty.jobs.policy import BadPolicy, changed_policy
+from cronty.jobs.policy import BadPolicy, Policy, changed_policy
 from cronty.store.job_store import LockedJob, Place
 from cronty.timing import BadTrigger, Calendar, Changed, Cron, Trigger, zone
 from cronty.timing.days_off import NamedCalendar
-from cronty.timing.errors import Unclear, Unread
+from cronty.timing.errors import Unclear, Unread, given_in
 from cronty.timing.past import slots_between
 from cronty.timing.rule import Rule, read_bound, read_rule
 
@@ -68,8 +68,8 @@ def refusal(bad: BadTrigger | BadPolicy) -> Err:
     if isinstance(bad, BadTrigger):
         if isinstance(bad, Unclear):
             choices = tuple(Choice(each.words, each.description, each.next_at) for each in bad.candidates)
-            return Err("ambiguous", bad.message, bad.hint, choices=choices)
-        return Err("unreadable" if isinstance(bad, Unread) else "bad_trigger", bad.message, bad.hint)
+            return Err("ambiguous", bad.message, bad.hint, bad.field or "trigger_config", choices)
+        return Err("unreadable" if isinstance(bad, Unread) else "bad_trigger", bad.message, bad.hint, bad.field)
     return Err("bad_policy", str(bad))
 
 
@@ -156,6 +156,25 @@ def given[T](value: T | Unset) -> T | None:
     return None if isinstance(value, Unset) else value
 
 
+def names_of(
+    task: str,
+    args: Sequence[object] | None,
+    kwargs: Mapping[str, object] | None,
+    policy: Mapping[str, object] | None,
+) -> list[str]:
+    """The channels and topics that a request names."""
+    named: list[object] = [(policy or {}).get("alert"), (policy or {}).get("tell")]
+    if task == "notify":
+        named += [(kwargs or {}).get("topic"), *list(args or ())[1:2]]
+    return [name for name in named if isinstance(name, str) and name]
+
+
+def check_tell(policy: Policy, action: Action) -> None:
+    """Raise `BadPolicy` if there is nothing to tell."""
+    if policy.tell and action.kind == "notify":
+        raise BadPolicy("Policy field 'tell' is for jobs with a result; a notification is itself what is told.")
+
+
 def not_editable(job: Job, request: EditJob) -> Err | None:
     if request.expected_version is not None and job.version != request.expected_version:
         return Err(
@@ -220,7 +239,8 @@ def changed_job(
 def _changed_end(job: Job, changes: EditJob, zone_name: str, now: datetime) -> datetime | None:
     if isinstance(changes.ends_at, Unset):
         return job.ends_at
-    return None if changes.ends_at is None else read_bound(changes.ends_at, zone_name, now, last=True)
+    with given_in("ends_at"):
+        return None if changes.ends_at is None else read_bound(changes.ends_at, zone_name, now, last=True)
 
 
 def _changed_runs(job: Job, changes: EditJob, rule: Rule) -> int | None:

@@ -18,6 +18,7 @@ from cronty.jobs.run import read_receipt
 from cronty.scheduler.allowance import Allowance
 from cronty.scheduler.decisions import kept, storable
 from cronty.scheduler.inbox_poll import InboxPoll
+from cronty.scheduler.listeners import Listeners
 from cronty.store.database import Row
 from cronty.store.inbox_store import RECENT, InboxStore, PromptOutcome, facts_of, prompt_of
 from cronty.timing import BadTrigger
@@ -26,15 +27,17 @@ from cronty.timing.rule import read_instant
 MAX_WAIT: Final = timedelta(seconds=20)
 MAX_READ: Final = 100
 _LOOK_AGAIN: Final = 0.5
+_ENDED: Final = Err("unauthenticated", "The token isn't valid any more.", "Use another; it was revoked or has expired.")
 _SNOOZE: Final = 'Give one later moment, as in "1h" or "tomorrow at 9:00".'
 
 
 class Inbox:
     """Each prompt is a run of its job: it waits here from its slot until an agent settles it."""
 
-    def __init__(self, store: InboxStore, allowance: Allowance, lease: timedelta = LEASE) -> None:
+    def __init__(self, store: InboxStore, allowance: Allowance, listeners: Listeners, lease: timedelta = LEASE) -> None:
         self._store = store
         self._allowance = allowance
+        self._listeners = listeners
         self._lease = lease.total_seconds()
         self._poll = InboxPoll(store.ready, _LOOK_AGAIN)
 
@@ -58,12 +61,24 @@ class Inbox:
         rows = await self._hand_out(caller, agent, limit)
         if rows or not wait:
             return Ok([_item(row) for row in rows])
-        with self._poll.waiting(caller.owner) as ready:
+        return await self._wait(caller, agent, limit, give_up)
+
+    async def _wait(self, caller: Caller, agent: str | None, limit: int, give_up: float) -> Result[list[Envelope]]:
+        """The next prompts that come, until then; none once the caller's token isn't good any more."""
+        rows: list[Row] = []
+        with self._listeners.listening(caller, "prompts") as taken, self._poll.waiting(caller.owner) as ready:
+            if isinstance(taken, Err):
+                return taken
+            taken.value.when_ended = ready.set
             while not rows and (rest := give_up - monotonic()) > 0:
                 with suppress(TimeoutError):
                     async with asyncio.timeout(rest):
                         await ready.wait()
+                if taken.value.ended:
+                    return _ENDED
                 ready.clear()
+                if await caller.is_gone():  # what it would be handed nobody else could read for ten minutes
+                    break
                 # Older prompts are other agents': there may be very many of them.
                 rows = await self._hand_out(caller, agent, limit, RECENT)
         return Ok([_item(row) for row in rows])

@@ -46,7 +46,8 @@ from cronty.contract.requests import (
 from cronty.contract.result import Err, Ok, Result
 from cronty.jobs.job import Filter, Job
 from cronty.scheduler import answers
-from cronty.scheduler.decisions import USE_CURSOR
+from cronty.scheduler.channels import Channels
+from cronty.scheduler.decisions import USE_CURSOR, given, names_of
 from cronty.scheduler.moments import read_span
 from cronty.scheduler.runs import Runs
 from cronty.scheduler.scheduler import Scheduler
@@ -57,9 +58,10 @@ LAST_RUNS: Final = 10
 
 
 class JobCalls:
-    def __init__(self, scheduler: Scheduler, runs: Runs) -> None:
+    def __init__(self, scheduler: Scheduler, runs: Runs, channels: Channels) -> None:
         self._scheduler = scheduler
         self._runs = runs
+        self._channels = channels
 
     def handlers(self) -> Iterator[Handler]:
         yield Operations.schedule_job.by(self.schedule)
@@ -85,8 +87,12 @@ class JobCalls:
     # -- jobs ---------------------------------------------------------------------------------------------------
 
     async def schedule(self, caller: Caller, request: ScheduleJob) -> Result[ScheduledJob]:
+        names = names_of(request.task, request.args, request.kwargs, request.policy)
+        note = await self._channels.about(caller, names)
+        if isinstance(note, Err):
+            return note
         made = await self._scheduler.schedule(caller, request)
-        return made if isinstance(made, Err) else Ok(answers.scheduled_job(made.value))
+        return made if isinstance(made, Err) else Ok(answers.scheduled_job(made.value, note.value))
 
     async def list_jobs(self, caller: Caller, request: ListJobs) -> Result[JobList]:
         span = await read_span(self._scheduler, caller, _as_text(request.since), _as_text(request.until))
@@ -95,14 +101,22 @@ class JobCalls:
         since, until = span.value.since, span.value.until
         wanted = Filter(request.status, request.name, request.tag, request.task, since, until, request.topic)
         found = await self._scheduler.list_jobs(caller, wanted, request.limit, request.cursor)
-        return found if isinstance(found, Err) else Ok(answers.job_list(found.value))
+        return found if isinstance(found, Err) else Ok(answers.job_list(found.value, await self._zone(caller)))
 
     async def show(self, caller: Caller, request: ShowJob) -> Result[JobDetail]:
         return await self._in_full(caller, await self._scheduler.show(caller, request.job_id))
 
     async def edit(self, caller: Caller, request: EditJob) -> Result[ScheduledJob]:
+        task = given(request.task)
+        if task is None and (given(request.kwargs) or given(request.args)):
+            shown = await self._scheduler.show(caller, request.job_id)
+            task = None if isinstance(shown, Err) else shown.value.action.task
+        names = names_of(task or "", given(request.args), given(request.kwargs), given(request.policy))
+        note = await self._channels.about(caller, names)
+        if isinstance(note, Err):
+            return note
         edited = await self._scheduler.edit(caller, request)
-        return edited if isinstance(edited, Err) else Ok(answers.scheduled_job(edited.value))
+        return edited if isinstance(edited, Err) else Ok(answers.scheduled_job(edited.value, note.value))
 
     async def pause(self, caller: Caller, request: PauseJob) -> Result[JobDetail]:
         return await self._in_full(caller, await self._scheduler.pause(caller, request.job_id))
@@ -126,10 +140,13 @@ class JobCalls:
         if isinstance(before, Err):
             return before
         found = await self._scheduler.list_deleted(caller, request.limit, before)
-        return found if isinstance(found, Err) else Ok(answers.deleted_jobs(found.value, request.limit))
+        if isinstance(found, Err):
+            return found
+        return Ok(answers.deleted_jobs(found.value, request.limit, await self._zone(caller)))
 
-    async def change_slot(self, caller: Caller, request: ChangeSlot) -> Result[JobDetail]:
-        return await self._in_full(caller, await self._scheduler.change_slot(caller, request))
+    async def change_slot(self, caller: Caller, request: ChangeSlot) -> Result[ScheduledJob]:
+        changed = await self._scheduler.change_slot(caller, request)
+        return changed if isinstance(changed, Err) else Ok(answers.scheduled_job(changed.value))
 
     async def run_now(self, caller: Caller, request: RunJobNow) -> Result[StartedRun]:
         started = await self._scheduler.run_now(caller, request.job_id)
@@ -142,6 +159,10 @@ class JobCalls:
             return found
         runs = await self._scheduler.list_runs(caller, found.value.number, LAST_RUNS)
         return Ok(answers.job_detail(found.value, [] if isinstance(runs, Err) else runs.value))
+
+    async def _zone(self, caller: Caller) -> str:
+        """The owner's, in which lists are shown."""
+        return (await self._scheduler.clock(caller))[1]
 
     # -- runs ---------------------------------------------------------------------------------------------------
 
@@ -157,13 +178,15 @@ class JobCalls:
 
     async def list_failed_runs(self, caller: Caller, request: ListFailedRuns) -> Result[FailedRuns]:
         found = await self._runs.failed(caller, request.limit, request.before)
-        return found if isinstance(found, Err) else Ok(answers.failed_runs(found.value, request.limit))
+        if isinstance(found, Err):
+            return found
+        return Ok(answers.failed_runs(found.value, request.limit, await self._zone(caller)))
 
     async def show_run(self, caller: Caller, request: ShowRun) -> Result[RunDetail]:
         found = await self._runs.show(caller, request.run_id)
         if isinstance(found, Err):
             return found
-        return Ok(answers.run_detail(found.value.run, found.value.job, found.value.attempts))
+        return Ok(answers.run_detail(found.value.run, found.value.job, found.value.attempts, found.value.told))
 
     async def redrive(self, caller: Caller, request: RedriveRuns) -> Result[RedrivenRuns]:
         tried = await self._runs.redrive(caller, request.run_ids)

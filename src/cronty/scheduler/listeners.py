@@ -1,4 +1,5 @@
-"""The streams of changes that are open in this process, on every surface: a bounded number for each owner.
+"""The streams of changes that are open in this process, on every surface, and who waits for prompts: a bounded number
+for each owner.
 
 Streams outlive the request that opened them, so their tokens are checked again: one statement for all of them, every
 few seconds. A stream whose token has ended is told nothing more from then on.
@@ -12,12 +13,12 @@ from datetime import UTC, datetime
 from typing import Final
 
 from cronty import telemetry
-from cronty.contract.caller import Caller
+from cronty.contract.caller import Caller, Scope
 from cronty.contract.result import Err, Ok, Result
 from cronty.store.database import StoreUnavailable
 
 MAX_LISTENERS: Final = 50
-"""Open streams of one owner in one process: of REST, the dashboard and MCP together."""
+"""Open streams of one owner in one process, of REST, the dashboard and MCP together, and who waits for prompts."""
 
 CHECK_EVERY: Final = 2.0
 """Seconds between two checks of the tokens of all open streams."""
@@ -51,11 +52,11 @@ class Listeners:
         self._of: Counter[str] = Counter()
         self._checking: asyncio.Task[None] | None = None
 
-    def take(self, caller: Caller) -> Result[Place]:
+    def take(self, caller: Caller, scope: Scope = "read") -> Result[Place]:
         """A place for one more stream. Nothing is awaited, so that two requests can't take the same place."""
-        if not caller.may("read"):
-            message = "Listening needs the scope read, which the token lacks."
-            return Err("missing_scope", message, "Use a token with the scope read.")
+        if not caller.may(scope):
+            message = f"Listening needs the scope {scope}, which the token lacks."
+            return Err("missing_scope", message, f"Use a token with the scope {scope}.")
         if self._of[caller.owner] >= MAX_LISTENERS:
             message = f"{MAX_LISTENERS} connections listen for this owner already; more aren't allowed."
             return Err("too_many_listeners", message, "Close one, or share it.")
@@ -73,9 +74,9 @@ class Listeners:
             self._of += Counter()  # drops owners that have none
 
     @contextmanager
-    def listening(self, caller: Caller) -> Generator[Result[Place]]:
+    def listening(self, caller: Caller, scope: Scope = "read") -> Generator[Result[Place]]:
         """The same, for as long as the block lasts."""
-        taken = self.take(caller)
+        taken = self.take(caller, scope)
         try:
             yield taken
         finally:

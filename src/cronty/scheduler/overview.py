@@ -1,6 +1,7 @@
 """Data for people: the slots around now, a job's year, how late runs start, what needs attention."""
 
-from collections.abc import Iterable
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import UTC, date, datetime, time, timedelta
 from itertools import islice
@@ -10,16 +11,24 @@ from cronty.contract.caller import Caller
 from cronty.contract.result import Err, Ok, Result
 from cronty.jobs.overview import (
     MAX_DRAWN,
+    Answered,
+    Bin,
     Concerns,
     Day,
     Fleet,
+    Frequent,
+    JobCounts,
     Lag,
+    LatestRun,
     RunEvent,
     Slot,
     Timeline,
     Verdict,
+    Week,
     bins_of,
+    frequent,
     planned_slots,
+    week_ahead,
 )
 from cronty.scheduler.event_stream import EventBoard, Listener
 from cronty.scheduler.scheduler import Scheduler
@@ -28,6 +37,9 @@ from cronty.timing import zone
 
 MAX_PLANNED: Final = 2000
 """How many future slots are computed at most, which takes milliseconds."""
+
+MAX_PASSED: Final = 2000
+"""How many past slots are read one by one at most."""
 
 MAX_OF_JOB: Final = 100_000
 """How many runs of a job its days are counted from at most."""
@@ -58,22 +70,67 @@ class Overview:
         coming = list(islice(planned_slots(planned, until), MAX_PLANNED))
         through = coming[-1].scheduled_for if len(coming) == MAX_PLANNED else until
         # A slot that is due right now is planned until it fires, and has a row from then on.
-        passed = await self._store.passed(caller.owner, since, now + _SOON, MAX_DRAWN + 1)
-        if len(passed) > MAX_DRAWN:
+        passed = await self._store.passed(caller.owner, since, now + _SOON, MAX_PASSED + 1)
+        if too_many := len(passed) > MAX_PASSED:
             counted = await self._store.count(caller.owner, since, now + _SOON, width)
         else:
             counted: Counted = [(slot.scheduled_for, slot.verdict, slots) for slot, slots in passed]
         counted.extend((max(since, slot.scheduled_for), "planned", 1) for slot in coming)
-        named = [slot for slot, _ in passed] + coming
+        named = [*passed, *((slot, 1) for slot in coming)]
+        often = frequent(named, (back + ahead) / _DAY)
+        seldom = [slot for slot, _ in named if slot.job_number not in often]
+        often_counted: Counted = [
+            (max(since, slot.scheduled_for), slot.verdict, slots) for slot, slots in named if slot.job_number in often
+        ]
         return Timeline(
             since,
             now,
             until,
             width,
             bins_of(since, until, width, counted),
-            sorted(named, key=_moment) if len(named) <= MAX_DRAWN else None,
+            sorted(seldom, key=_moment) if not too_many and len(seldom) <= MAX_DRAWN else None,
             through,
+            bins_of(since, until, width, often_counted),
+            len(often),
         )
+
+    async def week(self, caller: Caller, starts: Sequence[datetime]) -> Week:
+        """The slots of some days, past or to come; they start at `starts`, and the last one is where they end."""
+        now = await self._store.now()
+        since, until = starts[0], starts[-1]
+        passed: list[tuple[Slot, int]] = []
+        if since < now:
+            passed = await self._store.passed(caller.owner, since, min(until, now + _SOON), MAX_PASSED + 1)
+        ahead = week_ahead(await self._store.planned(caller.owner, until, MAX_PLANNED) if until > now else [], starts)
+        often = frequent(passed, len(starts) - 1) | {one.job_number for one in ahead.often}
+        every = [*passed, *((slot, 1) for slot in ahead.slots)]
+        counted = {one.job_number: one for one in ahead.often}
+        for slot, count in every:
+            if (number := slot.job_number) not in often:
+                continue
+            if number not in counted:
+                counted[number] = Frequent(number, slot.name, slot.task, [Bin(start, {}) for start in starts[:-1]])
+            verdicts = counted[number].bins[max(0, bisect_right(starts, slot.scheduled_for) - 1)].verdicts
+            verdicts[slot.verdict] = verdicts.get(slot.verdict, 0) + count
+        slots = [slot for slot, _ in every if slot.job_number not in often]
+        by_day = sorted(counted.values(), key=lambda one: -sum(sum(bin.verdicts.values()) for bin in one.bins))
+        return Week(now, sorted(slots, key=_moment), by_day, len(passed) > MAX_PASSED or ahead.cut)
+
+    async def latest_of(self, caller: Caller, numbers: Sequence[int], each: int = 10) -> dict[int, list[LatestRun]]:
+        """The latest runs of some jobs, the newest first: their health at a glance."""
+        return await self._store.latest_of(caller.owner, list(numbers), each) if numbers else {}
+
+    async def results(self, caller: Caller, since: datetime, limit: int = 5) -> list[Answered]:
+        """What jobs have answered since then, one answer of each, those in words first."""
+        return await self._store.results(caller.owner, since, limit)
+
+    async def job_counts(self, caller: Caller) -> JobCounts:
+        """How many jobs fail, wait for an agent, are paused, and have ended."""
+        return await self._store.job_counts(caller.owner)
+
+    async def waiting_prompts(self, caller: Caller, most: int = 100) -> int:
+        """How many prompts wait for an agent, counted up to `most`; with an agent's key those for that agent."""
+        return await self._store.waiting_prompts(caller.owner, caller.agent, most)
 
     async def lag(self, caller: Caller, back: timedelta = _DAY, bins: int = 48) -> list[Lag]:
         """How late an owner's slots started."""
@@ -113,6 +170,10 @@ class Overview:
     def listen(self, caller: Caller, after: datetime) -> AbstractAsyncContextManager[Listener]:
         """The same as they happen, including events written late."""
         return self._board.listen(caller.owner, after)
+
+    async def has_other_worker(self, name: str) -> bool:
+        """Whether a worker is alive that isn't called this."""
+        return any(one.alive and one.name != name for one in await self._store.workers())
 
     async def fleet(self, caller: Caller) -> Result[Fleet]:
         """Figures of the whole installation, for its operator: at its machine, or as the owner of the installation with

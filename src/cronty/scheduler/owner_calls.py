@@ -18,6 +18,7 @@ from cronty.contract.answers_of_owner import (
     LimitsAndUse,
     Me,
     NewKey,
+    OwnerZone,
     SentNotification,
     Trail,
 )
@@ -38,6 +39,7 @@ from cronty.contract.requests import (
     SaveCalendar,
     SaveChannel,
     SendPushNotification,
+    SetZone,
     ShowLimits,
     TryChannel,
     WhoAmI,
@@ -50,10 +52,11 @@ from cronty.scheduler.identity import Identity
 from cronty.scheduler.inbox import MAX_WAIT, Inbox, outcome_of
 from cronty.scheduler.scheduler import Scheduler
 from cronty.store.audit_store import AuditStore
-from cronty.timing import BadTrigger
+from cronty.timing import BadTrigger, zone
 from cronty.timing.rule import read_instant
 
 MAX_ENTRIES: Final = 1000
+KEPT_ZONES: Final = "Jobs that are there already keep their own time zones."
 
 
 class OwnerCalls:
@@ -87,6 +90,7 @@ class OwnerCalls:
         yield Operations.save_calendar.by(self.save_calendar)
         yield Operations.remove_calendar.by(self.remove_calendar)
         yield Operations.who_am_i.by(self.who_am_i)
+        yield Operations.set_zone.by(self.set_zone)
         yield Operations.show_limits.by(self.show_limits)
         yield Operations.list_keys.by(self.list_keys)
         yield Operations.add_key.by(self.add_key)
@@ -129,6 +133,9 @@ class OwnerCalls:
         given = {name: value for name, value in given.items() if value is not None}
         if flaw := check_notification(**given):
             return Err("not_sent", f"Not sent: {flaw.message}", field=flaw.field)
+        note = await self._channels.about(caller, [request.topic])
+        if isinstance(note, Err):
+            return note
         if refused := await self._scheduler.allowance.for_push(caller):
             return refused
         try:
@@ -137,7 +144,7 @@ class OwnerCalls:
             return Err("not_sent", f"Not sent: {failed}")
         except RetryAfter as failed:
             return Err("not_sent", f"Not sent: {failed}", "Try again in a minute, or schedule it to have it retried.")
-        return Ok(SentNotification(topic=request.topic, id=str(sent.get("id", ""))))
+        return Ok(SentNotification(topic=request.topic, id=str(sent.get("id", "")), note=note.value))
 
     async def list_channels(self, caller: Caller, _request: ListChannels) -> Result[ChannelList]:
         found = await self._channels.list(caller)
@@ -180,6 +187,14 @@ class OwnerCalls:
     async def who_am_i(self, caller: Caller, _request: WhoAmI) -> Result[Me]:
         scopes = sorted(caller.scopes)
         return Ok(Me(owner=caller.owner, scopes=[*scopes], agent=caller.agent, key_id=caller.key_number))
+
+    async def set_zone(self, caller: Caller, request: SetZone) -> Result[OwnerZone]:
+        before = await self._scheduler.set_zone(caller, request.timezone)
+        if isinstance(before, Err):
+            return before
+        now, zone_name = await self._scheduler.clock(caller)
+        local = now.astimezone(zone(zone_name)).replace(microsecond=0)
+        return Ok(OwnerZone(timezone=zone_name, before=before.value, now=local, note=KEPT_ZONES))
 
     async def show_limits(self, caller: Caller, _request: ShowLimits) -> Result[LimitsAndUse]:
         return Ok(LimitsAndUse(**await self._scheduler.allowance.show(caller.owner)))  # pyright: ignore[reportArgumentType]

@@ -9,6 +9,7 @@ from cronty.contract.caller import Caller
 from cronty.contract.result import Err, Ok, Result
 from cronty.jobs.job import Job
 from cronty.jobs.run import Absence, AttemptRecord, FailedPlace, FailedRun, Run, read_receipt
+from cronty.jobs.telling import Told
 from cronty.scheduler.decisions import USE_CURSOR
 from cronty.scheduler.scheduler import MAX_LISTED, Scheduler
 from cronty.store.run_store import RunStore
@@ -20,11 +21,12 @@ _INSTANT: Final = timedelta(microseconds=1)
 
 @dataclass(frozen=True, slots=True)
 class RunDetail:
-    """A run, its job, and the attempts before its last."""
+    """A run, its job, the attempts before its last, and how the telling of its result stands."""
 
     run: Run
     job: Job
     attempts: list[AttemptRecord]
+    told: Told | None = None
 
 
 class Runs:
@@ -42,7 +44,10 @@ class Runs:
         runs = await self._scheduler.list_runs(caller, found[0], limit=1, before=found[1] + _INSTANT)
         if isinstance(runs, Err) or not runs.value or runs.value[0].scheduled_for != found[1]:
             return _no_run(run_id)
-        return Ok(RunDetail(runs.value[0], job.value, await self._store.attempts(caller.owner, runs.value[0])))
+        run = runs.value[0]
+        attempts = await self._store.attempts(caller.owner, run)
+        told = await self._store.told(caller.owner, run) if job.value.policy.tell else None
+        return Ok(RunDetail(run, job.value, attempts, told))
 
     async def failed(
         self, caller: Caller, limit: int = 20, before: str | datetime | None = None

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from cronty.actions.notify import undeliverable
 from cronty.contract.caller import Caller
@@ -25,6 +25,7 @@ from cronty.scheduler.decisions import (
     changed_action,
     changed_job,
     check_fields,
+    check_tell,
     close_passed,
     cursor_of,
     end_job,
@@ -45,11 +46,13 @@ from cronty.scheduler.decisions import (
     upcoming_slot,
 )
 from cronty.scheduler.known_days import KnownDays, keep_days, known_days
+from cronty.scheduler.names import job_named
 from cronty.store.database import UniqueConflict, retry_on_conflict
 from cronty.store.job_store import JobStore, LockedJob, NewJob, TaskInfo
 from cronty.store.limit_store import Standing
 from cronty.timing import BadTrigger, Slot, describe, preview, zone
 from cronty.timing.describe import with_count
+from cronty.timing.errors import given_in
 from cronty.timing.rule import read_bound, read_rule
 
 MAX_LISTED: Final = 1000
@@ -104,14 +107,15 @@ class Scheduler:
         now = standing.now
         try:
             zone_name = zone(request.timezone or standing.zone or self._default_zone).key
-            policy = make_policy({**default_policy(action), **(request.policy or {})})
-            begins = None
-            if request.starts_at is not None:
-                begins = max(now, read_bound(request.starts_at, zone_name, now, last=False))
+            usual = {**default_policy(action), **_usual_policy(action, standing)}
+            policy = make_policy({**usual, **(request.policy or {})})
+            check_tell(policy, action)
+            begins = _begins(request, zone_name, now)
             starts_at = begins or now
             known = await self._known(caller, request.trigger_config)
             rule = read_rule(request.trigger_type, known.config, zone_name, starts_at, known.lists, starts=begins)
-            ends_at = None if request.ends_at is None else read_bound(request.ends_at, rule.zone, now, last=True)
+            with given_in("ends_at"):
+                ends_at = None if request.ends_at is None else read_bound(request.ends_at, rule.zone, now, last=True)
             max_runs = runs_of(rule, request.max_runs)
         except (BadTrigger, BadPolicy) as bad:
             return refusal(bad)
@@ -178,6 +182,7 @@ class Scheduler:
                     return wrong
             try:
                 changed = changed_job(locked.job, action, request, locked.now, known.lists)
+                check_tell(changed.policy, changed.action)
             except (BadTrigger, BadPolicy) as bad:
                 return refusal(bad)
             changed = replace(changed, said=known.said or changed.said)
@@ -207,6 +212,10 @@ class Scheduler:
         job = await self._store.show_job(caller.owner, read_job_id(job_id) or 0)
         return not_found(job_id) if job is None else Ok(job)
 
+    async def named(self, caller: Caller, text: str, *, deleted: bool = False) -> Result[str]:
+        """The id of the job that a text names: an id or a number as it is, else the job of that name."""
+        return await job_named(self._store, caller.owner, text, deleted=deleted)
+
     async def list_jobs(
         self,
         caller: Caller,
@@ -222,7 +231,9 @@ class Scheduler:
             return Err("unknown_status", f"Unknown status: {wanted.status}", f"Use one of: {', '.join(STATUSES)}.")
         if not 1 <= limit <= MAX_LISTED:
             return Err("bad_limit", f"Invalid limit: {limit}", f"Use a number from 1 to {MAX_LISTED}.")
-        if not all(storable(text) for text in (wanted.name, wanted.tag, wanted.task, wanted.topic) if text is not None):
+        if not all(
+            storable(text) for text in (wanted.name, wanted.tag, wanted.task, wanted.topic, wanted.words) if text
+        ):
             return Ok(JobPage([], 0, None))
         place = None
         if cursor is not None and (place := read_cursor(cursor)) is None:
@@ -260,6 +271,23 @@ class Scheduler:
         now, zone_name = await self._store.clock(caller.owner)
         return now, zone_name or self._default_zone
 
+    async def set_zone(self, caller: Caller, name: str) -> Result[str | None]:
+        """Set the owner's time zone: the one before, if there was one. Jobs keep theirs."""
+        try:
+            return Ok(await self._store.set_zone(caller, zone(name.strip()).key))
+        except BadTrigger as bad:
+            return Err("bad_timezone", bad.message, bad.hint, "timezone")
+
+    async def suggest_zone(self, caller: Caller, name: str) -> bool:
+        """Set the owner's time zone if nobody has yet, to what a machine or a browser says; whether that was done."""
+        try:
+            known = zone(name).key
+        except BadTrigger:
+            return False
+        if known == "UTC" or (await self._store.clock(caller.owner))[1] is not None:
+            return False
+        return await self._store.set_zone(caller, known, first=True) is None
+
     async def preview(
         self,
         caller: Caller,
@@ -274,7 +302,8 @@ class Scheduler:
         now, usual = await self.clock(caller)
         try:
             known = await self._known(caller, trigger_config)
-            rule = read_rule(trigger_type, known.config, zone(timezone or usual).key, now, known.lists)
+            with given_in("schedule"):
+                rule = read_rule(trigger_type, known.config, zone(timezone or usual).key, now, known.lists)
         except BadTrigger as bad:
             return refusal(bad)
         slots = preview(rule.trigger, now, min(count, rule.max_runs or count), rule.zone)
@@ -430,6 +459,13 @@ class Scheduler:
             return Ok(run_id(job.number, await locked.run_now()))
 
 
+def _begins(request: ScheduleJob, zone_name: str, now: datetime) -> datetime | None:
+    if request.starts_at is None:
+        return None
+    with given_in("starts_at"):
+        return max(now, read_bound(request.starts_at, zone_name, now, last=False))
+
+
 _KEY_TAKEN: Final = Err(
     "key_taken",
     "That idempotency_key was used for another request.",
@@ -457,6 +493,11 @@ async def _check_action(caller: Caller, action: Action, standing: Standing, stor
         return None
     names = ", ".join(task.name for task in await store.list_tasks(caller.owner)) or "none yet"
     return Err("unknown_task", f"Unknown task: {action.task}", f"Registered tasks: {names}.", "task")
+
+
+def _usual_policy(action: Action, standing: Standing) -> Mapping[str, object]:
+    """What the task itself says about its jobs."""
+    return cast("Mapping[str, object]", standing.tasks.get(action.task, {}).get("policy", {}))
 
 
 def _tasks_of(action: Action | None) -> list[str]:

@@ -1,12 +1,13 @@
 """Answers every operation, for every transport: `(operation, caller, request) -> Result[answer]`."""
 
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from cronty.actions.notify import Notify
 from cronty.contract.caller import MEANINGS, Caller
 from cronty.contract.operation import Operation
-from cronty.contract.result import Err, Result
+from cronty.contract.requests import UndeleteJob
+from cronty.contract.result import Err, Ok, Result
 from cronty.scheduler.calendars import Calendars
 from cronty.scheduler.channels import Channels
 from cronty.scheduler.identity import Identity
@@ -51,7 +52,7 @@ class Service:
         self.trail = trail
         self.overview = overview
         self.listeners = listeners
-        jobs = JobCalls(scheduler, runs)
+        jobs = JobCalls(scheduler, runs, channels)
         owners = OwnerCalls(scheduler, inbox, channels, identity, trail, notify, calendars)
         self._handlers = {one.name: one for one in (*jobs.handlers(), *owners.handlers())}
 
@@ -59,9 +60,22 @@ class Service:
         if refused := not_permitted(operation, caller):
             return refused
         try:
-            return await self._handlers[operation.name].answer(replace(caller, operation=operation.name), request)
+            named = await self._named(caller, request)
+            if isinstance(named, Err):
+                return named
+            return await self._handlers[operation.name].answer(replace(caller, operation=operation.name), named.value)
         except StoreUnavailable:
             return AWAY
+
+    async def _named[R](self, caller: Caller, request: R) -> Result[R]:
+        """The request with the id of its job, which may be given by its name."""
+        given = getattr(request, "job_id", None)
+        if not isinstance(given, str):
+            return Ok(request)
+        job_id = await self.scheduler.named(caller, given, deleted=isinstance(request, UndeleteJob))
+        if isinstance(job_id, Err):
+            return job_id
+        return Ok(request if job_id.value == given else replace(cast("Any", request), job_id=job_id.value))
 
 
 def not_permitted(operation: Operation[..., Any, Any], caller: Caller) -> Err | None:

@@ -8,7 +8,7 @@ from typing import Final, cast
 
 from cronty.contract.caller import Caller
 from cronty.store.audit_store import who
-from cronty.store.database import Connection, Database, query
+from cronty.store.database import Bound, Connection, Database, query
 from cronty.store.day_lists import read_days, write_days
 from cronty.store.moving import move_jobs
 from cronty.timing.days_off import NamedCalendar
@@ -69,25 +69,32 @@ class CalendarStore:
         rows = await self._database.of(owner).fetch("jobs_by_calendar", owner, name)
         return [JobOfList(row["id"], row["number"], row["task"], row["deleted"]) for row in rows]
 
-    async def move(self, caller: Caller, jobs: Sequence[JobOfList]) -> int:
-        """Give jobs the next slots that they have by their lists as they are now; how many have another one."""
-        ids = [job.id for job in jobs]
-        return await move_in_batches(self._database, caller, caller.owner, ids)
+    async def move(self, caller: Caller, saved: DayList) -> int:
+        """Let the jobs of a list follow it; how many have another next slot."""
+        theirs, digest = self._database.of(caller.owner), digest_of(write_days(saved.days))
+        return await follow_list(theirs, self._database.moment(), caller.owner, saved.name, digest, caller)
 
 
-async def move_in_batches(database: Database, caller: Caller | None, owner: str, ids: Sequence[int]) -> int:
-    """Compute the next slots of an owner's jobs again, some at a time, so that none waits long for its turn."""
+async def follow_list(
+    bound: Bound, now: datetime | None, owner: str, name: str, digest: str, caller: Caller | None = None
+) -> int:
+    """Compute the next slots of the jobs that go by a list again; how many have another one.
+
+    Some at a time, so that none waits long for its turn. Only when all are done is the list no longer marked as moving:
+    if this is cut short, an engine does it again.
+    """
+    ids = [row["id"] for row in await bound.fetch("jobs_by_calendar", owner, name)]
     moved = 0
-    bound = database.of(owner) if caller is not None else database
     for start in range(0, len(ids), _BATCH):
         some = ids[start : start + _BATCH]
 
         async def work(connection: Connection, some: Sequence[int] = some) -> int:
             locked = await connection.fetch(query("lock_slots"), some)
             job_ids = [row["job_id"] for row in locked]
-            return await move_jobs(connection, database.moment(), job_ids, _CHANGED, caller)
+            return await move_jobs(connection, now, job_ids, _CHANGED, caller)
 
         moved += await bound.together(work)
+    await bound.change("calendar_moved", owner, name, digest)
     return moved
 
 

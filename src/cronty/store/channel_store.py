@@ -64,6 +64,11 @@ class ChannelStore:
     async def list(self, owner: str) -> list[Channel]:
         return [Channel(**dict(row)) for row in await self._database.of(owner).fetch("list_channels", owner)]
 
+    async def names(self, owner: str) -> dict[str, bool]:
+        """All names, and whether there is a channel behind each; a removed one keeps its name."""
+        rows = await self._database.of(owner).fetch("channel_names", owner)
+        return {row["name"]: row["there"] for row in rows}
+
     async def remove(self, caller: Caller, name: str) -> bool:
         """Delete a channel's URL; its name stays taken."""
         given = (caller.owner, name, self._database.moment(), *who(caller))

@@ -55,12 +55,13 @@ def names_lists(stored: str) -> bool:
     return '"calendars"' in stored
 
 
+@lru_cache(maxsize=4096)
 def _names(stored: str) -> Sequence[str]:
     """The lists that a stored trigger names, in lower case."""
     if not names_lists(stored):
         return ()
     value = orjson.loads(stored).get("calendars")
-    return [each.lower() for each in cast("list[object]", value) if isinstance(each, str)] if value else ()
+    return tuple(each.lower() for each in cast("list[object]", value) if isinstance(each, str)) if value else ()
 
 
 @lru_cache(maxsize=4096)

@@ -10,11 +10,12 @@ import orjson
 
 from cronty.jobs.alerts import ALERT_POLICY
 from cronty.jobs.firing import RunRow
-from cronty.store.alerts import Held, change_jobs, change_of, tell_held, tell_of_changes
-from cronty.store.database import Connection, Database, Row, columns, query
+from cronty.store.alerts import Held, change_jobs, change_of, tell_absences, tell_held, tell_of_changes
+from cronty.store.database import Connection, Database, Row, columns, query, rows_changed
 from cronty.store.day_lists import names_lists, read_triggers, within
 from cronty.store.key_store import MAX_PAUSED
 from cronty.store.lines import release, release_free_lines, release_lines
+from cronty.store.telling_store import tell_runs
 from cronty.timing import Trigger
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -73,6 +74,17 @@ class Rescued(NamedTuple):
     runs: int
     quarantined: int
     failed: list[int]
+
+
+class PassedSlots(NamedTuple):
+    """Slots of a job that passed while nothing ran: the first, and how many run late, are coalesced or missed."""
+
+    owner_id: int
+    job_id: int
+    slot: datetime
+    late: int
+    coalesced: int
+    missed: int
 
 
 class DueJobs:
@@ -165,6 +177,10 @@ class DueJobs:
     async def note_missed(self, missed: Sequence[tuple[int, str]], now: datetime) -> None:
         rows = await self._connection.fetch(query("note_missed"), *columns(missed, 2))
         await tell_of_changes(self._connection, now, map(change_of, rows))
+
+    async def note_absence(self, passed: Sequence[PassedSlots], now: datetime) -> None:
+        """Their owners will be told of these slots, in one message each."""
+        await self._connection.execute(query("note_absence"), now, *columns(passed, 6))
 
 
 def _place(one: Moved) -> tuple[int, datetime | None, datetime | None, datetime | None, int]:
@@ -274,18 +290,37 @@ class EngineStore:
         """Queue claimed attempts again that haven't started; they don't count."""
         await self._database.change("put_off", now, worker, *columns(late, 5))
 
-    async def settle_done(self, worker: int, successes: Sequence[Success]) -> int:
-        """How many were accepted; fewer than given if some came too late."""
+    async def settle_done(
+        self, worker: int, successes: Sequence[Success], told: Sequence[tuple[int, datetime]] = ()
+    ) -> int:
+        """How many were accepted; fewer than given if some came too late. `told` are the runs whose result is told."""
         settled = columns(successes, 6)
         if all(one.attempt == 1 and one.result is None for one in successes):
             settled[2:4] = [], []
         weeks = _ends(one.slot for one in successes)
-        return await self._database.change("settle_done", self._database.moment(), worker, *settled, *weeks)
+        given = (self._database.moment(), worker, *settled, *weeks)
+        if not told:
+            return await self._database.change("settle_done", *given)
 
-    async def settle_rest(self, worker: int, others: Sequence[Other]) -> tuple[int, list[int]]:
-        """How many were accepted, and the jobs that had a run fail for good."""
-        weeks = _ends(one.slot for one in others)
-        rows = await self._changing("settle_rest", self._database.moment(), worker, *columns(others, 10), *weeks)
+        async def settle(connection: Connection) -> int:
+            accepted = rows_changed(await connection.execute(query("settle_done"), *given))
+            await tell_runs(connection, given[0], told)
+            return accepted
+
+        return await self._database.together(settle)
+
+    async def settle_rest(
+        self, worker: int, others: Sequence[Other], told: Sequence[tuple[int, datetime]] = ()
+    ) -> tuple[int, list[int]]:
+        """How many were accepted, and the jobs that had a run fail for good. `told` are the runs that are told of."""
+        now, weeks = self._database.moment(), _ends(one.slot for one in others)
+
+        async def settle(connection: Connection) -> list[Row]:
+            rows = await change_jobs(connection, now, "settle_rest", now, worker, *columns(others, 10), *weeks)
+            await tell_runs(connection, now, told)
+            return rows
+
+        rows = await self._database.together(settle)
         return rows[0]["accepted"], _ids(rows)
 
     async def pause_failing(self, jobs: Sequence[tuple[int, str | None]]) -> list[tuple[int, str]]:
@@ -376,6 +411,11 @@ class EngineStore:
         now = self._database.moment()
         rows = await change_jobs(connection, now, "rescue", now, max_crashes, workers)
         return Rescued(len(workers), rows[0]["rescued"], rows[0]["quarantined"], _ids(rows))
+
+    async def tell_absences(self, quiet: float, most: int, topic_of: Callable[[int], str], zone: str) -> None:
+        """Tell owners what passed while nothing was running, each once; nothing was added for `quiet` seconds."""
+        now = self._database.moment()
+        await self._database.together(lambda c: tell_absences(c, now, quiet, most, topic_of, zone))
 
     async def send_alerts(self, most: int) -> int:
         """Turn up to `most` alerts into jobs; how many."""

@@ -49,6 +49,9 @@ class HistoryStore:
     async def prune_attempts(self, before: datetime, most: int) -> int:
         return await self._database.change("prune_attempts", before, most)
 
+    async def prune_tellings(self, before: datetime, most: int) -> int:
+        return await self._database.change("prune_tellings", before, most)
+
     async def prune_usage(self, before: datetime, most: int) -> int:
         return await self._database.change("prune_usage", before, most)
 
@@ -111,7 +114,7 @@ async def delete_some(connection: Connection, job_ids: Sequence[int], most: int)
     A run may return to the queue between two statements, so jobs are deleted only if all of these found nothing.
     """
     removed = 0
-    for name in ("delete_queued", "delete_runs", "delete_attempts"):
+    for name in ("delete_queued", "delete_runs", "delete_attempts", "delete_tellings"):
         removed += rows_changed(await connection.execute(query(name), job_ids, most - removed))
         if removed >= most:
             return removed

@@ -1,12 +1,20 @@
-"""The public holidays that are stored, of all owners."""
+"""The public holidays that are stored, and the lists that jobs have yet to follow, of all owners."""
 
 from datetime import datetime
-from typing import cast
+from typing import NamedTuple, cast
 
-from cronty.store.calendar_store import digest_of, move_in_batches
+from cronty.store.calendar_store import digest_of, follow_list
 from cronty.store.database import Database
 from cronty.store.day_lists import write_days
 from cronty.timing.days_off import NamedCalendar
+
+
+class MovingList(NamedTuple):
+    """A list whose days have changed; its jobs have yet to follow."""
+
+    owner: str
+    name: str
+    digest: str
 
 
 class HolidayStore:
@@ -20,12 +28,16 @@ class HolidayStore:
         """Which lists there are, by name, and where they come from."""
         return [(row["name"], row["source"]) for row in await self._database.fetch("holiday_sources")]
 
-    async def renew(self, name: str, old: str, days: NamedCalendar, source: str) -> int:
-        """Give all owners that have a list from an old source the new days; how many jobs have another next slot."""
+    async def renew(self, name: str, old: str, days: NamedCalendar, source: str) -> None:
+        """Give all owners that have a list from an old source the new days; `follow` moves their jobs."""
         stored = write_days(days)
         given = (name, old, self._database.moment(), stored, digest_of(stored), source)
-        moved = 0
-        for row in await self._database.fetch("renew_holidays", *given):
-            jobs = await self._database.fetch("jobs_by_calendar", row["owner"], name)
-            moved += await move_in_batches(self._database, None, row["owner"], [job["id"] for job in jobs])
-        return moved
+        await self._database.change("renew_holidays", *given)
+
+    async def moving(self) -> list[MovingList]:
+        """The lists that jobs have yet to follow."""
+        return [MovingList(*row) for row in await self._database.fetch("moving_calendars")]
+
+    async def follow(self, moving: MovingList) -> int:
+        """Let the jobs of a list follow it; how many have another next slot."""
+        return await follow_list(self._database, self._database.moment(), *moving)

@@ -10,8 +10,9 @@ from cronty.contract.caller import Caller
 from cronty.jobs.envelope import RunFacts
 from cronty.store.alerts import change_jobs
 from cronty.store.audit_store import who
-from cronty.store.database import Database, Row, columns
+from cronty.store.database import Connection, Database, Row, columns
 from cronty.store.lines import release_lines
+from cronty.store.telling_store import tell_runs
 
 RECENT: Final = 30.0
 """How many seconds back a waiting reader looks again: longer than a reader waits, who looked at all prompts before."""
@@ -71,7 +72,14 @@ class InboxStore:
         owner, now = caller.owner, self._database.moment()
         theirs = self._database.of(owner)
         given = (now, owner, *columns(outcomes, 7), caller.agent, *who(caller))
-        rows = await theirs.together(lambda c: change_jobs(c, now, "settle_inbox", *given))
+
+        async def settle(connection: Connection) -> list[Row]:
+            rows = await change_jobs(connection, now, "settle_inbox", *given)
+            ended = [(row["job_id"], row["scheduled_for"]) for row in rows if row["tells"]]
+            await tell_runs(connection, now, ended)
+            return rows
+
+        rows = await theirs.together(settle)
         # After the commit, because a job's due row must be locked before its runs.
         if over := sorted({row["job_id"] for row in rows if row["over"]}):
             await release_lines(theirs, now, over)

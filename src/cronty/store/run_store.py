@@ -6,6 +6,7 @@ from itertools import groupby
 
 from cronty.contract.caller import Caller
 from cronty.jobs.run import Absence, AttemptRecord, FailedPlace, FailedRun, Run
+from cronty.jobs.telling import Told
 from cronty.store.audit_store import note
 from cronty.store.database import Database, Row, columns, query, retry_on_conflict
 from cronty.store.lines import release
@@ -18,6 +19,11 @@ class RunStore:
     async def attempts(self, owner: str, run: Run) -> list[AttemptRecord]:
         rows = await self._database.of(owner).fetch("list_attempts", owner, run.job_number, run.scheduled_for)
         return [AttemptRecord(**dict(row)) for row in rows]
+
+    async def told(self, owner: str, run: Run) -> Told | None:
+        """How the telling of its result stands; None if there is none."""
+        row = await self._database.of(owner).one("telling_of", owner, run.job_number, run.scheduled_for)
+        return None if row is None else Told(**dict(row))
 
     async def failed(self, owner: str, limit: int, after: FailedPlace | None) -> list[FailedRun]:
         """The latest first; `after` is where the previous page ended."""

@@ -40,15 +40,17 @@ grant to cronty_app on make_audit_partition: execute
 grant to cronty_app on make_run_partition: execute
 grant to cronty_app on migrations: select
 grant to cronty_app on owners: insert, select
-grant to cronty_app on owners: update (live_jobs, live_bytes, counted_at, next_number)
+grant to cronty_app on owners: update (zone, live_jobs, live_bytes, counted_at, next_number)
 grant to cronty_app on queue: delete, insert, select, update
 grant to cronty_app on runs: insert, select, update
 grant to cronty_app on server: select
 grant to cronty_app on stop_requests: insert
 grant to cronty_app on tasks: select
+grant to cronty_app on tellings: insert, select, update
 grant to cronty_app on usage: insert, select, update
 grant to cronty_app on zones: insert, select
 grant to cronty_app on zones: update (through)
+grant to cronty_engine on absences: delete, insert, select, update
 grant to cronty_engine on alerts: delete, insert, select, update
 grant to cronty_engine on api_keys: delete
 grant to cronty_engine on api_keys: select (id, owner_id, number, name, expires_at, revoked_at)
@@ -70,9 +72,11 @@ grant to cronty_engine on seal_audit: execute
 grant to cronty_engine on server: select
 grant to cronty_engine on stop_requests: delete, insert, select
 grant to cronty_engine on tasks: delete, insert, select, update
+grant to cronty_engine on tellings: delete, insert, select, update
 grant to cronty_engine on usage: delete, insert, select, update
 grant to cronty_engine on workers: delete, insert, select, update
 grant to cronty_engine on zones: insert, select, update
+index absences_pkey on absences USING btree (owner_id)
 index alerts_pkey on alerts USING btree (id)
 index api_keys_ended on api_keys USING btree (LEAST(revoked_at, expires_at))
 index api_keys_made_with on api_keys USING btree (parent_id) WHERE (parent_id IS NOT NULL)
@@ -117,10 +121,23 @@ index runs_running on runs USING btree (owner_id, job_id) WHERE (state = 'runnin
 index server_pkey on server USING btree (only_row)
 index stop_requests_pkey on stop_requests USING btree (worker, job_id, scheduled_for)
 index tasks_pkey on tasks USING btree (name)
+index tellings_due on tellings USING btree (due_at) WHERE (due_at IS NOT NULL)
+index tellings_pkey on tellings USING btree (job_id, scheduled_for)
+index tellings_slot on tellings USING btree (scheduled_for)
 index usage_pkey on usage USING btree (owner_id, what, since, at_door)
 index usage_since on usage USING btree (since)
 index workers_pkey on workers USING btree (id)
 index zones_pkey on zones USING btree (name)
+table absences
+table absences constraint absences_pkey PRIMARY KEY (owner_id)
+table absences.coalesced integer not null
+table absences.late integer not null
+table absences.late_jobs bigint[] not null
+table absences.missed integer not null
+table absences.missed_jobs bigint[] not null
+table absences.owner_id bigint not null
+table absences.since timestamp with time zone not null
+table absences.until timestamp with time zone not null
 table alerts
 table alerts constraint alerts_pkey PRIMARY KEY (id)
 table alerts.arguments jsonb not null
@@ -129,6 +146,7 @@ table alerts.id bigint not null identity
 table alerts.job_id bigint not null
 table alerts.name text not null
 table alerts.owner_id bigint not null
+table alerts.task text not null default 'notify'::text
 table api_keys
 table api_keys constraint api_keys_number_check CHECK ((number > 0))
 table api_keys constraint api_keys_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES cronty.owners(id)
@@ -213,6 +231,7 @@ table calendars constraint calendars_owner_id_fkey FOREIGN KEY (owner_id) REFERE
 table calendars constraint calendars_pkey PRIMARY KEY (owner_id, name)
 table calendars.days jsonb not null
 table calendars.digest text not null
+table calendars.moving boolean not null default false
 table calendars.name text not null
 table calendars.owner_id bigint not null
 table calendars.source text
@@ -357,6 +376,22 @@ table tasks.name text not null
 table tasks.owners jsonb
 table tasks.parameters json not null
 table tasks.seen_at timestamp with time zone not null
+table tellings
+table tellings constraint tellings_pkey PRIMARY KEY (job_id, scheduled_for)
+table tellings constraint tellings_state_check CHECK ((state = ANY (ARRAY['waiting'::text, 'delivered'::text, 'failed'::text, 'quiet'::text, 'unchanged'::text])))
+table tellings constraint waiting_means_due CHECK (((state = 'waiting'::text) = (due_at IS NOT NULL)))
+table tellings.attempt integer not null
+table tellings.channel text
+table tellings.digest text
+table tellings.due_at timestamp with time zone
+table tellings.error text
+table tellings.failures integer not null default 0
+table tellings.job_id bigint not null
+table tellings.owner_id bigint not null
+table tellings.scheduled_for timestamp with time zone not null
+table tellings.state text not null default 'waiting'::text
+table tellings.told_at timestamp with time zone
+table tellings.tries integer not null default 0
 table usage constraint usage_pkey PRIMARY KEY (owner_id, what, since, at_door)
 table usage with (fillfactor=50)
 table usage.at_door boolean not null
@@ -387,6 +422,9 @@ type run_state (waiting, running, done, failed, cancelled, skipped, coalesced, m
 view every_job with (security_invoker=true)
 view job_overview with (security_invoker=true)
 view slots_unaccounted with (security_invoker=true)
+wall around absences
+wall around absences lets cronty_app at (owner_id = ( SELECT o.id FROM cronty.owners o WHERE (o.name = NULLIF(current_setting('cronty.owner'::text, true), ''::text))))
+wall around absences lets cronty_engine at true
 wall around alerts
 wall around alerts lets cronty_app at (owner_id = ( SELECT o.id FROM cronty.owners o WHERE (o.name = NULLIF(current_setting('cronty.owner'::text, true), ''::text)))) and write ((owner_id = ( SELECT o.id FROM cronty.owners o WHERE (o.name = NULLIF(current_setting('cronty.owner'::text, true), ''::text)))) AND ((job_id = 0) OR (EXISTS ( SELECT FROM cronty.jobs j WHERE (j.id = alerts.job_id)))))
 wall around alerts lets cronty_engine at true
@@ -432,6 +470,9 @@ wall around runs lets cronty_engine at true
 wall around stop_requests
 wall around stop_requests lets cronty_app at (owner_id = ( SELECT o.id FROM cronty.owners o WHERE (o.name = NULLIF(current_setting('cronty.owner'::text, true), ''::text)))) and write ((owner_id = ( SELECT o.id FROM cronty.owners o WHERE (o.name = NULLIF(current_setting('cronty.owner'::text, true), ''::text)))) AND (EXISTS ( SELECT FROM cronty.jobs j WHERE (j.id = stop_requests.job_id))))
 wall around stop_requests lets cronty_engine at true
+wall around tellings
+wall around tellings lets cronty_app at (owner_id = ( SELECT o.id FROM cronty.owners o WHERE (o.name = NULLIF(current_setting('cronty.owner'::text, true), ''::text)))) and write ((owner_id = ( SELECT o.id FROM cronty.owners o WHERE (o.name = NULLIF(current_setting('cronty.owner'::text, true), ''::text)))) AND (EXISTS ( SELECT FROM cronty.jobs j WHERE (j.id = tellings.job_id))))
+wall around tellings lets cronty_engine at true
 wall around usage
 wall around usage lets cronty_app at (owner_id = ( SELECT o.id FROM cronty.owners o WHERE (o.name = NULLIF(current_setting('cronty.owner'::text, true), ''::text))))
 wall around usage lets cronty_engine at true

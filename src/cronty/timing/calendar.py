@@ -127,10 +127,12 @@ class Calendar(Zoned):
 
     def ranges(self, since: datetime, until: datetime) -> Iterator[Taken]:
         """Yield a range for each day off: the slots of the day, and what a clock change moved out of it."""
+        if not self.takes_slots:
+            return
         first_day = since.astimezone(zone(self.zone)).date() - 2 * _DAY
         final_day = until.astimezone(zone(self.zone)).date() + 2 * _DAY
         near = self.off[bisect_left(self.off, (first_day,)) : bisect_left(self.off, (final_day,))]
-        if not near or not self.takes_slots:
+        if not near:
             return
         opened = self.open
         for day, reason in near:

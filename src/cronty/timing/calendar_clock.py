@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from datetime import date, timedelta
 from typing import Final
 
-from cronty.timing.calendar_days import RuleDays, bits, first_and_length, month_of
+from cronty.timing.calendar_days import ByMonth, RuleDays, bits, first_and_length, month_of
 from cronty.timing.calendar_rule import MINUTES, Span
 from cronty.timing.offsets import forward
 from cronty.timing.zoned import Gap, Overlap, ZonedClock, names_start
@@ -21,12 +21,13 @@ _ROOM: Final = timedelta(days=70)
 class CalendarClock:
     """The minutes of some days: `Clock`."""
 
-    __slots__ = ("_end", "_rules", "_start", "fixed")
+    __slots__ = ("_end", "_months", "_rules", "_start", "fixed")
 
     def __init__(
         self, rules: Iterable[tuple[RuleDays, int]], starts: date | None, ends: date | None, *, fixed: bool
     ) -> None:
         self._rules = tuple(rules)
+        self._months = ByMonth(self._month)
         self.fixed = fixed
         self._start = (max(starts or date.min, date.min + _ROOM).toordinal() - _EPOCH_DAY) * MINUTES
         self._end = (min(ends or date.max, date.max - _ROOM).toordinal() + 1 - _EPOCH_DAY) * MINUTES
@@ -83,41 +84,41 @@ class CalendarClock:
         month, bit = month_of(there), there.day - 1
         found = 0
         for days, minutes in self._rules:
-            if days.month(month) >> bit & 1:
+            if days.months[month] >> bit & 1:
                 found |= minutes
         return found
 
     def _month(self, month: int) -> int:
         found = 0
         for days, _ in self._rules:
-            found |= days.month(month)
+            found |= days.months[month]
         return found
 
     def _next_day(self, day: int, final: int) -> int | None:
         there = date.fromordinal(day + _EPOCH_DAY)
         month = month_of(there)
-        found = self._month(month) >> there.day - 1 << there.day - 1
+        found = self._months[month] >> there.day - 1 << there.day - 1
         first, length = first_and_length(month)
         while not found:
             month, first = month + 1, first + length
             if first - _EPOCH_DAY > final:
                 return None
             length = first_and_length(month)[1]
-            found = self._month(month)
+            found = self._months[month]
         day = first - _EPOCH_DAY + (found & -found).bit_length() - 1
         return day if day <= final else None
 
     def _previous_day(self, day: int, first_day: int) -> int | None:
         there = date.fromordinal(day + _EPOCH_DAY)
         month = month_of(there)
-        found = self._month(month) & (1 << there.day) - 1
+        found = self._months[month] & (1 << there.day) - 1
         first, _ = first_and_length(month)
         while not found:
             if first - _EPOCH_DAY <= first_day:
                 return None
             month -= 1
             first, _ = first_and_length(month)
-            found = self._month(month)
+            found = self._months[month]
         day = first - _EPOCH_DAY + found.bit_length() - 1
         return day if day >= first_day else None
 
@@ -135,11 +136,11 @@ class CalendarClock:
         return total
 
     def _count_in(self, month: int, wanted: int) -> int:
-        named = [(found, minutes) for days, minutes in self._rules if (found := days.month(month) & wanted)]
+        named = [(found, minutes) for days, minutes in self._rules if (found := days.months[month] & wanted)]
         if len(named) == 1:
             return named[0][0].bit_count() * named[0][1].bit_count()
         total = 0
-        for bit in bits(self._month(month) & wanted) if named else ():
+        for bit in bits(self._months[month] & wanted) if named else ():
             together = 0
             for found, minutes in named:
                 if found >> bit & 1:

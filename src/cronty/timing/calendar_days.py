@@ -41,6 +41,21 @@ def bits(mask: int) -> Iterator[int]:
         mask ^= lowest
 
 
+class ByMonth(dict[int, int]):
+    """What a function says of months, kept."""
+
+    __slots__ = ("_compute",)
+
+    def __init__(self, compute: Callable[[int], int]) -> None:
+        self._compute = compute
+
+    def __missing__(self, month: int) -> int:
+        if len(self) >= _MAX_KEPT:
+            self.clear()
+        found = self[month] = self._compute(month)
+        return found
+
+
 class DaySet:
     """Single days, by month."""
 
@@ -59,7 +74,7 @@ class DaySet:
 class Outer:
     """What holds for all rules of a calendar: its first and last day, the days left out, its business days."""
 
-    __slots__ = ("_off", "_on", "_without", "ends", "instead", "starts")
+    __slots__ = ("_off", "_on", "_open", "_without", "business", "ends", "instead", "starts")
 
     def __init__(
         self, starts: date | None, ends: date | None, without: DaySet, off: DaySet, on: DaySet, instead: str
@@ -67,6 +82,8 @@ class Outer:
         self.starts, self.ends = starts, ends
         self._without, self._off, self._on = without, off, on
         self.instead = instead
+        self.business = ByMonth(self._business)
+        self._open = ByMonth(lambda month: self.within(month, self.business[month]))
 
     def within(self, month: int, mask: int) -> int:
         """Return those of a month's days that are from the first through the last day and not left out."""
@@ -80,50 +97,51 @@ class Outer:
         """Return the days of a month that are off; make-up days win."""
         return self._off.month(month) & ~self._on.month(month)
 
-    def business(self, month: int) -> int:
+    def _business(self, month: int) -> int:
         first, length = first_and_length(month)
         return (_weekdays_of(range(5), (first - 1) % 7, length) | self._on.month(month)) & ~self.off(month)
 
     def moved(self, ordinal: int) -> int | None:
         """Return the business day to which a day is moved; None if none is near."""
-        step = 1 if self.instead == "next_business_day" else -1
-        for away in range(1, _FARTHEST_MOVE + 1):
-            day = date.fromordinal(ordinal + step * away)
-            month = month_of(day)
-            if self.within(month, self.business(month)) >> day.day - 1 & 1:
-                return day.toordinal()
-        return None
+        day = date.fromordinal(ordinal)
+        month = month_of(day)
+        if self.instead == "next_business_day":
+            found = self._open[month] >> day.day << day.day
+            if not found:
+                month, found = month + 1, self._open[month + 1]
+            bit = (found & -found).bit_length() - 1
+        else:
+            found = self._open[month] & (1 << day.day - 1) - 1
+            if not found:
+                month, found = month - 1, self._open[month - 1]
+            bit = found.bit_length() - 1
+        target = first_and_length(month)[0] + bit
+        return target if found and abs(target - ordinal) <= _FARTHEST_MOVE else None
 
 
 class RuleDays:
     """The days that one rule of a calendar names."""
 
-    __slots__ = ("_kept", "_outer", "_rhythm", "_rule", "_shapes")
+    __slots__ = ("_outer", "_rhythm", "_rule", "_shapes", "months")
 
     def __init__(self, rule: CalendarRule, outer: Outer) -> None:
         self._rule = rule
         self._outer = outer
         self._rhythm = _rhythm(rule)
         self._shapes: dict[tuple[int, int], int] = {}
-        self._kept: dict[int, int] = {}
+        self.months = ByMonth(self._month)
+        """The days of a month on which the rule has slots, also those that a named calendar takes."""
         if self._rests_too_long():
             raise BadTrigger(
                 "A calendar rule names no day for more than 10 years",
                 "Check its days, weekdays and months; for the last day of each month use -1.",
             )
 
-    def month(self, month: int) -> int:
-        """Return the days of a month on which the rule has slots, also those that a named calendar takes."""
-        found = self._kept.get(month)
-        if found is None:
-            if len(self._kept) >= _MAX_KEPT:
-                self._kept.clear()
-            found = self._named(month)
-            if self._outer.instead != "skip":
-                found = found and found & self._outer.business(month)
-                found = self._outer.within(month, found | self._moved_into(month))
-            self._kept[month] = found
-        return found
+    def _month(self, month: int) -> int:
+        found = self._named(month)
+        if self._outer.instead == "skip":
+            return found
+        return self._outer.within(month, found & self._outer.business[month] | self._moved_into(month))
 
     def names(self, day: date) -> bool:
         """Whether the rule itself names a day, before anything is moved."""
@@ -157,7 +175,7 @@ class RuleDays:
         return found & rhythm
 
     def _business_days(self, month: int) -> int:
-        return _nths_of(self._outer.business(month), self._rule.business_days)
+        return _nths_of(self._outer.business[month], self._rule.business_days)
 
     def _moved_into(self, month: int) -> int:
         first, length = first_and_length(month)
@@ -168,7 +186,7 @@ class RuleDays:
         for source in (month - 1, month) if self._outer.instead == "next_business_day" else (month, month + 1):
             named = self._named(source)
             first, _ = first_and_length(source)
-            for bit in bits(named and named & ~self._outer.business(source)):
+            for bit in bits(named and named & ~self._outer.business[source]):
                 target = self._outer.moved(first + bit)
                 if target is not None:
                     yield first + bit, target

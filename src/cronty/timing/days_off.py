@@ -30,7 +30,8 @@ class UnknownCalendar(BadTrigger):
 
     def __init__(self, name: str, known: Iterable[str]) -> None:
         likely = near(name, known, 3) or sorted(known)[:3]
-        hint = f"Use {' or '.join(map(shown, likely))}." if likely else 'Leave days out by their dates, in "without".'
+        none = "There is no list yet: make one with save_calendar, or leave days out by their dates."
+        hint = f"Use {' or '.join(map(shown, likely))}." if likely else none
         super().__init__(f"Unknown calendar: {shown(name)}", hint)
 
 

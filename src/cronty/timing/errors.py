@@ -1,5 +1,7 @@
 """What goes wrong with a trigger."""
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from reprlib import Repr
@@ -15,6 +17,18 @@ class BadTrigger(ValueError):
         super().__init__(f"{message}. {hint}" if hint else message)
         self.message = message
         self.hint = hint
+        self.field: str | None = None
+        """Which field of a request it was given in, where there are several."""
+
+
+@contextmanager
+def given_in(field: str) -> Generator[None]:
+    """Note on a `BadTrigger` which field it was given in."""
+    try:
+        yield
+    except BadTrigger as bad:
+        bad.field = field
+        raise
 
 
 def shown(value: object) -> str:

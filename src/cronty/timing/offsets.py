@@ -60,8 +60,7 @@ def _year(seconds: int) -> int:
 
 
 def _offset(zoneinfo: ZoneInfo, seconds: int) -> int:
-    moment = EPOCH + timedelta(seconds=min(max(seconds, EARLIEST), LATEST))
-    offset = moment.astimezone(zoneinfo).utcoffset()
+    offset = datetime.fromtimestamp(min(max(seconds, EARLIEST), LATEST), zoneinfo).utcoffset()
     assert offset is not None
     return offset.days * DAY + offset.seconds
 

@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple, Protocol
 
 from cronty.timing.calendar import Calendar
 from cronty.timing.errors import BadTrigger
+from cronty.timing.once import Once
 from cronty.timing.slot_changes import Changed
 from cronty.timing.trigger import Trigger
 
@@ -21,6 +22,7 @@ type Verdict = Literal["coalesced", "missed", "skipped"]
 
 # With catch-up off a slot still runs if it is this late: a busy or restarting worker is not an outage.
 GRACE = timedelta(seconds=60)
+USUAL_WINDOW = timedelta(hours=24)
 _TICK = timedelta(microseconds=1)
 _OFF = "late, and catch-up is off"
 
@@ -37,26 +39,32 @@ class Slots(Protocol):
 class CatchUp:
     """What happens to slots that passed while nothing was running.
 
-    Slots older than `window` are missed. Of the others, `latest` runs the last one, `all` runs the newest
-    `limit`, `none` runs the last one only if it is less than a minute late.
+    Slots older than `window` are missed; None means a day for what repeats, and that a one-off is never too late. Of
+    the others, `latest` runs the last one, `all` runs the newest `limit`, `none` runs the last one only if it is less
+    than a minute late.
     """
 
     mode: CatchUpMode = "latest"
-    window: timedelta = timedelta(hours=24)
+    window: timedelta | None = None
     limit: int = 100
 
     def __post_init__(self) -> None:
         if self.mode not in ("latest", "all", "none"):
             raise BadTrigger(f"Unknown catch-up mode: {self.mode}", 'Use "latest", "all" or "none".')
-        if self.window < timedelta(0):
+        if self.window is not None and self.window < timedelta(0):
             raise BadTrigger(f"Invalid catch-up window: {self.window}", "It can't be negative; 24 hours is usual.")
         if self.limit < 1:
             raise BadTrigger(f"Invalid catch-up limit: {self.limit}", "It must be 1 or more; 100 is usual.")
 
     @property
     def latest_start(self) -> timedelta:
-        """How late a slot may be and still run."""
-        return min(self.window, GRACE) if self.mode == "none" else self.window
+        """How late a slot may be and still run, if it isn't a one-off."""
+        return min(self.oldest, GRACE) if self.mode == "none" else self.oldest
+
+    @property
+    def oldest(self) -> timedelta:
+        """How old a slot may be that isn't missed."""
+        return USUAL_WINDOW if self.window is None else self.window
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +121,8 @@ def plan(
         return Plan((), (), None)
     if next_at > now:
         return Plan((), (), next_at)
+    if catch_up.window is None and _is_once(trigger):
+        catch_up = replace(catch_up, window=timedelta.max)
     if isinstance(trigger, Calendar | Changed) and _takes_some(trigger, next_at, now):
         return _AroundTaken(trigger, next_at, now, catch_up, ends_at).plan(remaining)
     following = trigger.after(next_at)
@@ -124,8 +134,12 @@ def plan(
         return Plan((Due(next_at, following),), (), following)
     if following is not None and following <= now:
         return _Backlog(trigger, next_at, now, catch_up, ends_at).plan(remaining)
-    reason = _too_late(catch_up.window) if now - next_at > catch_up.window else _OFF
+    reason = _too_late(catch_up.oldest) if now - next_at > catch_up.oldest else _OFF
     return _one_missed(reason, next_at, following)
+
+
+def _is_once(trigger: Trigger | Changed | Slots) -> bool:
+    return isinstance(trigger.rule if isinstance(trigger, Changed) else trigger, Once)
 
 
 def _takes_some(trigger: Calendar | Changed, first: datetime, until: datetime) -> bool:
@@ -151,7 +165,7 @@ class _Backlog:
         fresh = self._first_fresh()
         if fresh != self.first:
             through = self._last(self.first, self._until if fresh is None else fresh - _TICK)
-            passed.append(self._range("missed", _too_late(self.catch_up.window), self.first, through))
+            passed.append(self._range("missed", _too_late(self.catch_up.oldest), self.first, through))
         if fresh is None:
             return Plan((), tuple(passed), passed[-1].followed_by)
         slots = self._to_run(fresh)
@@ -170,7 +184,7 @@ class _Backlog:
     def _first_fresh(self) -> datetime | None:
         """Return the first slot inside the catch-up window."""
         try:
-            oldest = self.now - self.catch_up.window
+            oldest = self.now - self.catch_up.oldest
         except OverflowError:
             return self.first
         if self.first >= oldest:

@@ -16,7 +16,7 @@ from cronty.timing.zones import zone
 _UNITS: Final = ("seconds", "minutes", "hours", "days")
 _KEYS: Final[dict[str, tuple[str, ...]]] = {
     "once": ("run_at",),
-    "interval": _UNITS,
+    "interval": (*_UNITS, "anchor"),
     "cron": ("expression", "dst_gap", "dst_overlap"),
     "calendar": (*KEYS, "dst_gap", "dst_overlap"),
 }
@@ -48,7 +48,7 @@ def read_trigger(trigger_type: str, config: Mapping[str, object], zone_name: str
         moment = _moment(config["run_at"])
         return Once(moment) if moment.utcoffset() is not None else Once.at_local(moment, zone_name)
     if trigger_type == "interval":
-        return Interval(_period(config), now)
+        return Interval(_period(config), read_moment(config["anchor"], zone_name) if "anchor" in config else now)
     gap, overlap = config.get("dst_gap", "run_after"), config.get("dst_overlap", "first")
     if gap not in ("run_after", "skip") or overlap not in ("first", "both"):
         raise BadTrigger(

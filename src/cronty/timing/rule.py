@@ -45,9 +45,9 @@ def read_rule(
 ) -> Rule:
     """The rule that `config` describes; type `words` takes `{"text": "every weekday at 8:30"}`.
 
-    A `once` may say its `run_at` in words too. Whatever may mean two things is refused, with its readings. `known` are
-    the named calendars whose days off it may go by. With `starts`, words without a time or a day, such as `every day`,
-    have those of the start.
+    A `once` may say its `run_at` in words too, or `now`. Whatever may mean two things is refused, with its readings.
+    `known` are the named calendars whose days off it may go by. With `starts`, words without a time or a day, such as
+    `every day`, have those of the start.
     """
     rule = _read(trigger_type, config, zone_name, now, starts)
     if not isinstance(rule.trigger, Calendar) or not rule.trigger.calendars:
@@ -65,6 +65,8 @@ def _read(
                 "Invalid trigger_config for 'words': it needs just a text", 'As in {"text": "every weekday at 8:30"}.'
             )
         return _said(text, zone_name, now) if starts is None else _said_from(text, zone_name, now, starts)
+    if trigger_type == "once" and config == {"run_at": "now"}:
+        return Rule(Once(now + timedelta(microseconds=1)), zone_name)
     times = None
     if trigger_type == "calendar":
         if "rrule" in config:
@@ -123,7 +125,7 @@ def _once_said(text: str, zone_name: str, now: datetime, bad: BadTrigger) -> Rul
     if not isinstance(rule.trigger, Once):
         raise BadTrigger(
             f'"{text}" is a rule that repeats, not one moment',
-            'Use trigger_type "cron" or "interval", or one time.',
+            'Give one time, as in "tomorrow at 9:00", or schedule it as something that repeats.',
         )
     return rule
 

@@ -20,6 +20,8 @@ type Overlap = Literal["first", "both"]
 _HORIZON: Final = MAX_HOLE * DAY
 _MEMO_LIMIT: Final = 200_000
 _SECOND: Final = timedelta(seconds=1)
+# Local time is less than a day away from UTC, and what a change of the clocks moves is moved by a day at most.
+_LEEWAY: Final = 2 * DAY
 
 
 class Clock(Protocol):
@@ -53,13 +55,20 @@ class ZonedClock:
         self._once = clock.fixed and overlap == "first"
 
     def first(self, low: int, high: int) -> int | None:
-        for stretch in forward(self.zone, low, high):
+        for place, stretch in enumerate(forward(self.zone, low, high)):
             if self.fires_after_gap(stretch, low, high):
                 return stretch.start
             minute = self._clock.first(*self.minutes(stretch, low, high))
             if minute is not None:
                 return minute * 60 - stretch.offset
+            if place == 1:
+                return self._first_after_rest(stretch.end, high)
         return None
+
+    def _first_after_rest(self, low: int, high: int) -> int | None:
+        """Leap over the stretches without a named minute, of which there may be years."""
+        minute = self._clock.first((low - _LEEWAY) // 60, (high + _LEEWAY) // 60)
+        return None if minute is None else self.first(max(low, minute * 60 - _LEEWAY), high)
 
     def last(self, low: int, high: int) -> int | None:
         for stretch in backward(self.zone, low, high):

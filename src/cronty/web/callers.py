@@ -19,22 +19,28 @@ NO_TOKEN: Final = Err(
 
 
 class LocalKey:
-    """The key of the user who runs this server on their own machine: whoever has it is `owner`."""
+    """The key of the user who runs the server at `url` on their own machine: whoever has it is `owner`."""
 
-    def __init__(self, key: str, owner: str) -> None:
+    def __init__(self, key: str, owner: str, url: str) -> None:
         self.key = key
+        self._url = url
+        self._since = time.monotonic_ns()
         self.caller = local_caller(owner)
         self._used: dict[str, int] = {}
+
+    def begin(self) -> None:
+        """From now on we have the address. Codes from before may have been sent to somebody else."""
+        self._since = time.monotonic_ns()
 
     def knows(self, token: str) -> bool:
         """Whether a token is the key, or a code made from it."""
         is_key = hmac.compare_digest(token.encode(), self.key.encode())
-        return is_key or end_of_code(self.key, "call", token) is not None
+        return is_key or end_of_code(self.key, "call", self._url, token, self._since) is not None
 
     def redeem(self, code: str) -> bool:
         """Whether a code opens the dashboard; each does so once."""
         self._used = {one: end for one, end in self._used.items() if end > time.time()}
-        end = end_of_code(self.key, "open", code)
+        end = end_of_code(self.key, "open", self._url, code, self._since)
         if end is None or code in self._used:
             return False
         self._used[code] = end

@@ -411,6 +411,7 @@ create table cronty.calendars (
   updated_at timestamptz not null,
   digest text not null,
   source text,
+  moving boolean not null default false, -- its days have changed, and its jobs have yet to follow
   primary key (owner_id, name)
 );
 -- Jobs that go by lists.
@@ -427,8 +428,44 @@ create table cronty.alerts (
   job_id bigint not null,
   at timestamptz not null,
   name text not null,
-  arguments jsonb not null
+  arguments jsonb not null,
+  task text not null default 'notify'
 );
+
+-- What passed while nothing was running, by owner, until the owner is told of it in one message. It is written in the
+-- transaction that decides about those slots. The jobs are the first few, to be named in the message.
+create table cronty.absences (
+  owner_id bigint primary key,
+  since timestamptz not null,
+  until timestamptz not null,
+  late int not null,
+  coalesced int not null,
+  missed int not null,
+  late_jobs bigint[] not null,
+  missed_jobs bigint[] not null
+);
+
+-- Results that are to be told, or were: one row per run of a job whose policy has `tell`, written in the transaction that
+-- settles the run. `attempt` is the run's, `tries` counts how often it was claimed for sending. `due_at` is null when it is over. `digest`
+-- is that of what was delivered, so that the same isn't told again if only changes are.
+create table cronty.tellings (
+  job_id bigint not null,
+  scheduled_for timestamptz not null,
+  owner_id bigint not null,
+  attempt int not null,
+  state text not null default 'waiting' check (state in ('waiting', 'delivered', 'failed', 'quiet', 'unchanged')),
+  due_at timestamptz,
+  tries int not null default 0,
+  failures int not null default 0,
+  channel text,
+  error text,
+  told_at timestamptz,
+  digest text,
+  primary key (job_id, scheduled_for),
+  constraint waiting_means_due check ((state = 'waiting') = (due_at is not null))
+);
+create index tellings_due on cronty.tellings (due_at) where due_at is not null;
+create index tellings_slot on cronty.tellings (scheduled_for);
 
 -- API keys: shown once, stored as a hash; revoked, but never deleted, so that the trail can refer to them. `id` is part of
 -- the key's text and random, with the server's number in its last ten bits; `number` is its number within its owner.

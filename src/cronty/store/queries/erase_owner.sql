@@ -1,6 +1,8 @@
 -- Delete the owner and its few other rows, after its jobs and its trail are gone. $1 the owner's id.
 with stops as (delete from cronty.stop_requests where owner_id = $1),
   alerts as (delete from cronty.alerts where owner_id = $1),
+  absences as (delete from cronty.absences where owner_id = $1),
+  tellings as (delete from cronty.tellings where owner_id = $1),
   usage as (delete from cronty.usage where owner_id = $1),
   calendars as (delete from cronty.calendars where owner_id = $1),
   channels as (delete from cronty.channels where owner_id = $1),

@@ -1,6 +1,7 @@
 -- One page of an owner's jobs, in the order in which they fire. On the first page also the number of all that
 -- match, at most :most_counted. :since and :until are fire times, inclusive; :idle, :fire_at and :number are the last row
--- of the page before; :topic is a notification's.
+-- of the page before; :topic is a notification's. :name is a part of the name, :words of the name or of what the job says;
+-- :health is one of the words of `count_jobs`.
 with running as materialized (
   select r.job_id from cronty.runs r
   where r.owner_id = (select id from cronty.owners where name = :owner) and r.state = 'running'
@@ -20,6 +21,14 @@ with running as materialized (
       j.id in (select job_id from running) or coalesce((select true from cronty.queue q where q.job_id = j.id limit 1), false),
       d.next_at is not null, j.failures_in_row > 0))
     and (:name::text is null or position(lower(:name) in lower(j.name)) > 0)
+    and (:words::text is null or position(lower(:words) in lower(concat_ws(' ', j.name, j.arguments -> 'kwargs' ->> 'prompt',
+      j.arguments -> 'kwargs' ->> 'message', j.arguments -> 'kwargs' ->> 'name', j.arguments -> 'kwargs' ->> 'url'))) > 0)
+    and (:health::text is null or case :health
+      when 'failing' then j.state = 'set_aside' or (j.state = 'active' and j.failures_in_row > 0)
+      when 'waiting' then coalesce((
+        select true from cronty.queue q where q.job_id = j.id and q.task = 'prompt' and q.due_at is not null limit 1), false)
+      when 'paused' then j.state = 'paused'
+      when 'finished' then j.state = 'cancelled' or (j.state = 'active' and d.next_at is null) end)
     and (:tag::text is null or :tag = any(j.tags))
     and (:task::text is null or :task = j.task or (:task = 'prompt' and starts_with(j.task, 'prompt:')))
     and (:topic::text is null or :topic = j.arguments -> 'kwargs' ->> 'topic')

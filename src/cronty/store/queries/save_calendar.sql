@@ -7,7 +7,8 @@ with old as (
   select $1, $2, $3::jsonb, coalesce($4::timestamptz, statement_timestamp()), $8, $9
   where (select count(*) from cronty.calendars where owner_id = $1 and name <> $2) < $5
   on conflict (owner_id, name) do update
-    set days = excluded.days, updated_at = excluded.updated_at, digest = excluded.digest, source = excluded.source
+    set days = excluded.days, updated_at = excluded.updated_at, digest = excluded.digest, source = excluded.source,
+      moving = calendars.moving or calendars.digest <> excluded.digest
     where excluded.source is null
   returning owner_id, name, updated_at
 ), noted as (

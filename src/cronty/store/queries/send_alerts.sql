@@ -1,4 +1,4 @@
--- Turn alerts into jobs: notifications that are due now, each with an entry in the trail; how many.
+-- Turn alerts into jobs: notifications, and prompts for owners without a channel, that are due now, each with an entry in the trail; how many.
 -- $1 how many at most, $2 policy, $3 who made them.
 with picked as (
   delete from cronty.alerts
@@ -9,7 +9,7 @@ with picked as (
   returning *
 ), job as (
   insert into cronty.jobs (owner_id, number, name, task, arguments, trigger, policy, tags, created_at, updated_at, origin)
-  select p.owner_id, cronty.take_numbers(p.owner_id, 1), p.name, 'notify', p.arguments,
+  select p.owner_id, cronty.take_numbers(p.owner_id, 1), p.name, p.task, p.arguments,
     jsonb_build_object('kind', 'once', 'at', to_char(p.at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"+00:00"')),
     $2::jsonb, '{alert}', p.at, p.at,
     $3::jsonb || coalesce((select jsonb_build_object('about', j.number) from cronty.jobs j where j.id = p.job_id), '{}')

@@ -7,7 +7,7 @@ with given as (
 ), clock as (
   select coalesce($1::timestamptz, statement_timestamp()) as now
 ), picked as (
-  select q.job_id, g.number, q.scheduled_for, q.owner_id, r.attempt, g.state, g.wait, g.result, g.error, r.started_at
+  select q.job_id, g.number, q.scheduled_for, q.owner_id, r.attempt, g.state, g.wait, g.result, g.error, r.started_at, j.policy ? 'tell' as tells
   from given g
   join cronty.jobs j on j.owner_id = (select id from cronty.owners where name = $2) and j.number = g.number
   join cronty.queue q on q.job_id = j.id and q.scheduled_for = g.slot
@@ -60,5 +60,5 @@ with given as (
   returning j.id, j.owner_id, j.name, j.policy::text, j.state::text as state_before, w.failures_in_row as failures_before,
     w.last_error as error_before, j.state::text, j.failures_in_row, j.last_error, j.reason
 )
-select p.job_id, p.number as job_number, p.scheduled_for, p.state as verdict, p.wait is null as over, f.*
+select p.job_id, p.number as job_number, p.scheduled_for, p.state as verdict, p.wait is null as over, p.wait is null and p.tells as tells, f.*
 from picked p left join failing f on f.id = p.job_id

@@ -1,6 +1,6 @@
 -- An owner's jobs whose next slot lies before $2, those that fire first, at most $3. `remaining` is null if there is no
 -- limit.
-select j.owner_id, j.number, j.name, j.trigger::text as trigger_json, p.next_slot, j.ends_at, j.max_runs - p.fired as remaining
+select j.owner_id, j.number, j.name, j.task, j.trigger::text as trigger_json, p.next_slot, j.ends_at, j.max_runs - p.fired as remaining
 from (
   -- Few columns on purpose: the large ones are fetched only for the jobs that are returned.
   select j.id, j.number, d.next_slot, d.fired

@@ -20,7 +20,7 @@ from cronty.timing.words.again import (
     soft_of,
     without_doubt,
 )
-from cronty.timing.words.calendars import Limits, Times, first_day, merged, never
+from cronty.timing.words.calendars import Limits, Times, first_day, merged, never, since_of
 from cronty.timing.words.facts import RHYTHM_AND_TIMES, TIMES, check_used
 from cronty.timing.words.fields import check_days, left_out, no_day
 from cronty.timing.words.meaning import Meaning, Scene
@@ -144,10 +144,13 @@ def _simplest(calendar: Calendar, scene: Scene) -> Calendar | Cron:
     """Several groups may come to one rule that five fields can hold: `every day at 8:30 and daily at 20:30`."""
     (rule, *more), bounded = calendar.rules, calendar.starts or calendar.ends or calendar.without
     times = [timedelta(minutes=each) for each in rule.times if isinstance(each, int)]
-    if more or bounded or rule.every > 1 or len(times) < len(rule.times):
+    weekly = rule.every == 1 or (rule.unit == "week" and rule.weekdays)
+    if more or bounded or not weekly or len(times) < len(rule.times):
         return calendar
     said = Said(
         "",
+        weeks=rule.every if rule.every > 1 else 0,
+        counting_from=since_of(calendar),
         weekdays=rule.weekdays,
         month_days=rule.days,
         nths=rule.nths,

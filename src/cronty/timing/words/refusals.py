@@ -13,9 +13,10 @@ _EVERY_WHAT: Final = 'Say the unit, as in "every 5 minutes", or the day, as in "
 _WHICH_DAY: Final = 'Say which day, as in "next Monday at 9:00" or "on 3 May at 9:00".'
 _HOLIDAY: Final = 'Holidays aren\'t known by name; give the date, as in "on 25 December at 9:00".'
 _HOLIDAYS: Final = (
-    "Whose holidays? Give a trigger of type calendar with a country or the name of a list in its calendars, or leave "
-    'out dates, as in "except 25 December 2027".'
+    'Whose holidays? Say "except holidays in Germany" or "except holidays in DE-BY"; for a list of your own "except '
+    'days off of team"; or leave out dates, as in "except 25 December 2027".'
 )
+_HOURS: Final = 'Say the hours, as in "every hour from 9:00 through 17:00 on weekdays".'
 _TIMES_A: Final = {
     "day": 'Say when, as in "every day at 9:00 and 17:00".',
     "week": 'Say on which days, as in "every Monday and Thursday at 9:00".',
@@ -34,7 +35,7 @@ _HINTS: Final = {
     **dict.fromkeys(("twice", "times", "thrice"), _TIMES_A["day"]),
     **dict.fromkeys(("sometime", "whenever", "any", "anytime", "never"), _SAY_WHEN),
     "yesterday": 'Name a day to come, as in "tomorrow at 9:00".',
-    "office": 'Say the hours, as in "every hour from 9:00 through 17:00 on weekdays".',
+    "office": _HOURS,
     "once": 'Say when, as in "every day at 9:00" or "tomorrow at 9:00".',
     **dict.fromkeys(("around", "about", "approximately", "roughly", "ish"), 'Say the time, as in "tomorrow at 9:00".'),
     **dict.fromkeys(("holidays", "holiday"), _HOLIDAYS),
@@ -119,8 +120,15 @@ def _hint(word: str, words: list[str], unknown: list[str], bad: Unreadable) -> s
             return _how_often(words)
         if each in _HINTS:
             return _HINTS[each] or _ONLY_TIME
-    if bad.before is not None and bad.before.text in ("until", "till", "ending", "through") and _is_clock(word):
+    before = "" if bad.before is None else bad.before.text
+    if before in ("until", "till", "ending", "through") and _is_clock(word):
         return _UNTIL_TIME
+    if word == "business" and "hours" in words:
+        return _HOURS
+    if "EXCEPT" in (() if bad.before is None else bad.before.kinds) and word in unknown:
+        return f'If that is a list of days off, say "except days off of {word}"; else leave out days or dates by name.'
+    if word[-1] == "h" and word[:-1].isdigit():
+        return f'Give a time as in "{word[:-1]}:00".'
     if len(set(unknown) & set(_OTHERS)) > 1 or (len(unknown) > 2 and len(unknown) == sum(map(str.isalpha, words))):
         return f"English only. {EXAMPLES}"
     if word == "to" and unknown:
@@ -129,7 +137,7 @@ def _hint(word: str, words: list[str], unknown: list[str], bad: Unreadable) -> s
         return 'Give a time as in "17:30", a date as in "2027-01-31", a number with its unit.'
     if word != words[0] and zones_of(word):
         return 'If it is a time zone, name it at the end, as in "tomorrow at 9:00 Berlin time".'
-    if word in ("next", "this") or (bad.before is not None and bad.before.text in ("next", "this")):
+    if word in ("next", "this") or before in ("next", "this"):
         return _WHICH_DAY
     meant = _meant(word)
     if meant:

@@ -1,6 +1,7 @@
-"""Style, script and icon: each under a URL that changes with its content, so that browsers can cache it forever."""
+"""Style, script, typeface and icon: each under a URL that changes with its content, so that browsers can cache it."""
 
 import hashlib
+import re
 from functools import cache
 from importlib.resources import files
 from typing import Final, NamedTuple
@@ -10,7 +11,10 @@ _TYPES: Final = {
     "js": "text/javascript; charset=utf-8",
     "svg": "image/svg+xml",
     "txt": "text/plain; charset=utf-8",
+    "woff2": "font/woff2",
 }
+_USED: Final = re.compile(rb'url\("([a-z0-9.-]+)"\)')
+"""A file that a style sheet uses."""
 
 
 class Asset(NamedTuple):
@@ -22,13 +26,17 @@ class Asset(NamedTuple):
 @cache
 def assets() -> dict[str, Asset]:
     """Every file under `static`, by its name."""
-    found: dict[str, Asset] = {}
-    for one in (files("cronty.web.dashboard") / "static").iterdir():
-        body = one.read_bytes()
-        digest = hashlib.sha256(body).hexdigest()[:12]
-        media_type = _TYPES[one.name.rsplit(".", 1)[-1]]
-        found[one.name] = Asset(f"/static/{digest}/{one.name}", body, media_type)
+    bodies = {one.name: one.read_bytes() for one in (files("cronty.web.dashboard") / "static").iterdir()}
+    found = {name: _asset(name, body) for name, body in bodies.items() if not name.endswith(".css")}
+    for name in bodies.keys() - found.keys():
+        body = _USED.sub(lambda used: f'url("{found[used[1].decode()].url}")'.encode(), bodies[name])
+        found[name] = _asset(name, body)
     return found
+
+
+def _asset(name: str, body: bytes) -> Asset:
+    digest = hashlib.sha256(body).hexdigest()[:12]
+    return Asset(f"/static/{digest}/{name}", body, _TYPES[name.rsplit(".", 1)[-1]])
 
 
 def asset_url(name: str) -> str:

@@ -1,14 +1,15 @@
 """The form to make or change a job, with a live preview of its schedule."""
 
 from secrets import token_urlsafe
+from typing import Final
 
 from starlette.responses import Response
 
 from cronty.contract.codes import status_of
 from cronty.contract.result import Err
+from cronty.jobs.action import ROUTED
 from cronty.jobs.job import Job
-from cronty.jobs.policy import CATCH_UPS, OVERLAPS
-from cronty.web.dashboard.forms import changes_of, new_values, request_of, values_of
+from cronty.web.dashboard.forms import changes_of, field_of, new_values, request_of, values_of
 from cronty.web.dashboard.job import find
 from cronty.web.dashboard.visit import Refused, Visit
 
@@ -59,40 +60,45 @@ async def change_job(visit: Visit) -> Response:
 
 async def _form(visit: Visit, job: Job | None, values: dict[str, str], problem: Err | None) -> Response:
     tasks = await visit.service.scheduler.list_tasks(visit.caller)
-    channels = await visit.service.channels.list(visit.caller) if visit.caller.may("admin") else None
-    agents = sorted(task.name.removeprefix("prompt:") for task in tasks if task.name.startswith("prompt:"))
+    admin = visit.caller.may("admin")
+    channels = await visit.service.channels.list(visit.caller) if admin else None
+    keys = await visit.service.identity.keys(visit.caller) if admin else []
+    woken = sorted(task.name.removeprefix(ROUTED) for task in tasks if task.name.startswith(ROUTED))
+    held = sorted({key.agent for key in keys if key.agent and key.revoked_at is None} - {*woken})
+    values = values | ({"when": values["reading"]} if values.get("reading") else {})
+    previewed = await _previewed(visit, values.get("when", ""), values.get("zone", ""))
+    at = None if problem is None else field_of(problem)
     return visit.page(
         "job_form.html",
         200 if problem is None else status_of(problem.code),
         job=job,
         values=values,
-        tasks=[task for task in tasks if ":" not in task.name and task.name not in ("prompt", "notify", "webhook")][
-            :50
-        ],
-        agents=agents[:50],
+        tasks=[task for task in tasks if ":" not in task.name and task.name not in _BUILT_IN][:50],
+        agents=[(name, "woken by a worker") for name in woken[:20]] + [(name, "reads its inbox") for name in held[:20]],
         channels=[] if channels is None or isinstance(channels, Err) else channels.value,
         zones=COMMON_ZONES,
-        overlaps=OVERLAPS,
-        catch_ups=CATCH_UPS,
-        err=problem,
-        **await _previewed(visit, values.get("when", ""), values.get("zone", "")),
+        # What is wrong with the time is said where the time is.
+        err=problem if at is None else None,
+        wrong={} if problem is None or at is None else {at: problem},
+        **previewed,
     )
+
+
+_BUILT_IN: Final = ("prompt", "notify", "webhook")
 
 
 async def show_preview(visit: Visit) -> Response:
     """What the schedule means and its next times, as a part of the form."""
-    return visit.page(
-        "preview.html", **await _previewed(visit, visit.query.get("when", ""), visit.query.get("zone", ""))
-    )
+    facts = await _previewed(visit, visit.query.get("when", ""), visit.query.get("zone", ""))
+    return visit.page("preview.html", apart=True, **facts)
 
 
 async def _previewed(visit: Visit, when: str, zone_name: str) -> dict[str, object]:
     now, usual = await visit.clock()
+    facts: dict[str, object] = {"preview": None, "unread": None, "now": now, "zone": usual}
     if not when.strip():
-        return {"preview": None, "unread": None, "now": now}
+        return facts
     found = await visit.service.scheduler.preview(
         visit.caller, "words", {"text": when.strip()[:500]}, zone_name.strip()[:100] or usual, PREVIEWED
     )
-    if isinstance(found, Err):
-        return {"preview": None, "unread": found, "now": now}
-    return {"preview": found.value, "unread": None, "now": now}
+    return facts | ({"unread": found} if isinstance(found, Err) else {"preview": found.value})

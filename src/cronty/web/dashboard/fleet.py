@@ -1,4 +1,4 @@
-"""The fleet page: workers, backlog, and runs that failed for good."""
+"""The page of the workers: who they are, what waits, and runs that failed for good."""
 
 from starlette.responses import Response
 
@@ -16,7 +16,7 @@ MAX_WORKERS = 100
 
 
 async def show_fleet(visit: Visit) -> Response:
-    """Figures of the whole installation are for its operator; dead letters are the owner's own."""
+    """Figures of the whole installation are for its operator; failed runs are the owner's own."""
     seen = await visit.service.overview.fleet(visit.caller)
     fleet = None if isinstance(seen, Err) else seen.value
     before = visit.query.get("before")
@@ -38,10 +38,19 @@ async def show_fleet(visit: Visit) -> Response:
         capped=any(sum(one.verdicts.values()) >= MAX_COUNTED for one in fleet.throughput) if fleet else False,
         most_counted=MAX_COUNTED,
         dead=dead[:DEAD],
+        dead_groups=_grouped(dead[:DEAD]),
         before=before,
         more=failed_cursor(dead[DEAD - 1].run) if len(dead) > DEAD else None,
         message=_message(visit),
     )
+
+
+def _grouped(dead: list[FailedRun]) -> list[list[FailedRun]]:
+    """Failures of one job with one error are one group, at the place of the latest."""
+    groups: dict[tuple[int, str | None], list[FailedRun]] = {}
+    for one in dead:
+        groups.setdefault((one.run.job_number, one.run.error), []).append(one)
+    return list(groups.values())
 
 
 def _message(visit: Visit) -> str | None:

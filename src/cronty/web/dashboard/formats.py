@@ -1,7 +1,9 @@
 """Times, durations and numbers as text for people."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from html import escape
+from itertools import pairwise
 
 from cronty.jobs.overview import MAX_COUNTED
 from cronty.timing import zone
@@ -18,7 +20,7 @@ def span(length: timedelta | float | None) -> str:
         return f"−{span(-seconds)}"
     if seconds < 1:
         return f"{seconds * 1000:.0f} ms"
-    if seconds < 10:
+    if seconds < 10 and not seconds.is_integer():
         return f"{seconds:.1f} s"
     if seconds < 60:
         return f"{seconds:.0f} s"
@@ -38,11 +40,13 @@ def ago(moment: datetime | None, now: datetime) -> str:
     seconds = (moment - now).total_seconds()
     if abs(seconds) < 1.5:
         return "now"
-    length = _rough(abs(seconds))
+    length = rough(abs(seconds))
     return f"in {length}" if seconds > 0 else f"{length} ago"
 
 
-def _rough(seconds: float) -> str:
+def rough(length: timedelta | float) -> str:
+    """`2 h`, `45 s`: one part."""
+    seconds = max(0.0, length.total_seconds() if isinstance(length, timedelta) else length)
     for unit, name in _STEPS:
         if seconds >= unit:
             return f"{int(seconds // unit)} {name}"
@@ -54,9 +58,9 @@ def duration(start: datetime | None, end: datetime | None) -> str:
 
 
 def clock_text(moment: datetime, zone_name: str, *, seconds: bool = False) -> str:
-    """The time of day: `09:00`, with seconds if there are any or they matter."""
+    """The time of day: `09:00`, with seconds if they matter."""
     local = moment.astimezone(zone(zone_name))
-    return f"{local:%H:%M:%S}" if seconds or local.second else f"{local:%H:%M}"
+    return f"{local:%H:%M:%S}" if seconds else f"{local:%H:%M}"
 
 
 def hour_text(moment: datetime, zone_name: str) -> str:
@@ -83,6 +87,33 @@ def day_text(moment: datetime, zone_name: str, now: datetime | None = None) -> s
         if local.year == today.year:
             return f"{local:%a} {local.day} {local:%b}"
     return f"{local:%a} {local.day} {local:%b %Y}"
+
+
+def is_fine(moments: Sequence[datetime]) -> bool:
+    """Whether these times need seconds to be told apart."""
+    return any(abs(after - before) < timedelta(minutes=1) for before, after in pairwise(moments))
+
+
+def mid(text: str) -> str:
+    """A day in the middle of a sentence: `today`."""
+    return text[0].lower() + text[1:] if text.startswith(("Today", "Tomorrow", "Yesterday")) else text
+
+
+def long_day(moment: datetime, zone_name: str) -> str:
+    """`Thursday 22 October`."""
+    local = moment.astimezone(zone(zone_name))
+    return f"{local:%A} {local.day} {local:%B}"
+
+
+def since(moment: datetime, now: datetime) -> str:
+    """How long ago, without saying so: `2 h`."""
+    return rough(now - moment)
+
+
+def day_clock(moment: datetime, zone_name: str, now: datetime) -> str:
+    """`09:00` today, `Tomorrow 09:00`, `Mon 16 Nov 09:00`."""
+    day, clock = day_text(moment, zone_name, now), hour_text(moment, zone_name)
+    return clock if day == "Today" else f"{day} {clock}"
 
 
 def utc_text(moment: datetime) -> str:

@@ -12,7 +12,7 @@ from cronty.jobs.action import Action
 from cronty.jobs.job import Job
 from cronty.jobs.policy import Policy
 from cronty.timing import Cron, Interval, Once, describe
-from cronty.web.dashboard.formats import span
+from cronty.web.dashboard.formats import first_line, span
 from cronty.web.dashboard.security import Form
 
 KINDS: Final = ("prompt", "notify", "webhook", "task")
@@ -35,7 +35,7 @@ class BadField(Exception):
 
 def new_values(zone_name: str) -> dict[str, str]:
     """An empty form."""
-    return {"kind": "prompt", "zone": zone_name}
+    return {"kind": "notify", "zone": zone_name}
 
 
 def values_of(job: Job) -> dict[str, str]:
@@ -88,10 +88,10 @@ def request_of(form: Form) -> Result[ScheduleJob]:
         action = _action(form, None)
         policy = _policy(form, None)
         request = ScheduleJob(
-            form.text("name"),
+            form.text("name") or name_of(action),
             action.task,
             "words",
-            {"text": form.text("when")},
+            {"text": when_of(form)},
             action.args,
             action.kwargs,
             timezone=form.text("zone") or None,
@@ -109,7 +109,7 @@ def request_of(form: Form) -> Result[ScheduleJob]:
 def changes_of(form: Form, job: Job, version: int | None) -> Result[EditJob]:
     """Only the fields that differ: an unchanged schedule keeps its start."""
     try:
-        when, zone_name = form.text("when"), form.text("zone")
+        when, zone_name = when_of(form), form.text("zone")
         new_rule = when != rule_text(job) or zone_name != job.zone
         action = None if form.get("large") else _action(form, job.action)
         policy = _policy(form, job.policy)
@@ -118,7 +118,7 @@ def changes_of(form: Form, job: Job, version: int | None) -> Result[EditJob]:
         changes = EditJob(
             str(job.number),
             expected_version=version,
-            name=form.text("name") if form.text("name") != job.name else UNSET,
+            name=form.text("name") if form.text("name") not in ("", job.name) else UNSET,
             task=other.task if other else UNSET,
             args=other.args if other else UNSET,
             kwargs=other.kwargs if other else UNSET,
@@ -135,18 +135,73 @@ def changes_of(form: Form, job: Job, version: int | None) -> Result[EditJob]:
     return Ok(changes)
 
 
+def when_of(form: Form) -> str:
+    """The schedule as typed; or the one that was chosen of several that it may mean."""
+    return form.text("reading") or form.text("when")
+
+
+def name_of(action: Action) -> str:
+    """The name of a job that was given none: what it says, calls or runs."""
+    said = action.kwargs.get("message") or action.kwargs.get("prompt") or action.kwargs.get("url") or action.task
+    return first_line(str(said), 80) or action.task
+
+
+_FIELDS: Final = {
+    "bad_timezone": "zone", "bad_name": "name", "bad_tags": "tags", "bad_max_runs": "max_runs", "unknown_task": "task",
+    "bad_agent": "prompt_agent",
+}  # fmt: skip
+_NAMES: Final = frozenset({"name", "tags", "max_runs", "ends_at", "zone", "when", "task"})
+
+
+def field_of(err: Err) -> str | None:
+    """The field of the form that an error is about; None if it is about the whole."""
+    if err.code in _FIELDS:
+        return _FIELDS[err.code]
+    if err.code in ("ambiguous", "unreadable", "bad_trigger", "bad_time") or err.field in (
+        "trigger_config",
+        "trigger_type",
+    ):
+        return "when" if err.field in (None, "trigger_config", "trigger_type", "when") else err.field
+    return err.field if err.field in _NAMES or err.field in _ASKED.values() or err.field in _MORE else None
+
+
+_MORE: Final = frozenset({"attempts", "timeout", "args", "kwargs", "webhook_body"})
+_ASKED: Final = {
+    ("prompt", "prompt"): "prompt_text",
+    ("notify", "message"): "notify_message",
+    ("notify", "topic"): "notify_topic",
+    ("webhook", "url"): "webhook_url",
+}
+_SAY: Final = {
+    "prompt_text": "Say what the agent should do.",
+    "notify_message": "Say what to be reminded of.",
+    "notify_topic": "Say where it should go.",
+    "webhook_url": "Say which address to call.",
+    "task": "Say which task to run.",
+}
+
+
+def _chosen(form: Form, field: str) -> str:
+    """A value that was chosen from a list, or typed because it isn't in the list."""
+    return form.text(field.replace("_topic", "_to").replace("_agent", "_to")) or form.text(field)
+
+
 def _action(form: Form, old: Action | None) -> Action:
     kind = form.text("kind")
     if kind not in KINDS:
         raise BadField(Err("bad_kind", f"Unknown kind: {kind[:40]!r}", f"Choose one of: {', '.join(KINDS)}."))
     if kind == "task":
+        if not form.text("task"):
+            raise BadField(Err("bad_arguments", _SAY["task"], field="task"))
         args, kwargs = _read_json(form, "args", list, []), _read_json(form, "kwargs", dict, {})
         return Action(form.text("task"), tuple(cast("list[object]", args)), cast("dict[str, object]", kwargs))
     # Arguments without a form field stay unchanged.
     kwargs = dict(old.kwargs) if old is not None and old.kind == kind else {}
     for argument, field in _TEXTS[kind].items():
-        kwargs[argument] = form.text(field)
-        if not kwargs[argument] and argument in ("agent", "title"):
+        kwargs[argument] = _chosen(form, field)
+        if not kwargs[argument] and (kind, argument) in _ASKED:
+            raise BadField(Err("bad_arguments", _SAY[field], field=field))
+        if not kwargs[argument]:
             del kwargs[argument]
     if kind == "webhook":
         body = _read_json(form, "webhook_body", None, None)
@@ -163,7 +218,7 @@ def _policy(form: Form, old: Policy | None) -> dict[str, object]:
             try:
                 given[name] = read(text)
             except ValueError:
-                raise BadField(Err("bad_policy", f"{name} must be a number, not {text[:40]!r}.")) from None
+                raise BadField(Err("bad_policy", f"This must be a number, not {text[:40]!r}.", field=name)) from None
     given |= {name: form.text(name) for name in _CHOICES if form.text(name)}
     return {name: value for name, value in given.items() if old is None or getattr(old, name) != value}
 
@@ -175,7 +230,7 @@ def _tags(form: Form) -> list[str]:
 def _whole(form: Form, name: str) -> int | None:
     text = form.text(name)
     if text and not text.isdecimal():
-        raise BadField(Err("bad_max_runs", f"“Stop after” must be a whole number, not {text[:40]!r}."))
+        raise BadField(Err("bad_max_runs", f"This must be a whole number, not {text[:40]!r}.", field=name))
     return int(text[:18]) if text else None
 
 
@@ -186,10 +241,11 @@ def _read_json(form: Form, name: str, kind: type | None, default: object) -> obj
     try:
         value: object = orjson.loads(text)
     except orjson.JSONDecodeError as bad:
-        raise BadField(Err("bad_arguments", f"This isn't JSON: {bad}.", 'Text needs quotes: "like this".')) from None
+        hint = 'Text needs quotes: "like this".'
+        raise BadField(Err("bad_arguments", f"This isn't JSON: {bad}.", hint, name)) from None
     if kind is not None and not isinstance(value, kind):
         what = "a list, as in [1, 2]" if kind is list else 'an object, as in {"path": "/data"}'
-        raise BadField(Err("bad_arguments", f"The arguments must be {what}."))
+        raise BadField(Err("bad_arguments", f"The arguments must be {what}.", field=name))
     return value
 
 

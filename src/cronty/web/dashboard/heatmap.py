@@ -1,17 +1,22 @@
-"""A job's year as a calendar: a column for each week, a square for each day."""
+"""A job's days as a calendar: a year in columns of weeks, or a young job's weeks in rows of seven wide days."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import date, timedelta
 from typing import Final
 
 from cronty.jobs.overview import Day, Verdict
 from cronty.web.dashboard.timeline import counts_text
 
-CELL: Final = 9
-STEP: Final = 11
-LEFT: Final = 30
-TOP: Final = 20
+CELL: Final = 11
+STEP: Final = 13
+LEFT: Final = 28
+TOP: Final = 16
+YOUNG: Final = 70
+"""A job with fewer days than this is shown in weeks."""
+WIDE: Final = 97
+TALL: Final = 20
+_WEEKDAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 BAD: Final[tuple[Verdict, ...]] = ("failed", "quarantined")
 GOOD: Final[tuple[Verdict, ...]] = ("done", "running", "waiting")
 
@@ -22,6 +27,8 @@ class Cell:
     y: int
     kind: str
     title: str
+    width: int = CELL
+    height: int = CELL
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +39,39 @@ class Heatmap:
     months: list[tuple[int, str]]
     width: int
     height: int = TOP + 7 * STEP
+    rows: tuple[tuple[int, str], ...] = ((25, "Mon"), (51, "Wed"), (77, "Fri"))
+    """Labels on the left, with their places."""
+    weeks: bool = False
+
+
+def draw_days(days: Sequence[Day], made: date) -> Heatmap:
+    """The days of a job that was made then."""
+    first = min([made, *(day.date for day in days if any(day.verdicts.values()))])
+    young = [day for day in days if day.date >= first - timedelta(days=first.weekday())]
+    return draw_weeks(young) if len(young) < YOUNG else draw_year(days)
+
+
+def draw_weeks(days: Sequence[Day]) -> Heatmap:
+    """A row for each week from Monday to Sunday, the latest at the bottom; a good day by its number of runs."""
+    if not days:
+        return Heatmap([], "", [], LEFT)
+    monday = days[0].date - timedelta(days=days[0].date.weekday())
+    most = max((sum(day.verdicts.get(one, 0) for one in GOOD) for day in days), default=0)
+    cells: list[Cell] = []
+    rows: list[tuple[int, str]] = []
+    left = 44
+    for day in days:
+        week, weekday = divmod((day.date - monday).days, 7)
+        x, y = left + weekday * (WIDE + 3), TOP + week * (TALL + 3)
+        if weekday == 0 or not rows:
+            first = day.date - timedelta(days=weekday)
+            rows.append((y + 14, f"{first.day} {first:%b}"))
+        some = any(day.verdicts.values())
+        title = f"{day.date:%a} {day.date.day} {day.date:%b}: {counts_text(day.verdicts)}"
+        cells.append(Cell(x, y, _kind(day.verdicts, most) if some else "empty", title, WIDE, TALL))
+    names = [(left + place * (WIDE + 3), name) for place, name in enumerate(_WEEKDAYS)]
+    high = TOP + (rows[-1][0] - 14 - TOP) + TALL + 1
+    return Heatmap(cells, "", names, left + 7 * (WIDE + 3) - 3, high, tuple(rows), weeks=True)
 
 
 def draw_year(days: Sequence[Day]) -> Heatmap:

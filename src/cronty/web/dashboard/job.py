@@ -1,9 +1,13 @@
-"""The page of one job: its schedule, its past and next slots, and its buttons."""
+"""The page of one job: its schedule, its past and next times, and its buttons."""
 
-from collections.abc import Awaitable, Callable
+import asyncio
+import re
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime, timedelta
-from typing import Any, Final
+from statistics import median
+from typing import Any, Final, cast
 
+import orjson
 from starlette.responses import Response
 
 from cronty.contract.caller import Scope
@@ -11,64 +15,116 @@ from cronty.contract.codes import status_of
 from cronty.contract.requests import ChangeSlot
 from cronty.contract.result import Err, Ok, Result
 from cronty.jobs.job import Job
+from cronty.jobs.overview import LatestRun
 from cronty.jobs.run import MOVES, Run
 from cronty.scheduler.answers import run_of
 from cronty.scheduler.overview import YEAR_SHOWN
-from cronty.timing import Slot, preview
-from cronty.web.dashboard.heatmap import draw_year
+from cronty.timing import Slot, preview, zone
+from cronty.web.dashboard.health import draw_health, state_of
+from cronty.web.dashboard.heatmap import draw_days
+from cronty.web.dashboard.security import local_path
 from cronty.web.dashboard.visit import Handler, Refused, Visit
 
 RUNS: Final = 25
-COMING: Final = 10
+COMING: Final = 8
 MESSAGES: Final = {
     "made": "The job is scheduled.",
     "edited": "The change is saved.",
-    "paused": "The job is paused. Nothing fires until it is resumed.",
+    "paused": "The job is paused. Nothing runs until it is resumed.",
     "resumed": "The job is resumed.",
-    "skipped": "The next run is skipped. The schedule stays.",
+    "skipped": "That one is skipped. The schedule stays.",
+    "moved": "That one is moved. The schedule stays.",
     "restored": "It runs at its planned time after all.",
-    "cancelled": "The job is cancelled. Nothing more fires.",
+    "cancelled": "The job has ended. Nothing more runs.",
     "asked": "A run is queued. It starts as soon as a worker is free.",
+    "undeleted": "The job is back.",
+    "again": "The run is tried again, under the same id.",
 }
 
 
 async def show_job(visit: Visit, problem: Err | None = None) -> Response:
     job = await find(visit)
-    scheduler = visit.service.scheduler
-    now, _ = await visit.clock()
-    year = await visit.service.overview.year(visit.caller, job.number)
+    scheduler, overview = visit.service.scheduler, visit.service.overview
+    now, zone_name = await visit.clock()
+    year, found = await asyncio.gather(
+        overview.year(visit.caller, job.number), scheduler.list_runs(visit.caller, job.number, RUNS + 1)
+    )
+    runs = _page(found)
+    latest = [LatestRun(run.scheduled_for, run.state, run.started_at) for run in runs[0]]
+    days = [] if isinstance(year, Err) else year.value
     return visit.page(
         "job.html",
         200 if problem is None else status_of(problem.code),
         job=job,
         now=now,
+        zone=zone_name,
         coming=coming(job, now),
-        year=draw_year([] if isinstance(year, Err) else year.value),
+        year=draw_days(days, job.created_at.astimezone(zone(job.zone)).date()),
         short=isinstance(year, Ok) and len(year.value) < YEAR_SHOWN,
-        runs=_page(await scheduler.list_runs(visit.caller, job.number, RUNS + 1)),
+        health=draw_health(latest),
+        state=state_of(job, latest, now),
+        flying=next((run for run in runs[0] if run.state == "running"), None),
+        usual=_usual(runs[0]),
+        failed=next((run for run in runs[0] if run.state in ("failed", "quarantined")), None),
+        answers=[run for run in runs[0] if said_of(run)[1]][:2],
+        runs=runs,
+        groups=grouped(runs[0]),
         verdict="",
         verdicts=list(MOVES),
         err=problem,
         message=MESSAGES.get(visit.query.get("done", "")),
         why=why,
+        said_of=said_of,
         run_of=run_of,
     )
+
+
+def _usual(runs: Sequence[Run]) -> float | None:
+    """How many seconds the latest runs took, as a rule."""
+    took = [
+        (run.finished_at - run.started_at).total_seconds()
+        for run in runs
+        if run.state == "done" and run.started_at and run.finished_at
+    ]
+    return median(took) if len(took) > 2 else None
+
+
+def said_of(run: Run) -> tuple[str, bool]:
+    """What a run answered, and whether in words; a result that isn't text is JSON."""
+    if run.result is None:
+        return "", False
+    result: object = orjson.loads(run.result)
+    if isinstance(result, dict):
+        report = cast("dict[str, object]", result).get("report")
+        if isinstance(report, str):
+            return report, True
+        if "quiet" in result:
+            return "Nothing to report.", False
+    return (result, True) if isinstance(result, str) else (run.result, False)
+
+
+def grouped(runs: Sequence[Run]) -> list[list[Run]]:
+    """Runs in order; those that failed one after the other with the same error are one group."""
+    groups: list[list[Run]] = []
+    for run in runs:
+        if groups and run.state == "failed" == groups[-1][-1].state and run.error == groups[-1][-1].error:
+            groups[-1].append(run)
+        else:
+            groups.append([run])
+    return groups
 
 
 async def show_runs(visit: Visit) -> Response:
     """More runs of a job, or those with one verdict: only the rows."""
     job = await find(visit)
     verdict = visit.query.get("verdict", "")
-    try:
-        before = datetime.fromisoformat(visit.query["before"]) if visit.query.get("before") else None
-    except ValueError:
-        before = None
-    if before is not None and before.tzinfo is None:
-        before = None
+    before = _moment(visit.query.get("before", ""))
     state = verdict if verdict in MOVES else None
     found = await visit.service.scheduler.list_runs(visit.caller, job.number, RUNS + 1, before, state)
-    now, _ = await visit.clock()
-    return visit.page("run_rows.html", job=job, now=now, runs=_page(found), verdict=state or "", why=why, run_of=run_of)
+    now, zone_name = await visit.clock()
+    runs = _page(found)
+    facts = {"runs": runs, "groups": grouped(runs[0]), "verdict": state or "", "why": why, "said_of": said_of}
+    return visit.page("run_rows.html", job=job, now=now, zone=zone_name, run_of=run_of, **facts)
 
 
 async def find(visit: Visit) -> Job:
@@ -97,10 +153,15 @@ def why(run: Run) -> str:
     if run.manual and not run.reason:
         parts.append("asked for by hand")
     if run.slots > 1:
-        parts.append(f"stands for {run.slots} slots")
+        parts.append(f"stands for {run.slots} times")
     if run.attempt > 1:
         parts.append(f"attempt {run.attempt}")
-    return ", ".join(parts)
+    return plain(", ".join(parts))
+
+
+def plain(reason: str) -> str:
+    """A reason as people read it: a slot is a time."""
+    return reason.replace("a later slot", "a later one").replace("slots", "times").replace("slot", "time")
 
 
 def _page(found: Result[list[Run]]) -> tuple[list[Run], str | None]:
@@ -131,6 +192,38 @@ async def _skip(visit: Visit, job_id: str) -> Result[Job]:
     return await visit.service.scheduler.change_slot(visit.caller, ChangeSlot(job_id, visit.form.get("slot")))
 
 
+async def _move(visit: Visit, job_id: str) -> Result[Job]:
+    """The words are read as `when` is, in the job's zone; a time alone is one of the same day."""
+    to, slot = visit.form.text("to")[:200], visit.form.get("slot")
+    if not to:
+        return Err("bad_slot", "Say when it should run instead.", "For example: 17:30, or Friday at 09:00.", "to")
+    if _CLOCK.fullmatch(to) and slot:
+        job = await find(visit)
+        now, _ = await visit.clock()
+        planned = _moment(slot)
+        if planned is None or abs(planned - now) > _FARTHEST:
+            return Err("bad_slot", f"There is no such time: {slot[:40]}", field="slot")
+        to = f"{planned.astimezone(zone(job.zone)).date()} {to.rjust(5, '0')}"
+    return await visit.service.scheduler.change_slot(visit.caller, ChangeSlot(job_id, slot, to))
+
+
+def _moment(text: str) -> datetime | None:
+    """A time with its offset, or None."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return None if moment.tzinfo is None else moment
+
+
+_FARTHEST: Final = timedelta(days=36500)
+_CLOCK: Final = re.compile(r"[0-2]?[0-9]:[0-5][0-9]")
+
+
+async def _undelete(visit: Visit, job_id: str) -> Result[Job]:
+    return await visit.service.scheduler.undelete(visit.caller, job_id)
+
+
 async def _restore(visit: Visit, job_id: str) -> Result[Job]:
     slot = visit.form.get("slot", "")
     return await visit.service.scheduler.change_slot(visit.caller, ChangeSlot(job_id, slot, slot))
@@ -145,6 +238,8 @@ ACTS: Final[dict[str, tuple[Act, Scope, str]]] = {
     "resume": (_resume, "schedule", "resumed"),
     "skip": (_skip, "schedule", "skipped"),
     "restore": (_restore, "schedule", "restored"),
+    "move": (_move, "schedule", "moved"),
+    "undelete": (_undelete, "schedule", "undeleted"),
     "cancel": (_cancel, "schedule", "cancelled"),
     "run": (_run_now, "run", "asked"),
 }
@@ -155,19 +250,39 @@ def acting_on_job(name: str) -> Handler:
     act, _, done = ACTS[name]
 
     async def act_on_job(visit: Visit) -> Response:
+        """Then back to the page that asked, or to the job's."""
+        in_place = visit.form.get("in") == "menu" and "hx-request" in visit.request.headers
         match await act(visit, visit.path("job_id")):
             case Err(code="not_found") as missing:
                 raise Refused(missing)
             case Err() as problem:
-                return await show_job(visit, problem)
+                return await show_slot(visit, problem) if in_place else await show_job(visit, problem)
             case Ok():
-                return visit.go(f"/jobs/{(await find(visit)).number}?done={done}")
+                then = visit.form.get("next")
+                where = f"/jobs/{(await find(visit)).number}" if then is None else local_path(then)
+                where += f"{'&' if '?' in where else '?'}done={done}"
+                return Response(headers={"hx-redirect": where}) if in_place else visit.go(where)
 
     return act_on_job
 
 
+async def show_slot(visit: Visit, problem: Err | None = None) -> Response:
+    """One time of a job, to be moved or skipped: what opens at it."""
+    job = await find(visit)
+    now, zone_name = await visit.clock()
+    given = visit.form if visit.form else visit.query
+    slot = _moment(given.get("slot", ""))
+    if slot is None or abs(slot - now) > _FARTHEST:
+        raise Refused(Err("not_found", "There is no such time."))
+    change = next((one for one in job.changes if slot in (one.slot, one.to)), None)
+    facts = {"slot": slot, "change": change, "to": visit.form.text("to"), "next": local_path(given.get("next"))}
+    # 200 also for a problem: only then does the answer take its place in the page.
+    return visit.page("slot.html", job=job, now=now, zone=zone_name, wrong=problem, **facts)
+
+
 async def delete_job(visit: Visit) -> Response:
-    deleted = await visit.service.scheduler.delete(visit.caller, visit.path("job_id"))
+    job = await find(visit)
+    deleted = await visit.service.scheduler.delete(visit.caller, job.number)
     if isinstance(deleted, Err):
         raise Refused(deleted)
-    return visit.go("/jobs?done=deleted")
+    return visit.go(f"/jobs?done=deleted&n={job.number}")

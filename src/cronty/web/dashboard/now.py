@@ -1,46 +1,78 @@
-"""The first page: the last and the next 24 hours, what needs attention, what comes next."""
+"""The first page: the last and the next 24 hours, what needs attention, what was answered, what comes next."""
 
 import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Final
 
 from starlette.responses import Response
 
-from cronty.contract.result import Err
+from cronty.contract.result import Err, Ok
+from cronty.jobs.envelope import Envelope
 from cronty.jobs.overview import Timeline, Verdict
 from cronty.jobs.run import run_id
+from cronty.web.dashboard.first import show_first
 from cronty.web.dashboard.sparkline import draw_lag
-from cronty.web.dashboard.timeline import draw_timeline
+from cronty.web.dashboard.timeline import counted, draw_timeline
 from cronty.web.dashboard.visit import Refused, Visit
 
-NEXT = 8
-CONCERNS = 6
-LATEST = 9
+NEXT: Final = 9
+CONCERNS: Final = 6
+RESULTS: Final = 5
+LATEST: Final = 6
+WAITING: Final = 4
+RESULTS_OF: Final = timedelta(days=3)
 
 
 async def show_now(visit: Visit) -> Response:
     overview = visit.service.overview
     now, zone_name = await visit.clock()
-    line, lag, concerns, coming = await asyncio.gather(
+    line, lag, concerns, results, coming, waiting = await asyncio.gather(
         overview.timeline(visit.caller),
         overview.lag(visit.caller),
         overview.concerns(visit.caller, CONCERNS),
+        overview.results(visit.caller, now - RESULTS_OF, RESULTS),
         visit.service.scheduler.list_jobs(visit.caller, limit=NEXT, for_display=True),
+        _waiting(visit),
     )
     if isinstance(coming, Err):
         raise Refused(coming)
+    new = not coming.value.total and "plain" not in visit.query
+    if (new or "first" in visit.query) and visit.caller.may("schedule"):
+        return await show_first(visit)
     return visit.page(
         "now.html",
         now=now,
         zone=zone_name,
+        line=line,
         drawing=draw_timeline(line, zone_name),
+        often=counted(line.often),
         lag=draw_lag(lag),
         concerns=concerns,
+        results=[one for one in results if one.is_text] or results[:3],
         coming=[job for job in coming.value.jobs if job.next_slot is not None],
         total=coming.value.total,
-        latest=[*_latest(line)] if line.slots is not None else await _latest_events(visit),
+        waiting=waiting,
+        latest=[] if results else [*_latest(line)] or await _latest_events(visit),
+        message=MESSAGES.get(visit.query.get("done", "")),
     )
+
+
+MESSAGES: Final = {
+    "again": "It is tried again, under the same id.",
+    "resumed": "The job is resumed.",
+    "paused": "The job is paused. Nothing runs until it is resumed.",
+    "asked": "A run is queued. It starts as soon as a worker is free.",
+}
+
+
+async def _waiting(visit: Visit) -> list[Envelope]:
+    """The prompts that have waited longest."""
+    if not visit.caller.may("prompts"):
+        return []
+    found = await visit.service.inbox.peek(visit.caller, WAITING)
+    return found.value if isinstance(found, Ok) else []
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +95,7 @@ def _latest(line: Timeline) -> Iterator[Latest]:
 
 
 async def _latest_events(visit: Visit) -> list[Latest]:
-    """The latest events, for an owner with too many slots to list."""
+    """The latest events, for an owner whose jobs all come often."""
     events = await visit.service.overview.events(visit.caller)
     return [
         Latest(one.run_id, one.name, one.verdict, one.at, one.error or one.reason) for one in reversed(events[-LATEST:])

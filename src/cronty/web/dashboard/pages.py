@@ -10,8 +10,11 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from cronty.jobs.action import Action
 from cronty.jobs.ids import job_id_text
+from cronty.jobs.job import Job
 from cronty.jobs.moments import local_text
-from cronty.timing import describe
+from cronty.jobs.run import run_id
+from cronty.timing import Cron, Interval, describe
+from cronty.timing.words.places import place
 from cronty.web.dashboard.assets import asset_url
 from cronty.web.dashboard.formats import (
     ago,
@@ -19,16 +22,31 @@ from cronty.web.dashboard.formats import (
     clock_text,
     counted,
     cut,
+    day_clock,
     day_text,
     duration,
     first_line,
     hour_text,
+    is_fine,
+    long_day,
+    mid,
     number,
+    since,
     span,
     utc_beside,
     utc_text,
 )
-from cronty.web.dashboard.verdicts import LABELS, MEANINGS, STATUS_MARK
+from cronty.web.dashboard.verdicts import (
+    CATCH_UPS,
+    KINDS,
+    LABELS,
+    MEANINGS,
+    OVERLAPS,
+    STATUS_MARK,
+    kind_of,
+    sentences,
+    what_of,
+)
 
 
 @cache
@@ -50,6 +68,16 @@ def environment() -> Environment:
         "call": call_text,
         "describe": describe,
         "job_id_text": job_id_text,
+        "run_id": run_id,
+        "is_fine": is_fine,
+        "kinds": KINDS,
+        "kind_of": kind_of,
+        "what_of": what_of,
+        "overlaps": OVERLAPS,
+        "catch_ups": CATCH_UPS,
+        "sentences": sentences,
+        "rule": rule_words,
+        "own_words": own_words,
     }
     filters = cast("dict[str, Any]", made.filters)
     filters |= {
@@ -59,15 +87,23 @@ def environment() -> Environment:
         "counted": counted,
         "cut": cut,
         "day": day_text,
+        "day_clock": day_clock,
         "duration": duration,
         "first_line": first_line,
         "hour": hour_text,
         "local": local_text,
+        "long_day": long_day,
+        "mid": mid,
+        "since": since,
         "number": number,
+        "place": place,
+        "capital": capital,
+        "paragraphs": str.splitlines,
         "pretty": pretty,
         "span": span,
         "utc": utc_text,
         "utc_beside": utc_beside,
+        "without_zone": without_zone,
     }
     return made
 
@@ -76,11 +112,35 @@ def render(template: str, **facts: object) -> str:
     return environment().get_template(template).render(**facts)
 
 
+def rule_words(job: Job, zone_name: str) -> str:
+    """The schedule in its owner's words, or in ours; with its zone if that isn't the reader's."""
+    said, rule = own_words(job), job.trigger
+    if said is None:
+        return without_zone(describe(rule, job.zone), zone_name)
+    return said if job.zone == zone_name or isinstance(rule, Interval) else f"{said}, {place(job.zone)}"
+
+
+def without_zone(words: str, zone_name: str) -> str:
+    """A schedule in words, without the zone that goes without saying."""
+    return words.removesuffix(f", {place(zone_name)}")
+
+
+def own_words(job: Job) -> str | None:
+    """What the owner said the schedule is; None if that was a cron expression."""
+    is_cron = isinstance(job.trigger, Cron) and not (job.said or "*")[:1].isalpha()
+    return None if is_cron else job.said
+
+
 def call_text(action: Action) -> str:
     """The call in one line: `run_backup("/data", compress=true)`."""
     parts = [orjson.dumps(value).decode() for value in action.args]
     parts += [f"{name}={orjson.dumps(value).decode()}" for name, value in action.kwargs.items()]
     return f"{action.task}({', '.join(parts)})"
+
+
+def capital(text: str) -> str:
+    """The first letter large; the others as they are."""
+    return text[:1].upper() + text[1:]
 
 
 def pretty(value: object) -> str:

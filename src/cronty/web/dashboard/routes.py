@@ -9,7 +9,7 @@ from starlette.routing import BaseRoute, Route
 from cronty.contract.caller import Scope
 from cronty.scheduler.service import Service
 from cronty.web.callers import FindCaller, LocalKey
-from cronty.web.dashboard import editor, fleet, inbox, job, jobs, live, now, run, settings
+from cronty.web.dashboard import editor, fleet, inbox, job, jobs, live, now, run, settings, week
 from cronty.web.dashboard.assets import assets
 from cronty.web.dashboard.login import Login, set_theme, sign_out
 from cronty.web.dashboard.security import HEADERS
@@ -34,6 +34,7 @@ def dashboard_routes(
         Route("/static/{digest}/{name}", _static, methods=["GET"]),
         get("/", now.show_now),
         get("/live", live.show_live),
+        get("/week", week.show_week),
         get("/jobs", jobs.show_jobs),
         post("/jobs", editor.make_job, "schedule"),
         post("/jobs/tagged", jobs.change_tagged, "schedule"),
@@ -41,6 +42,7 @@ def dashboard_routes(
         get("/jobs/preview", editor.show_preview),
         get("/jobs/{job_id}", job.show_job),
         get("/jobs/{job_id}/runs", job.show_runs),
+        get("/jobs/{job_id}/slot", job.show_slot),
         get("/jobs/{job_id}/edit", editor.edit_job, "schedule"),
         post("/jobs/{job_id}/edit", editor.change_job, "schedule"),
         post("/jobs/{job_id}/delete", job.delete_job, "schedule"),
@@ -51,6 +53,8 @@ def dashboard_routes(
         post("/inbox", inbox.settle, "prompts"),
         get("/fleet", fleet.show_fleet),
         get("/settings", settings.show_settings),
+        post("/settings/zone", settings.set_zone, "schedule"),
+        post("/settings/zone/suggest", settings.suggest_zone, "schedule"),
         post("/settings/channels", settings.add_channel, "admin"),
         post("/settings/channels/change", settings.change_channel, "admin"),
         post("/settings/keys", settings.make_key, "admin"),

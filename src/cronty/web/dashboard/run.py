@@ -1,4 +1,4 @@
-"""The page of one run: how a slot ended, attempt by attempt."""
+"""The page of one run: what came of it, attempt by attempt."""
 
 from starlette.responses import Response
 
@@ -6,7 +6,8 @@ from cronty.contract.codes import status_of
 from cronty.contract.result import Err
 from cronty.jobs.run import receipt
 from cronty.scheduler.answers import run_of
-from cronty.web.dashboard.job import why
+from cronty.web.dashboard.job import said_of, why
+from cronty.web.dashboard.security import local_path
 from cronty.web.dashboard.visit import Refused, Visit
 
 AGAIN = ("failed", "quarantined")
@@ -16,7 +17,7 @@ async def show_run(visit: Visit, problem: Err | None = None) -> Response:
     found = await visit.service.runs.show(visit.caller, visit.path("run_id"))
     if isinstance(found, Err):
         raise Refused(found)
-    now, _ = await visit.clock()
+    now, zone_name = await visit.clock()
     run, job = found.value.run, found.value.job
     return visit.page(
         "run.html",
@@ -25,6 +26,8 @@ async def show_run(visit: Visit, problem: Err | None = None) -> Response:
         job=job,
         attempts=found.value.attempts[-20:],
         now=now,
+        zone=zone_name,
+        said_of=said_of,
         why=why(run),
         moved_from=run_of(run, job.zone, job.trigger).moved_from,
         receipt=receipt(run.job_number, run.scheduled_for, run.attempt) if run.attempt else None,
@@ -35,10 +38,10 @@ async def show_run(visit: Visit, problem: Err | None = None) -> Response:
 
 
 async def redrive(visit: Visit) -> Response:
-    """Try a failed run again; from its own page or, several at once, from the dead letters."""
+    """Try a failed run again; from its own page or, several at once, from the list of failed runs."""
     runs = visit.form.lists.get("run", [])[:1000]
     found = await visit.service.runs.redrive(visit.caller, runs)
-    alone = len(runs) == 1 and visit.form.get("from") == "run"
+    alone = len(runs) == 1 and ("next" in visit.form or visit.form.get("from") == "run")
     if isinstance(found, Err):
         if runs:
             raise Refused(found)
@@ -47,4 +50,6 @@ async def redrive(visit: Visit) -> Response:
     if alone and not again:
         refusal = Err("not_found", "Only a failed run of a job that still exists can be tried again.")
         raise Refused(refusal)
+    if (then := visit.form.get("next")) is not None:
+        return visit.go(f"{local_path(then)}?done=again")
     return visit.go(f"/runs/{runs[0]}?done=again" if alone else f"/fleet?done=again&n={again}")

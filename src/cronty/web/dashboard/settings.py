@@ -1,5 +1,6 @@
-"""The settings page: channels, agents, keys and limits."""
+"""The settings page: time zone, channels, agents, keys and limits."""
 
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Final, cast
 
@@ -8,10 +9,14 @@ from starlette.responses import Response
 from cronty.contract.caller import MEANINGS, SCOPES
 from cronty.contract.codes import status_of
 from cronty.contract.operations import Operations
-from cronty.contract.requests import TryChannel
+from cronty.contract.requests import SetZone, TryChannel
 from cronty.contract.result import Err
 from cronty.scheduler.identity import KeyInfo, NewKey
+from cronty.timing.zones import zone_names
+from cronty.web.dashboard.first import CLIENTS, SERVER, topic_of
 from cronty.web.dashboard.formats import number
+from cronty.web.dashboard.qr import draw_qr
+from cronty.web.dashboard.security import local_path
 from cronty.web.dashboard.visit import Visit
 
 MAX_KEYS: Final = 40
@@ -20,13 +25,14 @@ MESSAGES: Final = {
     "added": "The channel is saved. Its address is encrypted and never shown again.",
     "removed": "The channel is removed. Messages for it fail from now on.",
     "sent": "A test message is on its way.",
+    "zone": "Your time zone is saved. Jobs that are there already keep their own.",
     "revoked": "The key is revoked. The jobs that depend on it are paused.",
 }
 _COUNTED: Final = (
-    ("jobs", "Jobs with something to come", "jobs"),
-    ("stored_bytes", "Stored arguments", "stored_bytes"),
+    ("jobs", "Jobs to come", "jobs"),
+    ("stored_bytes", "Stored", "stored_bytes"),
     ("runs_per_hour", "Runs this hour", "runs"),
-    ("pushes_per_day", "Notifications sent at once today", "pushes"),
+    ("pushes_per_day", "Messages today", "pushes"),
 )
 
 
@@ -55,10 +61,28 @@ async def show_settings(visit: Visit, problem: Err | None = None, made: NewKey |
         scopes=SCOPES,
         scope_meanings=MEANINGS,
         lasts=LASTS,
+        zones=zone_names(),
+        may_set_zone=visit.caller.may("schedule"),
         made=made,
+        may=may,
+        clients=CLIENTS,
+        topic=(topic := topic_of(visit)),
+        server=SERVER,
+        code=draw_qr(f"https://{SERVER}/{topic}"),
         err=problem,
         message=MESSAGES.get(visit.query.get("done", "")),
     )
+
+
+_MAY: Final[Mapping[str, str]] = {
+    "read": "look", "schedule": "schedule", "run": "run", "prompts": "answer prompts", "admin": "administer",
+}  # fmt: skip
+
+
+def may(scopes: Sequence[str]) -> str:
+    """What a key may do, in words: `look and schedule`."""
+    words = [_MAY.get(scope, scope) for scope in scopes]
+    return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]])) if words else "do nothing"
 
 
 def _meter(limits: dict[str, object], used: dict[str, int], limit: str, label: str, what: str) -> dict[str, object]:
@@ -99,9 +123,27 @@ def _agents(
 # -- changing ------------------------------------------------------------------------------------------------------
 
 
+async def set_zone(visit: Visit) -> Response:
+    request = SetZone(visit.form.text("zone"))
+    done = await visit.service.answer(Operations.set_zone, visit.caller, request)
+    return await show_settings(visit, done) if isinstance(done, Err) else visit.go("/settings?done=zone")
+
+
+async def suggest_zone(visit: Visit) -> Response:
+    """What the browser says; it counts if nobody has set a zone yet, and then the page is to be shown again."""
+    done = await visit.service.scheduler.suggest_zone(visit.caller, visit.form.text("zone"))
+    return Response(status_code=201 if done else 204)
+
+
 async def add_channel(visit: Visit) -> Response:
-    added = await visit.service.channels.add(visit.caller, visit.form.text("name"), visit.form.text("url"))
-    return await show_settings(visit, added) if isinstance(added, Err) else visit.go("/settings?done=added")
+    name, then = visit.form.text("name"), visit.form.get("next")
+    added = await visit.service.channels.add(visit.caller, name, visit.form.text("url"))
+    if isinstance(added, Err):
+        return await show_settings(visit, added)
+    if then is None:
+        return visit.go("/settings?done=added")
+    sent = await visit.service.answer(Operations.try_channel, visit.caller, TryChannel(name))
+    return visit.go(f"{local_path(then)}?done={'added' if isinstance(sent, Err) else 'sent'}")
 
 
 async def change_channel(visit: Visit) -> Response:

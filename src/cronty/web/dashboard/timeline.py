@@ -22,6 +22,8 @@ NAMES: Final = 12_000
 PLOT: Final = 124
 LEAST: Final = 74
 AXIS: Final = 26
+STRIP: Final = 30
+"""Pixels for the strip of jobs that come often."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,31 @@ class Bar:
     width: str
     height: str
     verdict: Verdict
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A bar's whole height as a link, and the diamond above a bar with failures."""
+
+    x: str
+    width: str
+    href: str
+    title: str
+    middle: str
+    flag: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Rib:
+    """Half an hour of the jobs that come often."""
+
+    x: str
+    width: str
+    kind: str
+    failed: int
+    """Height of its red part."""
+    href: str
     title: str
 
 
@@ -64,10 +91,12 @@ class Drawing:
     """How far planned slots were computed, if not to the end."""
     counts: dict[Verdict, int]
     plot: int
+    hits: list[Hit]
+    ribs: list[Rib]
 
     @property
     def height(self) -> int:
-        return self.plot + AXIS
+        return self.plot + AXIS + (STRIP if self.ribs else 0)
 
 
 def draw_timeline(line: Timeline, zone_name: str) -> Drawing:
@@ -89,6 +118,8 @@ def draw_timeline(line: Timeline, zone_name: str) -> Drawing:
         until=f"{across(line.planned_through):.2f}" if line.planned_through < line.until else None,
         counts=counted(line.bins),
         plot=plot,
+        hits=list(_hits(line, zone_name)) if line.slots is None else [],
+        ribs=list(_ribs(line, zone_name)) if line.slots is not None and line.often_jobs else [],
     )
 
 
@@ -133,18 +164,68 @@ def _mark(slot: Slot, x: str, y: int, room: int, zone_name: str) -> Mark:
     return Mark(x, y, slot.verdict, href, title)
 
 
+_BARS: Final[tuple[Verdict, ...]] = (
+    "failed", "quarantined", "done", "running", "waiting", "planned", "missed", "skipped", "coalesced", "cancelled",
+)  # fmt: skip
+"""From the foot of a bar to its top: failures stand at the foot, where they are seen."""
+
+
 def _bars(bins: Sequence[Bin], width: float, across: "Across", zone_name: str) -> Iterator[Bar]:
-    highest = max((sum(one.verdicts.values()) for one in bins), default=0) or 1
+    highest = _highest(bins)
     for one in bins:
         y = float(PLOT)
         title = clock_text(one.start, zone_name) + ": " + counts_text(one.verdicts)
-        for verdict in ORDER:
+        for verdict in _BARS:
             if not (count := one.verdicts.get(verdict, 0)):
                 continue
-            height = max(1.5, (PLOT - 12) * count / highest)
+            height = max(1.5, (PLOT - 22) * count / highest)
             y -= height
             x = across(one.start) + width * 0.12
             yield Bar(f"{x:.2f}", f"{max(0.0, y):.1f}", f"{width * 0.76:.2f}", f"{height:.1f}", verdict, title)
+
+
+def _highest(bins: Sequence[Bin]) -> int:
+    return max((sum(one.verdicts.values()) for one in bins), default=0) or 1
+
+
+def _place(line: Timeline, moment: datetime) -> float:
+    return 100 * (moment - line.since) / (line.until - line.since)
+
+
+def _day_link(moment: datetime, zone_name: str) -> str:
+    """The day of the week's page."""
+    day = moment.astimezone(zone(zone_name)).date()
+    return f"/week?from={day - timedelta(days=2)}#d{day}"
+
+
+def _hits(line: Timeline, zone_name: str) -> Iterator[Hit]:
+    highest, width = _highest(line.bins), 100 * (line.width / (line.until - line.since))
+    for one in line.bins:
+        if not any(one.verdicts.values()):
+            continue
+        x = _place(line, one.start)
+        bad = any(one.verdicts.get(verdict) for verdict in ("failed", "quarantined"))
+        top = PLOT - (PLOT - 22) * sum(one.verdicts.values()) / highest - 9
+        title = clock_text(one.start, zone_name) + ": " + counts_text(one.verdicts)
+        yield Hit(
+            f"{x:.2f}", f"{width:.2f}", _day_link(one.start, zone_name), title, f"{x + width / 2:.2f}",
+            f"{max(6.0, top):.0f}" if bad else None,
+        )  # fmt: skip
+
+
+def _ribs(line: Timeline, zone_name: str) -> Iterator[Rib]:
+    width, highest = 100 * (line.width / (line.until - line.since)), _highest(line.often)
+    for one in line.often:
+        whole = sum(one.verdicts.values())
+        bad = sum(one.verdicts.get(verdict, 0) for verdict in ("failed", "quarantined", "missed"))
+        planned = one.verdicts.get("planned", 0)
+        level = -(-3 * whole // highest)
+        kind = "0" if not whole else f"p{2 if 2 * whole > highest else 1}" if 2 * planned > whole else f"d{level}"
+        title = clock_text(one.start, zone_name) + ": " + counts_text(one.verdicts)
+        yield Rib(
+            f"{_place(line, one.start) + width * 0.06:.2f}", f"{width * 0.88:.2f}", kind,
+            max(5, round(14 * bad / whole)) if bad else 0, _day_link(one.start, zone_name), title,
+        )  # fmt: skip
 
 
 def counts_text(verdicts: Mapping[Verdict, int]) -> str:

@@ -1,5 +1,6 @@
 """One request to the dashboard: its caller, what the caller may do, and the page that answers."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -51,6 +52,10 @@ class Visit:
     browser: str
     session: str | None
     form: Form = field(default_factory=lambda: Form([]))
+    waiting: int = 0
+    """How many prompts wait for an agent, once the clock was read; 0 if the caller may not know."""
+    zone: str | None = None
+    _clock: tuple[datetime, str] | None = None
 
     @property
     def owner(self) -> str:
@@ -68,7 +73,16 @@ class Visit:
         return str(self.request.path_params[name])
 
     async def clock(self) -> tuple[datetime, str]:
-        return await self.service.scheduler.clock(self.caller)
+        """The time and the owner's zone, read once a request, with the count that every page shows."""
+        if self._clock is not None:
+            return self._clock
+        counted = self.caller.may("prompts")
+        clock, self.waiting = await asyncio.gather(
+            self.service.scheduler.clock(self.caller),
+            self.service.overview.waiting_prompts(self.caller) if counted else _none(),
+        )
+        self._clock, self.zone = clock, clock[1]
+        return clock
 
     def need(self, scope: Scope) -> None:
         if not self.caller.may(scope):
@@ -80,6 +94,10 @@ class Visit:
 
     def go(self, path: str) -> Response:
         return RedirectResponse(path, status_code=303)
+
+
+async def _none() -> int:
+    return 0
 
 
 type Handler = Callable[[Visit], Awaitable[Response]]

@@ -47,6 +47,9 @@ async def refused(request: Request, error: Exception) -> Response:
             err = Err("bad_method", f"{where} isn't possible.", f"Allowed methods: {allowed}." if allowed else "")
         case 413:
             err = Err("too_large", f"The body is larger than {MAX_BODY} bytes.", "Send less.")
+        case 429:
+            message = "This owner has as many requests under way as one may have."
+            err = Err("too_many_requests", message, "Wait for some of them, and send fewer at once.")
         case _:
             err = Err("bad_request", "The request can't be read.", "Send UTF-8 JSON.")
     return problem(err, headers=error.headers)

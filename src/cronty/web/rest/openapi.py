@@ -16,8 +16,8 @@ from cronty.contract.http import HEADERS, PREFIX, place_of
 from cronty.contract.operations import ALL, AnyOperation
 from cronty.web.problems import PROBLEM_JSON, title_of
 
-ALWAYS: Final = (401, 403, 421, 422, 500, 503)
-"""What any call may return: no token, not allowed, wrong host name, bad request, internal error, no database."""
+ALWAYS: Final = (401, 403, 421, 422, 429, 500, 503)
+"""What any call may return: no token, not allowed, wrong host, bad request, too many, internal error, no database."""
 
 DESCRIPTION: Final = f"""\
 Durable schedules. Send a key as `Authorization: Bearer <key>`. It decides whose jobs you see, its scopes what you may:
@@ -210,7 +210,7 @@ def _events() -> dict[str, Any]:
         "an event that a worker wrote late keeps its own `at`. Comments keep the connection alive."
     )
     stream = {"schema": {"type": "string"}, "example": _example(answers_of_owner.RunEvent.EXAMPLE)}
-    failures = {str(status): _failure(status) for status in sorted({*ALWAYS, 429})}
+    failures = {str(status): _failure(status) for status in ALWAYS}
     begins = {"Last-Event-ID": {"description": "Where the stream begins.", "schema": {"type": "string"}}}
     good = {"description": title_of(200), "content": {"text/event-stream": stream}, "headers": begins}
     return {**_summary("read", description), **EVENTS, "responses": {"200": good, **failures}}

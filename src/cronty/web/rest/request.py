@@ -27,7 +27,8 @@ async def caller_of(request: Request) -> Result[Caller]:
     if isinstance(known, Err):
         return known
     program = _printable(request.headers.get("user-agent"))
-    return Ok(replace(known.value, surface="rest", client=None if program is None else {"name": program}))
+    client = None if program is None else {"name": program}
+    return Ok(replace(known.value, surface="rest", client=client, gone=request.is_disconnected))
 
 
 def bearer(request: Request) -> str | None:

@@ -83,6 +83,9 @@
       dialog.showModal();
     } else if (event.key === "c") {
       window.location.assign("/jobs/new");
+    } else {
+      const arrow = document.querySelector(`[data-arrow="${CSS.escape(event.key)}"]`);
+      if (arrow && !event.target.closest("[tabindex='0']")) arrow.click();
     }
   };
 
@@ -97,12 +100,33 @@
       field.select();
       navigator.clipboard?.writeText(field.value).then(() => (copy.textContent = "Copied"));
     }
+    const reading = target.closest("[data-reading]");
+    const when = document.getElementById("f-when");
+    if (reading && when) {
+      event.preventDefault();
+      when.value = reading.dataset.reading;
+      when.dispatchEvent(new Event("input", { bubbles: true }));
+      when.focus();
+    }
     each("details.menu[open]", (menu) => menu.contains(target) || menu.removeAttribute("open"));
   };
 
   const change = (event) => {
     const all = event.target.closest("[data-all]");
     if (all) each(`input[name="${all.dataset.all}"]`, (box) => (box.checked = all.checked), all.form);
+  };
+
+  // -- time zone ------------------------------------------------------------------------------------------------------
+
+  // Said once by each browser; the server takes it if nobody has set a zone yet.
+  const tellZone = () => {
+    const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+    if (!("signedIn" in document.body.dataset) || !zone || localStorage.getItem("zone") === zone) return;
+    const headers = JSON.parse(document.body.getAttribute("hx-headers"));
+    fetch("/settings/zone/suggest", { method: "POST", headers, body: new URLSearchParams({ zone }) }).then((answer) => {
+      if (answer.ok || answer.status === 403) localStorage.setItem("zone", zone);
+      if (answer.status === 201) window.location.reload();
+    });
   };
 
   document.addEventListener("keydown", press);
@@ -125,6 +149,8 @@
   document.addEventListener("DOMContentLoaded", () => {
     place(document);
     listen();
+    tellZone();
+    document.querySelector("[aria-invalid]")?.focus();
     if (window.location.hash === "#search") document.querySelector("[data-search]")?.focus();
   });
 })();

@@ -1,0 +1,220 @@
+"""Typed tasks: a function that can be called, scheduled and enqueued, with its own parameters and result.
+
+Options go through `options(…)`, because Python's types allow no keyword beside the function's own parameters.
+"""
+
+import asyncio
+import re
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from math import ceil
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast, overload, override
+
+from cronty.actions.hints import WrongArguments
+from cronty.actions.tasks import Task as Registered
+from cronty.contract.answers import ScheduledJob
+from cronty.contract.requests import TriggerType
+from cronty.contract.result import CrontyError, Err
+from cronty.jobs.ids import read_job_id
+from cronty.jobs.run import run_id
+
+if TYPE_CHECKING:
+    from cronty.app.cronty import Cronty
+
+FIRST_LOOK: Final = 0.02
+LONGEST_LOOK: Final = 1.0
+"""Seconds between looks at a run whose result is waited for: from the first, each twice as long, to the longest."""
+
+_SHORT_HOUR: Final = re.compile(r"(?<![\d:.,])(?=\d:\d\d(?!\s*[ap]\.?m))", re.IGNORECASE)
+NOT_ENDED: Final = frozenset({"waiting", "running"})
+
+
+class TaskFailed(Exception):
+    """A run that was waited for didn't succeed."""
+
+    def __init__(self, run_id: str, verdict: str, error: str | None) -> None:
+        super().__init__(f"{run_id} is {verdict}: {error}" if error else f"{run_id} is {verdict}")
+        self.run_id = run_id
+        self.verdict = verdict
+        self.error = error
+
+
+@dataclass(frozen=True, slots=True)
+class Run[R]:
+    """A run of a task that was enqueued."""
+
+    cronty: "Cronty"
+    task: Registered
+    job_id: str
+    run_id: str
+
+    async def result(self, timeout: float | None = None) -> R:
+        """Wait for the run to end; TaskFailed if it doesn't succeed, TimeoutError if it takes longer than `timeout`."""
+        ends = None if timeout is None else monotonic() + timeout
+        rest = FIRST_LOOK
+        while True:
+            found = await self._look()
+            if found is not None:
+                return cast("R", self.task.hints.result(found[0]))
+            if ends is not None and monotonic() + rest > ends:
+                raise TimeoutError(f"{self.run_id} hasn't ended within {timeout:g} s.")
+            await asyncio.sleep(rest)
+            rest = min(2 * rest, LONGEST_LOOK)
+
+    async def _look(self) -> tuple[object] | None:
+        """Its result; None while it hasn't ended."""
+        try:
+            run = await self.cronty.show_run(self.run_id)
+        except CrontyError as refused:
+            if refused.code != "not_found":
+                raise
+            return None  # it hasn't been fired yet
+        if run.verdict == "done":
+            return (run.result,)
+        if run.verdict not in NOT_ENDED:
+            raise TaskFailed(self.run_id, run.verdict, run.error or run.reason)
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How a task is scheduled; what is None is left to the task, and else to the usual."""
+
+    name: str | None = None
+    zone: str | None = None
+    tags: Sequence[str] | None = None
+    policy: Mapping[str, Any] | None = None
+    starts_at: str | datetime | None = None
+    ends_at: str | datetime | None = None
+    max_runs: int | None = None
+    idempotency_key: str | None = None
+
+
+class Schedulable[**P, R]:
+    """A task with the options it is scheduled with."""
+
+    def __init__(self, cronty: "Cronty", registered: Registered, options: Options) -> None:
+        self._cronty = cronty
+        self.registered = registered
+        self._options = options
+
+    @property
+    def name(self) -> str:
+        """What the task is registered as."""
+        return self.registered.name
+
+    @property
+    def module(self) -> str:
+        """Where its function is defined."""
+        return getattr(self.registered.function, "__module__", "")
+
+    @property
+    def usual_policy(self) -> Mapping[str, Any]:
+        """What its jobs have as their policy, unless they say otherwise."""
+        return cast("Mapping[str, Any]", self.registered.parameters.get("policy", {}))
+
+    def options(
+        self,
+        *,
+        name: str | None = None,
+        zone: str | None = None,
+        tags: Sequence[str] | None = None,
+        policy: Mapping[str, Any] | None = None,
+        starts_at: str | datetime | None = None,
+        ends_at: str | datetime | None = None,
+        max_runs: int | None = None,
+        idempotency_key: str | None = None,
+    ) -> "Schedulable[P, R]":
+        """The same task with other options: `await report.options(name="r-7").schedule("in 2 hours", order)`."""
+        given = Options(name, zone, tags, policy, starts_at, ends_at, max_runs, idempotency_key)
+        changed = {one: getattr(given, one) for one in Options.__slots__ if getattr(given, one) is not None}
+        return Schedulable(self._cronty, self.registered, replace(self._options, **changed))
+
+    async def schedule(self, when: str | datetime | timedelta, /, *args: P.args, **kwargs: P.kwargs) -> ScheduledJob:
+        """Schedule the task: in words, at a moment, or after a time. Hours in words are on the 24-hour clock."""
+        return await self._schedule(trigger_of(when), args, kwargs)
+
+    async def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> Run[R]:
+        """Run the task once, as soon as a worker can."""
+        job = await self._schedule(("once", {"run_at": "now"}), args, kwargs)
+        number = read_job_id(job.job_id)
+        assert number is not None
+        slot = job.next_run
+        assert slot is not None
+        return Run(self._cronty, self.registered, job.job_id, run_id(number, slot))
+
+    async def _schedule(
+        self, trigger: tuple[TriggerType, Mapping[str, Any]], args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> ScheduledJob:
+        asked = self._options
+        given, named = self.stored(args, kwargs)
+        return await self._cronty.schedule_job(
+            asked.name or self.name, self.name, *trigger, args=given, kwargs=named, max_runs=asked.max_runs,
+            timezone=asked.zone, policy=asked.policy, idempotency_key=asked.idempotency_key, tags=asked.tags,
+            starts_at=asked.starts_at, ends_at=asked.ends_at,
+        )  # fmt: skip
+
+    def stored(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Sequence[Any], Mapping[str, Any]]:
+        """The arguments as they are stored; CrontyError if the task can't be called with them."""
+        try:
+            return self.registered.hints.stored(args, kwargs)
+        except (WrongArguments, TypeError, ValueError) as wrong:
+            message = f"{self.name} can't be called with that: {wrong}"
+            raise CrontyError(Err("bad_arguments", message, "Give arguments that fit its hints.")) from wrong
+
+
+class Task[**P, R](Schedulable[P, R]):
+    """A registered function. Calling it performs it here and now, without a run."""
+
+    def __init__(self, cronty: "Cronty", registered: Registered, options: Options) -> None:
+        super().__init__(cronty, registered, options)
+        self.__name__ = registered.name
+        self.__doc__ = registered.function.__doc__
+        self.__wrapped__ = registered.function
+
+    @property
+    def function(self) -> Callable[P, object]:
+        return cast("Callable[P, object]", self.registered.function)
+
+    @override
+    def __repr__(self) -> str:
+        return f"<task {self.name}>"
+
+
+class PlainTask[**P, R](Task[P, R]):
+    """A task whose function is a plain one."""
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        return cast("R", self.function(*args, **kwargs))
+
+
+class AsyncTask[**P, R](Task[P, R]):
+    """A task whose function is a coroutine function."""
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, R]:
+        return cast("Coroutine[Any, Any, R]", self.function(*args, **kwargs))
+
+
+def trigger_of(when: str | datetime | timedelta) -> tuple[TriggerType, Mapping[str, Any]]:
+    """The trigger type and its configuration. A time is rounded up to whole seconds."""
+    if isinstance(when, datetime):
+        return "once", {"run_at": when.isoformat()}
+    if isinstance(when, timedelta):
+        return "words", {"text": f"in {ceil(when.total_seconds())} seconds"}
+    return "words", {"text": on_24_hours(when)}
+
+
+def on_24_hours(text: str) -> str:
+    """Words as code says them: 3:00 is at night, and needs no choice between that and the afternoon."""
+    return _SHORT_HOUR.sub("0", text)
+
+
+class Registering(Protocol):
+    """What `@cronty.task(…)` returns: it turns a function into a task."""
+
+    @overload
+    def __call__[**P, R](self, function: Callable[P, Coroutine[Any, Any, R]], /) -> AsyncTask[P, R]: ...  # pyright: ignore[reportOverlappingOverload]
+    @overload
+    def __call__[**P, R](self, function: Callable[P, R], /) -> PlainTask[P, R]: ...

@@ -1,0 +1,37 @@
+"""Errors that a person can put right: each is told in one line, without a traceback."""
+
+from typing import Final
+
+from pydantic import ValidationError
+
+from cronty.actions.agents import BadAgents
+from cronty.actions.shell import BadCommands
+from cronty.scheduler.identity import WeakSecret
+from cronty.settings import BadSetting
+from cronty.store.database import StoreUnavailable
+from cronty.store.local import NoDatabase
+from cronty.store.private_file import BadPrivateFile
+from cronty.store.schema import SchemaProblem
+from cronty.store.sealing import BadKey
+from cronty.store.server import WrongServer
+
+_EXPECTED: Final = (
+    StoreUnavailable,
+    SchemaProblem,
+    WrongServer,
+    NoDatabase,
+    BadKey,
+    BadAgents,
+    BadCommands,
+    BadSetting,
+    BadPrivateFile,
+    WeakSecret,
+)
+
+
+def line_of(error: Exception) -> str | None:
+    """What to tell about an error; None if it wasn't expected."""
+    if isinstance(error, ValidationError):
+        wrong = error.errors()[0]
+        return f"CRONTY_{str(wrong['loc'][0]).upper()} is {wrong['input']!r}: {wrong['msg']}"
+    return str(error) if isinstance(error, _EXPECTED) else None

@@ -1,0 +1,57 @@
+"""The command migrate."""
+
+import asyncio
+from typing import Annotated
+
+import typer
+
+from cronty.cli.output import REFUSED, Json, print_json, say, waiting
+from cronty.settings import Settings
+from cronty.store.local import start_local_server
+from cronty.store.migrate import migrate, schema_state
+
+
+def migrate_command(
+    server: Annotated[
+        int | None,
+        typer.Option(min=0, max=1023, help="Which of several database servers this one is; can't be changed later."),
+    ] = None,
+    check: Annotated[
+        bool, typer.Option("--check", help="Change nothing; exit 1 if this version can't work with the schema.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    if check:
+        _check_schema(json=json)
+        return
+    number = _settings().server_number if server is None else server
+    with waiting("Applying …"):
+        applied = asyncio.run(migrate(_url(), server=number))
+    if json:
+        print_json({"applied": applied})
+        return
+    say(f"Applied: {', '.join(applied)}." if applied else "The schema is up to date.")
+
+
+def _check_schema(*, json: bool) -> None:
+    state = asyncio.run(schema_state(_url()))
+    problem = state.problem()
+    if json:
+        print_json({"missing": state.missing, "newer": state.newer, "incompatible": state.incompatible})
+    elif problem:
+        say(f"Missing: {', '.join(state.missing)}." if state.missing and not state.incompatible else str(problem))
+    elif state.newer:
+        say(f"Nothing is missing. The database is newer, and this version can use it: {', '.join(state.newer)}.")
+    else:
+        say("Nothing is missing.")
+    if problem:
+        raise typer.Exit(REFUSED)
+
+
+def _settings() -> Settings:
+    return Settings()  # pyright: ignore[reportCallIssue] -- its defaults are fields
+
+
+def _url() -> str:
+    settings = _settings()
+    return settings.database_url or start_local_server(settings.data_dir)

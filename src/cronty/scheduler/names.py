@@ -1,0 +1,52 @@
+"""Finds the job that a caller means by its name. An id or a number is taken as it is, whatever jobs are called."""
+
+from datetime import datetime
+from typing import Final
+
+from cronty.contract.result import Choice, Err, Ok, Result
+from cronty.jobs.ids import job_id_text, read_job_id
+from cronty.jobs.job import Filter, Job
+from cronty.scheduler.decisions import not_found, storable
+from cronty.store.job_store import JobStore
+from cronty.timing import describe, zone
+
+_MOST: Final = 20
+_NEAR: Final = 3
+
+
+async def job_named(store: JobStore, owner: str, text: str, *, deleted: bool = False) -> Result[str]:
+    """The id of the only job with this name. One that has not ended is meant before any that has."""
+    name = text.strip()
+    if read_job_id(name) is not None or not name or not storable(name):
+        return Ok(text)
+    found = await store.jobs_by_name(owner, name, _MOST, deleted=deleted)
+    meant = [job for job in found if job.status in ("pending", "running")] or found
+    if len(meant) == 1:
+        return Ok(job_id_text(meant[0].number, meant[0].created_at))
+    if meant:
+        return _several(name, meant)
+    near, _ = await store.list_jobs(owner, Filter(name=name), _NEAR)
+    if not near:
+        return not_found(text)
+    listed = ", ".join(f"{job.number} ({job.name})" for job in near)
+    hint = f"Did you mean {listed}? Give its number or its whole name."
+    return Err("not_found", f"Job not found: {text}", hint, "job_id", _choices(near))
+
+
+def _several(name: str, jobs: list[Job]) -> Err:
+    jobs = sorted(jobs, key=lambda job: job.number)
+    numbers = ", ".join(str(job.number) for job in jobs)
+    message = f'{len(jobs)} jobs are called "{name}": {numbers}.'
+    return Err("ambiguous", message, "Name one of them by its number.", "job_id", _choices(jobs))
+
+
+def _choices(jobs: list[Job]) -> tuple[Choice, ...]:
+    return tuple(Choice(str(job.number), _described(job), _next(job)) for job in jobs)
+
+
+def _described(job: Job) -> str:
+    return f"{job.name}, {describe(job.trigger, job.zone)}, {'paused' if job.state == 'paused' else job.status}"
+
+
+def _next(job: Job) -> datetime | None:
+    return None if job.next_run is None else job.next_run.astimezone(zone(job.zone))
