@@ -98,8 +98,8 @@ def _become(asked: dict[str, object]) -> None:
         main()
     except SystemExit as left:
         code = left.code if isinstance(left.code, int) else 0 if left.code is None else 1
-    except BaseException:
-        sys.excepthook(*sys.exc_info())
+    except BaseException as error:
+        sys.excepthook(type(error), error, error.__traceback__)
         code = 1
     sys.stdout.flush()
     sys.stderr.flush()

@@ -5,8 +5,9 @@ from pathlib import Path
 
 from cronty.store.sealing import Sealer, new_key
 from tests.actions.servers import answer, plain
-from tests.cli.forked import Said
+from tests.cli.forked import Said, run
 from tests.cli.test_commands import NOWHERE, cronty
+from tests.clients.serving import environment
 
 CANARY = "Canary7Secret"
 PUBLISHED = answer(200, b'{"id":"sPs71M8A2T","time":1803888000}')
@@ -14,7 +15,7 @@ PUBLISHED = answer(200, b'{"id":"sPs71M8A2T","time":1803888000}')
 
 async def told(stdin: str, *arguments: str, settings: dict[str, str]) -> Said:
     """Run `cronty` with these settings, and something on its standard input."""
-    return await cronty(*arguments, stdin=stdin, **settings)
+    return await run(arguments, environment(**settings), stdin=stdin)
 
 
 async def channel(*arguments: str, settings: dict[str, str]) -> Said:
