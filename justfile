@@ -32,6 +32,7 @@ photograph:
 reference:
     python -m tests.house.operations_page
     python -m tests.house.tools_page
+    python -m tests.house.metrics_page
     python -m tests.cli.reference_page
     python -m tests.web.test_rest_page
 

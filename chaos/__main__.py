@@ -6,7 +6,22 @@ import signal
 import sys
 from types import FrameType
 
-from chaos import backup, clients, deliver, failover, freeze, kill, life, poison, sleep, suspend, upgrade, year
+from chaos import (
+    alerts,
+    backup,
+    clients,
+    deliver,
+    failover,
+    freeze,
+    kill,
+    life,
+    poison,
+    restore,
+    sleep,
+    suspend,
+    upgrade,
+    year,
+)
 from chaos.failover.events import EVENTS
 
 EXAMPLES = """
@@ -24,6 +39,8 @@ examples:
   python -m chaos suspend --times 20
   python -m chaos backup --runs 5000000
   python -m chaos backup --runs 5000000 --held 1800 --before 300
+  python -m chaos restore --fires 20000 --frozen 60
+  python -m chaos alerts
   python -m chaos year --weeks 52
   python -m chaos life --steps 50000 --seeds 1-32 --processes 2
   python -m chaos life --steps 1000 --seed 7 --shrink
@@ -115,6 +132,23 @@ def read_arguments() -> argparse.Namespace:
     _number(for_backup, "patience", 120.0, "seconds that each thing may take which has to happen")
     _number(for_backup, "allowance", 0.0, "seconds of lag that are the machine's")
     _number(for_backup, "seed", 1, "of the random choices")
+    for_restore = scenarios.add_parser("restore", help="a frozen copy of production", description=restore.__doc__)
+    _number(for_restore, "fires", 5000, "how many slots fall due")
+    _number(for_restore, "workers", 2, "how many worker processes production has, and its copy")
+    _number(for_restore, "duration", 30.0, "seconds over which slots fall due")
+    _number(for_restore, "dump-at", 8.0, "seconds until the dump is taken")
+    _number(for_restore, "frozen", 10.0, "seconds that the copy stays frozen with workers on it")
+    _number(for_restore, "lease", 3.0, "seconds without a heartbeat after which a worker is given up")
+    _number(for_restore, "patience", 60.0, "seconds after the last slot until everything must be settled")
+    _number(for_restore, "seed", 1, "of the random choices")
+    for_alerts = scenarios.add_parser("alerts", help="a Prometheus watches faults", description=alerts.__doc__)
+    _number(for_alerts, "workers", 3, "how many worker processes, beside a server")
+    _number(for_alerts, "jobs", 30, "how many jobs of two seconds each")
+    _number(for_alerts, "lease", 10.0, "seconds without a heartbeat after which a worker is given up")
+    _number(for_alerts, "scrape-every", 5, "seconds between two looks of Prometheus")
+    _number(for_alerts, "fires-within", 120.0, "seconds that an alert may take")
+    _number(for_alerts, "clears", 400.0, "seconds that an alert may take to clear")
+    _number(for_alerts, "port", 19125, "the first port")
     for_year = scenarios.add_parser("year", help="tables stop growing", description=year.__doc__)
     _number(for_year, "weeks", 52, "how many weeks go by")
     _number(for_year, "jobs", 20, "how many jobs of each kind are made in each")
@@ -179,6 +213,10 @@ def perform(asked: argparse.Namespace) -> dict[str, object]:
             return backup.run(backup.Plan(**given))
         case "upgrade":
             return upgrade.run(upgrade.Plan(**given))
+        case "restore":
+            return restore.run(restore.Plan(**given))
+        case "alerts":
+            return alerts.run(alerts.Plan(**given))
         case "year":
             return year.run(year.Plan(**given))
         case "life":

@@ -155,11 +155,12 @@ begin
   if whole is not null then
     execute 'truncate ' || whole || ' cascade';
   end if;
+  update cronty.server set frozen_at = null where frozen_at is not null;
   perform setval(format('%I.%I', schemaname, sequencename)::regclass, start_value, false)
   from pg_sequences where schemaname = 'cronty' and last_value is not null;
 end $$
 """
-_TRUNCATE = """
+TRUNCATE = """
 do $$
 begin
   set local session_replication_role = replica;
@@ -198,7 +199,7 @@ async def url(migrated_url: str, weeks: set[str]) -> str:
 async def new_url(url: str) -> str:
     """The database as if nothing had ever been in it, for tests that count pages or look at plans."""
     connection = await asyncpg.connect(url)
-    await connection.execute(_TRUNCATE)
+    await connection.execute(TRUNCATE)
     await connection.close()
     return url
 

@@ -91,6 +91,17 @@ class Settings(BaseSettings):
     keep_days: float = Field(90.0, ge=1, description="Days of run history to keep.")
     log_level: str = Field("INFO", description="How much to log, on standard error.")
     log_format: Literal["text", "json"] = Field("text", description="How: a line of `text` or of `json` each time.")
+    metrics_port: int | None = Field(
+        None,
+        ge=0,
+        le=65535,
+        description="The port at which `cronty work` and `cronty serve` answer /metrics, /health and /ready, without "
+        "a key; 0 for any free one. Unset: none.",
+    )
+    metrics_host: str = Field(
+        "127.0.0.1",
+        description="The address of that port. Whoever reaches it reads figures of the whole installation.",
+    )
     public_url: str = Field(
         "http://127.0.0.1:8125/mcp",
         description="The URL at which clients reach this server; tokens must be issued for it.",

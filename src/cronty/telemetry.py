@@ -75,8 +75,19 @@ def worker_started(worker: int, tasks: int) -> None:
     log.info("worker %d started with %d task(s)", worker, tasks)
 
 
+def probes_listen(host: str, port: int) -> None:
+    log.info("metrics at http://%s:%d/metrics, probes at /health and /ready", host, port)
+
+
 def worker_stopped(worker: int, unfinished: int) -> None:
     log.info("worker %d stopped, %d run(s) handed over", worker, unfinished)
+
+
+def frozen(*, over: bool) -> None:
+    if over:
+        log.warning("the installation is thawed: what is due is fired again")
+    else:
+        log.warning("the installation is frozen: nothing fires until `cronty thaw`")
 
 
 def threads_hang(threads: int, *, over: bool) -> None:

@@ -36,6 +36,12 @@ def test_a_reminder_is_made_from_words_and_read_back(say: Say) -> None:
     assert re.search(r"job_1_\d+, first on \w{3} \d\d \w{3} \d{4} 08:30, Europe/Berlin", made.output)
 
 
+def test_a_reminder_to_a_topic_that_anybody_can_read_says_so(say: Say) -> None:
+    made = say("add", "tomorrow at 9:00", "Call Mom", "--notify", "a-phone")
+    assert made.exit_code == 0
+    assert "public" in made.output
+
+
 def test_the_next_runs_by_a_list_of_days_off_and_by_holidays_say_which_are_skipped(say: Say) -> None:
     none = say("next", "every day at 9:00 except days off of team")
     assert "There is no list yet: make one with `cronty call save_calendar`" in " ".join(none.output.split())

@@ -183,6 +183,8 @@ NOW = datetime(2026, 11, 16, 14, 0, tzinfo=UTC)
     ("text", "moment"),
     [
         ("yesterday 9:00", "2026-11-15T09:00"),
+        ("yesterday 3:00", "2026-11-15T03:00"),
+        ("yesterday at 3:00 pm", "2026-11-15T15:00"),
         ("yesterday at 9am", "2026-11-15T09:00"),
         ("9:00", "2026-11-16T09:00"),
         ("today at 17:00", "2026-11-16T17:00"),
@@ -198,6 +200,8 @@ def test_a_time_that_is_past_is_read(text: str, moment: str) -> None:
 def test_a_past_time_that_cannot_be_read_is_refused() -> None:
     with pytest.raises(BadTrigger):
         read_past("yesterday at blah", "UTC", NOW)
+    with pytest.raises(BadTrigger, match="yesterday"):
+        read_past("yesterday", "UTC", NOW)
 
 
 def test_numbers_and_lengths_are_said_plainly() -> None:

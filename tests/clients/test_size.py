@@ -132,6 +132,7 @@ async def test_every_page_is_measured_for_the_small_owner_and_the_huge_one(clust
     assert all(one["round_trips"] and one["pages"] for one in found if one["path"] in ("/", "/jobs", "create", "edit"))
 
 
+@pytest.mark.long
 async def test_grow_goes_on_after_what_fails_and_measures_only_that_again(cluster: Cluster, tmp_path: Path) -> None:
     into = tmp_path / "grow.jsonl"
     short = grow.Asked(seconds=120, rounds=1, idle_seconds=0.1)  # it ends when nothing is due any more

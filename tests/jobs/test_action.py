@@ -58,6 +58,14 @@ def test_arguments_of_64_kib_are_kept_and_not_a_byte_more() -> None:
     )
 
 
+def test_numbers_count_as_they_are_written_out() -> None:
+    """The database writes 1e300 with 301 digits, and so does every page that reads it."""
+    assert check_arguments_size(Action("t", ([1e300, -1e-300, 0.0],))) is None
+    refused = check_arguments_size(Action("t", ([1e300] * 300,)))
+    assert refused is not None
+    assert refused.code == "bad_arguments"
+
+
 def test_bytes_are_counted_and_not_characters() -> None:
     assert check_arguments_size(of_size(MAX_ARGUMENT_BYTES + 2, "é")) is not None
 

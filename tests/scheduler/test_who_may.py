@@ -7,7 +7,7 @@ import asyncpg
 import pytest
 
 from cronty.contract.caller import Caller, local_caller
-from cronty.contract.requests import EditJob
+from cronty.contract.requests import ChangeSlot, EditJob
 from cronty.contract.result import Err, Ok, Result
 from cronty.scheduler import Scheduler
 from cronty.scheduler.runs import Runs
@@ -71,6 +71,7 @@ async def test_a_commands_schedule_is_changed_only_at_its_machine(door: Schedule
     job = await add(door)
     await sql.execute("update cronty.jobs set task = 'command'")
     assert code(await door.edit(ANN, every(job.number, seconds=1))) == "not_allowed"
+    assert code(await door.change_slot(ANN, ChangeSlot(str(job.number), to="in 10 seconds"))) == "not_allowed"
     here = replace(ANN, trusted=True)
     assert code(await door.edit(here, every(job.number, days=1))) == "ok"
     assert (await look(door, job)).version == 2

@@ -1,8 +1,10 @@
 """A job is called by its name wherever its id is taken."""
 
+from dataclasses import replace
+
 import pytest
 
-from cronty.contract.caller import local_caller
+from cronty.contract.caller import Scope, local_caller
 from cronty.contract.result import Err, Ok, Result
 from cronty.scheduler import Scheduler
 from tests.conftest import add
@@ -53,6 +55,19 @@ async def test_a_part_of_a_name_is_offered_and_never_taken(door: Scheduler) -> N
     assert isinstance(refused, Err)
     assert refused.code == "not_found"
     assert refused.hint == "Did you mean 1 (Nightly backup)? Give its number or its whole name."
+
+
+async def test_other_jobs_are_offered_only_to_those_who_may_read_them(door: Scheduler) -> None:
+    await add(door, name="Nightly backup")
+    for _ in range(2):
+        await add(door, name="twice")
+    runner = replace(ANN, scopes=frozenset[Scope](["run"]))
+    missing = await door.named(runner, "backup")
+    assert isinstance(missing, Err)
+    assert "Nightly" not in f"{missing.hint} {missing.choices}"
+    several = await door.named(runner, "twice")
+    assert isinstance(several, Err)
+    assert (several.code, several.choices) == ("ambiguous", ())
 
 
 async def test_names_are_looked_up_among_the_callers_own_jobs(door: Scheduler) -> None:

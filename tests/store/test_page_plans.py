@@ -1,7 +1,8 @@
 """What an owner looks at costs what the owner has: never a walk through everybody's jobs, runs or queue."""
 
 import json
-from collections.abc import AsyncGenerator
+import os
+from collections.abc import AsyncGenerator, Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -9,7 +10,7 @@ import asyncpg
 import pytest
 
 from cronty.store.database import AT_THE_DOOR, parameters, query
-from tests.conftest import START
+from tests.conftest import START, TRUNCATE, database_named
 from tests.store.test_plans import nodes, pages
 
 NOW = f"timestamptz '{START.isoformat()}'"
@@ -88,10 +89,18 @@ from generate_series(%(a)s, %(b)s) i;
 """
 
 
+@pytest.fixture(scope="module")
+def plans_url(server_url: str) -> Iterator[str]:
+    """A database of these tests' own: what others left, weeks and statistics, would change plans."""
+    with database_named(server_url, f"cronty_page_plans_{os.getpid()}") as url:
+        yield url
+
+
 @pytest.fixture
-async def sql(new_url: str) -> AsyncGenerator[asyncpg.Connection]:
+async def sql(plans_url: str) -> AsyncGenerator[asyncpg.Connection]:
     """A connection as the door opens it, with partitions of some weeks."""
-    connection = await asyncpg.connect(new_url, server_settings={"jit": "off", **AT_THE_DOOR})
+    connection = await asyncpg.connect(plans_url, server_settings={"jit": "off", **AT_THE_DOOR})
+    await connection.execute(TRUNCATE)
     weeks = [START - timedelta(weeks=week) for week in range(6)]
     await connection.fetch(query("make_partitions"), START, weeks)
     yield connection

@@ -91,7 +91,7 @@ class Laptop:
         ours = psutil.Process().children(recursive=True)
         alive = {role: self.service.alive(role) for role in ("keeper", "serving")}
         return {
-            "mcp": {one.pid for one in ours if "mcp" in words_of(one)},
+            "mcp": {one.pid for one in ours if "mcp" in words_of(one) and home_of(one) == str(self.home)},
             **{role: set() if found is None else {found.pid} for role, found in alive.items()},
             "postgres": set(servers(self.data)),
         }
@@ -102,6 +102,14 @@ def words_of(process: psutil.Process) -> list[str]:
         return process.cmdline()
     except psutil.Error:
         return []
+
+
+def home_of(process: psutil.Process) -> str:
+    """The folder it works in: other tests' clients are open beside this one."""
+    try:
+        return process.cwd()
+    except psutil.Error:
+        return ""
 
 
 def eventually[T](look: Callable[[], T], what: str, seconds: float = 2 * PATIENCE) -> T:

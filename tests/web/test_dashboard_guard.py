@@ -7,6 +7,7 @@ import pytest
 
 from cronty.contract.caller import local_caller
 from cronty.contract.result import Ok
+from cronty.store.freezing import freeze
 from cronty.web.dashboard.security import BROWSER, LARGEST_FORM, SESSION
 from tests.conftest import HandClock, Hands
 from tests.web.dashboard_fixtures import HOST, ORIGIN, Browser, House, Page, ann, application, house
@@ -231,6 +232,13 @@ async def test_only_the_operator_sees_the_fleet(house: House, visitor: Browser, 
         await sign_in(visitor, await house.key(owner, "read", "admin"))
         page = await visitor.get("/fleet")
         assert len(page.all("table")) == tables
+
+
+async def test_a_frozen_installation_says_so_on_the_page_of_the_workers(house: House, ann: Browser) -> None:
+    sentence = "(a copy): nothing fires until `cronty thaw`."
+    assert sentence not in (await ann.get("/fleet")).text
+    await freeze(house.cronty.database, "a copy")
+    assert sentence in (await ann.get("/fleet")).text
 
 
 async def test_a_database_that_is_away_is_said_calmly(house: House) -> None:

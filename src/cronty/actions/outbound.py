@@ -19,6 +19,7 @@ from typing import Any, Final, Literal, cast
 
 import httpx2
 
+from cronty import metrics
 from cronty.actions.addresses import ALLOWLISTABLE, Address, as_address, host_name_error, kind_of
 from cronty.actions.allowed import USUAL_PORTS, AllowedHosts
 from cronty.actions.names import Names
@@ -128,11 +129,23 @@ class Outbound:
         owner: str | None = None,
     ) -> Answer:
         """Any status is an answer. Raises `CallRefused`, or `CallFailed` if there was none."""
+        try:
+            answer = await self._send(method, url, headers or {}, body, owner)
+        except CallRefused:
+            metrics.CALLS.add(1, "forbidden")
+            raise
+        except CallFailed as failed:
+            metrics.CALLS.add(1, failed.category)
+            raise
+        metrics.CALLS.add(1, f"{answer.status // 100}xx")
+        return answer
+
+    async def _send(self, method: str, url: str, headers: Mapping[str, str], body: bytes, owner: str | None) -> Answer:
         target = self._target(url, owner)
         try:
             async with asyncio.timeout(self._time_limit):
                 addresses = await self._addresses(target, owner)
-                return await self._exchange(target, addresses, method, headers or {}, body)
+                return await self._exchange(target, addresses, method, headers, body)
         except (OSError, httpx2.TransportError) as error:
             category = _category(error)
             raise CallFailed(f"Calling {_shown(target.host)!r} failed: {_SENTENCES[category]}.", category) from error

@@ -42,7 +42,7 @@ class Printed:
     complained: int = 0
 
     def drop_halves(self, length: int) -> None:
-        """Where something was cut off, leave out `length` more bytes: half a secret can't be recognised."""
+        """Where something was cut off, leave out `length` more bytes: half a secret can't be recognized."""
         if length and self.size > len(self.stdout):
             self.stdout = self.stdout[:-length]
         if length and self.complained > len(self.stderr):

@@ -14,6 +14,7 @@ from cronty.actions.tasks import Registry, running_in
 from cronty.app.assembly import limits_of, make_engine, make_service
 from cronty.app.background import Background
 from cronty.app.declared import Declared, sync
+from cronty.app.figures import metrics_text, why_late
 from cronty.app.machine_zone import machine_zone
 from cronty.app.outside import Lookups, Outside
 from cronty.app.tasks import AsyncTask, Options, PlainTask, Registering, Task, on_24_hours
@@ -30,6 +31,7 @@ from cronty.scheduler import Service
 from cronty.scheduler.agenda import NOT_PENDING, Agenda, When
 from cronty.settings import Settings
 from cronty.store.database import Clock, Database, StoreMisnamed, StoreUnavailable
+from cronty.store.fleet_store import Figures, FleetStore
 from cronty.store.health import why_not_writable
 from cronty.store.job_store import JobStore
 from cronty.store.kept_heads import KeptHeads
@@ -89,6 +91,8 @@ class Cronty(Operations, AsyncApi):
         self._service: Service | None = None
         self._engine: Engine | None = None
         self._database: Database | None = None
+        self._hot: Database | None = None
+        self._fleet: FleetStore | None = None
         self._newer: list[str] = []
         self._outgrown: SchemaProblem | None = None
         self.when_outgrown: Callable[[], None] = lambda: None
@@ -259,6 +263,7 @@ class Cronty(Operations, AsyncApi):
     async def _open_store(self, stack: AsyncExitStack) -> None:
         url = await self.open_database()
         sizes = self.settings.door_connections, self.settings.engine_connections
+        self._fleet = None
         database = self._database = await Database(url, clock=self._clock, size=sizes[0], outage=self._outage).open()
         stack.push_async_callback(database.close)
         if self.settings.replica_url is not None:
@@ -272,7 +277,9 @@ class Cronty(Operations, AsyncApi):
         if self.settings.database_url is None and "zone" not in self.settings.model_fields_set:
             await self._service.scheduler.suggest_zone(self.caller, machine_zone() or "UTC")
         if self.run_jobs:
-            hot = await Database(url, clock=self._clock, size=sizes[1], hot=True, outage=self._outage).open()
+            hot = self._hot = await Database(
+                url, clock=self._clock, size=sizes[1], hot=True, outage=self._outage
+            ).open()
             stack.push_async_callback(hot.close)
             self._engine = make_engine(self.settings, hot, self.registry, die_when_stuck=self.die_when_stuck)
             stack.push_async_callback(self._stop_engine)
@@ -294,7 +301,25 @@ class Cronty(Operations, AsyncApi):
         if self._database is None:
             return "Cronty isn't open."
         reason = await why_not_writable(self._database, ANSWER_WITHIN)
-        return reason or (None if self._engine is None else self._engine.why_stuck())
+        if reason is None and self._engine is not None:
+            reason = self._engine.why_stuck() or why_late(await self._fleet_figures())
+        return reason
+
+    async def frozen(self) -> str | None:
+        """A sentence if the installation is frozen (`cronty freeze`), else None; up to 5 seconds old."""
+        figures = await self._fleet_figures()
+        return None if figures is None or figures.frozen is None else figures.frozen.sentence
+
+    async def metrics(self) -> str:
+        """What Prometheus reads: this process, and the whole installation; it returns in time as well."""
+        pools = {"door": self._database, "engine": self._hot}
+        opened = {name: one for name, one in pools.items() if one is not None}
+        return metrics_text(await self._fleet_figures(), self._engine, opened)
+
+    async def _fleet_figures(self) -> Figures | None:
+        if self._fleet is None and self._database is not None:
+            self._fleet = FleetStore(self._database, ANSWER_WITHIN)
+        return None if self._fleet is None else await self._fleet.look()
 
     async def open_database(self) -> str:
         """The database's URL, with its schema in place: a local database is migrated, any other is only checked."""

@@ -89,6 +89,8 @@ def add(
         return
     say(f"{made.name}: {made.schedule}{ending(made)}", "bold")
     say(f"{made.job_id}, first on {clock(made.next_run)}, {made.timezone}", "dim")
+    if made.note:
+        say(made.note)
     warn_if_idle(armed)
 
 

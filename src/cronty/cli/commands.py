@@ -86,6 +86,14 @@ GROUPS: Final = {
     },
     "For a team": {
         "token": ("token:app", "Who may call `cronty serve --auth`: API keys, and signed tokens."),
+        "freeze": (
+            "freeze:freeze",
+            "Hold everything back, for every owner: nothing fires and nothing is sent until `cronty thaw`.",
+        ),
+        "thaw": (
+            "freeze:thaw",
+            "Let everything go on after `cronty freeze`; what has passed catches up by each job's policy.",
+        ),
         "owner": ("owner:app", "Owners, for the operator of the installation."),
         "limits": ("limits:app", "An owner's limits; see docs/reference/limits.md."),
         "audit": ("audit:app", "The trail of who did what: check it, export it, archive it."),

@@ -81,6 +81,7 @@ def _findings(health: Health, here: datetime) -> list[tuple[bool, str, str]]:
     return [
         _database(health),
         _locks(health),
+        (health.frozen is None, "frozen", health.frozen.sentence if health.frozen else "no"),
         (abs(offset) < 1, "clock", f"this machine is {offset:+.3f} s from the database"),
         (
             not others,
@@ -105,7 +106,7 @@ def _findings(health: Health, here: datetime) -> list[tuple[bool, str, str]]:
             (f"{late:.1f} s late" if health.oldest_overdue else "none")
             + (
                 f", with {counted(health.workers, 'worker')} alive: an engine is stuck"
-                if late >= STALE and health.workers
+                if late >= STALE and health.workers and not health.frozen
                 else ""
             ),
         ),

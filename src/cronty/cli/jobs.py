@@ -1,5 +1,6 @@
 """The commands about a job that exists: list, show, pause, resume, cancel, delete, undelete, run."""
 
+from shlex import quote
 from typing import Annotated, Any, Final
 
 import orjson
@@ -148,7 +149,7 @@ def run(job: Id, json: Json = False) -> None:
     if json:
         print_json(to_json(started) | {"armed": armed})
         return
-    say(f"Queued {started.run_id}; `cronty runs {job}` shows it.")
+    say(f"Queued {started.run_id}; `cronty runs {quote(job)}` shows it.")
     warn_if_idle(armed)
 
 

@@ -9,10 +9,13 @@ from cronty.actions.secrecy import hide_process, take_from_environment
 from cronty.app import Cronty
 from cronty.cli import service
 from cronty.cli.service_of_client import Wanted
-from cronty.cli.startup import extra, load, opened, set_up_logging
+from cronty.cli.startup import extra, load, opened, probed, set_metrics_port, set_up_logging
 from cronty.settings import SECRET_VARIABLES, Settings, remember
 
 App = Annotated[str | None, typer.Option("--app", help="Where your own Cronty and its tasks are, as module:name.")]
+MetricsPort = Annotated[
+    int | None, typer.Option(min=0, max=65535, help="Where Prometheus and probes ask, without a key; 0 for any port.")
+]
 Tools = Annotated[str, typer.Option(help="Which groups of tools to offer, comma-separated.")]
 EVERY_TOOL: Final = "jobs,notifications,agenda,inbox"
 
@@ -20,9 +23,11 @@ EVERY_TOOL: Final = "jobs,notifications,agenda,inbox"
 def work(
     target: Annotated[str, typer.Argument(help="Where your Cronty is, as module:name, for example backup:cronty.")],
     concurrency: Annotated[int | None, typer.Option(min=1, max=10_000, help="How many runs at once.")] = None,
+    metrics_port: MetricsPort = None,
 ) -> None:
     _begin()
     cronty = load(target)
+    set_metrics_port(cronty, metrics_port)
     cronty.run_jobs = cronty.die_when_stuck = True
     if concurrency is not None:
         cronty.settings = cronty.settings.model_copy(update={"concurrency": concurrency})
@@ -52,9 +57,10 @@ def serve(
     port: Annotated[int, typer.Option(min=1, max=65535, help="The port to listen on.")] = 8125,
     name: Annotated[list[str] | None, typer.Option(help="Another host name clients may call it by.")] = None,
     auth: Annotated[bool, typer.Option("--auth", help="Others can reach it: each needs a key of their own.")] = False,
+    metrics_port: MetricsPort = None,
 ) -> None:
     _begin()
-    extra("cronty.cli.serve", "mcp").serve(target, tools, host, port, name or [], auth=auth)
+    extra("cronty.cli.serve", "mcp").serve(target, tools, host, port, name or [], metrics_port, auth=auth)
 
 
 def _begin() -> None:
@@ -70,5 +76,5 @@ def _settings() -> Settings:
 
 
 async def _work_until_stopped(cronty: Cronty) -> None:
-    async with opened(cronty) as stopping:
+    async with probed(cronty), opened(cronty) as stopping:
         await stopping.wait()

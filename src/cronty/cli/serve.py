@@ -26,7 +26,7 @@ from cronty.cli.local_key import local_key_of
 from cronty.cli.service_absences import log_absences
 from cronty.cli.service_folder import url_of
 from cronty.cli.service_of_client import AfterClosing, Wanted
-from cronty.cli.startup import check_reach, extra, load, opened
+from cronty.cli.startup import check_reach, extra, load, opened, probed, set_metrics_port
 from cronty.cli.stdin import make_stdin_end_when_told
 from cronty.contract.caller import local_caller
 from cronty.contract.http import PREFIX
@@ -56,10 +56,13 @@ def serve_stdio(app: str | None, tools: str, wanted: Wanted | None, *, read_only
         asyncio.run(_serve_stdio(cronty, groups, wanted, read_only=read_only))
 
 
-def serve(app: str | None, tools: str, host: str, port: int, names: Sequence[str], *, auth: bool) -> None:
+def serve(
+    app: str | None, tools: str, host: str, port: int, names: Sequence[str], metrics_port: int | None, *, auth: bool
+) -> None:
     """MCP over HTTP, until told to stop. `names`: other host names of this server."""
     check_reach(host, auth=auth)
     cronty = _cronty(app)
+    set_metrics_port(cronty, metrics_port)
     if "public_url" not in cronty.settings.model_fields_set:
         cronty.settings = cronty.settings.model_copy(update={"public_url": f"{url_of(host, port)}/mcp"})
     local = None if auth else LocalKey(local_key_of(cronty.settings.data_dir), cronty.owner, url_of(host, port))
@@ -113,7 +116,8 @@ def http_app(cronty: Cronty, groups: Sequence[Group], hosts: Sequence[str], loca
     keys = None if local is not None else with_the_key(settings, read_keys)
     rest = extra("cronty.web.rest", "web")
     routes: list[BaseRoute] = [
-        *health_routes(cronty.why_not_ready),
+        *health_routes(cronty.why_not_ready, cronty.frozen),
+        rest.metrics_route(lambda: cronty.service, who, cronty.metrics),
         Mount(PREFIX, rest.rest_app(lambda: cronty.service, who)),
         *_dashboard(cronty, who, Sessions(keys[0] if keys else None), local),
         Mount("/", Callers(mcp_app, who)),
@@ -138,7 +142,7 @@ def _dashboard(cronty: Cronty, who: FindCaller, sessions: Sessions, local: Local
 async def _serve(cronty: Cronty, server: uvicorn.Server) -> None:
     """Open before serving, so that an unreachable database is reported in one line and not as a traceback."""
     began = datetime.now(UTC)
-    async with opened(cronty) as stopping:
+    async with probed(cronty), opened(cronty) as stopping:
 
         async def stop_server() -> None:
             # While serving, the server handles signals itself and raises them again when it is done.

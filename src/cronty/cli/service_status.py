@@ -10,6 +10,7 @@ from cronty.cli.output import Column, clock, console, say, show_rows
 from cronty.cli.service_absences import counted, in_words
 from cronty.cli.service_folder import Alive, ServiceFolder, ServiceSpec
 from cronty.contract.answers import to_json
+from cronty.store import freezing
 from cronty.store.database import StoreUnavailable
 from cronty.store.local import NoDatabase
 from cronty.store.schema import SchemaProblem
@@ -60,7 +61,9 @@ async def _from_database(spec: ServiceSpec, since: datetime) -> Status:
             _, zone = await cronty.service.scheduler.clock(cronty.caller)
             coming = await cronty.list_jobs("pending", limit=_NEXT)
             absences = await cronty.service.runs.absences(cronty.caller, min(since, datetime.now(UTC) - LOOK_BACK), 1)
+            held = await freezing.frozen(cronty.database)
             return {
+                **({} if held is None else {"frozen": held.sentence}),
                 "zone": zone,
                 "next": [to_json(job) for job in coming.jobs if job.next_run],
                 "did": await cronty.service.runs.tally(cronty.caller, since),
@@ -83,6 +86,8 @@ async def _from_database(spec: ServiceSpec, since: datetime) -> Status:
 def show_status(found: Status) -> None:
     out = console()
     say(f"Cronty is {_WORDS[found['state']]}.", "bold")
+    if "frozen" in found:
+        say(found["frozen"], "bold")
     facts: list[tuple[str, str]] = []
     if "since" in found:
         restarts = f", after {found['starts']} starts" if found["starts"] > 1 else ""

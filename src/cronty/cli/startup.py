@@ -12,9 +12,12 @@ from typing import Any
 
 import typer
 
+from cronty import telemetry
 from cronty.app import Cronty
 from cronty.cli.log_lines import FORMATS
 from cronty.client.local_key import is_loopback
+from cronty.settings import BadSetting
+from cronty.web.probes import Probes
 
 
 def load(target: str) -> Cronty:
@@ -57,6 +60,28 @@ async def opened(cronty: Cronty) -> AsyncGenerator[asyncio.Event]:
         yield stopping
     finally:
         await cronty.__aexit__()
+
+
+def set_metrics_port(cronty: Cronty, port: int | None) -> None:
+    """An option wins over the setting."""
+    if port is not None:
+        cronty.settings = cronty.settings.model_copy(update={"metrics_port": port})
+
+
+@asynccontextmanager
+async def probed(cronty: Cronty) -> AsyncGenerator[None]:
+    """Answer probes and Prometheus if the settings say where: from before the database is reached until the end."""
+    host, port = cronty.settings.metrics_host, cronty.settings.metrics_port
+    if port is None:
+        yield
+        return
+    try:
+        server = await Probes(cronty.why_not_ready, cronty.frozen, cronty.metrics).listen(host, port)
+    except OSError as error:
+        raise BadSetting(f"CRONTY_METRICS_PORT: can't listen at {host}:{port}: {error.strerror}.") from None
+    async with server:
+        telemetry.probes_listen(*server.sockets[0].getsockname()[:2])
+        yield
 
 
 def extra(module: str, name: str) -> Any:

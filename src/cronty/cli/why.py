@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 import typer
 
 from cronty.app import Cronty
+from cronty.app.tasks import on_24_hours
 from cronty.cli.completion import Id
 from cronty.cli.connection import ask
 from cronty.cli.output import Json, length, print_json, say
@@ -168,10 +169,12 @@ def _following(job: Job, due: datetime | None, now: datetime) -> str:
 
 def read_past(text: str, zone_name: str, now: datetime) -> datetime:
     """A time that may be past. Words mean a future time, so they are also read as of the start of today."""
-    text = text.strip()
+    text = on_24_hours(text.strip())
     midnight = now.astimezone(ZoneInfo(zone_name)).replace(hour=0, minute=0, second=0, microsecond=0)
     if _CLOCK.fullmatch(text):
         text = f"today at {text}"
+    if _YESTERDAY.fullmatch(text):
+        raise BadTrigger(f'"{text}" doesn\'t say at what time', 'Say it as in "yesterday 9:00".')
     if _YESTERDAY.search(text):
         day_before = (midnight - timedelta(days=1)).astimezone(UTC)
         return read_instant(_YESTERDAY.sub("today", text), zone_name, day_before)

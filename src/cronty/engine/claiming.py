@@ -9,6 +9,7 @@ from typing import Final
 from cronty.actions.tasks import Registry
 from cronty.engine.admitting import Admitting
 from cronty.engine.attempt import Attempt
+from cronty.engine.counting import count_claimed
 from cronty.engine.crowd import Crowd
 from cronty.engine.limiting import NO_LIMIT, Limiting
 from cronty.engine.working import PATIENCE, Working
@@ -140,6 +141,7 @@ class Claiming:
             self._bounds.through(crashes, without, now)
         if len(rows) == places and (not left_out or places == limit):
             self.crowd.saw([row["owner_id"] for row in rows])
+        count_claimed(rows)
         self._working.release(places - len(rows))
         self._working.drop([self._attempt(row, worker) for row in rows if row["cancelled"]], CANCELLED)
         alive = [self._attempt(row, worker) for row in rows if not row["cancelled"]]

@@ -122,6 +122,11 @@ class Engine:
         if self._options.die_when_stuck:
             watch(lambda: self._turns, 2 * self._options.lease, self._finished.is_set)
 
+    @property
+    def silent_for(self) -> float:
+        """Seconds since the last heartbeat."""
+        return monotonic() - self._committed
+
     def why_stuck(self) -> str | None:
         """Why this engine isn't healthy, or None.
 
@@ -129,7 +134,7 @@ class Engine:
         """
         if not self._stopping.is_set() and (ended := [name for name, task in self._tasks if task.done()]):
             return f"The engine has stopped to {ended[0]}; restart this process."
-        silent = monotonic() - self._committed
+        silent = self.silent_for
         if silent > max(self._options.lease * 2 / 3, LEAST_PATIENCE):
             return f"The engine hasn't committed anything for {silent:.0f} s."
         return "All threads hold functions past their timeout." if self.working.threads_hang else None
@@ -231,6 +236,8 @@ class Engine:
                 self._wake(word)
             case "stop" if detail == str(self.worker):
                 self._wake("beat")
+            case "thaw":
+                self._wake_all()
             case "listening":  # earlier messages were missed
                 self.firing.low.forget()
                 self._wake_all()

@@ -11,6 +11,7 @@ from cronty.engine.absence import Absence
 from cronty.engine.admitting import Admitting
 from cronty.engine.attempt import Attempt
 from cronty.engine.batch import Batch
+from cronty.engine.counting import count_fired
 from cronty.engine.crowd import Crowd
 from cronty.engine.limiting import Limiting, RunsLeft
 from cronty.engine.planning import agent_of, is_whole, policy_of, slot_after, trigger_of
@@ -24,6 +25,9 @@ from cronty.timing import Due, Plan, Trigger, is_due_alone, plan
 BATCH: Final = 500
 LOCKED_REST: Final = 0.02
 """Seconds until the next look if due jobs are locked: another engine is firing them."""
+
+FROZEN_REST: Final = 1.0
+"""Seconds until the next look while the installation is frozen."""
 
 LOOK_BACK: Final = timedelta(seconds=60)
 LOOK_BACK_EVERY: Final = 5.0
@@ -84,6 +88,9 @@ class LowWater:
         if self._others is not None and moment < self._others[1]:
             self._others = (self._others[0], moment)
 
+    def forget_others(self) -> None:
+        self._others = None
+
     def forget(self) -> None:
         self.forgotten += 1
         self._mark = self._others = None
@@ -107,6 +114,7 @@ class Firing:
         self._others_had_theirs = False
         self.left_zones: list[str] = []
         self._check_slots = False
+        self._frozen = False
         self.more: Callable[[], None] = lambda: None
         self.look_soon: Callable[[], None] = lambda: None
 
@@ -128,7 +136,9 @@ class Firing:
         if count is None or count == limit:
             return 0
         lowered = self.low.lowered
-        now, next_at = await self._store.next_due(low, self.left_zones)
+        now, next_at, frozen = await self._store.next_due(low, self.left_zones)
+        if self._note_frozen(frozen):
+            return FROZEN_REST
         if next_at is not None and next_at <= now:
             self.low.lower(next_at)  # locked by another process, which may release it
             return LOCKED_REST
@@ -137,6 +147,15 @@ class Firing:
             self.low.found(now, forgotten)
         rest = float("inf") if next_at is None else (next_at - now).total_seconds()
         return min(rest, LOOK_BACK_EVERY)
+
+    def _note_frozen(self, frozen: bool) -> bool:
+        """What is due stays so, and the marks stay below it."""
+        if frozen:
+            self.low.forget_others()
+        if frozen != self._frozen:
+            self._frozen = frozen
+            telemetry.frozen(over=not frozen)
+        return frozen
 
     async def _begin(self) -> None:
         """Set the first mark: a minute ago, or the earliest slot if that can be found in time."""
@@ -150,7 +169,7 @@ class Firing:
         if not self.low.known:
             return LOOK_EVERYWHERE_EVERY  # the next step does it
         try:
-            _, earliest = await self._store.next_due(None, self.left_zones)
+            _, earliest, _ = await self._store.next_due(None, self.left_zones)
         except StoreUnavailable:
             return LOOK_AGAIN
         if earliest is not None:
@@ -216,6 +235,7 @@ class Firing:
                 return None
             raise
         self._check_slots = False
+        count_fired(due, batch)
         self._working.release(places - len(batch.attempts))
         await self._admitting.start(worker, batch.attempts, first=bool(left_out))
         return count

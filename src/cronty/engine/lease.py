@@ -22,7 +22,7 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 from typing import Final
 
-from cronty import telemetry
+from cronty import metrics, telemetry
 from cronty.engine.attempt import Attempt
 from cronty.engine.settling import Settling
 from cronty.engine.working import Working
@@ -138,6 +138,7 @@ class Lease:
         self._looked_at, self._unknown = now, set()
         if before:
             telemetry.renamed(before, self.worker)
+            metrics.LEASES_LOST.add()
 
     async def _renew(self, worker: int) -> bool:
         asked_at = since_boot()

@@ -17,7 +17,7 @@ from datetime import datetime, timedelta
 from time import monotonic
 from typing import Final, NamedTuple
 
-from cronty import telemetry
+from cronty import metrics, telemetry
 from cronty.engine.attempt import Attempt
 from cronty.engine.batch import Batch
 from cronty.jobs.action import CALLS_OUT, ROUTED
@@ -221,6 +221,7 @@ class Limiting:
                 reason = held_wakes(limits, uses[0].agent or "")
             held = uses[len(uses) - excess(len(uses), count, most) :]
             over |= {(use.job_id, use.slot): reason for use in held}
+            metrics.HELD.add(len(held), "runs_per_hour" if what == RUNS else "wakes_per_hour")
             if held and count - len(uses) <= most:
                 telemetry.limit_reached(owner_id, reason)
                 said = f"Slots are skipped until the hour is over: {reason}."
@@ -267,6 +268,7 @@ class Limiting:
             most = limits.calls_per_minute if what == CALLS else limits.wakes_per_hour
             over = excess(len(those), count, most)
             ahead = count - over - most
+            metrics.HELD.add(over, "calls_per_minute" if what == CALLS else "wakes_per_hour")
             for place, one in enumerate(those[len(those) - over :], ahead):
                 reason = held_calls(limits) if what == CALLS else held_wakes(limits, _agent_of(one) or "")
                 wait = (next_turn(*windows[what], place, most) - now).total_seconds()

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Final
 
-from cronty import telemetry
+from cronty import metrics, telemetry
 from cronty.store.database import StoreBusy, StoreUnavailable
 
 type Step = Callable[[], Awaitable[float]]
@@ -34,6 +34,7 @@ async def keep_doing(
             failures = 0
         except Exception as error:
             failures += 1
+            metrics.STEP_FAILURES.add(1, name)
             if isinstance(error, StoreBusy):
                 telemetry.step_busy(name, error, failures)
             elif not isinstance(error, StoreUnavailable):  # Database logs an outage itself, once

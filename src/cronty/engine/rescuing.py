@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 from time import monotonic
 from typing import Final
 
-from cronty import telemetry
+from cronty import metrics, telemetry
 from cronty.engine.breaker import Breaker
 from cronty.engine.lease import Lease
 from cronty.jobs.retry import MAX_CRASHES
@@ -89,6 +89,9 @@ class Rescuing:
 
     async def _note(self, rescued: Rescued) -> None:
         self._breaker.failed((job_id, None) for job_id in rescued.failed)
+        metrics.STRUCK_OFF.add(rescued.workers)
+        metrics.RESCUED.add(rescued.runs)
+        metrics.VERDICT.add(rescued.quarantined, "quarantined")
         if rescued.runs or rescued.quarantined:
             telemetry.rescued(rescued.workers, rescued.runs, rescued.quarantined)
             await self._store.notify("queue")

@@ -7,9 +7,10 @@ from contextlib import suppress
 from time import monotonic
 from typing import Final
 
-from cronty import telemetry
+from cronty import metrics, telemetry
 from cronty.engine.attempt import Attempt
 from cronty.engine.breaker import Breaker
+from cronty.engine.counting import count_attempts
 from cronty.engine.working import Working
 from cronty.jobs.outcome import Done, Failed, Interrupted, Snoozed
 from cronty.jobs.retry import after_attempt
@@ -115,6 +116,7 @@ class Settling:
         written = set(attempts)
         self._batch = [one for one in self._batch if one not in written]
         self._refused = [one for one in self._refused if one not in written]
+        count_attempts(attempts)
         self._working.settled(attempts)
 
     async def _settle(self, worker: int, attempts: Sequence[Attempt]) -> None:
@@ -132,16 +134,21 @@ class Settling:
         told = [(one.job_id, one.slot) for one in attempts if one.policy.tell]
         if successes:
             accepted += await self._store.settle_done(worker, successes, told)
+            metrics.VERDICT.add(accepted, "done")
         failed: list[int] = []
         if others:
             settled, failed = await self._store.settle_rest(worker, others, told)
             accepted += settled
+            for one in others[:settled]:
+                if one.wait is None:
+                    metrics.VERDICT.add(1, one.state)
         reasons = {one.job_id: one.outcome.gone for one in attempts if isinstance(one.outcome, Failed)}
         self._breaker.failed((job_id, reasons.get(job_id)) for job_id in failed)
         if accepted < len(attempts):
             late = [(one.job_id, one.slot, one.number, _reported(one)) for one in attempts]
             if count := await self._store.mark_superseded(worker, late):
                 telemetry.superseded(count)
+                metrics.SUPERSEDED.add(count)
         await self._breaker.step()
         await self._after(attempts, others)
 

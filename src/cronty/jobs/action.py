@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from math import isfinite
+from math import floor, isfinite, log10
 from typing import Final, Literal, cast
 
 import orjson
@@ -25,6 +25,13 @@ CALLS_OUT: Final = frozenset({"notify", "webhook"})
 
 COMMAND: Final = "command"
 """The task that runs a command line declared on the worker's machine. Only the local user may schedule it."""
+
+
+def kind_of(task: str) -> str:
+    """What a run of this task is counted as; one of the kinds in `cronty.metrics`, and in `fleet_figures.sql`."""
+    if task.startswith(ROUTED):
+        return "wake"
+    return "inbox" if task == PROMPT else task if task in (*CALLS_OUT, COMMAND) else "task"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +74,7 @@ def check_arguments_size(action: Action) -> Err | None:
     if (flaw := _flaw(action.args) or _flaw(action.kwargs)) is not None:
         return Err("bad_arguments", f"The arguments aren't plain JSON: {flaw}.", "Use JSON values only.")
     try:
-        size = len(action.arguments_json().encode())
+        size = len(action.arguments_json().encode()) + _zeros(action.args) + _zeros(action.kwargs)
     except (TypeError, ValueError) as error:
         return Err("bad_arguments", f"The arguments aren't plain JSON: {error}.", "Use JSON values only.")
     if size > MAX_ARGUMENT_BYTES:
@@ -86,6 +93,13 @@ def _flaw(value: object) -> str | None:
     if isinstance(value, str):
         return "text with a NUL character" if "\0" in value else None
     return next((flaw for member in _members(value) if (flaw := _flaw(member))), None)
+
+
+def _zeros(value: object) -> int:
+    """Digits that PostgreSQL writes out for numbers that JSON has with an exponent: `1e300` takes 301 bytes there."""
+    if isinstance(value, float):
+        return abs(floor(log10(abs(value)))) if value else 0
+    return sum(map(_zeros, _members(value)))
 
 
 def _members(value: object) -> list[object]:

@@ -7,6 +7,7 @@ from heapq import heapify, heappop, heapreplace
 from itertools import pairwise
 from typing import Final, Literal
 
+from cronty.jobs.frozen import Frozen
 from cronty.timing import Calendar, Changed, Trigger
 
 Verdict = Literal[
@@ -212,6 +213,7 @@ class Fleet:
     overdue: int = 0
     """Slots whose time has passed and that haven't been fired."""
     oldest_overdue: datetime | None = None
+    frozen: Frozen | None = None
     throughput: list[Bin] = field(default_factory=list[Bin])
     """Verdicts of the last few minutes."""
     lag: list[Lag] = field(default_factory=list[Lag])

@@ -3,6 +3,7 @@
 from datetime import datetime
 from typing import Final
 
+from cronty.contract.caller import Caller
 from cronty.contract.result import Choice, Err, Ok, Result
 from cronty.jobs.ids import job_id_text, read_job_id
 from cronty.jobs.job import Filter, Job
@@ -14,8 +15,12 @@ _MOST: Final = 20
 _NEAR: Final = 3
 
 
-async def job_named(store: JobStore, owner: str, text: str, *, deleted: bool = False) -> Result[str]:
-    """The id of the only job with this name. One that has not ended is meant before any that has."""
+async def job_named(store: JobStore, caller: Caller, text: str, *, deleted: bool = False) -> Result[str]:
+    """The id of the only job with this name. One that has not ended is meant before any that has.
+
+    Which other jobs may be meant is told to those who may read them.
+    """
+    owner = caller.owner
     name = text.strip()
     if read_job_id(name) is not None or not name or not storable(name):
         return Ok(text)
@@ -24,7 +29,9 @@ async def job_named(store: JobStore, owner: str, text: str, *, deleted: bool = F
     if len(meant) == 1:
         return Ok(job_id_text(meant[0].number, meant[0].created_at))
     if meant:
-        return _several(name, meant)
+        return _several(name, meant, caller)
+    if not caller.may("read"):
+        return not_found(text)
     near, _ = await store.list_jobs(owner, Filter(name=name), _NEAR)
     if not near:
         return not_found(text)
@@ -33,11 +40,13 @@ async def job_named(store: JobStore, owner: str, text: str, *, deleted: bool = F
     return Err("not_found", f"Job not found: {text}", hint, "job_id", _choices(near))
 
 
-def _several(name: str, jobs: list[Job]) -> Err:
+def _several(name: str, jobs: list[Job], caller: Caller) -> Err:
     jobs = sorted(jobs, key=lambda job: job.number)
     numbers = ", ".join(str(job.number) for job in jobs)
     message = f'{len(jobs)} jobs are called "{name}": {numbers}.'
-    return Err("ambiguous", message, "Name one of them by its number.", "job_id", _choices(jobs))
+    return Err(
+        "ambiguous", message, "Name one of them by its number.", "job_id", _choices(jobs) if caller.may("read") else ()
+    )
 
 
 def _choices(jobs: list[Job]) -> tuple[Choice, ...]:

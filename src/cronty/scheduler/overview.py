@@ -175,12 +175,18 @@ class Overview:
         """Whether a worker is alive that isn't called this."""
         return any(one.alive and one.name != name for one in await self._store.workers())
 
+    def not_for(self, caller: Caller) -> Err | None:
+        """Why this caller may not see figures of the whole installation: they are for its operator, at its machine or
+        as the owner of the installation with the scope admin."""
+        if caller.trusted or (caller.owner == self._own and caller.may("admin")):
+            return None
+        message = "Figures of the whole installation are for its operator."
+        return Err("not_allowed", message, f"Use a key of the owner {self._own!r} with the scope admin.")
+
     async def fleet(self, caller: Caller) -> Result[Fleet]:
-        """Figures of the whole installation, for its operator: at its machine, or as the owner of the installation with
-        the scope admin."""
-        if not caller.trusted and (caller.owner != self._own or not caller.may("admin")):
-            message = "Figures of the whole installation are for its operator."
-            return Err("not_allowed", message, f"Use a key of the owner {self._own!r} with the scope admin.")
+        """Figures of the whole installation."""
+        if refused := self.not_for(caller):
+            return refused
         backlog = await self._store.backlog()
         since = backlog.now - FLEET_BACK
         rows = await self._store.throughput(since, backlog.now, FLEET_BIN)
@@ -193,6 +199,7 @@ class Overview:
             backlog.running,
             backlog.overdue,
             backlog.oldest_overdue,
+            backlog.frozen,
             bins,
             _lags(since, FLEET_BIN, len(bins), late),
         )

@@ -214,7 +214,7 @@ class Scheduler:
 
     async def named(self, caller: Caller, text: str, *, deleted: bool = False) -> Result[str]:
         """The id of the job that a text names: an id or a number as it is, else the job of that name."""
-        return await job_named(self._store, caller.owner, text, deleted=deleted)
+        return await job_named(self._store, caller, text, deleted=deleted)
 
     async def list_jobs(
         self,
@@ -426,7 +426,8 @@ class Scheduler:
         async with self._store.locked_job(caller, read_job_id(request.job_id) or 0) as locked:
             if locked is None:
                 return not_found(request.job_id)
-            if wrong := lacks_scope(caller, locked.job.action):
+            action = locked.job.action
+            if wrong := lacks_scope(caller, action) or (not_from_here(caller, action) if request.to else None):
                 return wrong
             try:
                 changed = with_changed_slot(locked.job, request, caller, locked.now)

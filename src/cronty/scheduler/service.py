@@ -3,8 +3,10 @@
 from dataclasses import replace
 from typing import Any, Final, cast
 
+from cronty import metrics
 from cronty.actions.notify import Notify
 from cronty.contract.caller import MEANINGS, Caller
+from cronty.contract.codes import status_of
 from cronty.contract.operation import Operation
 from cronty.contract.requests import UndeleteJob
 from cronty.contract.result import Err, Ok, Result
@@ -25,6 +27,8 @@ AWAY: Final = Err(
     "unavailable", "The schedule database can't be used right now.", "Nothing was changed; try again in a minute."
 )
 """What every surface answers when the database can't be reached, or a lock isn't released in time."""
+
+_KINDS: Final = {429: "limited", 503: "unavailable"}
 
 
 class Service:
@@ -57,6 +61,15 @@ class Service:
         self._handlers = {one.name: one for one in (*jobs.handlers(), *owners.handlers())}
 
     async def answer[R, A](self, operation: Operation[..., R, A], caller: Caller, request: R) -> Result[A]:
+        try:
+            result = await self._answer(operation, caller, request)
+        except Exception:
+            metrics.REQUESTS.add(1, "fault")
+            raise
+        metrics.REQUESTS.add(1, "ok" if isinstance(result, Ok) else _KINDS.get(status_of(result.code), "refused"))
+        return result
+
+    async def _answer[R, A](self, operation: Operation[..., R, A], caller: Caller, request: R) -> Result[A]:
         if refused := not_permitted(operation, caller):
             return refused
         try:

@@ -234,11 +234,11 @@ class EngineStore:
         """Add to the counts by owner and kind; the new counts."""
         return _counts(await self._database.fetch("count_uses", *columns(uses, 4)))
 
-    async def next_due(self, low: datetime | None, zones: Sequence[str] = ()) -> tuple[datetime, datetime | None]:
-        """The current time, and the time of the earliest slot."""
+    async def next_due(self, low: datetime | None, zones: Sequence[str] = ()) -> tuple[datetime, datetime | None, bool]:
+        """The current time, the time of the earliest slot, and whether the installation is frozen."""
         row = await self._database.one("next_due", self._database.moment(), low, zones)
         assert row is not None
-        return row["now"], row["next_at"]
+        return row["now"], row["next_at"], row["frozen"]
 
     async def seconds_until_queued(self, tasks: Sequence[str]) -> float | None:
         return cast("float | None", await self._database.value("next_queued", self._database.moment(), tasks))

@@ -4,6 +4,7 @@ import asyncio
 from dataclasses import dataclass
 from datetime import datetime
 
+from cronty.jobs.frozen import Frozen
 from cronty.store.database import Database, StoreUnavailable
 
 
@@ -25,6 +26,12 @@ class Health:
     connections: int
     locks_each: int
     max_connections: int
+    frozen_at: datetime | None = None
+    frozen_because: str | None = None
+
+    @property
+    def frozen(self) -> Frozen | None:
+        return None if self.frozen_at is None else Frozen(self.frozen_at, self.frozen_because or "")
 
 
 async def look(url: str) -> Health:

@@ -1,4 +1,4 @@
-"""Receives messages on the channel `cronty`: `due <unix time>`, `queue`, `alert`, `stop <worker>`."""
+"""Receives messages on the channel `cronty`: `due <unix time>`, `queue`, `alert`, `tell`, `thaw`, `stop <worker>`."""
 
 import asyncio
 from collections.abc import Callable

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Final, cast
 
+from cronty.jobs.frozen import Frozen
 from cronty.jobs.overview import (
     MAX_COUNTED,
     Answered,
@@ -21,6 +22,7 @@ from cronty.jobs.overview import (
 from cronty.jobs.run import run_id
 from cronty.store.database import Database, Row
 from cronty.store.day_lists import read_changes, read_triggers
+from cronty.store.freezing import read_frozen
 from cronty.timing import with_changes
 
 EVER: Final = datetime.min.replace(tzinfo=UTC)
@@ -39,6 +41,7 @@ class Backlog:
     running: int
     overdue: int
     oldest_overdue: datetime | None
+    frozen: Frozen | None
 
 
 class OverviewStore:
@@ -164,7 +167,9 @@ class OverviewStore:
     async def backlog(self) -> Backlog:
         row = await self._database.for_the_engine().for_display().one("fleet", self._database.moment(), MAX_COUNTED)
         assert row is not None
-        return Backlog(**dict(row))
+        return Backlog(
+            row["now"], row["waiting"], row["running"], row["overdue"], row["oldest_overdue"], read_frozen(row)
+        )
 
     async def throughput(
         self, since: datetime, until: datetime, width: timedelta

@@ -44,6 +44,7 @@ class Pool:
 
     def __init__(self, connect: Callable[[], Awaitable[asyncpg.Connection]], size: int) -> None:
         self._connect = connect
+        self.size = size
         self._places = asyncio.Semaphore(size)
         self._places_of_one = max(1, size // 2)
         self._shares: dict[str, _Share] = {}
@@ -92,6 +93,14 @@ class Pool:
             share.users -= 1
             if not share.users:
                 del self._shares[owner]
+
+    @property
+    def busy(self) -> int:
+        return len(self._lent)
+
+    @property
+    def idle(self) -> int:
+        return len(self._idle)
 
     def _take(self) -> asyncpg.Connection | None:
         while self._idle:

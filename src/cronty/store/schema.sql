@@ -360,6 +360,8 @@ table server
 table server constraint server_number_check CHECK (((number >= 0) AND (number <= 1023)))
 table server constraint server_only_row_check CHECK (only_row)
 table server constraint server_pkey PRIMARY KEY (only_row)
+table server.frozen_at timestamp with time zone
+table server.frozen_because text
 table server.number integer not null
 table server.only_row boolean not null default true
 table stop_requests

@@ -8,8 +8,11 @@ create type cronty.run_state as enum (
 
 -- The number of this database server, of up to 1,024. It is in the last ten bits of every id of an owner, a job and a key,
 -- so that ids are unique across servers. People see numbers instead: each owner's jobs and keys are numbered from 1.
+-- While `frozen_at` is set, nothing is claimed: a copy of the database that was restored elsewhere must not fire.
 create table cronty.server (
   number int not null check (number between 0 and 1023),
+  frozen_at timestamptz,
+  frozen_because text,
   only_row boolean primary key default true check (only_row)
 );
 insert into cronty.server (number) values (0);

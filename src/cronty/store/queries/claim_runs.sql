@@ -1,6 +1,6 @@
 -- Claim waiting runs, those due first, whatever their task. $1 now, $2 worker, $3 tasks it has, $4 how often they have
 -- crashed, $5 how many, $6 owners to leave out, $7 and $8 owners and their limits, $9 the limit of each other owner,
--- $10 leave out runs that were due before this (null: none).
+-- $10 leave out runs that were due before this (null: none). None is claimed while the installation is frozen.
 -- Twice as many rows are read as are claimed, so that two workers at once don't lock the same ones. The limit of 1 makes
 -- the second lookup use the key, also in a plan that was made while the table was empty.
 with seen as (
@@ -13,6 +13,7 @@ with seen as (
     order by due_at
     limit 2 * $5::int
   ) q
+  where (select frozen_at is null from cronty.server where only_row)
   order by q.due_at
   limit 2 * $5::int
 ), picked as (
@@ -41,4 +42,5 @@ join cronty.jobs j on j.id = p.job_id
 where r.job_id = p.job_id and r.scheduled_for = p.scheduled_for
 returning r.job_id, r.owner_id, r.scheduled_for, r.attempt, r.failures, r.crashes, p.task, j.arguments::text, j.policy::text,
   j.last_error is not null as failing,
-  j.state = 'cancelled' or (select erasing_since is not null from cronty.owners where id = p.owner_id limit 1) as cancelled, (select cronty.epoch()) as epoch, j.number as job_number
+  j.state = 'cancelled' or (select erasing_since is not null from cronty.owners where id = p.owner_id limit 1) as cancelled, (select cronty.epoch()) as epoch, j.number as job_number,
+  extract(epoch from r.started_at - p.due_at)::float8 as waited

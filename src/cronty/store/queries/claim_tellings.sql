@@ -1,10 +1,11 @@
 -- Take results that are to be told now, for $3 seconds; they are taken again if whoever took them doesn't settle them.
+-- None is while the installation is frozen.
 -- $1 now, $2 how many at most. `told_before` is what was last delivered of the job. The limits of 1 make the lookups use keys.
 with clock as (
   select coalesce($1::timestamptz, statement_timestamp()) as now
 ), picked as (
   select t.ctid as place from cronty.tellings t
-  where t.due_at <= (select now from clock)
+  where t.due_at <= (select now from clock) and (select frozen_at is null from cronty.server where only_row)
   order by t.due_at
   limit $2
   for update skip locked

@@ -17,5 +17,7 @@ select n.now,
   )::int as waiting,
   (select count(*) from (select from cronty.runs r where r.state = 'running' limit $2) r) as running,
   (select count(*) from (select from cronty.due d where d.next_at < n.now - interval '1 second' limit $2) d) as overdue,
-  (select min(d.next_at) from cronty.due d where d.next_at < n.now - interval '1 second') as oldest_overdue
+  (select min(d.next_at) from cronty.due d where d.next_at < n.now - interval '1 second') as oldest_overdue,
+  (select frozen_at from cronty.server where only_row) as frozen_at,
+  (select frozen_because from cronty.server where only_row) as frozen_because
 from (select coalesce($1::timestamptz, statement_timestamp()) as now) n

@@ -1,5 +1,5 @@
--- The earliest slot, or null. $1 now, $2 no slot is before this, $3 zones to leave out.
-select n.now, d.next_at
+-- The earliest slot, or null, and whether the installation is frozen. $1 now, $2 no slot is before this, $3 zones to leave out.
+select n.now, d.next_at, (select frozen_at is not null from cronty.server where only_row) as frozen
 from (select coalesce($1::timestamptz, statement_timestamp()) as now) n
 left join lateral (
   select next_at from cronty.due

@@ -1,5 +1,5 @@
 -- Lock what is due. $1 now (null: the database's clock), $2 nothing due is older than this, $3 how many, $4 owners to
--- leave out, $5 zones to leave to workers with newer rules.
+-- leave out, $5 zones to leave to workers with newer rules. Nothing is while the installation is frozen.
 -- The lower bound spares every poll the dead left edge of the index. The limit of 1 keeps the look at the run under way
 -- a look by key, also in a plan that was made while the table was empty. The moment is the same in all rows; as a number of
 -- microseconds it costs a reader a tenth of what a time does.
@@ -15,6 +15,7 @@ from (
     and next_at >= coalesce($2::timestamptz, '-infinity')
     and owner_id <> all($4::bigint[])
     and (zone is null or zone <> all($5::text[]))
+    and (select frozen_at is null from cronty.server where only_row)
   order by next_at
   limit $3
   for update skip locked

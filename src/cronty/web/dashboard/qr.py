@@ -159,7 +159,7 @@ def _remainder(data: bytes, degree: int) -> bytes:
 
 
 def _penalty(grid: list[list[bool]]) -> int:
-    """How hard a code is to read: long runs, blocks of one colour, and too much of one."""
+    """How hard a code is to read: long runs, blocks of one color, and too much of one."""
     size = len(grid)
     lines = [*grid, *(list(column) for column in zip(*grid, strict=True))]
     runs = 0

@@ -1,0 +1,13 @@
+"""What each short form of a scenario must show. It prints its figures."""
+
+import json
+
+from chaos.verdict import Figures
+from tests.patience import PATIENCE
+
+LONG = 3 * PATIENCE
+
+
+def keeps_its_promises(figures: Figures) -> None:
+    print(json.dumps(figures))
+    assert figures["broken"] == [], figures

@@ -1,0 +1,55 @@
+"""What is killed, frozen or poisonous loses and doubles nothing; `python -m chaos` has the long forms."""
+
+import pytest
+
+from chaos import deliver, freeze, kill, poison
+from tests.chaos.promises import LONG, keeps_its_promises
+
+
+@pytest.mark.timeout(400)
+def test_nothing_is_lost_or_doubled_while_workers_and_the_database_are_killed() -> None:
+    figures = kill.run(kill.Plan(fires=8000, workers=4, kill_every=1, restarts=1, duration=14, patience=LONG))
+    keeps_its_promises(figures)
+    assert figures["expected"] >= 8000
+    assert figures["settled_in_time"]
+    assert figures["kills"] >= 8
+    assert figures["restarts"] == 1
+    assert figures["repeats"] > 0  # a harness that disturbs nobody proves nothing
+
+
+@pytest.mark.timeout(400)
+def test_a_claim_whose_answer_got_lost_with_the_database_is_performed() -> None:
+    # No worker is killed, so nobody's lease passes: the worker itself must find out what it holds.
+    figures = kill.run(kill.Plan(fires=4000, workers=2, kill_every=0, restarts=3, duration=9, patience=LONG, lease=10))
+    keeps_its_promises(figures)
+    assert figures["settled_in_time"]
+    assert figures["kills"] == 0
+
+
+@pytest.mark.long
+@pytest.mark.timeout(400)
+def test_a_frozen_worker_is_replaced_and_what_it_reports_late_changes_nothing() -> None:
+    figures = freeze.run(freeze.Plan(rounds=1, burst=500, seconds=4))
+    keeps_its_promises(figures)
+    assert figures["trials"] > 0
+    assert figures["attempts_superseded"] >= figures["trials"]
+    assert figures["takeover_max"] < figures["lease"] + LONG
+
+
+@pytest.mark.long
+@pytest.mark.timeout(400)
+def test_a_poisonous_run_gets_its_verdict_and_hurts_nobody() -> None:
+    kinds = ("suicide", "endless", "loop blocked", "error that exits")  # all of them: `python -m chaos poison`
+    keeps_its_promises(poison.run(poison.Plan(kinds=kinds, patience=LONG)))
+
+
+@pytest.mark.timeout(400)
+def test_webhooks_and_prompts_all_arrive_while_workers_are_killed_and_agents_die() -> None:
+    plan = deliver.Plan(runs=400, workers=3, duration=6, patience=LONG, lease=3, inbox_lease=2, dies=0.2)
+    figures = deliver.run(plan)
+    keeps_its_promises(figures)
+    assert figures["settled_in_time"]
+    assert figures["kills"] >= 4
+    assert figures["agents_died"] > 0
+    assert figures["called_again"] > 0
+    assert figures["read_again"] > 0
