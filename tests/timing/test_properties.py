@@ -1,13 +1,26 @@
 """What holds for every trigger, at every moment."""
 
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from itertools import pairwise
 
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from cronty.timing import Calendar, CatchUp, Cron, Due, Passed, Plan, Trigger, from_json, plan, to_json
+from cronty.timing import (
+    Calendar,
+    CalendarRule,
+    CatchUp,
+    Cron,
+    DayOff,
+    Due,
+    Passed,
+    Plan,
+    Trigger,
+    from_json,
+    plan,
+    to_json,
+)
 from tests.timing.strategies import CATCH_UPS, CRONS, MOMENTS, TRIGGERS, thorough
 
 TICK = timedelta(microseconds=1)
@@ -93,8 +106,18 @@ def test_a_plan_is_a_chain_without_holes_and_loses_no_slot(
     slots = len(planned.runs) + sum(each.slots for each in planned.passed)
     assert slots == trigger.count(next_at, now)
     assert all(each.slots == trigger.count(each.first, each.through) for each in planned.passed)
-    assert len(planned.passed) <= 3
+    days_off = sum(each.verdict == "skipped" for each in planned.passed)
+    assert len(planned.passed) <= 2 + 2 * days_off  # each is a range of its own, and may cut another in two
     assert len(planned.runs) <= (catch_up.limit if catch_up.mode == "all" else 1)
+
+
+def test_a_day_off_cuts_what_was_missed_in_two() -> None:
+    rule = CalendarRule(times=(0, 1), unit="day")
+    trigger = Calendar((rule,), off=(DayOff(date(2015, 1, 2), "a day off"),))
+    first = datetime(2015, 1, 1, 0, 1, tzinfo=UTC)
+    planned = plan(trigger, first, first + timedelta(days=2), CatchUp("latest", timedelta(0)))
+    assert [(each.verdict, each.slots) for each in planned.passed] == [("missed", 1), ("skipped", 2), ("missed", 1)]
+    assert [due.slot for due in planned.runs] == [first + timedelta(days=2)]
 
 
 @thorough
