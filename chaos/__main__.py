@@ -5,6 +5,7 @@ import json
 import signal
 import sys
 from types import FrameType
+from typing import Any, Final
 
 from chaos import (
     alerts,
@@ -24,13 +25,20 @@ from chaos import (
 )
 from chaos.failover.events import EVENTS
 
+SCENARIOS: Final[dict[str, Any]] = {
+    module.__name__.rpartition(".")[2]: module
+    for module in (
+        alerts, backup, clients, deliver, failover, freeze, kill, life, poison, restore, sleep, suspend, upgrade, year,
+    )
+}  # fmt: skip
+
 EXAMPLES = """
 examples:
   python -m chaos kill --fires 20000 --workers 4 --kill-every 1 --restarts 1
   python -m chaos kill --fires 1000000 --workers 4 --kill-every 2 --restarts 60 --duration 1800 --patience 300
   python -m chaos freeze --trials 50 --rounds 20
   python -m chaos sleep --jobs 10000
-  python -m chaos poison --kind suicide --kind endless
+  python -m chaos poison --kind suicide endless
   python -m chaos clients --clients 8 --jobs 40 --kills 20 --seconds 60
   python -m chaos deliver --runs 20000 --workers 4 --kill-every 1
   python -m chaos failover --events switchover,kill:2,freeze
@@ -82,7 +90,9 @@ def read_arguments() -> argparse.Namespace:
     _number(for_sleep, "jobs", 1000, "minutely jobs that sleep for an hour")
     _number(for_sleep, "year-jobs", 6, "minutely jobs that sleep for a year")
     for_poison = scenarios.add_parser("poison", help="tasks that hurt their worker", description=poison.__doc__)
-    for_poison.add_argument("--kind", action="append", choices=poison.KINDS, help="only this one; may be repeated")
+    for_poison.add_argument(
+        "--kind", dest="kinds", nargs="+", choices=poison.KINDS, default=poison.KINDS, help="only these"
+    )
     _number(for_poison, "bystanders", 60, "runs beside each poison that must be done")
     _number(for_poison, "patience", 40.0, "seconds that each poison may take")
     for_clients = scenarios.add_parser("clients", help="kill -9 MCP clients", description=clients.__doc__)
@@ -196,37 +206,10 @@ def _number(parser: argparse.ArgumentParser, name: str, default: float, meaning:
     parser.add_argument(f"--{name}", type=kind, default=default, metavar="N", help=f"{meaning} (default {default:g})")
 
 
-def perform(asked: argparse.Namespace) -> dict[str, object]:
-    given = {name: value for name, value in vars(asked).items() if name not in ("scenario", "kind")}
-    match asked.scenario:
-        case "kill":
-            return kill.run(kill.Plan(**given))
-        case "freeze":
-            return freeze.run(freeze.Plan(**given))
-        case "sleep":
-            return sleep.run(sleep.Plan(**given))
-        case "deliver":
-            return deliver.run(deliver.Plan(**given))
-        case "suspend":
-            return suspend.run(suspend.Plan(**given))
-        case "backup":
-            return backup.run(backup.Plan(**given))
-        case "upgrade":
-            return upgrade.run(upgrade.Plan(**given))
-        case "restore":
-            return restore.run(restore.Plan(**given))
-        case "alerts":
-            return alerts.run(alerts.Plan(**given))
-        case "year":
-            return year.run(year.Plan(**given))
-        case "life":
-            return life.run(life.Plan(**given))
-        case "clients":
-            return clients.run(clients.Plan(**given))
-        case "failover":
-            return failover.run(failover.Plan(**given))
-        case _:
-            return poison.run(poison.Plan(kinds=tuple(asked.kind or poison.KINDS), **given))
+def perform(asked: argparse.Namespace) -> dict[str, Any]:
+    given = {name: value for name, value in vars(asked).items() if name != "scenario"}
+    scenario = SCENARIOS[asked.scenario]
+    return scenario.run(scenario.Plan(**given))
 
 
 def _leave(_number: int, _frame: FrameType | None) -> None:

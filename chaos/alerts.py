@@ -14,14 +14,13 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Final
 
 import asyncpg
 import httpx2
 
 from chaos.fleet import ROOT
-from chaos.postgres import Postgres
+from chaos.postgres import Postgres, own_postgres
 from chaos.verdict import Figures
 from cronty import Cronty
 from cronty.store.migrate import migrate
@@ -288,13 +287,8 @@ def run(plan: Plan) -> Figures:
     """The whole scenario on a PostgreSQL of its own; `broken` names the alerts that didn't fire, or didn't clear."""
     if shutil.which("prometheus") is None:
         sys.exit("This needs Prometheus: install Debian's package prometheus.")
-    postgres = Postgres()
-    try:
-        postgres.start()
-        with TemporaryDirectory(prefix="cronty-chaos-") as folder:
-            figures = asyncio.run(drive(postgres, plan, Path(folder)))
-    finally:
-        postgres.close()
+    with own_postgres() as (postgres, folder):
+        figures = asyncio.run(drive(postgres, plan, folder))
     rows: list[list[object]] = figures["table"]
     silent = [f"{alert} is silent" for _, alert, fired, _ in rows if fired is None]
     stuck = [

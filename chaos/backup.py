@@ -9,14 +9,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Final
 
 import asyncpg
 
 from chaos.fleet import fleet
 from chaos.load import EPOCH, EVERY_SLOT, Spec, ask, expected_runs, insert, until
-from chaos.postgres import BIN, Postgres
+from chaos.postgres import BIN, Postgres, own_postgres
 from chaos.verdict import Figures, broken, examine, read_traces
 from cronty.store.migrate import migrate
 
@@ -320,13 +319,8 @@ def compare(lags: Lags, plan: Plan, steady: datetime, moments: Sequence[datetime
 
 def run(plan: Plan) -> Figures:
     """The whole scenario on a PostgreSQL of its own; `broken` in the figures names the promises that don't hold."""
-    postgres = Postgres()
-    try:
-        postgres.start()
-        with TemporaryDirectory(prefix="cronty-chaos-") as folder:
-            figures = asyncio.run(drive(postgres, plan, Path(folder)))
-    finally:
-        postgres.close()
+    with own_postgres() as (postgres, folder):
+        figures = asyncio.run(drive(postgres, plan, folder))
     must = ("settled_in_time", "locks_before_turn", "locks_after_turn", "week_ready", "next_week_made", "long_ago_done",
             "old_week_kept", "old_week_gone")  # fmt: skip
     unkept = [name for name in must if figures.get(name) is False]

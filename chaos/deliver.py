@@ -10,14 +10,13 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from standardwebhooks import Webhook, WebhookVerificationError
 
 from chaos.fleet import Fleet, Worker, fleet
 from chaos.load import EVERY_SLOT, OWNER, Spec, expected_runs, insert, until
-from chaos.postgres import Postgres
+from chaos.postgres import Postgres, own_postgres
 from chaos.verdict import Figures, Trace, broken, examine, read_traces
 from cronty.actions.signatures import secrets_of
 from cronty.store.migrate import migrate
@@ -269,11 +268,6 @@ async def _deliver(
 
 def run(plan: Plan) -> Figures:
     """The whole scenario on a PostgreSQL of its own; `broken` in the figures names the promises that don't hold."""
-    postgres = Postgres()
-    try:
-        postgres.start()
-        with TemporaryDirectory(prefix="cronty-chaos-") as folder:
-            figures = asyncio.run(drive(postgres, plan, Path(folder)))
-    finally:
-        postgres.close()
+    with own_postgres() as (postgres, folder):
+        figures = asyncio.run(drive(postgres, plan, folder))
     return figures | {"broken": broken(figures, *MUST_BE_ZERO)}

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from statistics import median
-from tempfile import TemporaryDirectory
 from typing import Final
 
 import asyncpg
@@ -18,7 +17,7 @@ import orjson
 
 from chaos.fleet import Fleet, Worker, fleet
 from chaos.load import EVERY_SLOT, Spec, ask, expected_runs, insert, run_id, until
-from chaos.postgres import Postgres
+from chaos.postgres import own_postgres
 from chaos.verdict import Figures, Trace, broken, examine, read_traces
 from cronty.store.migrate import migrate
 
@@ -228,12 +227,7 @@ async def drive(url: str, folder: Path, plan: Plan) -> Figures:
 
 def run(plan: Plan) -> Figures:
     """The whole scenario on a PostgreSQL of its own; `broken` in the figures names the promises that don't hold."""
-    postgres = Postgres()
-    try:
-        postgres.start()
-        with TemporaryDirectory(prefix="cronty-chaos-") as folder:
-            figures = asyncio.run(drive(postgres.url, Path(folder), plan))
-    finally:
-        postgres.close()
+    with own_postgres() as (postgres, folder):
+        figures = asyncio.run(drive(postgres.url, folder, plan))
     own = ("not_taken_over", "not_superseded", "stale_accepted", "held_up_by_warm", "held_up_by_cold", "thawed_idle")
     return figures | {"broken": broken(figures, *own)}

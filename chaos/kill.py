@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from statistics import median
-from tempfile import TemporaryDirectory
 from typing import Final, NamedTuple
 
 import asyncpg
 
 from chaos.fleet import Fleet, Worker, fleet
 from chaos.load import EVERY_SLOT, Spec, expected_runs, insert, until
-from chaos.postgres import Postgres
+from chaos.postgres import Postgres, own_postgres
 from chaos.verdict import Figures, Trace, broken, examine, read_traces
 from cronty.store.migrate import migrate
 
@@ -155,11 +154,6 @@ async def drive(postgres: Postgres, plan: Plan, folder: Path) -> Figures:
 
 def run(plan: Plan) -> Figures:
     """The whole scenario on a PostgreSQL of its own; `broken` in the figures names the promises that don't hold."""
-    postgres = Postgres()
-    try:
-        postgres.start()
-        with TemporaryDirectory(prefix="cronty-chaos-") as folder:
-            figures = asyncio.run(drive(postgres, plan, Path(folder)))
-    finally:
-        postgres.close()
+    with own_postgres() as (postgres, folder):
+        figures = asyncio.run(drive(postgres, plan, folder))
     return figures | {"broken": broken(figures)}

@@ -7,12 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Final
 
 from chaos.fleet import Fleet, fleet
 from chaos.load import EVERY_SLOT, Spec, ask, expected_runs, insert
-from chaos.postgres import Postgres
+from chaos.postgres import own_postgres
 from chaos.verdict import Figures, read_traces
 from cronty.store.migrate import migrate
 
@@ -132,13 +131,8 @@ async def drive(url: str, folder: Path, plan: Plan) -> Figures:
 
 def run(plan: Plan) -> Figures:
     """The whole scenario on a PostgreSQL of its own; `broken` in the figures names the promises that don't hold."""
-    postgres = Postgres()
-    try:
-        postgres.start()
-        with TemporaryDirectory(prefix="cronty-chaos-") as folder:
-            figures = asyncio.run(drive(postgres.url, Path(folder), plan))
-    finally:
-        postgres.close()
+    with own_postgres() as (postgres, folder):
+        figures = asyncio.run(drive(postgres.url, folder, plan))
     promises = ("wrong_verdict", "wrong_starts", "bystanders_unfinished", "bystanders_hurt")
     wrong = [f"{kind}: {name}" for kind, some in figures.items() for name in promises if some[name]]
     return {"scenario": "poison", **figures, "broken": wrong}

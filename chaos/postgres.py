@@ -7,7 +7,8 @@ import signal
 import subprocess
 import tempfile
 import time
-from contextlib import suppress
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from importlib.metadata import distribution
 from pathlib import Path
 from typing import Final
@@ -113,3 +114,15 @@ def _service_user() -> str:
             os.chmod(folder, folder.stat().st_mode | 0o011)
         return name
     raise RuntimeError("no user to run PostgreSQL as")
+
+
+@contextmanager
+def own_postgres() -> Generator[tuple[Postgres, Path]]:
+    """A running PostgreSQL and a folder for one scenario; both are removed after it."""
+    postgres = Postgres()
+    try:
+        postgres.start()
+        with tempfile.TemporaryDirectory(prefix="cronty-chaos-") as folder:
+            yield postgres, Path(folder)
+    finally:
+        postgres.close()

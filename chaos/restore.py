@@ -7,12 +7,11 @@ import time
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Final
 
 from chaos.fleet import Fleet, fleet
 from chaos.load import EVERY_SLOT, Spec, ask, expected_runs, insert, run_id, until
-from chaos.postgres import BIN, Postgres
+from chaos.postgres import BIN, Postgres, own_postgres
 from chaos.verdict import Figures, broken, examine, read_traces
 from cronty.store.database import Database
 from cronty.store.freezing import freeze, frozen, thaw
@@ -125,13 +124,8 @@ async def drive(postgres: Postgres, plan: Plan, folder: Path) -> Figures:
 
 def run(plan: Plan) -> Figures:
     """The whole scenario on a PostgreSQL of its own; `broken` in the figures names the promises that don't hold."""
-    postgres = Postgres()
-    try:
-        postgres.start()
-        with TemporaryDirectory(prefix="cronty-chaos-") as folder:
-            figures = asyncio.run(drive(postgres, plan, Path(folder)))
-    finally:
-        postgres.close()
+    with own_postgres() as (postgres, folder):
+        figures = asyncio.run(drive(postgres, plan, folder))
     unkept = [name for name in ("settled_in_time", "is_frozen", "overdue_while_frozen") if not figures[name]]
     production = [f"production: {name}" for name in figures["production"]["broken"]]
     return figures | {"broken": unkept + production + broken(figures, "fired_while_frozen")}

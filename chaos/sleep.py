@@ -9,7 +9,7 @@ from typing import Final
 import asyncpg
 
 from chaos.load import ask, until
-from chaos.postgres import Postgres
+from chaos.postgres import own_postgres
 from chaos.verdict import Figures
 from cronty import Cronty
 from cronty.store.migrate import migrate
@@ -120,12 +120,8 @@ async def drive(server: str, plan: Plan) -> Figures:
 
 def run(plan: Plan) -> Figures:
     """The whole scenario on a PostgreSQL of its own; `broken` in the figures names the promises that don't hold."""
-    postgres = Postgres()
-    try:
-        postgres.start()
+    with own_postgres() as (postgres, _):
         figures = asyncio.run(drive(postgres.url, plan))
-    finally:
-        postgres.close()
     wrong = [
         f"{part}.{name}"
         for part, some in figures.items() if isinstance(some, dict)

@@ -10,13 +10,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import psutil
 
 from chaos.fleet import Fleet, fleet
 from chaos.load import EVERY_SLOT, Spec, expected_runs, insert, until
-from chaos.postgres import Postgres
+from chaos.postgres import Postgres, own_postgres
 from chaos.verdict import Figures, broken, examine
 from cronty.store.migrate import migrate
 
@@ -99,11 +98,6 @@ async def drive(postgres: Postgres, plan: Plan, folder: Path) -> Figures:
 
 def run(plan: Plan) -> Figures:
     """The whole scenario on a PostgreSQL of its own; `broken` in the figures names the promises that don't hold."""
-    postgres = Postgres()
-    try:
-        postgres.start()
-        with TemporaryDirectory(prefix="cronty-chaos-") as folder:
-            figures = asyncio.run(drive(postgres, plan, Path(folder)))
-    finally:
-        postgres.close()
+    with own_postgres() as (postgres, folder):
+        figures = asyncio.run(drive(postgres, plan, folder))
     return figures | {"broken": broken(figures, "struck_off", "repeats", "quarantined", "workers_died", "stubborn")}

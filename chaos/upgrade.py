@@ -11,13 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Final
 
 from chaos import kill
 from chaos.fleet import ROOT, Fleet, fleet
 from chaos.load import EVERY_SLOT, ask, expected_runs, insert, run_id, until
-from chaos.postgres import Postgres
+from chaos.postgres import own_postgres
 from chaos.verdict import Figures, broken, examine
 from chaos.wheels import NEWER_FIELD, build
 
@@ -175,17 +174,11 @@ async def _stopped(scene: Scene) -> int:
 
 def run(plan: Plan) -> Figures:
     """The whole scenario on a PostgreSQL of its own; `broken` in the figures names the promises that don't hold."""
-    postgres = Postgres()
-    try:
-        postgres.start()
-        with TemporaryDirectory(prefix="cronty-chaos-") as name:
-            folder = Path(name)
-            old = {"PYTHONPATH": str(build(folder / "old"))}
-            new = {"PYTHONPATH": str(build(folder / "new", newer=True))}
-            with fleet(postgres.url, folder, lease=plan.lease) as workers:
-                figures = asyncio.run(drive(Scene(workers, postgres.url, old, new), plan, folder))
-    finally:
-        postgres.close()
+    with own_postgres() as (postgres, folder):
+        old = {"PYTHONPATH": str(build(folder / "old"))}
+        new = {"PYTHONPATH": str(build(folder / "new", newer=True))}
+        with fleet(postgres.url, folder, lease=plan.lease) as workers:
+            figures = asyncio.run(drive(Scene(workers, postgres.url, old, new), plan, folder))
     more = ["commands_failed", "others_stopped", "fields_lost", "workers_died", "workers_not_started", "stubborn"]
     unmixed = [] if figures["versions_at_once"] == 2 else ["versions_at_once"]
     return figures | {"broken": [*broken(figures, *more), *unmixed]}

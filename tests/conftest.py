@@ -61,6 +61,22 @@ def tmp_path(tmp_path: Path) -> Path:
     return tmp_path
 
 
+SLOWEST = (
+    "tests/cli/test_service.py",
+    "tests/web/test_browser.py",
+    "tests/chaos/test_faults.py",
+    "tests/timing/test_calendar_oracle.py",
+    "tests/clients/test_conformance.py",
+    "tests/web/test_schemathesis.py",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The slowest files first: last, they would keep one process busy while the others have nothing left to do."""
+    places = {file: place for place, file in enumerate(SLOWEST)}
+    items.sort(key=lambda item: places.get(item.nodeid.partition("::")[0], len(places)))
+
+
 @pytest.fixture(scope="session")
 def server_url() -> Iterator[str]:
     """A server from CRONTY_TEST_DATABASE_URL, or one started from the wheel.

@@ -130,7 +130,7 @@ def jobs_retimed(moves: int, version: str) -> None:
 
 
 def holidays_renewed(name: str) -> None:
-    log.info("public holidays of %s made anew", name)
+    log.info("public holidays of %s made again", name)
 
 
 def calendar_followed(name: str, moves: int) -> None:

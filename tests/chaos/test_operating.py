@@ -7,6 +7,7 @@ from tests.chaos.promises import LONG, keeps_its_promises
 from tests.patience import PATIENCE
 
 
+@pytest.mark.long
 @pytest.mark.timeout(400)
 def test_every_slot_of_an_hour_and_of_a_year_asleep_is_accounted_for() -> None:
     figures = sleep.run(sleep.Plan(jobs=200))
@@ -52,6 +53,7 @@ def test_a_reader_that_keeps_its_snapshot_delays_nothing() -> None:
     assert figures["dead_entries"] > 0  # or nothing was kept from being cleaned up
 
 
+@pytest.mark.long
 @pytest.mark.timeout(400)
 def test_tables_stop_growing_when_history_is_full() -> None:
     figures = year.run(year.Plan(weeks=14, jobs=2))

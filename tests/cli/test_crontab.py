@@ -1,4 +1,4 @@
-"""Crontabs taken over: sixty lines as people write them, each with its fate; there and back; run for real."""
+"""Crontabs taken over: sixty lines as people write them, each with its result; there and back; run for real."""
 
 import asyncio
 import json
@@ -104,14 +104,14 @@ def read(text: str, **options: object) -> dict[int, Planned | Refusal]:
 @pytest.mark.parametrize("number", range(1, len(LINES) + 1))
 def test_every_line_has_the_fate_that_was_expected(number: int) -> None:
     text, expected = LINES[number - 1]
-    fate = read(TEXT).get(number)
+    result = read(TEXT).get(number)
     if expected is None:
-        assert fate is None, text
-    elif isinstance(fate, Refusal):
-        assert expected in fate.why, (text, fate.why)
+        assert result is None, text
+    elif isinstance(result, Refusal):
+        assert expected in result.why, (text, result.why)
     else:
-        assert fate is not None
-        assert expected in ("~", fate.trigger.expression), (text, fate.trigger)
+        assert result is not None
+        assert expected in ("~", result.trigger.expression), (text, result.trigger)
 
 
 def test_there_are_sixty_of_them() -> None:
@@ -186,13 +186,13 @@ def test_a_file_is_imported_once_and_there_and_back_is_the_same(say: Say, tmp_pa
     assert first.exit_code == 1, first.output
     made = jobs(say)
     again = json.loads(say("import", "crontab", "-", "--zone", "Europe/Berlin", "--json", input=TEXT).output)
-    assert {one["fate"] for one in again["lines"]} == {"already", "refused"}
-    assert len(made) == sum(one["fate"] == "already" for one in again["lines"])
+    assert {one["result"] for one in again["lines"]} == {"already", "refused"}
+    assert len(made) == sum(one["result"] == "already" for one in again["lines"])
     assert jobs(say) == made
     exported = say("export", "--as", "crontab")
     assert exported.exit_code == 0, exported.output
     back = json.loads(say("import", "crontab", "-", "--json", input=exported.stdout).output)
-    assert {one["fate"] for one in back["lines"]} == {"already"}
+    assert {one["result"] for one in back["lines"]} == {"already"}
     commands = read_commands(tmp_path / "commands.toml")
     for number in range(1, len(made) + 1):
         assert say("delete", str(number)).exit_code == 0

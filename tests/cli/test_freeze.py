@@ -25,13 +25,13 @@ def test_a_frozen_installation_says_so_and_a_thawed_one_does_not(runner: CliRunn
     assert said.startswith("Frozen since 20")
     assert said.endswith(" UTC (a restored copy): nothing fires until `cronty thaw`.")
     found = json.loads(runner.invoke(app, ["doctor", "--json"]).output)
-    [told] = [one for one in found["findings"] if one["what"] == "frozen"]
+    [told] = [one for one in found["findings"] if one["what"] == "freeze"]
     assert (found["good"], told["good"], told["said"]) == (False, False, said)
     thawed = json.loads(runner.invoke(app, ["thaw", "--json"]).output)
     assert thawed["frozen_since"]
     assert thawed["overdue"] == 0
     findings = json.loads(runner.invoke(app, ["doctor", "--json"]).output)["findings"]
-    assert [one["good"] for one in findings if one["what"] == "frozen"] == [True]
+    assert [one["good"] for one in findings if one["what"] == "freeze"] == [True]
 
 
 def test_a_server_that_is_only_called_is_not_frozen(runner: CliRunner, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -135,7 +135,7 @@ def test_jobs_go_into_a_file_and_back_and_are_known_by_their_names(say: Say, tmp
     say("pause", "Look")
     before = say("export").stdout
     unchanged = data(say("import", "json", "-", "--json", input=before))
-    assert {one["fate"] for one in unchanged["jobs"]} == {"unchanged"}  # type: ignore[union-attr]  # pyright: ignore
+    assert {one["result"] for one in unchanged["jobs"]} == {"unchanged"}  # type: ignore[union-attr]  # pyright: ignore
     for name in ("Stand-up", "Look", "greet", "Once", "Invoices"):
         assert say("delete", name).exit_code == 0
     (tmp_path / "commands.toml").unlink()
@@ -149,8 +149,8 @@ def test_jobs_go_into_a_file_and_back_and_are_known_by_their_names(say: Say, tmp
 
     assert without_ids(say("export").stdout) == without_ids(before)
     changed = before.replace('"message": "Stand-up"', '"message": "Stand up!"')
-    fates = data(say("import", "json", "-", "--json", input=changed))["jobs"]
-    assert [one["fate"] for one in fates] == ["changed", *["unchanged"] * 4]  # type: ignore[union-attr]  # pyright: ignore
+    results = data(say("import", "json", "-", "--json", input=changed))["jobs"]
+    assert [one["result"] for one in results] == ["changed", *["unchanged"] * 4]  # type: ignore[union-attr]  # pyright: ignore
     twice = json.dumps({"jobs": json.loads(before)["jobs"][:1] * 2})
     assert say("import", "json", "-", input=twice).exit_code == 1
     assert say("import", "json", "-", input="[]").exit_code == 2

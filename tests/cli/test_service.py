@@ -174,6 +174,7 @@ def test_clients_and_the_service_share_one_database_and_leave_it_to_each_other(m
     assert servers(machine.folder) == []
 
 
+@pytest.mark.long
 def test_a_keeper_that_was_killed_is_told_of_and_mended(joined: Machine) -> None:
     joined.up()
     server = joined.alive().pid
@@ -198,6 +199,7 @@ def test_a_server_that_does_not_answer_is_not_called_up(joined: Machine) -> None
     assert (found["up"], found["state"]) == (False, "stuck")
 
 
+@pytest.mark.long
 def test_a_service_that_is_gone_comes_back_with_the_next_client(joined: Machine) -> None:
     joined.up()
     joined.kill("keeper")
@@ -209,6 +211,7 @@ def test_a_service_that_is_gone_comes_back_with_the_next_client(joined: Machine)
     assert joined.status()["state"] == "up"
 
 
+@pytest.mark.long
 def test_what_became_of_slots_while_it_was_away_is_in_the_log_and_in_the_status(joined: Machine, url: str) -> None:
     for text, catch_up in (("water the plants", "latest"), ("feed the cat", "none")):
         joined.say("add", "in 1 hour", text, "--notify", "phone", "--policy", f"catch_up={catch_up}")

@@ -1,9 +1,12 @@
 """The bench for MCP runs, in small; its figures are for people, not for a pass mark."""
 
+import pytest
+
 from bench import mcp
 from chaos.postgres import Postgres
 
 
+@pytest.mark.long
 async def test_every_call_is_measured_beside_its_bare_statements() -> None:
     postgres = Postgres(shared_buffers="32MB")
     try:

@@ -60,6 +60,7 @@ def test_no_schema_of_ours_has_an_error_by_the_strict_rules(inspector: Inspector
     assert "\n0 errors, " in remarks
 
 
+@pytest.mark.long
 def test_each_tool_answers_the_inspector(inspector: Inspector, own_url: str, tmp_path: Path) -> None:
     topic = {"notification_topic": "ann-phone"}
     listed, _ = inspector.ask("--method", "tools/list", "--format", "json")

@@ -88,7 +88,7 @@ async def test_skip_gives_the_slot_a_verdict_and_a_reason(
     await two_slots(door, hands, clock, "skip")
     assert await states(sql) == ["running", "skipped"]
     assert await sql.fetchval("select reason from cronty.runs where state = 'skipped'") == (
-        "the previous run was still in flight"
+        "the run before it had not ended"
     )
     gate.set()
     await hands.finish()

@@ -446,3 +446,16 @@ async def test_a_key_that_ended_while_everything_slept_holds_its_jobs(
     clock.advance(hours=8)
     await hands.engine.rescuing.step()
     assert await sql.fetchval("select state::text from cronty.jobs") == "paused"
+
+
+@pytest.mark.parametrize(
+    "message", ["due", "due soon", "due 1e400", "due -1e300", "due nan", "queue at once", "", "due \u0663"]
+)
+async def test_a_message_that_cannot_be_read_stops_nothing(
+    door: Scheduler, hands: Hands, clock: HandClock, calls: list[tuple[object, ...]], message: str
+) -> None:
+    await add(door)
+    hands.engine._hear(message)  # pyright: ignore[reportPrivateUsage]
+    clock.advance(minutes=1)
+    await hands.fire()
+    assert len(calls) == 1

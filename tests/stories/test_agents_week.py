@@ -200,7 +200,7 @@ async def test_a_week_of_two_agents(url: str, clock: HandClock, sql: asyncpg.Con
     assert (told[local(26, 10)]["state"], told[local(26, 10)]["attempt"]) == ("done", 2)
     skipped = [row for row in verdicts if row["state"] == "skipped"]
     assert [row["scheduled_for"] for row in skipped] == [local(26, 10, 30)]
-    assert "still" in skipped[0]["reason"]
+    assert "ended" in skipped[0]["reason"]
     [asleep] = [row for row in verdicts if row["state"] == "coalesced"]
     assert (asleep["scheduled_for"], asleep["slots"]) == (local(27, 12, 30), 11)
     assert told[local(27, 18)]["state"] == "done"

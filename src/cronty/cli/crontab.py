@@ -54,12 +54,12 @@ def import_crontab(
         raise typer.BadParameter(f"{bad.message}. {bad.hint}", param_hint="--zone") from None
     users = frozenset({getpass.getuser()}) if system else None
     found = list(read_crontab(_text(file), used, users, _is_user))
-    fates = _dry_run(found) if dry_run else ask(lambda cronty: _schedule(cronty, found, json=json))
-    refused = sum(one["fate"] == "refused" for one in fates)
+    results = _dry_run(found) if dry_run else ask(lambda cronty: _schedule(cronty, found, json=json))
+    refused = sum(one["result"] == "refused" for one in results)
     if json:
-        print_json({"zone": used, "dry_run": dry_run, "lines": fates})
+        print_json({"zone": used, "dry_run": dry_run, "lines": results})
     else:
-        _show(fates, used, dry_run=dry_run)
+        _show(results, used, dry_run=dry_run)
     if refused:
         raise typer.Exit(REFUSED)
 
@@ -70,7 +70,7 @@ def import_crontab(
 def _dry_run(found: Sequence[Planned | Refusal]) -> list[dict[str, Any]]:
     now = datetime.now(UTC)
     return [
-        _refused(one) if isinstance(one, Refusal) else _fate(one, "schedulable", one.trigger.after(now))
+        _refused(one) if isinstance(one, Refusal) else _result(one, "schedulable", one.trigger.after(now))
         for one in found
     ]
 
@@ -85,24 +85,24 @@ async def _schedule(cronty: Cronty, found: Sequence[Planned | Refusal], *, json:
         )
     declare(path, [one.command for one in found if isinstance(one, Planned)])
     began, _ = await cronty.service.scheduler.clock(cronty.caller)
-    fates: list[dict[str, Any]] = []
+    results: list[dict[str, Any]] = []
     seen: dict[str, int] = {}
     with progress("Importing", len(found), quiet=json) as step:
         for one in found:
             step()
             if isinstance(one, Refusal):
-                fates.append(_refused(one))
+                results.append(_refused(one))
                 continue
             key = _key(one)
             seen[key] = seen.get(key, 0) + 1
             made = await cronty.service.scheduler.schedule(cronty.caller, _request(one, f"{key}#{seen[key]}"))
             if isinstance(made, Err):
-                fates.append(_refused(Refusal(one.number, one.text, f"{made.message} {made.hint}".strip())))
+                results.append(_refused(Refusal(one.number, one.text, f"{made.message} {made.hint}".strip())))
                 continue
             job = made.value
-            fate = "already" if job.created_at < began else "scheduled"
-            fates.append(_fate(one, fate, job.next_slot) | {"job_id": job_id_text(job.number, job.created_at)})
-    return Ok(fates)
+            result = "already" if job.created_at < began else "scheduled"
+            results.append(_result(one, result, job.next_slot) | {"job_id": job_id_text(job.number, job.created_at)})
+    return Ok(results)
 
 
 def _request(line: Planned, key: str) -> ScheduleJob:
@@ -125,10 +125,10 @@ def _key(line: Planned) -> str:
     return f"crontab:{hashlib.sha256(whole.encode()).hexdigest()[:32]}"
 
 
-def _fate(line: Planned, fate: str, coming: datetime | None) -> dict[str, Any]:
+def _result(line: Planned, result: str, coming: datetime | None) -> dict[str, Any]:
     return {
         "line": line.number,
-        "fate": fate,
+        "result": result,
         "text": line.text,
         "command": line.command.run,
         "schedule": line.trigger.expression,
@@ -139,23 +139,24 @@ def _fate(line: Planned, fate: str, coming: datetime | None) -> dict[str, Any]:
 
 
 def _refused(line: Refusal) -> dict[str, Any]:
-    return {"line": line.number, "fate": "refused", "text": line.text, "why": line.why}
+    return {"line": line.number, "result": "refused", "text": line.text, "why": line.why}
 
 
-def _show(fates: Sequence[dict[str, Any]], zone_name: str, *, dry_run: bool) -> None:
-    good = [one for one in fates if one["fate"] != "refused"]
+def _show(results: Sequence[dict[str, Any]], zone_name: str, *, dry_run: bool) -> None:
+    good = [one for one in results if one["result"] != "refused"]
     if good:
-        whole = [Column(title, whole=True) for title in ("line", "fate", "next")]
+        whole = [Column(title, whole=True) for title in ("line", "result", "next")]
         rows = [
-            (str(one["line"]), one["fate"], f"{clock(one['next_run'])}, {one['zone']}", one["command"]) for one in good
+            (str(one["line"]), one["result"], f"{clock(one['next_run'])}, {one['zone']}", one["command"])
+            for one in good
         ]
         show_rows([*whole, Column("command")], rows)
-    for one in fates:
-        if one["fate"] == "refused":
+    for one in results:
+        if one["result"] == "refused":
             say(f"line {one['line']}: {one['text']}", "yellow", err=True)
             say(f"refused: {one['why']}", err=True, indent=2)
-    counts = {fate: sum(one["fate"] == fate for one in fates) for fate in _FATES}
-    summary = ", ".join(f"{number} {_FATES[fate]}" for fate, number in counts.items() if number)
+    counts = {result: sum(one["result"] == result for one in results) for result in _RESULTS}
+    summary = ", ".join(f"{number} {_RESULTS[result]}" for result, number in counts.items() if number)
     say(f"{summary or 'There is nothing in it'}. Times without a zone are meant in {zone_name}.")
     if counts["scheduled"] and not dry_run:
         say(
@@ -165,7 +166,7 @@ def _show(fates: Sequence[dict[str, Any]], zone_name: str, *, dry_run: bool) -> 
         )
 
 
-_FATES: Final = {
+_RESULTS: Final = {
     "scheduled": "scheduled",
     "schedulable": "could be scheduled",
     "already": "there already",

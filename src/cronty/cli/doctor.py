@@ -81,7 +81,7 @@ def _findings(health: Health, here: datetime) -> list[tuple[bool, str, str]]:
     return [
         _database(health),
         _locks(health),
-        (health.frozen is None, "frozen", health.frozen.sentence if health.frozen else "no"),
+        (health.frozen is None, "freeze", health.frozen.sentence if health.frozen else "off"),
         (abs(offset) < 1, "clock", f"this machine is {offset:+.3f} s from the database"),
         (
             not others,
@@ -91,7 +91,9 @@ def _findings(health: Health, here: datetime) -> list[tuple[bool, str, str]]:
         (
             health.workers > 0,
             "workers",
-            f"{health.workers} alive" if health.workers else "none alive: nothing will fire",
+            f"{health.workers} alive"
+            if health.workers
+            else "none alive: nothing will fire until `cronty up`, `cronty serve` or `cronty work` runs",
         ),
         (
             not health.dead_workers,

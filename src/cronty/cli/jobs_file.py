@@ -65,16 +65,16 @@ def import_json(
 ) -> None:
     """Make or change jobs as a file of `cronty export` has them: those with a name that is there are changed."""
     entries = _read(file)
-    fates = ask(lambda cronty: _import(cronty, entries, dry_run=dry_run), json=json)
+    results = ask(lambda cronty: _import(cronty, entries, dry_run=dry_run), json=json)
     if json:
-        print_json({"dry_run": dry_run, "jobs": fates})
-    elif fates:
-        columns = [Column("fate", whole=True), Column("name"), Column("why", fold=True)]
-        show_rows(columns, [(one["fate"], one["name"], one.get("why", "")) for one in fates])
-    counts = Counter(str(one["fate"]) for one in fates)
+        print_json({"dry_run": dry_run, "jobs": results})
+    elif results:
+        columns = [Column("result", whole=True), Column("name"), Column("why", fold=True)]
+        show_rows(columns, [(one["result"], one["name"], one.get("why", "")) for one in results])
+    counts = Counter(str(one["result"]) for one in results)
     if not json:
-        said = ", ".join(f"{number} {fate}" for fate, number in counts.items())
-        say(f"{counted(len(fates), 'job')}: {said}." if fates else "There is no job in it.")
+        said = ", ".join(f"{number} {result}" for result, number in counts.items())
+        say(f"{counted(len(results), 'job')}: {said}." if results else "There is no job in it.")
     if counts["refused"]:
         raise typer.Exit(REFUSED)
 
@@ -95,14 +95,14 @@ def _read(file: str) -> list[Entry]:
 
 async def _import(cronty: Cronty, entries: Sequence[Entry], *, dry_run: bool) -> Result[list[Entry]]:
     names = Counter(str(entry.get("name", "")).strip().lower() for entry in entries)
-    fates: list[Entry] = []
+    results: list[Entry] = []
     for entry in entries:
         name = str(entry.get("name", ""))
         if names[name.strip().lower()] > 1:
-            fates.append(_refused(name, "several jobs in the file have that name; a job is known by its name"))
+            results.append(_refused(name, "several jobs in the file have that name; a job is known by its name"))
             continue
-        fates.append(await _one(cronty, name, entry, dry_run=dry_run))
-    return Ok(fates)
+        results.append(await _one(cronty, name, entry, dry_run=dry_run))
+    return Ok(results)
 
 
 async def _one(cronty: Cronty, name: str, entry: Entry, *, dry_run: bool) -> Entry:
@@ -112,13 +112,13 @@ async def _one(cronty: Cronty, name: str, entry: Entry, *, dry_run: bool) -> Ent
         return _refused(name, old)
     commands = _commands(cronty)
     if old.value is not None and _same(as_entry(old.value, commands), entry):
-        return {"name": name, "fate": "unchanged", "job_id": entry.get("job_id")}
+        return {"name": name, "result": "unchanged", "job_id": entry.get("job_id")}
     try:
         asked = _asked(entry, now)
     except (BadTrigger, ValueError, KeyError, TypeError) as bad:
         return _refused(name, str(bad))
     if dry_run:
-        return {"name": name, "fate": "made" if old.value is None else "changed"}
+        return {"name": name, "result": "made" if old.value is None else "changed"}
     if flaw := _declare(cronty, entry, commands):
         return _refused(name, flaw)
     return await _save(cronty, name, asked, old.value, paused=entry.get("paused") is True)
@@ -137,7 +137,7 @@ async def _save(cronty: Cronty, name: str, asked: Entry, old: Job | None, *, pau
     if paused != (old is not None and old.state == "paused"):
         scheduler = cronty.service.scheduler
         await (scheduler.pause if paused else scheduler.resume)(cronty.caller, job_id)
-    return {"name": name, "fate": "made" if old is None else "changed", "job_id": job_id}
+    return {"name": name, "result": "made" if old is None else "changed", "job_id": job_id}
 
 
 async def _existing(cronty: Cronty, name: str) -> Result[Job | None]:
@@ -217,4 +217,4 @@ def _declare(cronty: Cronty, entry: Entry, known: Mapping[str, Declared]) -> str
 
 def _refused(name: str, why: Err | str) -> Entry:
     text = why if isinstance(why, str) else f"{why.message.rstrip('.')}. {why.hint}".rstrip()
-    return {"name": name, "fate": "refused", "why": text}
+    return {"name": name, "result": "refused", "why": text}

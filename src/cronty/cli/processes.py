@@ -9,13 +9,10 @@ from cronty.actions.secrecy import hide_process, take_from_environment
 from cronty.app import Cronty
 from cronty.cli import service
 from cronty.cli.service_of_client import Wanted
-from cronty.cli.startup import extra, load, opened, probed, set_metrics_port, set_up_logging
+from cronty.cli.startup import MetricsPort, extra, load, opened, probed, set_metrics_port, set_up_logging
 from cronty.settings import SECRET_VARIABLES, Settings, remember
 
 App = Annotated[str | None, typer.Option("--app", help="Where your own Cronty and its tasks are, as module:name.")]
-MetricsPort = Annotated[
-    int | None, typer.Option(min=0, max=65535, help="Where Prometheus and probes ask, without a key; 0 for any port.")
-]
 Tools = Annotated[str, typer.Option(help="Which groups of tools to offer, comma-separated.")]
 EVERY_TOOL: Final = "jobs,notifications,agenda,inbox"
 

@@ -21,7 +21,7 @@ from cronty.cli.output import REFUSED, Json, print_json, say, waiting
 from cronty.cli.own_copy import lasting_python, remove_other_copies
 from cronty.cli.service_folder import Kept, ServiceFolder, ServiceSpec, url_of
 from cronty.cli.service_status import show_status, status_of
-from cronty.cli.startup import check_reach
+from cronty.cli.startup import MetricsPort, check_reach
 from cronty.settings import Settings
 
 PATIENCE: Final = 120.0
@@ -41,6 +41,7 @@ def up(
     host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
     port: Port = 8125,
     name: Annotated[list[str] | None, typer.Option(help="Another host name clients may call it by.")] = None,
+    metrics_port: MetricsPort = None,
     auth: Annotated[bool, typer.Option("--auth", help="Others can reach it: each needs a key of their own.")] = False,
     background: Annotated[
         bool, typer.Option("--background", help="Run it in the background, without systemd or launchd.")
@@ -54,6 +55,7 @@ def up(
     kept: Kept = "background" if background else service_units.keeper_of_this_system()
     arguments = ["--host", host, "--port", str(port), *(["--app", target] if target else [])]
     arguments += [part for each in name or [] for part in ("--name", each)] + (["--auth"] if auth else [])
+    arguments += [] if metrics_port is None else ["--metrics-port", str(metrics_port)]
     with waiting("Starting …"), folder.lock("starting"):
         python = lasting_python(settings.data_dir)
         facts = (arguments, url_of(host, port), kept, str(Path.cwd()), environment_of(settings), python)

@@ -100,7 +100,7 @@ def keep_up(data_dir: Path, wanted: Wanted) -> str | None:
             return _start_new(folder, wanted)
         if _is_older(before.version):
             python = lasting_python(data_dir)
-            log.warning("the background service is of version %s; starting it anew", before.version or "unknown")
+            log.warning("the background service is of version %s; restarting it", before.version or "unknown")
             flaw = bring_up(folder, replace(before, python=python, version=version("cronty")), already=False)
         elif folder.alive("keeper") is None and before.kept_by == "background":
             log.warning(as_typed("the background service is gone; starting it again. `cronty down` ends it for good"))

@@ -8,7 +8,7 @@ import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
@@ -18,6 +18,10 @@ from cronty.cli.log_lines import FORMATS
 from cronty.client.local_key import is_loopback
 from cronty.settings import BadSetting
 from cronty.web.probes import Probes
+
+MetricsPort = Annotated[
+    int | None, typer.Option(min=0, max=65535, help="Where Prometheus and probes ask, without a key; 0 for any port.")
+]
 
 
 def load(target: str) -> Cronty:

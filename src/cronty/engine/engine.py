@@ -40,7 +40,7 @@ from cronty.store.zone_store import ZoneStore
 
 LEAST_PATIENCE: Final = 5.0
 EXPIRE_EVERY: Final = 0.25
-CLAIMING: Final = ("fire", "fire 2", "claim")
+CLAIMING: Final = ("fire", "fire 2", "claim", "tell")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -156,7 +156,12 @@ class Engine:
         if claiming:
             await asyncio.wait(claiming, timeout=self._options.drain)
         unfinished = 0
-        if not await self.working.wait_until_empty(self._options.drain):
+        drained, _ = await asyncio.gather(
+            self.working.wait_until_empty(self._options.drain),
+            self.telling.finish(self._options.drain),
+            return_exceptions=True,
+        )
+        if drained is not True:
             unfinished = self.working.in_flight
             self.working.interrupt(self.working.known())
             await self.working.wait_until_empty(5)
@@ -227,8 +232,7 @@ class Engine:
         word, _, detail = message.partition(" ")
         match word:
             case "due":
-                # subtract a millisecond, because the float is only exact to about a microsecond
-                self.firing.low.lower(_EPOCH + timedelta(seconds=float(detail) - 0.001))
+                self.firing.low.lower(_moment(detail))
                 self._wake("fire")
             case "queue":
                 self._wake("claim")
@@ -251,3 +255,12 @@ class Engine:
     def _wake_all(self) -> None:
         for wake in self._wakes.values():
             wake.set()
+
+
+def _moment(detail: str) -> datetime:
+    """The moment that a message names. One that can't be read, from another program, has us look at everything due."""
+    try:
+        # subtract a millisecond, because the float is only exact to about a microsecond
+        return _EPOCH + timedelta(seconds=float(detail) - 0.001)
+    except (ValueError, OverflowError):
+        return _EPOCH

@@ -1,15 +1,20 @@
 """Tells people what came of a run: sends its result to the channel in its job's policy.
 
 What is to be told is written in the transaction that settles the run, and claimed here for a minute. An engine that
-dies in between leaves it to another one, which sends it again under the same id: that of the run.
+dies in between leaves it to another one, which sends it again under the same id: that of the run. How it went is kept
+until the database has it. A channel that doesn't answer holds up nobody but its owner: each has a share of what is
+sent at once, and the next results are claimed while slow ones are still on their way.
 """
 
 import asyncio
 import random
 from collections import Counter
 from collections.abc import Sequence
+from math import inf
+from time import monotonic
 from typing import Final
 
+from cronty import telemetry
 from cronty.actions.tasks import CurrentRun, Registry, Task, outcome_of_async
 from cronty.engine.limiting import Limiting
 from cronty.engine.loop import MAX_REST
@@ -21,6 +26,14 @@ from cronty.store.database import Row
 from cronty.store.telling_store import Telling, TellingStore
 
 BATCH: Final = 20
+"""How many messages this process sends at once."""
+
+SHARE: Final = 5
+"""How many of one owner are claimed at once, and on their way before its others wait."""
+
+LOOK_AGAIN: Final = 1.0
+"""Seconds until the next claim while messages are on their way."""
+
 LEASE: Final = 60.0
 PATIENCE: Final = 30.0
 """Seconds for one message; shorter than the lease."""
@@ -36,20 +49,66 @@ class TellingResults:
         self._store = store
         self._registry = registry
         self._limiting = limiting
+        self._sending: dict[asyncio.Task[Telling], int] = {}
+        """What is on its way, and whose it is."""
+        self._ended: list[asyncio.Task[Telling]] = []
+        self._again_at = inf
+        """When the first that failed is tried again, on this process's clock."""
 
     async def step(self) -> float:
         """Tell a batch of results; seconds until the next, 0 if there may be more."""
         task = self._registry.tasks.get("notify")
         if task is None:
             return MAX_REST
-        rows = await self._store.claim(BATCH, LEASE)
-        if not rows:
-            return MAX_REST
-        held = await self._held(rows)
-        ended = await asyncio.gather(*(self._tell(task, row, held=index in held) for index, row in enumerate(rows)))
-        await self._store.settle(ended)
-        waits = [one.wait for one in ended if one.wait is not None]
-        return 0 if len(rows) == BATCH else min(waits, default=MAX_REST)
+        await self._settle()
+        if self._again_at <= monotonic():
+            self._again_at = inf
+        before = len(self._sending)
+        free = BATCH - before
+        rows = await self._store.claim(free, LEASE, SHARE, self._busy()) if free else []
+        held = await self._held(rows) if rows else set[int]()
+        for index, row in enumerate(rows):
+            sending = asyncio.create_task(self._tell(task, row, held=index in held))
+            self._sending[sending] = row["owner_id"]
+            sending.add_done_callback(self._note_end)
+        if self._sending:
+            await asyncio.wait(self._sending, timeout=LOOK_AGAIN)
+        await self._settle()
+        return 0 if rows or before else min(self._again_at - monotonic(), MAX_REST)
+
+    async def finish(self, patience: float) -> None:
+        """Wait for what is on its way, and write down how it went; another engine sends the rest again."""
+        if self._sending:
+            await asyncio.wait(self._sending, timeout=patience)
+        for sending in self._sending:
+            sending.cancel()
+        await self._settle()
+
+    def _busy(self) -> list[int]:
+        """Owners with as much on its way as they may have."""
+        return [owner for owner, sent in Counter(self._sending.values()).items() if sent >= SHARE]
+
+    def _note_end(self, sending: asyncio.Task[Telling]) -> None:
+        del self._sending[sending]
+        if sending.cancelled():
+            return
+        if isinstance(error := sending.exception(), Exception):  # it is taken again when its lease has passed
+            telemetry.step_failed("tell", error, 1)
+        else:
+            self._ended.append(sending)
+
+    async def _settle(self) -> None:
+        """Write down how those went that have ended."""
+        ended, self._ended = self._ended, []
+        if not ended:
+            return
+        try:
+            await self._store.settle([sending.result() for sending in ended])
+        except BaseException:
+            self._ended = ended + self._ended
+            raise
+        waits = [wait for sending in ended if (wait := sending.result().wait) is not None]
+        self._again_at = min(self._again_at, monotonic() + min(waits, default=inf))
 
     async def _held(self, rows: Sequence[Row]) -> set[int]:
         """Those that must wait for the next minute, the last ones of each owner."""

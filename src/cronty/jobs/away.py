@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from cronty.jobs.alerts import Alert
-from cronty.timing import zone
+from cronty.timing import BadTrigger, zone
 
 WORTH_TELLING: Final = timedelta(hours=1)
 """A shorter absence isn't told: what came late says so itself."""
@@ -31,7 +31,11 @@ def told(away: Away, topic: str, zone_name: str) -> Alert | None:
     """The message, None if the absence was too short for one. Without a topic it waits in the owner's inbox."""
     if away.until - away.since < WORTH_TELLING:
         return None
-    since, until = (moment.astimezone(zone(zone_name)) for moment in (away.since, away.until))
+    try:
+        within = zone(zone_name)
+    except BadTrigger:  # a newer zone than this machine knows, written by another
+        within = zone(zone_name := "UTC")
+    since, until = (moment.astimezone(within) for moment in (away.since, away.until))
     lines = [f"From {_text(since)} to {_text(until)}, {zone_name}."]
     if away.late:
         lines.append(f"Ran late: {_counted(away.late, away.late_names)}.")

@@ -7,7 +7,7 @@ from cronty.jobs.policy import Overlap
 from cronty.jobs.run import RunState
 from cronty.timing import Plan
 
-OVERLAPPED = "the previous run was still in flight"
+OVERLAPPED = "the run before it had not ended"
 
 
 @dataclass(frozen=True, slots=True)

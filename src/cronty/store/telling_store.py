@@ -32,9 +32,10 @@ class TellingStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def claim(self, most: int, lease: float) -> list[Row]:
-        """Results to tell now; another engine takes them again after `lease` seconds."""
-        return await self._database.fetch("claim_tellings", self._database.moment(), most, lease)
+    async def claim(self, most: int, lease: float, share: int, busy: Sequence[int]) -> list[Row]:
+        """Results to tell now, at most `share` of an owner and none of those that are `busy`; another engine takes them
+        again after `lease` seconds."""
+        return await self._database.fetch("claim_tellings", self._database.moment(), most, lease, share, busy)
 
     async def settle(self, tellings: Sequence[Telling]) -> None:
         await self._database.change("settle_tellings", self._database.moment(), *columns(tellings, 9))

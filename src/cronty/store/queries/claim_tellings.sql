@@ -1,14 +1,22 @@
 -- Take results that are to be told now, for $3 seconds; they are taken again if whoever took them doesn't settle them.
 -- None is while the installation is frozen.
--- $1 now, $2 how many at most. `told_before` is what was last delivered of the job. The limits of 1 make the lookups use keys.
+-- $1 now, $2 how many at most, $4 how many of an owner at most, $5 owners that must wait. Turns are found among the first
+-- that are due, ten times as many as are taken: an owner with more than those is among the ones that wait next time.
+-- `told_before` is what was last delivered of the job. The limits of 1 make the lookups use keys.
 with clock as (
   select coalesce($1::timestamptz, statement_timestamp()) as now
-), picked as (
-  select t.ctid as place from cronty.tellings t
-  where t.due_at <= (select now from clock) and (select frozen_at is null from cronty.server where only_row)
+), due as materialized (
+  select t.ctid as place, t.owner_id, t.due_at from cronty.tellings t
+  where t.due_at <= (select now from clock) and t.owner_id <> all($5::bigint[])
+    and (select frozen_at is null from cronty.server where only_row)
   order by t.due_at
-  limit $2
+  limit 10 * $2
   for update skip locked
+), picked as (
+  select d.place from (select *, row_number() over (partition by owner_id order by due_at) as turn from due) d
+  where d.turn <= $4
+  order by d.turn, d.due_at
+  limit $2
 ), claimed as (
   update cronty.tellings t set tries = t.tries + 1, due_at = c.now + $3::float8 * interval '1 second'
   from picked p, clock c

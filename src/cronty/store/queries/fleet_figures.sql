@@ -5,21 +5,34 @@ with recursive tasks(task, place) as (
   union all
   select (select q.task from cronty.queue q where q.due_at is not null and q.task > t.task order by q.task limit 1), t.place + 1
   from tasks t where t.task is not null and t.place < 1000
-), queued as (
-  select case when t.task like 'prompt:%' then 'wake' when t.task = 'prompt' then 'inbox'
-      when t.task in ('notify', 'webhook', 'command') then t.task else 'task' end as kind,
-    least($2::bigint, sum(w.runs)::bigint) as runs, min(w.oldest) as oldest
-  from tasks t
-  cross join (values (0), (1), (2)) c(crashes)
+), kinds as (
+  select t.task, c.crashes, case when t.task like 'prompt:%' then 'wake' when t.task = 'prompt' then 'inbox'
+    when t.task in ('notify', 'webhook', 'command') then t.task else 'task' end as kind
+  from tasks t cross join (values (0), (1), (2)) c(crashes)
+  where t.task is not null
+), waiting as (
+  select k.*, w.oldest from kinds k
   cross join lateral (
-    select count(*) as runs, min(w.due_at) as oldest from (
-      select q.due_at from cronty.queue q
-      where q.task = t.task and q.crashes = c.crashes and q.due_at <= coalesce($1::timestamptz, statement_timestamp())
-      order by q.due_at limit $2
-    ) w
+    select q.due_at as oldest from cronty.queue q
+    where q.task = k.task and q.crashes = k.crashes and q.due_at <= coalesce($1::timestamptz, statement_timestamp())
+    order by q.due_at limit 1
   ) w
-  where w.runs > 0
-  group by 1
+), queued as (
+  -- Each kind up to $2 and not each task: there may be many tasks, each with many runs.
+  select w.kind, min(w.oldest) as oldest, (
+    select count(*) from (
+      select from waiting o
+      cross join lateral (
+        select from cronty.queue q
+        where q.task = o.task and q.crashes = o.crashes and q.due_at <= coalesce($1::timestamptz, statement_timestamp())
+        limit $2
+      ) r
+      where o.kind = w.kind
+      limit $2
+    ) r
+  ) as runs
+  from waiting w
+  group by w.kind
 )
 select n.now,
   (select count(*) from cronty.workers where lease_until >= n.now)::int as workers,

@@ -12,7 +12,7 @@ from cronty.timing.cron import Cron
 from cronty.timing.errors import BadTrigger, Unread
 from cronty.timing.once import Once
 from cronty.timing.words.calendars import first_day, rules_of
-from cronty.timing.words.clocks import choices, settle, usual
+from cronty.timing.words.clocks import choices, resolve, usual
 from cronty.timing.words.fields import (
     a_day_later,
     check_days,
@@ -123,7 +123,7 @@ def named_times(said: Said) -> list[tuple[Said, tuple[timedelta, ...]]]:
         yearly = said.every.months % 12 == 0
         if not (said.of_month or said.nths or said.date) or (yearly and not (said.date or said.months)):
             raise no_day(said)
-    options = [choices(each, said.part, names_day=True) for each in settle(said.clocks)]
+    options = [choices(each, said.part, names_day=True) for each in resolve(said.clocks)]
     if prod(len(each) for each in options) > MAX_READINGS:
         raise BadTrigger(f'"{said.text}" leaves too many times open', 'Say "am" or "pm", or write "09:00" and "21:00".')
     found: list[tuple[Said, tuple[timedelta, ...]]] = []

@@ -131,7 +131,7 @@ def is_minutes(node: Node) -> bool:
     return number is None or number.text in ("5", "10", "20", "25")
 
 
-def settle(clocks: list[Clock]) -> list[Clock]:
+def resolve(clocks: list[Clock]) -> list[Clock]:
     """Take open times for what they say if another one is plainly on a 24-hour clock: `at 9 and 17`."""
     if any(
         not (each.open or each.midnight or each.part or each.soft or each.of_12) and each.hour > 12 for each in clocks
@@ -183,7 +183,7 @@ def _in_part(said: Clock, part: Part) -> tuple[timedelta, ...]:
 
 def windows(said: Window) -> list[tuple[timedelta, timedelta]]:
     """Return the stretches of the day a window may mean; one that ends before it begins goes on overnight."""
-    start, end = settle([said.start, said.end])
+    start, end = resolve([said.start, said.end])
     starts = [each for each in choices(start, "", names_day=True) if each < _DAY]
     ends = choices(end, "", names_day=True)
     pairs = [(first, final) for first, final in product(starts, ends) if first < final]

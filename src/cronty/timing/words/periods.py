@@ -11,7 +11,7 @@ from cronty.timing.interval import LONGEST, SHORTEST, Interval
 from cronty.timing.localtime import instant_of
 from cronty.timing.words.again import DAY, MAX_READINGS, MINUTE, at_times, by_months, by_quarter, is_restricted
 from cronty.timing.words.calendars import NO_LIMITS, Limits, Times, merged, rules_of
-from cronty.timing.words.clocks import choices, settle, windows
+from cronty.timing.words.clocks import choices, resolve, windows
 from cronty.timing.words.fields import Days, check_days, fields_of, no_day, odd_weeks, ranges
 from cronty.timing.words.meaning import Meaning, Scene
 from cronty.timing.words.once import local_time
@@ -267,7 +267,7 @@ def _several(step: int, said: Said) -> Hours:
         if found[0][0] == found[0][1]:
             raise _too_few_hours(step)
         today += _run(list(range(found[0][0], found[0][1] + 1, step)), step)
-    for each in settle(said.clocks):
+    for each in resolve(said.clocks):
         time, *others = choices(each, said.part, names_day=True)
         if others or time % MINUTE:
             raise BadTrigger(

@@ -81,9 +81,9 @@ def state_of(job: Job, runs: Sequence[LatestRun], now: datetime) -> State | None
         return State("quarantined", "Held back", "bad")
     if job.state == "cancelled":
         return State("cancelled", "Ended", "off")
-    flying = next((run for run in runs if run.verdict in ("running", "waiting")), None)
-    if flying is not None and job.in_flight:
-        return _in_flight(job, flying, now)
+    running = next((run for run in runs if run.verdict in ("running", "waiting")), None)
+    if running is not None and job.in_flight:
+        return _in_flight(job, running, now)
     if job.failures_in_row:
         words = f"Failed {job.failures_in_row} times in a row" if job.failures_in_row > 1 else "Failed last time"
         return State("failed", words if job.next_slot else "Failed", "bad")

@@ -27,6 +27,11 @@ from cronty.web.dashboard.visit import Handler, Refused, Visit
 
 RUNS: Final = 25
 COMING: Final = 8
+_INSTANT: Final = timedelta(microseconds=1)
+_FARTHEST: Final = timedelta(days=36500)
+"""A time that is farther away isn't one of a job."""
+
+_CLOCK: Final = re.compile(r"[0-2]?[0-9]:[0-5][0-9]")
 MESSAGES: Final = {
     "made": "The job is scheduled.",
     "edited": "The change is saved.",
@@ -63,7 +68,7 @@ async def show_job(visit: Visit, problem: Err | None = None) -> Response:
         short=isinstance(year, Ok) and len(year.value) < YEAR_SHOWN,
         health=draw_health(latest),
         state=state_of(job, latest, now),
-        flying=next((run for run in runs[0] if run.state == "running"), None),
+        running=next((run for run in runs[0] if run.state == "running"), None),
         usual=_usual(runs[0]),
         failed=next((run for run in runs[0] if run.state in ("failed", "quarantined")), None),
         answers=[run for run in runs[0] if said_of(run)[1]][:2],
@@ -139,11 +144,8 @@ def coming(job: Job, now: datetime) -> list[Slot]:
     if job.next_slot is None:
         return []
     count = COMING if job.remaining is None else min(COMING, job.remaining)
-    slots = preview(job.slots, min(job.next_slot, now + timedelta(days=36500)) - _INSTANT, count, job.zone)
+    slots = preview(job.slots, min(job.next_slot, now + _FARTHEST) - _INSTANT, count, job.zone)
     return [slot for slot in slots if job.ends_at is None or slot.utc <= job.ends_at]
-
-
-_INSTANT: Final = timedelta(microseconds=1)
 
 
 def why(run: Run) -> str:
@@ -214,10 +216,6 @@ def _moment(text: str) -> datetime | None:
     except ValueError:
         return None
     return None if moment.tzinfo is None else moment
-
-
-_FARTHEST: Final = timedelta(days=36500)
-_CLOCK: Final = re.compile(r"[0-2]?[0-9]:[0-5][0-9]")
 
 
 async def _undelete(visit: Visit, job_id: str) -> Result[Job]:
