@@ -71,9 +71,9 @@ async def _judge_at_once(self: Lease) -> datetime:
     return await self._store.now()
 
 
-def _stop_only_performing(self: Working, job_id: int, slot: datetime) -> bool:
+def _stop_only_performing(self: Working, job_id: int, slot: datetime, reason: str) -> bool:
     if attempt := next((one for one in self._performing if (one.job_id, one.slot) == (job_id, slot)), None):
-        self._abandon(attempt, Cancelled())
+        self._abandon(attempt, Cancelled(reason))
     return True
 
 

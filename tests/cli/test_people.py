@@ -124,6 +124,12 @@ def test_a_failed_run_is_tried_again_by_its_jobs_name(say: Say) -> None:
     again = say("retry", "look")
     assert f"Trying 1 run again: {run}." in one_line(again), again.output
     assert say("retry").exit_code == 2
+    stopped = one_line(say("stop", "look"))
+    assert stopped.startswith(f"Stopped: {run} of Look. `cronty runs job_1_"), stopped
+    assert "cancelled" in one_line(say("runs", "1"))
+    nothing = say("stop", "Look")
+    assert (nothing.exit_code, "No run of Look is running or waits." in nothing.output) == (1, True)
+    assert "is cancelled; there is nothing to stop." in one_line(say("stop", run))
 
 
 def test_jobs_go_into_a_file_and_back_and_are_known_by_their_names(say: Say, tmp_path: Path) -> None:

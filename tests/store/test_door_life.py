@@ -276,7 +276,7 @@ async def test_a_run_that_runs_is_asked_to_stop(door: Scheduler, slow: Slow, clo
     await slow.hands.engine.lease.beat()
     await slow.hands.finish()
     [run] = await runs_of(door, job)
-    assert (run.state, run.reason) == ("cancelled", "cancelled while running")
+    assert (run.state, run.reason) == ("cancelled", "the job was cancelled")
 
 
 @pytest.mark.parametrize("end", ["cancel", "delete"])

@@ -410,7 +410,7 @@ async def test_a_look_reads_what_happened_lately_and_not_history(url: str, sql: 
             await connection.execute(f"prepare look as {query('stirred')}")
             given = f"'{{o1,o2,o3}}', '{now - 2 * SECOND}', null, null"
             # The last 64 pages of a week may have to be read whole; of all there are 3,700.
-            for slots_after, most in ((event_stream._weeks_before(now), 250), ("-infinity", 900)):  # pyright: ignore[reportPrivateUsage]
+            for slots_after, most in ((event_stream._weeks_before(now), 300), ("-infinity", 900)):  # pyright: ignore[reportPrivateUsage]
                 look = f"explain (analyze, buffers) execute look({given}, '{slots_after}')"
                 plans = [await connection.fetch(look) for _ in range(7)]  # also the one that PostgreSQL keeps
                 assert max(map(pages, plans)) <= most, [row[0] for row in plans[-1]]

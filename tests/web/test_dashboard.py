@@ -409,11 +409,18 @@ async def test_a_run_shows_its_attempts_and_can_be_tried_again(
     assert ann.went_to == f"/runs/{run}?done=again"
     assert "Waiting" in (await ann.get(ann.went_to)).text
     await ann.post("/runs/redrive", 404, run=run, from_="run")
+    assert (await ann.get(f"/runs/{run}")).all("form", action=f"/runs/{run}/stop")
     await ann.post("/runs/redrive", run=[run, "nonsense"])
     assert ann.went_to == "/fleet?done=again&n=0"
     await ann.post("/runs/redrive")
     assert "Choose the runs" in (await ann.get(ann.went_to)).text
     assert "Waiting" in (await ann.get(f"/jobs/{job}/runs?verdict=waiting")).text
+    await ann.post(f"/runs/{run}/stop")
+    assert ann.went_to == f"/runs/{run}?done=stopped"
+    page = await ann.get(ann.went_to)
+    assert "Stopped by request" in page.text
+    assert not page.all("form", action=f"/runs/{run}/stop")
+    await ann.post(f"/runs/{run}/stop", 409)
 
 
 async def test_every_slot_of_a_job_says_why_and_older_ones_come_on_demand(

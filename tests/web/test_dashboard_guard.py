@@ -16,8 +16,8 @@ __all__ = ["ann", "house"]
 
 CHANGES = [
     "/jobs", "/jobs/tagged", "/jobs/1/edit", "/jobs/1/delete", "/jobs/1/pause", "/jobs/1/resume", "/jobs/1/cancel",
-    "/jobs/1/skip", "/jobs/1/restore", "/jobs/1/run", "/runs/redrive", "/inbox", "/settings/channels",
-    "/settings/channels/change", "/settings/keys", "/settings/keys/revoke", "/settings/zone",
+    "/jobs/1/skip", "/jobs/1/restore", "/jobs/1/run", "/runs/redrive", "/runs/run_1_1/stop", "/inbox",
+    "/settings/channels", "/settings/channels/change", "/settings/keys", "/settings/keys/revoke", "/settings/zone",
     "/settings/zone/suggest", "/sign-in", "/sign-out", "/theme",
 ]  # fmt: skip
 OURS = {"origin": ORIGIN, "sec-fetch-site": "same-origin"}

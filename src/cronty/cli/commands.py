@@ -48,6 +48,7 @@ GROUPS: Final = {
     "Act": {
         "run": ("jobs:run", "Run a job once, now, in addition to its schedule."),
         "retry": ("runs:retry", "Try failed runs again, now; use it after the cause is fixed."),
+        "stop": ("runs:stop", "Stop one run that is running or waits; its job goes on."),
         "pause": ("jobs:pause", "Hold a job: nothing fires until it is resumed."),
         "resume": ("jobs:resume", "Let a paused job continue with its next time."),
         "skip": ("jobs:skip", "Leave out one run of a job, this once; its schedule stays."),

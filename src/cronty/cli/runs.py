@@ -11,7 +11,7 @@ from cronty.cli.output import REFUSED, Column, Json, clock, console, counted, pr
 from cronty.cli.results import result_in_words
 from cronty.cli.why import seconds_of
 from cronty.cli.workers import warn_if_idle, with_workers
-from cronty.contract.answers import RedrivenRuns, Run, RunOfJob, to_json
+from cronty.contract.answers import RedrivenRuns, Run, RunDetail, RunOfJob, to_json
 from cronty.contract.result import CrontyError, Err
 from cronty.jobs.run import read_receipt
 
@@ -65,6 +65,28 @@ def _came_of_it(one: Run) -> str:
     if one.next_attempt_at and one.attempt:
         parts.append(f"tried again {clock(one.next_attempt_at, seconds=True)}")
     return "; ".join(part for part in parts if part)
+
+
+def stop(
+    what: Annotated[str, typer.Argument(help="A job, or the id of a run.", autocompletion=complete_jobs)],
+    json: Json = False,
+) -> None:
+    run = call(lambda api: _stop(api, what), json=json)
+    if not json:
+        done = "Stopped" if run.verdict == "cancelled" else "Asked to stop"
+        say(f"{done}: {run.run_id} of {run.name}. `cronty runs {run.job_id}` shows what came of it.")
+
+
+async def _stop(api: Api, what: str) -> RunDetail:
+    """Of a job, the run that is running, or else the first that waits."""
+    if read_receipt(what) is not None:
+        return await api.stop_run(what)
+    for verdict in ("running", "waiting"):
+        if runs := (await api.list_runs(what, limit=_EVERYTHING, verdict=verdict)).runs:
+            return await api.stop_run(runs[-1].run_id)
+    raise CrontyError(
+        Err("not_found", f"No run of {what} is running or waits.", "`cronty pause` holds the job itself.")
+    )
 
 
 def retry(

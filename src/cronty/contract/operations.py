@@ -66,6 +66,7 @@ from cronty.contract.requests import (
     ShowJob,
     ShowLimits,
     ShowRun,
+    StopRun,
     TryChannel,
     UndeleteJob,
     WhoAmI,
@@ -133,6 +134,10 @@ class Operations:
     show_run = Operation(
         ShowRun, RunDetail, "GET", "/runs/{run_id}", title="Look at a run", group="runs", scope="read", hints=READS,
         tool=False,
+    )  # fmt: skip
+    stop_run = Operation(
+        StopRun, RunDetail, "POST", "/runs/{run_id}/stop", title="Stop a run", group="runs", scope="run", hints=_ENDS,
+        refusals=("not_editable",), tool=False,
     )  # fmt: skip
     redrive_runs = Operation(
         RedriveRuns, RedrivenRuns, "POST", "/runs/redrive", title="Try failed runs again", group="runs", scope="run",

@@ -241,6 +241,16 @@ class ShowRun(Request):
     """The run's id, as list_runs gave it."""
 
 
+class StopRun(Request):
+    """Stop one run that waits or is running; its job goes on. A running one is asked to stop, and is `cancelled` once
+    it has."""
+
+    EXAMPLE: ClassVar = {"run_id": RUN}
+
+    run_id: str
+    """The run's id, as list_runs gave it."""
+
+
 class RedriveRuns(Request):
     """Try failed runs again, now, each under its own id and with a new round of attempts. Use it after the cause
     is fixed."""

@@ -173,9 +173,9 @@ class Lease:
     async def _stop_what_is_asked(self, worker: int) -> None:
         done = [
             (job_id, slot)
-            for job_id, slot, held in await self._store.list_stops(worker)
+            for job_id, slot, reason, held in await self._store.list_stops(worker)
             # A run that is held but not known here was just claimed, and will be known at the next heartbeat.
-            if self._working.stop(job_id, slot) or not held
+            if self._working.stop(job_id, slot, reason) or not held
         ]
         if done:
             await self._store.forget_stops(worker, done)

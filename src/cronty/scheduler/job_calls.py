@@ -41,6 +41,7 @@ from cronty.contract.requests import (
     ScheduleJob,
     ShowJob,
     ShowRun,
+    StopRun,
     UndeleteJob,
 )
 from cronty.contract.result import Err, Ok, Result
@@ -79,6 +80,7 @@ class JobCalls:
         yield Operations.list_runs.by(self.list_runs)
         yield Operations.list_failed_runs.by(self.list_failed_runs)
         yield Operations.show_run.by(self.show_run)
+        yield Operations.stop_run.by(self.stop_run)
         yield Operations.redrive_runs.by(self.redrive)
         yield Operations.preview_schedule.by(self.preview)
         yield Operations.get_current_time.by(self.current_time)
@@ -187,6 +189,10 @@ class JobCalls:
         if isinstance(found, Err):
             return found
         return Ok(answers.run_detail(found.value.run, found.value.job, found.value.attempts, found.value.told))
+
+    async def stop_run(self, caller: Caller, request: StopRun) -> Result[RunDetail]:
+        stopped = await self._runs.stop(caller, request.run_id)
+        return stopped if isinstance(stopped, Err) else await self.show_run(caller, ShowRun(request.run_id))
 
     async def redrive(self, caller: Caller, request: RedriveRuns) -> Result[RedrivenRuns]:
         tried = await self._runs.redrive(caller, request.run_ids)

@@ -1,4 +1,4 @@
-"""Single runs: show one, list the failed ones, try them again."""
+"""Single runs: show one, list the failed ones, stop one, try them again."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from typing import Final
 from cronty.contract.caller import Caller
 from cronty.contract.result import Err, Ok, Result
 from cronty.jobs.job import Job
-from cronty.jobs.run import Absence, AttemptRecord, FailedPlace, FailedRun, Run, read_receipt
+from cronty.jobs.run import LIVE, Absence, AttemptRecord, FailedPlace, FailedRun, Run, read_receipt
 from cronty.jobs.telling import Told
 from cronty.scheduler.decisions import USE_CURSOR
 from cronty.scheduler.scheduler import MAX_LISTED, Scheduler
@@ -67,6 +67,18 @@ class Runs:
     async def tally(self, caller: Caller, since: datetime) -> dict[str, int]:
         """How many slots got each verdict, or started, since this time; the most frequent first."""
         return await self._store.tally(caller.owner, since)
+
+    async def stop(self, caller: Caller, run_id: str) -> Result[None]:
+        """Cancel a run that waits, or ask a running one to stop."""
+        shown = await self.show(caller, run_id)
+        if isinstance(shown, Err):
+            return shown
+        state = await self._store.stop(caller, shown.value.run.job_number, shown.value.run.scheduled_for)
+        if state is None:
+            return _no_run(run_id)
+        if state not in LIVE:
+            return Err("not_editable", f"Run {run_id} is {state}; there is nothing to stop.")
+        return Ok(None)
 
     async def redrive(self, caller: Caller, run_ids: Sequence[str]) -> Result[dict[str, bool]]:
         """Try failed runs again, under the same id with a higher attempt; for each, whether it was accepted.

@@ -370,9 +370,9 @@ class EngineStore:
         row = await self._database.one("beat", self._database.moment(), worker, lease)
         return None if row is None else (row["now"], row["before"], row["epoch"])
 
-    async def list_stops(self, worker: int) -> list[tuple[int, datetime, bool]]:
-        """Runs this worker is asked to stop, and whether it still holds them."""
-        return [(row[0], row[1], row[2]) for row in await self._database.fetch("list_stops", worker)]
+    async def list_stops(self, worker: int) -> list[tuple[int, datetime, str, bool]]:
+        """Runs this worker is asked to stop, why, and whether it still holds them."""
+        return [(row[0], row[1], row[2], row[3]) for row in await self._database.fetch("list_stops", worker)]
 
     async def forget_stops(self, worker: int, runs: Sequence[tuple[int, datetime]]) -> None:
         await self._database.change("forget_stops", worker, *columns(runs, 2))

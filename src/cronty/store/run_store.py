@@ -1,11 +1,11 @@
-"""Statements about runs: attempts, failed runs, absences, counts, and redriving."""
+"""Statements about runs: attempts, failed runs, absences, counts, stopping and redriving."""
 
 from collections.abc import Sequence
 from datetime import datetime
 from itertools import groupby
 
 from cronty.contract.caller import Caller
-from cronty.jobs.run import Absence, AttemptRecord, FailedPlace, FailedRun, Run
+from cronty.jobs.run import LIVE, Absence, AttemptRecord, FailedPlace, FailedRun, Run, RunState
 from cronty.jobs.telling import Told
 from cronty.store.audit_store import note
 from cronty.store.database import Database, Row, columns, query, retry_on_conflict
@@ -43,6 +43,22 @@ class RunStore:
         """The agents that the jobs of these runs wake, "" for any agent."""
         numbers = sorted({number for number, _ in runs})
         return [row["agent"] for row in await self._database.of(owner).fetch("agents_of_jobs", owner, numbers)]
+
+    @retry_on_conflict
+    async def stop(self, caller: Caller, number: int, slot: datetime) -> RunState | None:
+        """Stop a run, given by its job's number and its slot; the state it was in, None if there is none."""
+        owner = caller.owner
+        async with self._database.of(owner).transaction() as connection:
+            await connection.fetch(query("lock_due"), owner, [number])
+            run = await connection.fetchrow(query("find_run"), owner, number, slot)
+            if run is None or run["state"] not in LIVE:
+                return None if run is None else run["state"]
+            now = self._database.moment() or await connection.fetchval("select statement_timestamp()")
+            await connection.fetchval(query("stop_runs"), now, [run["job_id"]], [slot], "stopped by request")
+            if await release(connection, now, [run["job_id"]]):
+                await connection.fetchval(query("notify"), "queue")
+            await note(connection, now, caller, "stopped", (run["owner_id"], run["job_id"]), None, {"runs": [slot]})
+            return run["state"]
 
     @retry_on_conflict
     async def redrive(

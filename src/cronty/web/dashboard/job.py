@@ -44,6 +44,7 @@ MESSAGES: Final = {
     "asked": "A run is queued. It starts as soon as a worker is free.",
     "undeleted": "The job is back.",
     "again": "The run is tried again, under the same id.",
+    "stopped": "The run is stopped. The schedule stays.",
 }
 
 

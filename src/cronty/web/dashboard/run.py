@@ -4,13 +4,17 @@ from starlette.responses import Response
 
 from cronty.contract.codes import status_of
 from cronty.contract.result import Err
-from cronty.jobs.run import receipt
+from cronty.jobs.run import LIVE, receipt
 from cronty.scheduler.answers import run_of
 from cronty.web.dashboard.job import said_of, why
 from cronty.web.dashboard.security import local_path
 from cronty.web.dashboard.visit import Refused, Visit
 
 AGAIN = ("failed", "quarantined")
+MESSAGES = {
+    "again": "It is tried again, under the same id.",
+    "stopped": "It is stopped. One that was running may take a moment to end.",
+}
 
 
 async def show_run(visit: Visit, problem: Err | None = None) -> Response:
@@ -32,9 +36,19 @@ async def show_run(visit: Visit, problem: Err | None = None) -> Response:
         moved_from=run_of(run, job.zone, job.trigger).moved_from,
         receipt=receipt(run.job_number, run.scheduled_for, run.attempt) if run.attempt else None,
         again=run.state in AGAIN,
+        live=run.state in LIVE,
         err=problem,
-        message="It is tried again, under the same id." if visit.query.get("done") == "again" else None,
+        message=MESSAGES.get(visit.query.get("done", "")),
     )
+
+
+async def stop(visit: Visit) -> Response:
+    """Stop a run that waits or is running; then back to the page that asked."""
+    stopped = await visit.service.runs.stop(visit.caller, visit.path("run_id"))
+    if isinstance(stopped, Err):
+        raise Refused(stopped)
+    where = local_path(visit.form.get("next")) if "next" in visit.form else f"/runs/{visit.path('run_id')}"
+    return visit.go(f"{where}?done=stopped")
 
 
 async def redrive(visit: Visit) -> Response:
