@@ -81,7 +81,7 @@ def parse(words: list[str]) -> None:
         (from_compose, {"migrate", "serve", "work"}),
         (from_units, {"migrate", "serve", "work"}),
         (from_chart, {"migrate", "serve", "work"}),
-        (from_readme, {"key", "token"}),
+        (from_readme, {"doctor", "key", "token"}),
     ],
 )
 def test_every_command_is_one_that_exists(source: Callable[[], Iterator[list[str]]], started: set[str]) -> None:
