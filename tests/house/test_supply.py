@@ -72,14 +72,16 @@ def test_the_bill_of_materials_names_every_locked_package_and_vendored_file_with
 
 
 def test_every_package_of_every_extra_is_locked_by_hash() -> None:
-    extras, runtime, dev = (locked(f"{name}.txt") for name in ("extras", "runtime", "dev"))
-    assert needed() - extras.keys() == set()
-    assert runtime.keys() - extras.keys() == set()
-    for packages in (extras, runtime, dev):
+    files = {name: locked(f"{name}.txt") for name in ("extras", "runtime", "dev", "image", "build")}
+    assert needed() - files["extras"].keys() == set()
+    assert files["runtime"].keys() - files["image"].keys() == set()
+    for packages in files.values():
         assert [name for name, lines in packages.items() if "--hash=sha256:" not in lines] == []
-    pins = [{name: re.findall(r"==\S+", lines)[0] for name, lines in one.items()} for one in (extras, runtime, dev)]
-    assert [name for name in pins[0] if pins[2].get(name) != pins[0][name]] == [], "CI tests what people install"
-    assert [name for name in pins[1] if pins[0].get(name) != pins[1][name]] == []
+    pins = {name: {one: re.findall(r"==\S+", part)[0] for one, part in file.items()} for name, file in files.items()}
+    assert pins["extras"].items() <= pins["dev"].items(), "CI tests what people install"
+    assert pins["build"].items() <= pins["dev"].items(), "CI builds with what the image builds with"
+    assert pins["image"].items() <= pins["extras"].items()
+    assert pins["runtime"].items() <= pins["extras"].items()
 
 
 def test_vendored_files_are_what_they_were() -> None:
