@@ -1,0 +1,1 @@
+select cronty.database_id()

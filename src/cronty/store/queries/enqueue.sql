@@ -1,0 +1,1 @@
+select cronty.enqueue($1::text::jsonb, $2::text)::text
