@@ -29,7 +29,7 @@ from cronty.timing.days_off import NamedCalendar
 from tests.conftest import START, HandClock, Hands, add, hands_of, with_database
 
 OWNED = ("jobs", "due", "runs", "queue", "channels", "calendars", "audit", "audit_heads", "api_keys", "attempts")
-NOBODYS = {"audit_months", "dropped_weeks", "migrations", "server", "tasks", "workers", "zones"}
+NOBODYS = {"audit_months", "dropped_weeks", "found_waiting", "migrations", "server", "tasks", "workers", "zones"}
 KEY_COLUMNS = "id, owner_id, number, name, scopes, agent, created_at, expires_at, last_used_at, revoked_at"
 VISIBLE = {"api_keys": KEY_COLUMNS}
 FUTURE = datetime(2100, 1, 1, tzinfo=UTC)

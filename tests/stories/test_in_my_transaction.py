@@ -194,26 +194,71 @@ async def test_a_refusal_leaves_the_transaction_as_it_was(shop: Cronty, url: str
     assert await sql.fetchval("select count(*) from shop_orders") == 1
 
 
-async def test_a_connection_without_a_transaction_is_refused(shop: Cronty, url: str, sql: asyncpg.Connection) -> None:
+@asynccontextmanager
+async def committing_each_statement(url: str) -> AsyncGenerator[dict[str, list[object]]]:
+    """A connection of each kind that isn't in a transaction, by how one is begun with it."""
+    by_psycopg, by_asyncpg = (url.replace("postgresql:", f"postgresql+{one}:", 1) for one in ("psycopg", "asyncpg"))
+    plain = create_engine(by_psycopg, poolclass=NullPool, isolation_level="AUTOCOMMIT")
+    engines = [
+        create_async_engine(one, poolclass=NullPool, isolation_level="AUTOCOMMIT") for one in (by_psycopg, by_asyncpg)
+    ]
+    async with (
+        connected(url) as asyncpgs,
+        await psycopg.AsyncConnection.connect(url, autocommit=True) as async_psycopgs,
+        engines[0].connect() as over_psycopg,
+        AsyncSession(engines[1]) as over_asyncpg,
+    ):
+        with psycopg.connect(url, autocommit=True) as psycopgs, plain.begin() as begun, Session(plain) as session:
+            yield {
+                "async with connection.transaction()": [asyncpgs],
+                "with connection.transaction()": [psycopgs, async_psycopgs],
+                "with engine.begin()": [begun, session, over_psycopg, over_asyncpg],
+            }
+
+
+async def test_a_connection_that_commits_each_statement_is_refused(
+    shop: Cronty, url: str, sql: asyncpg.Connection
+) -> None:
     @shop.task
     async def ship(order: int) -> None: ...
 
-    async with shop, connected(url) as connection:
-        with psycopg.connect(url, autocommit=True) as other:
-            for one in (connection, other):
+    async with shop, committing_each_statement(url) as connections:
+        for how, kind in connections.items():
+            for connection in kind:
                 with pytest.raises(CrontyError, match="no open transaction") as refused:
-                    await ship.options(connection=one).enqueue(1)
+                    await ship.options(connection=connection).enqueue(1)
                 assert refused.value.code == "bad_connection"
+                assert how in str(refused.value)
     assert await sql.fetchval("select count(*) from cronty.jobs") == 0
 
 
-async def test_what_is_no_connection_is_refused(shop: Cronty) -> None:
+class OtherDriversConnection:
+    """It has what psycopg 2's connections have."""
+
+    __module__ = "psycopg2.extensions"
+
+    def cursor(self) -> None: ...
+    def commit(self) -> None: ...
+
+
+async def test_what_is_no_connection_of_a_driver_we_know_is_refused_by_its_name(shop: Cronty, url: str) -> None:
     @shop.task
     async def ship(order: int) -> None: ...
 
+    async def refused(connection: object, name: str) -> None:
+        with pytest.raises(
+            CrontyError, match=f"{name} is no connection to enqueue with.*asyncpg or psycopg 3"
+        ) as refused:
+            await ship.options(connection=connection).enqueue(1)
+        assert refused.value.code == "bad_connection"
+
     async with shop:
-        with pytest.raises(CrontyError, match="asyncpg or psycopg"):
-            await ship.options(connection="postgresql://").enqueue(1)
+        await refused("postgresql://", "str")
+        await refused(OtherDriversConnection(), "psycopg2.extensions.OtherDriversConnection")
+        async with asyncpg.create_pool(url, min_size=1) as pool:
+            await refused(pool, "asyncpg.pool.Pool")
+        with create_engine("sqlite://", poolclass=NullPool).connect() as connection:
+            await refused(connection, "SQLAlchemy over pysqlite")
         with pytest.raises(CrontyError, match="options of enqueue"):
             await ship.options(connection="postgresql://").schedule("in 2 hours", 1)
 
@@ -226,6 +271,7 @@ async def test_a_connection_to_another_database_is_refused(shop: Cronty, server_
         async with connected(url) as connection, connection.transaction():
             with pytest.raises(CrontyError, match="isn't on Cronty's database") as refused:
                 await ship.options(connection=connection).enqueue(1)
+            assert await connection.fetchval("select 1") == 1, "its transaction goes on"
         assert refused.value.code == "bad_connection"
 
     async with shop:
@@ -244,15 +290,19 @@ async def test_a_role_needs_one_right_and_is_told_which(shop: Cronty, url: str, 
     try:
         async with shop, connected(url) as connection:
             await connection.execute("set role shop_role")
-            with pytest.raises(CrontyError, match=r"grant usage on schema cronty.*cronty\.enqueue\(jsonb, text\)"):
+            with pytest.raises(CrontyError, match=r"grant usage on schema cronty.*cronty\.enqueue\(text, text\)"):
                 async with connection.transaction():
                     await ship.options(connection=connection).enqueue(1)
             await sql.execute("grant usage on schema cronty to shop_role")
-            await sql.execute("grant execute on function cronty.enqueue(jsonb, text) to shop_role")
+            await sql.execute("grant execute on function cronty.enqueue(text, text) to shop_role")
             async with connection.transaction():
                 run = await ship.options(connection=connection).enqueue(1)
                 assert await connection.fetchval("select current_user") == "shop_role", "its role stays its own"
             assert await run.result(timeout=PATIENCE) == 1
+            for _ in range(2):
+                async with connection.transaction():
+                    await ship.options(connection=connection, unique=True, delay=3600).enqueue(2)
+            assert await sql.fetchval("select count(*) from cronty.jobs") == 2
             with pytest.raises(asyncpg.InsufficientPrivilegeError):
                 await connection.fetch("select * from cronty.jobs")
     finally:

@@ -16,7 +16,7 @@ from cronty.jobs.job import STATUSES, UNDELETED_FOR, Filter, Job
 from cronty.jobs.limits import DEFAULTS, Limits, too_often
 from cronty.jobs.policy import BadPolicy, default_policy, make_policy
 from cronty.jobs.run import MOVES, Run, run_id
-from cronty.scheduler.allowance import Allowance, by_agent, lineage
+from cronty.scheduler.allowance import ERASING, Allowance, by_agent, lineage
 from cronty.scheduler.changed_slots import with_changed_slot
 from cronty.scheduler.decisions import (
     NOTHING_TO_CHANGE,
@@ -54,7 +54,7 @@ from cronty.store.job_store import JobStore, LockedJob, TaskInfo
 from cronty.store.limit_store import Standing
 from cronty.store.new_job import Added, NewJob, made_job
 from cronty.store.their_transaction import CannotJoin
-from cronty.timing import BadTrigger, Slot, describe, preview, zone
+from cronty.timing import BadTrigger, Once, Slot, describe, preview, zone
 from cronty.timing.describe import with_count
 from cronty.timing.errors import given_in
 from cronty.timing.rule import read_bound, read_rule
@@ -102,6 +102,8 @@ class Scheduler:
         if not isinstance(new, NewJob):
             return new
         added = await self._store.new_jobs.add(caller, new)
+        if added is None:
+            return ERASING
         if added.id is not None:
             return Ok(made_job(caller.owner, new, added))
         return await self.made_before(caller, request, added.number, added.request)
@@ -121,11 +123,16 @@ class Scheduler:
         if isinstance(new, Ok):
             made = new.value
             return Ok(Added(None, made.number, made.created_at, made.fire_at or made.created_at))
-        new = replace(new, unique_key=unique_key_of(request, unique))
+        if not isinstance(new.trigger, Once):
+            return Err("bad_trigger", "What is enqueued runs once.", "Schedule the job instead.", "trigger_type")
+        # A moment, whatever the zone says later: a zone that is used for the first time would be locked for everybody.
+        new = replace(new, trigger=Once(new.trigger.at), unique_key=unique_key_of(request, unique))
         try:
             added = await self._store.new_jobs.add(caller, new, connection)
         except CannotJoin as bad:
             return Err("bad_connection", bad.message, bad.hint)
+        if added is None:
+            return ERASING
         if added.request not in (None, new.request):
             return key_taken(request, None)
         return Ok(added)

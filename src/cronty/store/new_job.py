@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import orjson
 
@@ -11,10 +11,10 @@ from cronty.contract.caller import Caller
 from cronty.jobs.action import Action
 from cronty.jobs.job import Job
 from cronty.jobs.policy import Policy, spread_delay
-from cronty.store.database import Database, StoreUnavailable, query
+from cronty.store.database import Database, StoreUnavailable
+from cronty.store.enqueuing import Enqueuing
 from cronty.store.notices import Notices
 from cronty.store.numbers import Numbers
-from cronty.store.their_transaction import elsewhere, value_in
 from cronty.timing import Calendar, Cron, Interval, Once, Trigger, to_stored, tzdata_version, zone_rules
 
 _TRIES: Final = 20
@@ -60,11 +60,14 @@ class NewJobs:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._numbers = Numbers(database)
+        self._enqueuing = Enqueuing(database)
         self.notices = Notices(lambda message: database.value("notify", message))
-        self._database_id: str | None = None
 
-    async def add(self, caller: Caller, new: NewJob, connection: object | None = None) -> Added:
-        """Store a new job, unless another has its key; in the open transaction of `connection`, the caller's own."""
+    async def add(self, caller: Caller, new: NewJob, connection: object | None = None) -> Added | None:
+        """Store a new job, unless another has its key; in the open transaction of `connection`, the caller's own.
+
+        None if the owner is being erased.
+        """
         owner = caller.owner
         delay = spread_delay(owner, new.name, new.policy.spread)
         due = new.first_slot + timedelta(seconds=delay)
@@ -73,11 +76,13 @@ class NewJobs:
             # In a transaction always: nobody knows when it ends, and engines don't look for what is due since long.
             say = connection is not None or self.notices.at_once(due, new.created_at)
             row = _row(caller, new) | {"number": number, "delay": delay, "say": say}
-            answer = await self._add(owner, orjson.dumps(row).decode(), connection)
+            answer = await self._add(owner, row, connection)
             if (made := answer.get("id")) is not None:
                 if connection is None:
                     self.notices.done(due, new.created_at, said=say)
                 return Added(made, number, new.created_at, new.first_slot)
+            if "erasing" in answer:
+                return None
             if answer:
                 created_at, slot = (datetime.fromisoformat(answer[name]) for name in ("created_at", "slot"))
                 request = bytes.fromhex(answer.get("request") or "") or None
@@ -86,20 +91,10 @@ class NewJobs:
             self._numbers.forget(owner)
         raise StoreUnavailable("No free number for the job was found; try again.")
 
-    async def _add(self, owner: str, row: str, connection: object | None) -> dict[str, Any]:
-        if connection is None:
-            return orjson.loads(await self._database.of(owner).value("add_job", row))
-        for known in (self._database_id, None):
-            here = known or await self._read_database_id()
-            answer = orjson.loads(await value_in(connection, query("enqueue"), row, here))
-            if "elsewhere" not in answer:
-                return answer
-        raise elsewhere()
-
-    async def _read_database_id(self) -> str:
-        """It becomes another one when the server is started anew."""
-        self._database_id = cast("str", await self._database.value("database_id"))
-        return self._database_id
+    async def _add(self, owner: str, row: dict[str, object], connection: object | None) -> dict[str, Any]:
+        if connection is not None:
+            return await self._enqueuing.add(connection, row)
+        return orjson.loads(await self._database.of(owner).value("add_job", orjson.dumps(row).decode()))
 
 
 def _row(caller: Caller, new: NewJob) -> dict[str, object]:

@@ -1,27 +1,28 @@
 domain as_app text CHECK (((set_config('role'::text, 'cronty_app'::text, true) IS NOT NULL) AND (set_config('cronty.owner'::text, COALESCE(VALUE, ''::text), true) IS NOT NULL)))
 domain as_engine text CHECK (((set_config('role'::text, 'cronty_engine'::text, true) IS NOT NULL) AND (set_config('cronty.owner'::text, COALESCE(VALUE, ''::text), true) IS NOT NULL)))
-function add_job(given jsonb) returns jsonb
+function add_job(given jsonb, committing boolean) returns jsonb
 function audit_hash(entry cronty.audit) returns bytea
 function audit_text(entry cronty.audit) returns text
 function be_server(which integer) returns void
 function close_audit_month(closed date, moment timestamp with time zone) returns boolean
-function database_id() returns text
 function drop_audit_month(closed date, moment timestamp with time zone, many bigint, digest_of_file bytea) returns void
 function drop_run_partition(horizon timestamp with time zone, young timestamp with time zone) returns boolean security definer
-function enqueue(given jsonb, wanted text) returns jsonb security definer
+function enqueue(given text, signature text) returns jsonb security definer
 function enter_audit() returns trigger
 function epoch() returns integer
 function erase_audit(whose bigint, most integer) returns integer security definer
 function expires_after(policy jsonb) returns double precision
 function find_key(wanted bigint, moment timestamp with time zone) returns record security definer
 function job_status(state cronty.job_state, in_flight boolean, has_next boolean, failing boolean) returns text
+function keep_waiting(job bigint) returns boolean
+function last_with(whose bigint, wanted text, OUT job_id bigint, OUT turn integer, OUT number bigint, OUT created_at timestamp with time zone, OUT slot timestamp with time zone) returns record
+function look_again() returns trigger security definer
 function make_audit_partition(moment timestamp with time zone) returns boolean security definer
 function make_run_partition(moment timestamp with time zone) returns boolean security definer
 function refuse_change() returns trigger
 function seal_audit(most integer, patient boolean, moment timestamp with time zone, whose bigint) returns integer security definer
 function span(seconds double precision) returns text
 function take_numbers(whose bigint, many integer) returns bigint
-function waiting_job(whose bigint, only_one text) returns jsonb
 function week_in_flight(partition text, monday timestamp with time zone) returns boolean
 function without_arguments(change jsonb) returns jsonb
 grant to cronty_app on alerts: insert
@@ -117,7 +118,7 @@ index jobs_number on jobs USING btree (owner_id, number)
 index jobs_of_key on jobs USING btree (key_id) WHERE ((key_id IS NOT NULL) AND (state = 'active'::cronty.job_state))
 index jobs_pkey on jobs USING btree (id)
 index jobs_set_aside on jobs USING btree (id) WHERE ((state = 'set_aside'::cronty.job_state) AND (deleted_at IS NULL))
-index jobs_unique on jobs USING btree (owner_id, unique_key) WHERE ((unique_key IS NOT NULL) AND (deleted_at IS NULL))
+index jobs_unique on jobs USING btree (owner_id, unique_key, unique_turn) WHERE (unique_key IS NOT NULL)
 index migrations_pkey on migrations USING btree (name)
 index owners_limited on owners USING btree (id) WHERE (limits IS NOT NULL)
 index owners_name_key on owners USING btree (name)
@@ -286,6 +287,9 @@ table due.period bigint
 table due.run_count integer not null default 0
 table due.serial boolean not null
 table due.zone text
+table found_waiting
+table found_waiting constraint at_commit TRIGGER DEFERRABLE INITIALLY DEFERRED
+table found_waiting.job jsonb not null
 table handed_over
 table handed_over constraint handed_over_pkey PRIMARY KEY (job_id, scheduled_for)
 table handed_over constraint handed_over_state_check CHECK ((state = ANY (ARRAY['giving'::text, 'held'::text, 'failed'::text, 'taking'::text])))
@@ -336,6 +340,7 @@ table jobs.tags text[] not null
 table jobs.task text not null
 table jobs.trigger jsonb not null
 table jobs.unique_key text
+table jobs.unique_turn integer
 table jobs.updated_at timestamp with time zone not null
 table jobs.version integer not null default 1
 table jobs.zone text not null default 'UTC'::text
@@ -403,6 +408,7 @@ table server
 table server constraint server_number_check CHECK (((number >= 0) AND (number <= 1023)))
 table server constraint server_only_row_check CHECK (only_row)
 table server constraint server_pkey PRIMARY KEY (only_row)
+table server.enqueue_key bytea not null default sha256((uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())))
 table server.frozen_at timestamp with time zone
 table server.frozen_because text
 table server.number integer not null

@@ -1,7 +1,7 @@
 """A statement in a transaction that the caller has opened, on its own connection.
 
-Drivers are told apart by what their connections can do, so that Cronty needs none but asyncpg. A statement takes
-texts and returns a text, because each driver writes other types in its own way.
+Drivers are told apart by the packages that their connections come from, so that Cronty needs none but asyncpg. A
+statement takes texts and returns a text, because each driver writes other types in its own way.
 """
 
 import asyncio
@@ -13,13 +13,19 @@ from typing import Any, Final, cast
 import asyncpg
 from asyncpg.pool import PoolConnectionProxy
 
-ENQUEUE: Final = "cronty.enqueue(jsonb, text)"
+ENQUEUE: Final = "cronty.enqueue(text, text)"
 """The only thing in the database that the caller's role must be allowed to use."""
 
+BEGIN: Final = {
+    "asyncpg": "Use `async with connection.transaction():`.",
+    "psycopg": "Use `with connection.transaction():`.",
+    "sqlalchemy": "Use `with engine.begin() as connection:`, without the isolation level AUTOCOMMIT.",
+}
+"""The packages whose connections can be used, and how a transaction begins with each."""
+
+_DRIVERS: Final = ("asyncpg", "psycopg")
 _PLACE: Final = pattern(r"\$\d")
 _NO_RIGHT: Final = "42501"
-_NOT_THERE: Final = ("3F000", "42883")
-_IDLE: Final = 0
 
 
 class CannotJoin(Exception):
@@ -31,13 +37,22 @@ class CannotJoin(Exception):
         self.hint = hint
 
 
-NOT_KNOWN: Final = "Give a connection of asyncpg or psycopg, or a connection or session of SQLAlchemy."
+NOT_KNOWN: Final = (
+    "Give a connection of asyncpg or psycopg 3, or a connection or session of SQLAlchemy over one of them."
+)
 
 
 def elsewhere() -> CannotJoin:
     return CannotJoin(
         "The connection isn't on Cronty's database.",
         "A transaction can't span two databases: use a connection to the database in CRONTY_DATABASE_URL.",
+    )
+
+
+def no_transaction(connection: object) -> CannotJoin:
+    return CannotJoin(
+        "The connection has no open transaction: it commits each statement, so nothing could undo the enqueuing.",
+        BEGIN[_package(connection) or ""],
     )
 
 
@@ -52,10 +67,7 @@ async def value_in(connection: object, statement: str, *given: str) -> str:
     except CannotJoin:
         raise
     except Exception as error:
-        state = _state(error)
-        if state in _NOT_THERE:
-            raise elsewhere() from error
-        if state == _NO_RIGHT:
+        if _state(error) == _NO_RIGHT:
             raise CannotJoin(
                 "The role of your connection may not enqueue.",
                 f"Let it: grant usage on schema cronty to it, and execute on function {ENQUEUE}.",
@@ -64,20 +76,44 @@ async def value_in(connection: object, statement: str, *given: str) -> str:
 
 
 def _way(connection: Any) -> Callable[..., Any]:
-    if isinstance(connection, asyncpg.Connection | PoolConnectionProxy):
-        return _by_asyncpg
     is_async = iscoroutinefunction(getattr(connection, "commit", None))
-    if hasattr(connection, "exec_driver_sql") or hasattr(connection, "get_bind"):
-        return _by_async_sqlalchemy if is_async else _in_thread(_by_sqlalchemy)
-    if hasattr(connection, "cursor") and hasattr(connection, "commit"):
-        return _by_async_cursor if is_async else _in_thread(_by_cursor)
-    raise CannotJoin(f"A {type(connection).__qualname__} isn't a connection that can be used.", NOT_KNOWN)
+    match _package(connection):
+        case "asyncpg" if isinstance(connection, asyncpg.Connection | PoolConnectionProxy):
+            return _by_asyncpg
+        case "psycopg" if hasattr(connection, "row_factory"):
+            return _by_async_psycopg if is_async else _in_thread(_by_psycopg)
+        case "sqlalchemy" if hasattr(connection, "exec_driver_sql") or hasattr(connection, "get_bind"):
+            return _by_async_sqlalchemy if is_async else _in_thread(_by_sqlalchemy)
+        case _:
+            raise _unusable(_name(type(cast("object", connection))))
+
+
+def _package(connection: object) -> str | None:
+    """The one that the connection's class comes from, or one of its bases."""
+    packages = (kind.__module__.partition(".")[0] for kind in type(connection).__mro__)
+    return next((one for one in packages if one in BEGIN), None)
+
+
+def _name(kind: type[object]) -> str:
+    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+
+
+def _unusable(what: str) -> CannotJoin:
+    return CannotJoin(f"{what} is no connection to enqueue with.", NOT_KNOWN)
 
 
 async def _by_asyncpg(connection: asyncpg.Connection, statement: str, given: tuple[str, ...]) -> object:
-    if not connection.is_in_transaction():
-        raise _no_transaction("async with connection.transaction():")
     return await connection.fetchval(statement, *given)
+
+
+def _by_psycopg(connection: Any, statement: str, given: tuple[str, ...]) -> object:
+    with connection.cursor(row_factory=_tuples) as cursor:
+        return cursor.execute(_PLACE.sub("%s", statement), given).fetchone()[0]
+
+
+async def _by_async_psycopg(connection: Any, statement: str, given: tuple[str, ...]) -> object:
+    async with connection.cursor(row_factory=_tuples) as cursor:
+        return (await (await cursor.execute(_PLACE.sub("%s", statement), given)).fetchone())[0]
 
 
 def _by_sqlalchemy(connection: Any, statement: str, given: tuple[str, ...]) -> object:
@@ -88,18 +124,6 @@ def _by_sqlalchemy(connection: Any, statement: str, given: tuple[str, ...]) -> o
 async def _by_async_sqlalchemy(connection: Any, statement: str, given: tuple[str, ...]) -> object:
     using = connection if hasattr(connection, "exec_driver_sql") else await connection.connection()
     return (await using.exec_driver_sql(_marked(statement, using), given)).scalar_one()
-
-
-def _by_cursor(connection: Any, statement: str, given: tuple[str, ...]) -> object:
-    with connection.cursor(**_cursor_options(connection)) as cursor:
-        cursor.execute(_PLACE.sub("%s", statement), given)
-        return cursor.fetchone()[0]
-
-
-async def _by_async_cursor(connection: Any, statement: str, given: tuple[str, ...]) -> object:
-    async with connection.cursor(**_cursor_options(connection)) as cursor:
-        await cursor.execute(_PLACE.sub("%s", statement), given)
-        return (await cursor.fetchone())[0]
 
 
 def _in_thread(act: Callable[..., object]) -> Callable[..., Any]:
@@ -113,27 +137,16 @@ def _in_thread(act: Callable[..., object]) -> Callable[..., Any]:
 
 def _marked(statement: str, using: Any) -> str:
     """With the marks for parameters that the driver under SQLAlchemy takes."""
+    if using.dialect.driver not in _DRIVERS:
+        raise _unusable(f"SQLAlchemy over {using.dialect.driver}")
     return statement if using.dialect.paramstyle == "numeric_dollar" else _PLACE.sub("%s", statement)
 
 
-def _cursor_options(connection: Any) -> dict[str, object]:
-    """Rows as tuples, whatever the connection has for others; only psycopg 3 has rows of several kinds."""
-    if not hasattr(connection, "row_factory"):
-        return {}
-    if connection.autocommit and connection.info.transaction_status == _IDLE:
-        raise _no_transaction("with connection.transaction():")
-    return {"row_factory": _tuples}
-
-
 def _tuples(_cursor: object) -> type[tuple[object, ...]]:
+    """Rows as tuples, whatever the connection has for others."""
     return tuple
 
 
-def _no_transaction(how: str) -> CannotJoin:
-    return CannotJoin("The connection has no open transaction, so nothing could undo the enqueuing.", f"Use `{how}`.")
-
-
 def _state(error: BaseException) -> str | None:
-    """PostgreSQL's code of an error, as asyncpg, psycopg 2 or 3 have it; SQLAlchemy wraps theirs."""
-    inner = getattr(error, "orig", None) or error
-    return getattr(inner, "sqlstate", None) or getattr(inner, "pgcode", None)
+    """PostgreSQL's code of an error, as asyncpg and psycopg have it; SQLAlchemy wraps theirs."""
+    return getattr(getattr(error, "orig", None) or error, "sqlstate", None)

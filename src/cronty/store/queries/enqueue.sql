@@ -1,1 +1,1 @@
-select cronty.enqueue($1::text::jsonb, $2::text)::text
+select cronty.enqueue($1::text, $2::text)::text

@@ -1,1 +1,0 @@
-select cronty.database_id()
