@@ -119,6 +119,22 @@ async def test_what_still_waits_at_the_commit_is_not_made_again(
     assert await sql.fetchval("select count(*) from cronty.found_waiting") == 0
 
 
+async def test_what_waits_at_the_commit_is_kept_waiting_until_that_is_done(
+    url: str, clock: HandClock, door: Scheduler, hands: Hands, sql: asyncpg.Connection
+) -> None:
+    """Or it could begin after it was looked at and before others see what was committed."""
+    await enqueue(door, once(), unique="k")
+    async with opened(url) as theirs:
+        await enqueue(door, once(), theirs, "k")
+        await theirs.execute("set constraints all immediate")
+        clock.advance(seconds=61)
+        await hands.engine.lease.claiming(hands.engine.firing.step)
+        assert await sql.fetchval("select count(*) from cronty.runs") == 0
+        await theirs.execute("commit")
+        await hands.fire()
+    assert await sql.fetchval("select count(*) from cronty.runs") == 1
+
+
 async def test_a_run_that_an_engine_is_taking_at_the_commit_is_made_again_without_waiting(
     url: str, door: Scheduler, hands: Hands, sql: asyncpg.Connection
 ) -> None:
