@@ -102,17 +102,14 @@ class Bare:
         )
         assert standing is not None
         now = standing["now"]
-        trigger = json.dumps({"kind": "interval", "seconds": 86400, "anchor": now.isoformat()})
-        arguments = json.dumps({"args": [], "kwargs": JOB["kwargs"]})
         number = await self._sql.fetchval(query("take_numbers"), OWNER, 1)
-        row = await self._sql.fetchrow(
-            *_named(
-                "add_job", owner=OWNER, name="measured", task="prompt", arguments=arguments, trigger=trigger,
-                policy="{}", tags=[], now=now, first_slot=now + timedelta(days=1), delay=0, serial=True,
-                period=86_400_000_000, zone="UTC", number=number, slots_after=now, tzdata=tzdata_version(), say=False,
-            )
-        )  # fmt: skip
-        assert row is not None
+        job: dict[str, object] = {
+            "owner": OWNER, "name": "measured", "task": "prompt", "arguments": {"args": [], "kwargs": JOB["kwargs"]},
+            "trigger": {"kind": "interval", "seconds": 86400, "anchor": now.isoformat()}, "policy": {}, "tags": [],
+            "now": now.isoformat(), "first_slot": (now + timedelta(days=1)).isoformat(), "delay": 0, "serial": True,
+            "period": 86_400_000_000, "zone": "UTC", "number": number, "slots_after": now.isoformat(), "say": False,
+        }  # fmt: skip
+        assert "id" in json.loads(await self._sql.fetchval(query("add_job"), json.dumps(job)))
         return number
 
     async def list_jobs(self) -> None:

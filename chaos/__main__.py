@@ -12,6 +12,7 @@ from chaos import (
     backup,
     clients,
     deliver,
+    enqueue,
     failover,
     freeze,
     kill,
@@ -28,7 +29,8 @@ from chaos.failover.events import EVENTS
 SCENARIOS: Final[dict[str, Any]] = {
     module.__name__.rpartition(".")[2]: module
     for module in (
-        alerts, backup, clients, deliver, failover, freeze, kill, life, poison, restore, sleep, suspend, upgrade, year,
+        alerts, backup, clients, deliver, enqueue, failover, freeze, kill, life, poison, restore, sleep, suspend,
+        upgrade, year,
     )
 }  # fmt: skip
 
@@ -41,6 +43,7 @@ examples:
   python -m chaos poison --kind suicide endless
   python -m chaos clients --clients 8 --jobs 40 --kills 20 --seconds 60
   python -m chaos deliver --runs 20000 --workers 4 --kill-every 1
+  python -m chaos enqueue --runs 10000
   python -m chaos failover --events switchover,kill:2,freeze
   python -m chaos failover --async --events kill,lagkill
   python -m chaos upgrade --fires 10000 --workers 4
@@ -114,6 +117,14 @@ def read_arguments() -> argparse.Namespace:
     _number(for_deliver, "dies", 0.06, "how often an agent dies instead of acknowledging")
     _number(for_deliver, "silence", 11.0, "seconds after which a silent receiver answers, too late")
     _number(for_deliver, "seed", 1, "of the random choices")
+    for_enqueue = scenarios.add_parser("enqueue", help="runs made in transactions", description=enqueue.__doc__)
+    _number(for_enqueue, "runs", 10_000, "how many transactions enqueue one; half are rolled back")
+    _number(for_enqueue, "programs", 8, "how many transactions are open at once")
+    _number(for_enqueue, "workers", 4, "how many worker processes")
+    _number(for_enqueue, "kill-every", 1.0, "seconds between two kills of a worker; 0 for none")
+    _number(for_enqueue, "patience", 60.0, "seconds after the last transaction until everything must be settled")
+    _number(for_enqueue, "lease", 5.0, "seconds without a heartbeat after which a worker is given up")
+    _number(for_enqueue, "seed", 1, "of the random choices")
     _read_failover(scenarios.add_parser("failover", help="move the primary of a cluster", description=failover.__doc__))
     for_upgrade = scenarios.add_parser("upgrade", help="two versions side by side", description=upgrade.__doc__)
     _number(for_upgrade, "fires", 10_000, "how many slots fall due, beside those of the jobs made meanwhile")

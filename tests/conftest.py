@@ -18,6 +18,7 @@ from cronty.contract.caller import Caller, local_caller
 from cronty.contract.requests import ScheduleJob
 from cronty.contract.result import Ok
 from cronty.engine.engine import Engine, EngineOptions
+from cronty.engine.handing import Ahead
 from cronty.jobs.job import Job
 from cronty.scheduler import Scheduler
 from cronty.store.database import Database, query
@@ -293,10 +294,12 @@ class Hands:
 
 
 @asynccontextmanager
-async def hands_of(url: str, clock: HandClock | None, registry: Registry, **options: float) -> AsyncGenerator[Hands]:
+async def hands_of(
+    url: str, clock: HandClock | None, registry: Registry, ahead: Ahead | None = None, **options: float
+) -> AsyncGenerator[Hands]:
     database = await Database(url, clock=clock, hot=True).open()
     store = EngineStore(database)
-    engine = Engine(database, registry, EngineOptions(**options))  # pyright: ignore[reportArgumentType]
+    engine = Engine(database, registry, EngineOptions(**options), ahead)  # pyright: ignore[reportArgumentType]
     await engine.enlist()
     try:
         yield Hands(engine, store)

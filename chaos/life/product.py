@@ -207,7 +207,7 @@ class Door:
         self._owner = owner
         self.database = database
         store = JobStore(database)
-        store._numbers = Numbers(database, lambda: stage.mono)
+        store.new_jobs._numbers = Numbers(database, lambda: stage.mono)
         self._door = Scheduler(store)
         self._runs = Runs(RunStore(database), self._door)
 

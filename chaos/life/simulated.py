@@ -20,7 +20,7 @@ from chaos.life.product import MOVED_ZONE, NEWER_FIELD, TZDATA, VERSION
 from chaos.life.stage import Stage
 from cronty.engine import claiming, firing, lease, limiting, planning, rescuing, retiming, settling, working
 from cronty.jobs import policy as policies
-from cronty.store import job_store, zone_store
+from cronty.store import new_job, zone_store
 from cronty.timing import cron, zones
 
 STRETCHED: Final[Sequence[tuple[ModuleType, str]]] = (
@@ -85,9 +85,9 @@ def simulated(stage: Stage) -> Generator[None]:
             for real, stand_in in standing_in:
                 if value is real and module is not policies:
                     put(module, name, stand_in)
-    for module in (retiming, lease, job_store):
+    for module in (retiming, lease, new_job):
         put(module, "tzdata_version", lambda: TZDATA[VERSION.get()])
-    for module in (retiming, job_store):
+    for module in (retiming, new_job):
         put(module, "zone_rules", rules_by_version)
     put(lease, "since_boot", lambda: stage.mono + stage.asleep)
     put(cron, "_compiled", compile_by_version)

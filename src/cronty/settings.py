@@ -104,7 +104,8 @@ class Settings(BaseSettings):
     )
     public_url: str = Field(
         "http://127.0.0.1:8125/mcp",
-        description="The URL at which clients reach this server; tokens must be issued for it.",
+        description="The URL at which clients reach this server; tokens must be issued for it. If a phone "
+        "reaches it too, reminders over ntfy have buttons (phone.md); workers need it for that as well.",
     )
     jwt_secret: SecretStr | None = Field(None, description="Signs our own tokens (`cronty token issue`).")
     oidc_issuer: str | None = Field(None, description="An identity provider whose tokens are accepted.")

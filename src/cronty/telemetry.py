@@ -71,6 +71,12 @@ def step_busy(duty: str, error: Exception, failures: int) -> None:
         log.warning("%s failed %d time(s) in a row: %s", duty, failures, error)
 
 
+def hand_over_failed(count: int, error: str, failures: int) -> None:
+    """Logged for the first, second, fourth, eighth … failure in a row."""
+    if failures & (failures - 1) == 0:
+        log.warning("%d notification(s) couldn't be handed over to ntfy or taken back (tried again): %s", count, error)
+
+
 def worker_started(worker: int, tasks: int) -> None:
     log.info("worker %d started with %d task(s)", worker, tasks)
 

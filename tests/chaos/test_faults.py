@@ -2,7 +2,7 @@
 
 import pytest
 
-from chaos import deliver, freeze, kill, poison
+from chaos import deliver, enqueue, freeze, kill, poison
 from tests.chaos.promises import LONG, keeps_its_promises
 
 
@@ -54,3 +54,13 @@ def test_webhooks_and_prompts_all_arrive_while_workers_are_killed_and_agents_die
     assert figures["agents_died"] > 0
     assert figures["called_again"] > 0
     assert figures["read_again"] > 0
+
+
+@pytest.mark.timeout(400)
+def test_exactly_the_runs_whose_transaction_was_committed_are_performed() -> None:
+    figures = enqueue.run(enqueue.Plan(runs=300, programs=6, workers=3, patience=LONG, lease=2))
+    keeps_its_promises(figures)
+    assert figures["settled_in_time"]
+    assert figures["kills"] > 0
+    assert figures["rolled_back"] > 100
+    assert figures["done"] == figures["expected"] > 100

@@ -54,7 +54,6 @@ LOOKS = {
     "list_usage": f"('ann', {NOW}, {NOW}, {NOW}, 'calls')",
     "list_keys": "('ann')",
     "lock_job": "('ann', 5, false)",
-    "find_by_key": "('ann', 'a key')",
 }
 ANN = """
 insert into cronty.owners (id, name) values (1024, 'ann');

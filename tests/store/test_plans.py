@@ -55,6 +55,11 @@ HOT = {
     " '{false,true}', '{a,a}', '{null,b}', '{c,null}')",
     "prune_tellings": f"('{LONG_AGO}', 1000)",
     "delete_tellings": "('{1,2}', 1000)",
+    "prune_presses": f"('{LONG_AGO}', 1000)",
+    "delete_presses": "('{1,2}', 1000)",
+    "prune_handed_over": f"('{LONG_AGO}', 1000)",
+    "delete_handed_over": "('{1,2}', 1000)",
+    "forget_handed": f"('{{1,2}}', {SLOTS})",
     "note_absence": f"('{NOW}', '{{1,1}}', '{{1,2}}', {SLOTS}, '{{1,0}}', '{{0,1}}', '{{0,0}}')",
     "pause_orphaned": f"('{NOW}', 1000, '{NOW}')",
 }

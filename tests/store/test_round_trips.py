@@ -94,15 +94,15 @@ SLOT = START + timedelta(seconds=60)
 
 
 async def schedule(house: House) -> object:
-    await house.store._numbers.next("ann")  # pyright: ignore[reportPrivateUsage]
-    block = house.store._numbers._blocks["ann"]  # pyright: ignore[reportPrivateUsage]
+    await house.store.new_jobs._numbers.next("ann")  # pyright: ignore[reportPrivateUsage]
+    block = house.store.new_jobs._numbers._blocks["ann"]  # pyright: ignore[reportPrivateUsage]
     block.next, block.end = 10**6 + house.made, 10**6 + house.made + 1
     house.line.trips = 0
     return await house.door.schedule(local_caller("ann"), house.request())
 
 
 async def schedule_without_a_number(house: House) -> object:
-    house.store._numbers.forget("ann")  # pyright: ignore[reportPrivateUsage]
+    house.store.new_jobs._numbers.forget("ann")  # pyright: ignore[reportPrivateUsage]
     return await house.door.schedule(local_caller("ann"), house.request())
 
 

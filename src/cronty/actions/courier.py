@@ -7,15 +7,23 @@ from typing import Any, Final, NamedTuple, cast
 from urllib.parse import urlsplit
 
 from cronty.actions.fence import unlogged
-from cronty.actions.ntfy import publish
-from cronty.actions.outbound import MAX_URL, CallFailed, CallRefused, Outbound
+from cronty.actions.ntfy import Ahead, publish, take_back
+from cronty.actions.outbound import MAX_URL, CallFailed, CallRefused, CallRejected, Outbound
 from cronty.actions.relay import Relay
 from cronty.actions.tasks import PermanentError
+
+MAX_KNOWN: Final = 10_000
+"""Topics of which it is remembered that their server takes messages back."""
 
 NTFY_SCHEMES: Final = frozenset({"ntfy", "ntfys"})
 
 _SCHEME: Final = pattern(r"([a-z][a-z0-9]{1,19})://.+")
 _NTFY: Final = pattern(r"(ntfys?)://(?:([A-Za-z0-9_-]{1,200})@)?([^@/?#]+)/([-_A-Za-z0-9]{1,64})/?")
+
+
+def is_ntfy(url: str | None) -> bool:
+    """Whether a channel's URL leads to ntfy; None is an ntfy topic."""
+    return url is None or url.partition("://")[0] in NTFY_SCHEMES
 
 
 class ChannelSummary(NamedTuple):
@@ -37,6 +45,7 @@ class Courier:
     def __init__(self, outbound: Outbound, schemes: Collection[str] = (), **options: Any) -> None:
         self._outbound = outbound
         self._relay = Relay(outbound, frozenset(schemes) - NTFY_SCHEMES, **options)
+        self._take_back = set[tuple[str, str]]()
 
     async def check(self, url: str, owner: str | None = None) -> ChannelSummary:
         """Check a channel's URL; what may be shown of it. Raises `PermanentError`, whose message never has the URL."""
@@ -73,6 +82,26 @@ class Courier:
             owner=owner,
         )
         return {"channel": fields["topic"], "time": int(datetime.now(UTC).timestamp())}
+
+    async def hand_over(self, url: str, fields: Mapping[str, object], ahead: Ahead, owner: str | None) -> None:
+        """Give ntfy a message ahead of its time. A server that couldn't take it back isn't given any."""
+        ntfy = self._ntfy(url, owner)
+        place = ntfy.server, ntfy.topic
+        with unlogged():
+            if place not in self._take_back:
+                try:
+                    await take_back(self._outbound, *ntfy, ahead.sequence, owner=owner)
+                except CallRejected as refused:
+                    raise CallRejected(f"{refused} It takes no message back that it was given ahead.") from None
+                if len(self._take_back) < MAX_KNOWN:
+                    self._take_back.add(place)
+            sent = {**fields, "topic": ntfy.topic}
+            await publish(self._outbound, ntfy.server, ntfy.token, sent, owner=owner, confidential=True, ahead=ahead)
+
+    async def take_back(self, url: str, sequence: str, owner: str | None) -> None:
+        """Have ntfy forget a message that it was given ahead."""
+        with unlogged():
+            await take_back(self._outbound, *self._ntfy(url, owner), sequence, owner=owner)
 
     async def aclose(self) -> None:
         await self._relay.aclose()

@@ -9,14 +9,16 @@ from urllib.parse import urlsplit
 from pydantic import Field
 
 from cronty.actions.allowed import EVERYBODY
-from cronty.actions.courier import Courier
-from cronty.actions.ntfy import publish
+from cronty.actions.buttons import ReminderButtons
+from cronty.actions.courier import Courier, is_ntfy
+from cronty.actions.ntfy import Ahead, publish
 from cronty.actions.outbound import Outbound
 from cronty.actions.prompt import About
-from cronty.actions.tasks import PermanentError, current_run
+from cronty.actions.tasks import CurrentRun, PermanentError, current_run
 from cronty.contract.result import Err
 from cronty.jobs.action import Action
 from cronty.jobs.envelope import RunFacts
+from cronty.jobs.moments import local_text
 
 MAX_MESSAGE_BYTES: Final = 4096
 MAX_TITLE: Final = 250
@@ -87,6 +89,7 @@ class Notify:
         courier: Courier | None = None,
         find: Finder | None = None,
         about: About | None = None,
+        buttons: ReminderButtons | None = None,
     ) -> None:
         self._outbound = outbound
         self._url = base_url.rstrip("/") + "/"
@@ -94,6 +97,7 @@ class Notify:
         self._courier = courier or Courier(outbound)
         self._find = find
         self._about = about
+        self._buttons = buttons
 
     async def notify(
         self,
@@ -114,7 +118,7 @@ class Notify:
         Use it to reach a person: a reminder, an alert, a result. If there is a channel called `topic` it goes there,
         else to the ntfy topic. Returns what is known of it: id, topic or channel, time. If the other side is busy or
         unreachable it is tried again; ntfy apps that know sequence ids show it once. What arrives late says when it was
-        planned for.
+        planned for. If ntfy was given it ahead of its time, nothing is sent, and the note says so.
 
         Example: notify(message="Backup finished", topic="ann-backups", title="Backups", tags=["tada"])
         """
@@ -126,13 +130,30 @@ class Notify:
         if flaw := check_notification(**fields):
             raise PermanentError(flaw.message)
         url, facts = await self._run(topic)
+        if facts is not None and facts.reminder and facts.handed_at is not None:
+            return {"channel": topic, "time": int(facts.scheduled_for.timestamp()), "note": _delivered(facts)}
         if facts is not None and facts.planned is not None:
             fields["message"] = with_note(message, facts.planned)
+        if actions is None and facts is not None:
+            fields["actions"] = self._buttons_under(url, facts)
         return await self._deliver(url, fields, None if facts is None else facts.owner)
 
     async def push(self, url: str | None, owner: str | None = None, /, **fields: Any) -> dict[str, object]:
         """Send fields that were checked, outside of a run; `url` is the channel's, None for the ntfy topic."""
         return await self._deliver(url, fields, owner)
+
+    async def hand_over(self, url: str, run: CurrentRun, owner: str, kwargs: Mapping[str, Any]) -> None:
+        """Give ntfy a run's notification ahead of its time, to be sent at its slot; `url` is the channel's."""
+        if flaw := undeliverable(Action("notify", (), kwargs)):
+            raise PermanentError(flaw.message)
+        fields = dict(kwargs)
+        if fields.get("actions") is None and self._buttons is not None:
+            fields["actions"] = self._buttons.under(run, run.scheduled_for)
+        await self._courier.hand_over(url, fields, Ahead(run.scheduled_for, run.idempotency_key), owner)
+
+    async def take_back(self, url: str, sequence: str, owner: str) -> None:
+        """Have ntfy forget what it was given ahead, by the run's message id."""
+        await self._courier.take_back(url, sequence, owner)
 
     def public_at(self, owner: str) -> str | None:
         """The host where everybody who knows the name of an owner's topic can read it; None if that takes a token."""
@@ -149,11 +170,22 @@ class Notify:
         url = None if self._find is None else await self._find(run.owner_id, topic)
         return url, None if self._about is None else await self._about(run.owner_id, run.job_id, run.scheduled_for)
 
+    def _buttons_under(self, url: str | None, facts: RunFacts) -> list[dict[str, object]] | None:
+        """Done and snooze, for a reminder that goes to ntfy."""
+        if self._buttons is None or not facts.reminder or not is_ntfy(url):
+            return None
+        return self._buttons.under(current_run(), facts.now)
+
     async def _deliver(self, url: str | None, fields: Mapping[str, object], owner: str | None) -> dict[str, object]:
         if url is not None:
             return await self._courier.deliver(url, fields, owner)
         token = self._token.text if self._token is not None and self._token.serves(owner) else None
         return await publish(self._outbound, self._url, token, fields)
+
+
+def _delivered(facts: RunFacts) -> str:
+    handed_at = facts.handed_at or facts.now
+    return f"delivered by ntfy, handed over at {local_text(handed_at.replace(microsecond=0), facts.zone)}"
 
 
 def with_note(message: str, note: str) -> str:

@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 from contextlib import suppress
+from datetime import datetime
 from re import compile as pattern
-from typing import Final, cast
+from typing import Final, NamedTuple, cast
 from urllib.parse import urlsplit
 
 import orjson
@@ -16,6 +17,13 @@ MAX_SAID: Final = 200
 _MESSAGE_ID: Final = pattern(r"[A-Za-z0-9_-]{1,64}")
 
 
+class Ahead(NamedTuple):
+    """When ntfy is to send it, and the id under which it can be replaced or taken back until then."""
+
+    at: datetime
+    sequence: str
+
+
 async def publish(
     outbound: Outbound,
     server: str,
@@ -24,14 +32,28 @@ async def publish(
     *,
     owner: str | None = None,
     confidential: bool = False,
+    ahead: Ahead | None = None,
 ) -> dict[str, object]:
     """Post the fields, and answer with what ntfy says of it. `confidential`: nothing in the server's words is kept.
-    `owner` is whose server it is, None for the operator's."""
-    body = orjson.dumps({name: value for name, value in fields.items() if value is not None and value is not False})
-    answer = await outbound.send("POST", server, headers=_headers(token), body=body, owner=owner)
+    `owner` is whose server it is, None for the operator's. `ahead`: ntfy keeps it, and sends it when it is time."""
+    given = {name: value for name, value in fields.items() if value is not None and value is not False}
+    headers = _headers(token)
+    if ahead is not None:
+        given["delay"] = str(int(ahead.at.timestamp()))
+        headers["x-sequence-id"] = ahead.sequence
+    answer = await outbound.send("POST", server, headers=headers, body=orjson.dumps(given), owner=owner)
     host = urlsplit(server).hostname or server
     require_success(answer, host, "" if confidential else _said(answer, token))
     return _facts(answer, fields["topic"], host)
+
+
+async def take_back(
+    outbound: Outbound, server: str, token: str | None, topic: str, sequence: str, *, owner: str | None
+) -> None:
+    """Have ntfy forget what it was given ahead; it is no fault if it has nothing of that id."""
+    headers = {} if token is None else {"authorization": f"Bearer {token}"}
+    answer = await outbound.send("DELETE", f"{server}{topic}/{sequence}", headers=headers, owner=owner)
+    require_success(answer, urlsplit(server).hostname or server)
 
 
 def _headers(token: str | None) -> dict[str, str]:

@@ -8,6 +8,7 @@ from cronty.actions.tasks import Registry
 from cronty.app.keys import with_the_key
 from cronty.app.outside import Outside
 from cronty.engine.engine import Engine, EngineOptions
+from cronty.engine.handing import Ahead
 from cronty.jobs.limits import DEFAULTS, BadLimits, Limits, read_limits
 from cronty.scheduler import Scheduler, Service
 from cronty.scheduler.calendars import Calendars
@@ -16,6 +17,7 @@ from cronty.scheduler.identity import Identity, Provider
 from cronty.scheduler.inbox import Inbox
 from cronty.scheduler.listeners import Listeners
 from cronty.scheduler.overview import Overview
+from cronty.scheduler.presses import Presses
 from cronty.scheduler.runs import Runs
 from cronty.settings import BadSetting, Settings
 from cronty.store.audit_store import AuditStore
@@ -25,6 +27,8 @@ from cronty.store.inbox_store import InboxStore
 from cronty.store.job_store import JobStore
 from cronty.store.key_store import KeyStore
 from cronty.store.overview_store import OverviewStore
+from cronty.store.owner_store import OwnerStore
+from cronty.store.press_store import PressStore
 from cronty.store.run_store import RunStore
 from cronty.store.sealing import Sealer
 from cronty.store.signing import Signer
@@ -44,17 +48,25 @@ def make_service(settings: Settings, database: Database, jobs: JobStore, outside
         scheduler=scheduler,
         inbox=Inbox(InboxStore(database), scheduler.allowance, listeners),
         runs=Runs(RunStore(database), scheduler),
-        channels=Channels(ChannelStore(database, with_the_key(settings, Sealer.read)), outside.courier, outside.notify),
+        channels=Channels(
+            ChannelStore(database, with_the_key(settings, Sealer.read)),
+            outside.courier,
+            outside.notify,
+            ahead=settings.database_url is None,  # a machine of one's own, which may be shut
+        ),
         identity=Identity(keys, settings.public_url, secret, provider),
         trail=AuditStore(database, signer, settings.heads_dir),
         overview=Overview(OverviewStore(database), scheduler, outside.own),
         notify=outside.notify,
         calendars=Calendars(jobs.calendars, scheduler),
         listeners=listeners,
+        presses=Presses(PressStore(database), scheduler, OwnerStore(database).name_of, outside.keys),
     )
 
 
-def make_engine(settings: Settings, database: Database, registry: Registry, *, die_when_stuck: bool) -> Engine:
+def make_engine(
+    settings: Settings, database: Database, registry: Registry, outside: Outside, *, die_when_stuck: bool
+) -> Engine:
     options = EngineOptions(
         concurrency=settings.concurrency,
         lease=settings.lease,
@@ -65,7 +77,7 @@ def make_engine(settings: Settings, database: Database, registry: Registry, *, d
         limits=limits_of(settings),
         zone=settings.zone,
     )
-    return Engine(database, registry, options)
+    return Engine(database, registry, options, Ahead(outside.notify, with_the_key(settings, Sealer.read)))
 
 
 def limits_of(settings: Settings) -> Limits:

@@ -17,7 +17,7 @@ from cronty.app.declared import Declared, sync
 from cronty.app.figures import metrics_text, why_late
 from cronty.app.machine_zone import machine_zone
 from cronty.app.outside import Lookups, Outside
-from cronty.app.tasks import AsyncTask, Options, PlainTask, Registering, Task, on_24_hours
+from cronty.app.tasks import AsyncTask, Options, PlainTask, Registering, Run, Schedulable, Task, on_24_hours
 from cronty.contract.caller import Caller, local_caller
 from cronty.contract.operation import AsyncApi, Operation
 from cronty.contract.operations import Operations
@@ -171,6 +171,15 @@ class Cronty(Operations, AsyncApi):
 
         return cast("Registering", declare)
 
+    def named(self, task: str) -> Schedulable[..., Any]:
+        """A task by its name, also one that only another program has: `cronty.named("pay").options(delay=60)`."""
+        known = self.registry.tasks.get(task) or Registry().add(_anything, task)
+        return Schedulable(self, known, Options())
+
+    async def enqueue(self, task: str, /, *args: Any, **kwargs: Any) -> Run[Any]:
+        """Run a task once, by its name, as soon as a worker can."""
+        return await self.named(task).enqueue(*args, **kwargs)
+
     # -- asking -------------------------------------------------------------------------------------------------
 
     @property
@@ -281,7 +290,9 @@ class Cronty(Operations, AsyncApi):
                 url, clock=self._clock, size=sizes[1], hot=True, outage=self._outage
             ).open()
             stack.push_async_callback(hot.close)
-            self._engine = make_engine(self.settings, hot, self.registry, die_when_stuck=self.die_when_stuck)
+            self._engine = make_engine(
+                self.settings, hot, self.registry, self._outside, die_when_stuck=self.die_when_stuck
+            )
             stack.push_async_callback(self._stop_engine)
             await self._engine.start()
             if (kept := self._service.trail.kept) is not None:
@@ -389,6 +400,10 @@ def _with_every(when: str) -> str:
     first = when.split(maxsplit=1)[:1]
     when = on_24_hours(when)
     return when if first and first[0].lower() in ("every", "each", "daily", "weekly", "monthly") else f"every {when}"
+
+
+def _anything(*_args: Any, **_kwargs: Any) -> Any:
+    """Stands for a function that another program has; what may be given to it is known from what that published."""
 
 
 def _rows_changed(result: Result[Job]) -> int:

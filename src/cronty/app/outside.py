@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
 
+from cronty.actions.buttons import ReminderButtons, phone_address
 from cronty.actions.command import Surroundings, agent_tasks
 from cronty.actions.courier import Courier
 from cronty.actions.notify import Notify, Token
@@ -42,13 +43,23 @@ class Outside:
         self.outbound = Outbound(_listed(settings.allowed_hosts), own=own)
         self.courier = Courier(self.outbound, _listed(settings.channel_schemes))
         self.notify = Notify(
-            self.outbound, settings.ntfy_url, token, courier=self.courier, find=lookups.channel, about=lookups.facts
+            self.outbound,
+            settings.ntfy_url,
+            token,
+            courier=self.courier,
+            find=lookups.channel,
+            about=lookups.facts,
+            buttons=ReminderButtons(self.keys, phone_address(settings.public_url)),
         )
+
+    def keys(self) -> list[bytes]:
+        """The installation's keys, the newest first; none if it has none."""
+        return with_the_key(self._settings, read_keys) or []
 
     def register(self, registry: Registry) -> None:
         """What can be scheduled with nothing registered: declarative actions, never code."""
         settings = self._settings
-        webhook = Webhook(self.outbound, self._lookups.owner, lambda: with_the_key(settings, read_keys) or [])
+        webhook = Webhook(self.outbound, self._lookups.owner, self.keys)
         registry.add(self.notify.notify, "notify")
         registry.add(webhook.webhook, "webhook")
         registry.declare(prompt)

@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, cast, overload, override
 from cronty.actions.hints import WrongArguments
 from cronty.actions.tasks import Task as Registered
 from cronty.contract.answers import ScheduledJob
-from cronty.contract.requests import TriggerType
-from cronty.contract.result import CrontyError, Err
-from cronty.jobs.ids import read_job_id
-from cronty.jobs.run import run_id
+from cronty.contract.operations import Operations
+from cronty.contract.requests import ScheduleJob, TriggerType
+from cronty.contract.result import CrontyError, Err, value_of
 
 if TYPE_CHECKING:
     from cronty.app.cronty import Cronty
@@ -90,6 +89,9 @@ class Options:
     ends_at: str | datetime | None = None
     max_runs: int | None = None
     idempotency_key: str | None = None
+    delay: float | timedelta | None = None
+    unique: bool | str | None = None
+    connection: object | None = None
 
 
 class Schedulable[**P, R]:
@@ -126,31 +128,45 @@ class Schedulable[**P, R]:
         ends_at: str | datetime | None = None,
         max_runs: int | None = None,
         idempotency_key: str | None = None,
+        delay: float | timedelta | None = None,
+        unique: bool | str | None = None,
+        connection: object | None = None,
     ) -> "Schedulable[P, R]":
-        """The same task with other options: `await report.options(name="r-7").schedule("in 2 hours", order)`."""
-        given = Options(name, zone, tags, policy, starts_at, ends_at, max_runs, idempotency_key)
+        """The same task with other options: `await report.options(name="r-7").schedule("in 2 hours", order)`.
+
+        The last three are for `enqueue`: after how many seconds it may run; whether a run that waits already will do,
+        one with the same arguments (True) or with the same key; and a connection of yours, in whose open transaction
+        the run is made, so that it exists only if you commit.
+        """
+        given = Options(
+            name, zone, tags, policy, starts_at, ends_at, max_runs, idempotency_key, delay, unique, connection
+        )
         changed = {one: getattr(given, one) for one in Options.__slots__ if getattr(given, one) is not None}
         return Schedulable(self._cronty, self.registered, replace(self._options, **changed))
 
     async def schedule(self, when: str | datetime | timedelta, /, *args: P.args, **kwargs: P.kwargs) -> ScheduledJob:
         """Schedule the task: in words, at a moment, or after a time. Hours in words are on the 24-hour clock."""
-        return await self._schedule(trigger_of(when), args, kwargs)
+        asked = self._options
+        if asked.delay is not None or asked.unique or asked.connection is not None:
+            message = "delay, unique and connection are options of enqueue, not of schedule."
+            raise CrontyError(Err("bad_request", message, "Leave them out, or enqueue with a delay."))
+        return await self._cronty.ask(Operations.schedule_job, self._request(trigger_of(when), args, kwargs))
 
     async def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> Run[R]:
-        """Run the task once, as soon as a worker can."""
-        job = await self._schedule(("once", {"run_at": "now"}), args, kwargs)
-        number = read_job_id(job.job_id)
-        assert number is not None
-        slot = job.next_run
-        assert slot is not None
-        return Run(self._cronty, self.registered, job.job_id, run_id(number, slot))
+        """Run the task once, as soon as a worker can, or after the `delay` of its options."""
+        asked, cronty = self._options, self._cronty
+        trigger = ("once", {"run_at": "now"}) if asked.delay is None else trigger_of(_as_time(asked.delay))
+        request = value_of(Operations.schedule_job.check(self._request(trigger, args, kwargs)))
+        made = await cronty.service.enqueue(cronty.caller, request, asked.unique or False, asked.connection)
+        started = value_of(made)
+        return Run(cronty, self.registered, started.job_id, started.run_id)
 
-    async def _schedule(
+    def _request(
         self, trigger: tuple[TriggerType, Mapping[str, Any]], args: Sequence[Any], kwargs: Mapping[str, Any]
-    ) -> ScheduledJob:
+    ) -> ScheduleJob:
         asked = self._options
         given, named = self.stored(args, kwargs)
-        return await self._cronty.schedule_job(
+        return ScheduleJob(
             asked.name or self.name, self.name, *trigger, args=given, kwargs=named, max_runs=asked.max_runs,
             timezone=asked.zone, policy=asked.policy, idempotency_key=asked.idempotency_key, tags=asked.tags,
             starts_at=asked.starts_at, ends_at=asked.ends_at,
@@ -204,6 +220,10 @@ def trigger_of(when: str | datetime | timedelta) -> tuple[TriggerType, Mapping[s
     if isinstance(when, timedelta):
         return "words", {"text": f"in {ceil(when.total_seconds())} seconds"}
     return "words", {"text": on_24_hours(when)}
+
+
+def _as_time(delay: float | timedelta) -> timedelta:
+    return delay if isinstance(delay, timedelta) else timedelta(seconds=delay)
 
 
 def on_24_hours(text: str) -> str:

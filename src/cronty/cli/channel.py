@@ -27,17 +27,26 @@ def add(
             help="Where it leads. Left out: you are prompted for it, so it stays out of the shell's history."
         ),
     ] = None,
+    ahead: Annotated[
+        bool | None,
+        typer.Option(
+            "--ahead/--no-ahead",
+            help="Give ntfy reminders up to three days ahead, so that they ring with this machine off. "
+            "Default: yes with the local database.",
+        ),
+    ] = None,
     owner: Owner = "local",
     json: Json = False,
 ) -> None:
     """Name a destination, such as ntfy://ntfy.sh/topic or mailtos://user:password@example.com; replaces an old one."""
     given = url if url is not None else _prompt_for_url()
-    saved = _ask(lambda channels: channels.add(caller_for(owner), name, given), json=json)
+    saved = _ask(lambda channels: channels.add(caller_for(owner), name, given, ahead=ahead), json=json)
     if json:
-        print_json({"name": saved.name, "leads_to": saved.hint, "replaced": saved.replaced})
+        print_json({"name": saved.name, "leads_to": saved.hint, "ahead": saved.ahead, "replaced": saved.replaced})
         return
     done = "Replaced" if saved.replaced else "Added"
-    say(f"{done} {saved.name}: {saved.hint}. Try it: cronty channel test {name}")
+    early = ", also with this machine off" if saved.ahead else ""
+    say(f"{done} {saved.name}: {saved.hint}{early}. Try it: cronty channel test {name}")
 
 
 @app.command("list")
@@ -45,14 +54,18 @@ def list_channels(owner: Owner = "local", json: Json = False) -> None:
     """Show the names, and where each one leads, without secrets."""
     found = _ask(lambda channels: channels.list(caller_for(owner)), json=json)
     if json:
-        shown = [{"name": one.name, "leads_to": one.hint, "since": one.created_at.isoformat()} for one in found]
+        shown = [
+            {"name": one.name, "leads_to": one.hint, "ahead": one.ahead, "since": one.created_at.isoformat()}
+            for one in found
+        ]
         print_json({"channels": shown})
         return
     if not found:
         say("There are no channels yet. Add one: cronty channel add phone")
         return
-    rows = [(channel.name, channel.hint, channel.created_at.strftime("%Y-%m-%d")) for channel in found]
-    show_rows([Column("name", whole=True), Column("leads to"), Column("since", whole=True)], rows)
+    rows = [(one.name, one.hint, "yes" if one.ahead else "no", f"{one.created_at:%Y-%m-%d}") for one in found]
+    columns = [Column("name", whole=True), Column("leads to"), Column("ahead", whole=True), Column("since", whole=True)]
+    show_rows(columns, rows)
 
 
 @app.command()

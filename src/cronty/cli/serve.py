@@ -39,6 +39,7 @@ from cronty.web.callers import FindCaller, LocalKey, by_token
 from cronty.web.connections import KEPT_ALIVE, bounded_protocol, most_connections
 from cronty.web.health import health_routes
 from cronty.web.hosts import Hosts
+from cronty.web.presses import press_routes
 from cronty.web.refusals import Refusals
 from cronty.web.sessions import Sessions
 from cronty.web.under_way import TOO_MANY, UnderWay
@@ -119,6 +120,7 @@ def http_app(cronty: Cronty, groups: Sequence[Group], hosts: Sequence[str], loca
         *health_routes(cronty.why_not_ready, cronty.frozen),
         rest.metrics_route(lambda: cronty.service, who, cronty.metrics),
         Mount(PREFIX, rest.rest_app(lambda: cronty.service, who)),
+        *press_routes(lambda: cronty.service),
         *_dashboard(cronty, who, Sessions(keys[0] if keys else None), local),
         Mount("/", Callers(mcp_app, who)),
     ]

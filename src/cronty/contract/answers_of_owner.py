@@ -68,13 +68,17 @@ class AcknowledgedItems(Answer):
 
 
 class Channel(Answer):
-    """A channel without its URL, which is secret."""
+    """A channel without its URL, which is secret. `ahead`: ntfy gets notifications up to three days ahead, and sends
+    them at their time."""
 
-    EXAMPLE: ClassVar = {"name": "phone", "scheme": "ntfy", "leads_to": "ntfy://ntfy.sh/…", "created_at": UTC}
+    EXAMPLE: ClassVar = {
+        "name": "phone", "scheme": "ntfy", "leads_to": "ntfy://ntfy.sh/…", "ahead": True, "created_at": UTC,
+    }  # fmt: skip
 
     name: str
     scheme: str
     leads_to: str
+    ahead: bool
     created_at: datetime
 
 

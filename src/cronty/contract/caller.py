@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Final, Literal, get_args
 
 Scope = Literal["read", "schedule", "run", "prompts", "agenda", "admin"]
-Surface = Literal["mcp", "rest", "dashboard", "cli", "python"]
+Surface = Literal["mcp", "rest", "dashboard", "cli", "python", "phone"]
 
 SCOPES: Final[tuple[Scope, ...]] = get_args(Scope)
 MEANINGS: Final[dict[Scope, str]] = {

@@ -20,9 +20,11 @@ CODES: Final[dict[str, Code]] = {
     # the thing asked for
     "not_found": Code(404, "There is no such thing, or it belongs to another owner."),
     "no_such_path": Code(404, "There is nothing at that path."),
+    "bad_link": Code(404, "The link of a button isn't one of ours, or was changed."),
     "bad_method": Code(405, "That path doesn't take this method."),
     "not_editable": Code(409, "The job has ended, or is in a state in which that isn't possible."),
     "key_taken": Code(409, "Another job has been made with the same idempotency key, by another request."),
+    "already_pressed": Code(409, "The reminder was settled with another button already."),
     "already_running": Code(409, "The job is already running, and runs one at a time."),
     "not_pending": Code(409, "The agenda item isn't pending any more."),
     "too_many_calendars": Code(409, "The owner has as many lists of days off as there may be."),
@@ -35,6 +37,7 @@ CODES: Final[dict[str, Code]] = {
     "busy": Code(409, "Others use what was to be changed; nothing was."),
     "not_over": Code(409, "The month isn't over yet."),
     "other_file": Code(409, "There is a file of that name with something else in it."),
+    "link_expired": Code(410, "The link of a button is too old."),
     "version_conflict": Code(412, "The job has changed since it was looked at."),
     "too_large": Code(413, "The body is too large."),
     # the request
@@ -44,6 +47,7 @@ CODES: Final[dict[str, Code]] = {
     "bad_arguments": Code(422, "The arguments don't fit the task, or aren't plain JSON."),
     "bad_change": Code(422, "Nothing to change was given."),
     "bad_channel": Code(422, "The channel's URL can't be used."),
+    "bad_connection": Code(422, "The connection given to enqueue, in Python, can't be used."),
     "bad_count": Code(422, "The count is out of range."),
     "bad_cursor": Code(422, "The cursor didn't come from an earlier page."),
     "bad_head": Code(422, "The head of a trail can't be read."),

@@ -383,6 +383,9 @@ class SaveChannel(Request):
     """What the channel is called."""
     url: str
     """Where it leads. It is stored encrypted and never shown again."""
+    ahead: bool | None = None
+    """Whether ntfy gets notifications up to three days ahead and sends them at their time, so that they ring with this
+    machine off. Default: yes for ntfy with the local database, else no."""
 
 
 class RemoveChannel(OneChannel):

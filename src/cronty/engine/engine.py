@@ -14,6 +14,7 @@ from cronty.engine.admitting import Admitting
 from cronty.engine.alerting import Alerting
 from cronty.engine.claiming import Claiming
 from cronty.engine.firing import LOOK_EVERYWHERE_EVERY, Firing
+from cronty.engine.handing import Ahead, HandingOver
 from cronty.engine.holidays import EVERY as HOLIDAYS_EVERY
 from cronty.engine.holidays import Holidays
 from cronty.engine.lease import Lease
@@ -28,6 +29,7 @@ from cronty.engine.telling import TellingResults
 from cronty.engine.watchdog import watch
 from cronty.engine.working import Working
 from cronty.jobs.limits import DEFAULTS, Limits
+from cronty.store.ahead_store import AheadStore
 from cronty.store.audit_store import AuditStore
 from cronty.store.database import Database
 from cronty.store.engine_store import EngineStore
@@ -65,7 +67,10 @@ class EngineOptions:
 class Engine:
     """Everything that happens without a request. `start` it, `stop` it; tests call the steps of its duties."""
 
-    def __init__(self, database: Database, registry: Registry, options: EngineOptions) -> None:
+    def __init__(
+        self, database: Database, registry: Registry, options: EngineOptions, ahead: Ahead | None = None
+    ) -> None:
+        """Without `ahead` every notification is sent at its time."""
         store = EngineStore(database)
         self._store = store
         self._registry = registry
@@ -95,6 +100,9 @@ class Engine:
         self.sealing = Sealing(AuditStore(database))
         self.alerting = Alerting(store, self.limiting.topic_of, options.zone)
         self.telling = TellingResults(TellingStore(database), registry, self.limiting)
+        self.handing = None
+        if ahead is not None:
+            self.handing = HandingOver(AheadStore(database, ahead.sealer), ahead.notify, self.limiting)
         self.pruning = Pruning(HistoryStore(database), timedelta(days=options.keep_days))
 
     @property
@@ -115,6 +123,8 @@ class Engine:
         self._duty("seal", self.sealing.step, self._stopping)
         self._duty("alert", self.alerting.step, self._stopping)
         self._duty("tell", self.telling.step, self._stopping)
+        if self.handing is not None:
+            self._duty("hand over", self.handing.step, self._stopping)
         self._duty("settle", self.settling.step, self._finished)
         self._duty("beat", self._beat, self._finished)
         self._duty("expire", self._expire, self._finished)
@@ -234,6 +244,8 @@ class Engine:
             case "due":
                 self.firing.low.lower(_moment(detail))
                 self._wake("fire")
+                if self.handing is not None and self.handing.in_a_hurry:
+                    self._wake("hand over")
             case "queue":
                 self._wake("claim")
             case "alert" | "tell":

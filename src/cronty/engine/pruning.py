@@ -37,6 +37,8 @@ class Pruning:
             "dropping weeks": lambda: self._drop_weeks(keep),
             "pruning attempts": lambda: _while_full(lambda: self.store.prune_attempts(horizon, ROWS)),
             "pruning tellings": lambda: _while_full(lambda: self.store.prune_tellings(horizon, ROWS)),
+            "pruning presses": lambda: _while_full(lambda: self.store.prune_presses(horizon, ROWS)),
+            "pruning what was handed over": lambda: _while_full(lambda: self.store.prune_handed_over(horizon, ROWS)),
             "pruning usage": lambda: _while_full(lambda: self.store.prune_usage(horizon, ROWS)),
             "pruning keys": lambda: _while_full(lambda: self.store.prune_keys(horizon, ROWS)),
             "pruning tasks": lambda: self.store.prune_tasks(horizon),

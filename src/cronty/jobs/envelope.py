@@ -39,7 +39,10 @@ Whatever you print is kept as the result. To report something else, print one of
 
 @dataclass(frozen=True, slots=True)
 class RunFacts:
-    """What is known about a run apart from its prompt. `origin` says who made the job and through which surface."""
+    """What is known about a run apart from its prompt. `origin` says who made the job and through which surface.
+
+    `reminder`: the job itself is a notification that somebody asked for. `handed_at`: since when ntfy has it, to be
+    sent at its time."""
 
     job_number: int
     owner: str
@@ -51,6 +54,8 @@ class RunFacts:
     previous_slot: datetime | None
     asked_for: bool
     now: datetime
+    reminder: bool = False
+    handed_at: datetime | None = None
 
     @property
     def planned(self) -> str | None:

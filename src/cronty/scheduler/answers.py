@@ -286,7 +286,7 @@ def calendar_of(row: DayList, moved: int | None = None) -> CalendarOfDaysOff:
 
 
 def channel_of(row: ChannelRow) -> Channel:
-    return Channel(name=row.name, scheme=row.scheme, leads_to=row.hint, created_at=_at(row.created_at))
+    return Channel(name=row.name, scheme=row.scheme, leads_to=row.hint, ahead=row.ahead, created_at=_at(row.created_at))
 
 
 def key_of(key: KeyInfo) -> Key:

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Sequence
 from re import compile as pattern
 from typing import Final
 
-from cronty.actions.courier import Courier
+from cronty.actions.courier import NTFY_SCHEMES, Courier
 from cronty.actions.notify import Notify
 from cronty.actions.tasks import PermanentError, RetryAfter
 from cronty.contract.caller import Caller
@@ -24,13 +24,15 @@ TOO_MANY: Final = f"There are {MAX_CHANNELS} channels already, or {MAX_NAMES} na
 class Channels:
     """A removed channel keeps its name, so that messages to it fail instead of going to a public topic of that name."""
 
-    def __init__(self, store: ChannelStore, courier: Courier, notify: Notify) -> None:
+    def __init__(self, store: ChannelStore, courier: Courier, notify: Notify, *, ahead: bool = False) -> None:
+        """`ahead`: new ntfy channels get notifications ahead of their time, unless that is said of them."""
+        self._ahead = ahead
         self._store = store
         self._courier = courier
         self._notify = notify
 
-    async def add(self, caller: Caller, name: str, url: str) -> Result[Channel]:
-        """Add a channel, or replace the one with this name."""
+    async def add(self, caller: Caller, name: str, url: str, *, ahead: bool | None = None) -> Result[Channel]:
+        """Add a channel, or replace the one with this name. `ahead`: ntfy gets notifications ahead of their time."""
         if len(name) > MAX_NAME or not _NAME.fullmatch(name):
             rule = (
                 f"1 to {MAX_NAME} lower-case letters and digits with single dashes between them, such as 'team-slack'"
@@ -38,7 +40,10 @@ class Channels:
             return Err("bad_name", f"Invalid channel name: {name[:80]!r}.", f"Use {rule}.")
         try:
             scheme, hint = await self._courier.check(url.strip(), caller.owner)
-            saved = await self._store.save(caller, name, url.strip(), scheme, hint)
+            if ahead and scheme not in NTFY_SCHEMES:
+                return Err("bad_channel", f"Channel {name!r} wasn't saved: only ntfy keeps messages until their time.")
+            early = scheme in NTFY_SCHEMES and (self._ahead if ahead is None else ahead)
+            saved = await self._store.save(caller, name, url.strip(), scheme, hint, ahead=early)
         except (PermanentError, RetryAfter) as wrong:
             return Err("bad_channel", f"Channel {name!r} wasn't saved: {wrong}")
         except NoKey as missing:

@@ -14,7 +14,7 @@ from cronty.contract.operation import UNSET, Unset
 from cronty.contract.requests import EditJob, ScheduleJob
 from cronty.contract.result import Choice, Err
 from cronty.jobs.action import COMMAND, Action
-from cronty.jobs.ids import read_job_id
+from cronty.jobs.ids import job_id_text, read_job_id
 from cronty.jobs.job import Job
 from cronty.jobs.overview import MAX_COUNTED
 from cronty.jobs.policy import BadPolicy, Policy, changed_policy
@@ -136,7 +136,36 @@ def not_from_here(caller: Caller, action: Action) -> Err | None:
 def request_digest(request: ScheduleJob) -> bytes:
     """A digest of a request, by which a repetition is told from another request with the same idempotency key."""
     asked = {one.name: getattr(request, one.name) for one in fields(request) if one.name != "idempotency_key"}
-    return sha256(orjson.dumps(asked, default=_plain, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS)).digest()
+    return _digest(asked)
+
+
+def _digest(value: object) -> bytes:
+    return sha256(orjson.dumps(value, default=_plain, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS)).digest()
+
+
+def key_taken(request: ScheduleJob, job: Job | None) -> Err:
+    """The refusal of another request with the key of this job; it says what is different, if that can be seen."""
+    what = "in another request"
+    if job is not None and job.action.kind == "task":
+        if job.action.task != request.task:
+            what = f"for the task {job.action.task}"
+        elif _digest([request.args or (), request.kwargs or {}]) != _digest([job.action.args, job.action.kwargs]):
+            what = "with other arguments"
+    made = "" if job is None else f", and made {job_id_text(job.number, job.created_at)}"
+    return Err(
+        "key_taken",
+        f"The idempotency_key {request.idempotency_key!r} was used before, {what}{made}.",
+        "Use a new key for a new job; repeat a call with exactly the same fields.",
+        "idempotency_key",
+    )
+
+
+def unique_key_of(request: ScheduleJob, unique: bool | str) -> str | None:
+    """The key that only one waiting job may have: the one given, or for True one made of the arguments; by task."""
+    if not unique:
+        return None
+    key = unique if isinstance(unique, str) else _digest([request.args or (), request.kwargs or {}]).hex()
+    return f"{request.task} {key}"
 
 
 def _plain(value: object) -> object:

@@ -45,7 +45,9 @@ from cronty.contract.requests import (
     UndeleteJob,
 )
 from cronty.contract.result import Err, Ok, Result
+from cronty.jobs.ids import job_id_text
 from cronty.jobs.job import Filter, Job
+from cronty.jobs.run import run_id
 from cronty.scheduler import answers
 from cronty.scheduler.channels import Channels
 from cronty.scheduler.decisions import USE_CURSOR, given, names_of
@@ -95,6 +97,19 @@ class JobCalls:
             return note
         made = await self._scheduler.schedule(caller, request)
         return made if isinstance(made, Err) else Ok(answers.scheduled_job(made.value, note.value))
+
+    async def enqueue(
+        self, caller: Caller, request: ScheduleJob, unique: bool | str, connection: object | None
+    ) -> Result[StartedRun]:
+        names = names_of(request.task, request.args, request.kwargs, request.policy)
+        note = await self._channels.about(caller, names)
+        if isinstance(note, Err):
+            return note
+        added = await self._scheduler.enqueue(caller, request, unique, connection)
+        if isinstance(added, Err):
+            return added
+        number, created_at = added.value.number, added.value.created_at
+        return Ok(StartedRun(run_id=run_id(number, added.value.slot), job_id=job_id_text(number, created_at)))
 
     async def list_jobs(self, caller: Caller, request: ListJobs) -> Result[JobList]:
         span = await read_span(self._scheduler, caller, _as_text(request.since), _as_text(request.until))

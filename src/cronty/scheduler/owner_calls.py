@@ -153,7 +153,7 @@ class OwnerCalls:
         return Ok(ChannelList(channels=[answers.channel_of(one) for one in found.value]))
 
     async def save_channel(self, caller: Caller, request: SaveChannel) -> Result[Channel]:
-        saved = await self._channels.add(caller, request.name, request.url)
+        saved = await self._channels.add(caller, request.name, request.url, ahead=request.ahead)
         return saved if isinstance(saved, Err) else Ok(answers.channel_of(saved.value))
 
     async def remove_channel(self, caller: Caller, request: RemoveChannel) -> Result[None]:

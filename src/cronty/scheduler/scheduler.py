@@ -16,7 +16,7 @@ from cronty.jobs.job import STATUSES, UNDELETED_FOR, Filter, Job
 from cronty.jobs.limits import DEFAULTS, Limits, too_often
 from cronty.jobs.policy import BadPolicy, default_policy, make_policy
 from cronty.jobs.run import MOVES, Run, run_id
-from cronty.scheduler.allowance import Allowance, by_agent, lineage
+from cronty.scheduler.allowance import ERASING, Allowance, by_agent, lineage
 from cronty.scheduler.changed_slots import with_changed_slot
 from cronty.scheduler.decisions import (
     NOTHING_TO_CHANGE,
@@ -32,6 +32,7 @@ from cronty.scheduler.decisions import (
     given,
     is_change,
     keeping_route,
+    key_taken,
     lacks_scope,
     never,
     next_slot_of,
@@ -43,14 +44,17 @@ from cronty.scheduler.decisions import (
     request_digest,
     runs_of,
     storable,
+    unique_key_of,
     upcoming_slot,
 )
 from cronty.scheduler.known_days import KnownDays, keep_days, known_days
 from cronty.scheduler.names import job_named
 from cronty.store.database import UniqueConflict, retry_on_conflict
-from cronty.store.job_store import JobStore, LockedJob, NewJob, TaskInfo
+from cronty.store.job_store import JobStore, LockedJob, TaskInfo
 from cronty.store.limit_store import Standing
-from cronty.timing import BadTrigger, Slot, describe, preview, zone
+from cronty.store.new_job import Added, NewJob, made_job
+from cronty.store.their_transaction import CannotJoin
+from cronty.timing import BadTrigger, Once, Slot, describe, preview, zone
 from cronty.timing.describe import with_count
 from cronty.timing.errors import given_in
 from cronty.timing.rule import read_bound, read_rule
@@ -94,13 +98,64 @@ class Scheduler:
 
     async def schedule(self, caller: Caller, request: ScheduleJob) -> Result[Job]:
         """Make a job; a repeated idempotency key returns the job that the same request made the first time."""
+        new = await self.decide(caller, request)
+        if not isinstance(new, NewJob):
+            return new
+        added = await self._store.new_jobs.add(caller, new)
+        if added is None:
+            return ERASING
+        if added.id is not None:
+            return Ok(made_job(caller.owner, new, added))
+        return await self.made_before(caller, request, added.number, added.request)
+
+    async def enqueue(
+        self, caller: Caller, request: ScheduleJob, unique: bool | str = False, connection: object | None = None
+    ) -> Result[Added]:
+        """Make a job in the open transaction of the caller's own `connection`, if any: it exists if that commits.
+
+        `unique`: if a job of this task with this key (True: with these arguments) waits, the answer is that one.
+        """
+        if isinstance(unique, str) and (wrong := check_fields(None, None, None, unique)):
+            return wrong
+        new = await self.decide(caller, request)
+        if isinstance(new, Err):
+            return new
+        if isinstance(new, Ok):
+            made = new.value
+            return Ok(Added(None, made.number, made.created_at, made.fire_at or made.created_at))
+        if not isinstance(new.trigger, Once):
+            return Err("bad_trigger", "What is enqueued runs once.", "Schedule the job instead.", "trigger_type")
+        # A moment, whatever the zone says later: a zone that is used for the first time would be locked for everybody.
+        new = replace(new, trigger=Once(new.trigger.at), unique_key=unique_key_of(request, unique))
+        try:
+            added = await self._store.new_jobs.add(caller, new, connection)
+        except CannotJoin as bad:
+            return Err("bad_connection", bad.message, bad.hint)
+        if added is None:
+            return ERASING
+        if added.request not in (None, new.request):
+            return key_taken(request, None)
+        return Ok(added)
+
+    async def made_before(
+        self, caller: Caller, request: ScheduleJob, number: int, made_by: bytes | None
+    ) -> Result[Job]:
+        """The job that has the request's idempotency key, if the same request (by its digest) made it."""
+        job = await self.show(caller, number)
+        return (
+            job
+            if made_by == request_digest(request)
+            else key_taken(request, None if isinstance(job, Err) else job.value)
+        )
+
+    async def decide(self, caller: Caller, request: ScheduleJob) -> NewJob | Result[Job]:
+        """Every check of a new job: what to store, or the job that the request has made before, or why not."""
         if wrong := check_fields(request.name, request.tags, request.max_runs, request.idempotency_key):
             return wrong
         action = Action(request.task, tuple(request.args or ()), dict(request.kwargs or {}))
         standing = await self.allowance.standing(caller, key=request.idempotency_key, tasks=_tasks_of(action))
-        digest = request_digest(request)
         if standing.made is not None:
-            return await self.show(caller, standing.made) if standing.made_by == digest else _KEY_TAKEN
+            return await self.made_before(caller, request, standing.made, standing.made_by)
         if wrong := await _check_action(caller, action, standing, self._store):
             return wrong
         action = _routed(action, standing.tasks)
@@ -127,7 +182,7 @@ class Scheduler:
             return wrong
         if wrong := await keep_days(self._store.calendars, caller, known):
             return wrong
-        new = NewJob(
+        return NewJob(
             name=request.name,
             action=action,
             trigger=rule.trigger,
@@ -138,17 +193,12 @@ class Scheduler:
             max_runs=max_runs,
             ends_at=ends_at,
             idempotency_key=request.idempotency_key,
-            request=None if request.idempotency_key is None else digest,
+            request=None if request.idempotency_key is None else request_digest(request),
             first_slot=first,
             slots_after=before,
             created_at=now,
             origin=lineage(standing, caller),
         )
-        made = await self._store.add_job(caller, new)
-        if made is not None:
-            return Ok(made)
-        number, made_by = await self._store.find_by_key(caller.owner, request.idempotency_key or "") or (0, digest)
-        return await self.show(caller, number) if made_by == digest else _KEY_TAKEN
 
     @retry_on_conflict
     async def edit(self, caller: Caller, request: EditJob) -> Result[Job]:
@@ -413,7 +463,7 @@ class Scheduler:
         except UniqueConflict:
             return Err(
                 "key_taken",
-                f"Job {job_id} can't come back: another job has been made with its idempotency key since.",
+                f"Job {job_id} can't come back: another job has been made with its key since.",
                 "Delete that one first, or leave this one deleted.",
             )
         if shown is not None:
@@ -465,14 +515,6 @@ def _begins(request: ScheduleJob, zone_name: str, now: datetime) -> datetime | N
         return None
     with given_in("starts_at"):
         return max(now, read_bound(request.starts_at, zone_name, now, last=False))
-
-
-_KEY_TAKEN: Final = Err(
-    "key_taken",
-    "That idempotency_key was used for another request.",
-    "Use a new key for a new job; repeat a call with exactly the same fields.",
-    "idempotency_key",
-)
 
 
 async def _check_action(caller: Caller, action: Action, standing: Standing, store: JobStore | LockedJob) -> Err | None:

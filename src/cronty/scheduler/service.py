@@ -5,10 +5,12 @@ from typing import Any, Final, cast
 
 from cronty import metrics
 from cronty.actions.notify import Notify
+from cronty.contract.answers import StartedRun
 from cronty.contract.caller import MEANINGS, Caller
 from cronty.contract.codes import status_of
 from cronty.contract.operation import Operation
-from cronty.contract.requests import UndeleteJob
+from cronty.contract.operations import Operations
+from cronty.contract.requests import ScheduleJob, UndeleteJob
 from cronty.contract.result import Err, Ok, Result
 from cronty.scheduler.calendars import Calendars
 from cronty.scheduler.channels import Channels
@@ -18,6 +20,7 @@ from cronty.scheduler.job_calls import JobCalls
 from cronty.scheduler.listeners import Listeners
 from cronty.scheduler.overview import Overview
 from cronty.scheduler.owner_calls import OwnerCalls
+from cronty.scheduler.presses import Presses
 from cronty.scheduler.runs import Runs
 from cronty.scheduler.scheduler import Scheduler
 from cronty.store.audit_store import AuditStore
@@ -47,6 +50,7 @@ class Service:
         notify: Notify,
         calendars: Calendars,
         listeners: Listeners,
+        presses: Presses,
     ) -> None:
         self.scheduler = scheduler
         self.inbox = inbox
@@ -56,7 +60,8 @@ class Service:
         self.trail = trail
         self.overview = overview
         self.listeners = listeners
-        jobs = JobCalls(scheduler, runs, channels)
+        self.presses = presses
+        self._jobs = jobs = JobCalls(scheduler, runs, channels)
         owners = OwnerCalls(scheduler, inbox, channels, identity, trail, notify, calendars)
         self._handlers = {one.name: one for one in (*jobs.handlers(), *owners.handlers())}
 
@@ -77,6 +82,18 @@ class Service:
             if isinstance(named, Err):
                 return named
             return await self._handlers[operation.name].answer(replace(caller, operation=operation.name), named.value)
+        except StoreUnavailable:
+            return AWAY
+
+    async def enqueue(
+        self, caller: Caller, request: ScheduleJob, unique: bool | str = False, connection: object | None = None
+    ) -> Result[StartedRun]:
+        """`schedule_job` for what can't be sent over a wire: a job made in the caller's own transaction."""
+        operation = Operations.schedule_job
+        if refused := not_permitted(operation, caller):
+            return refused
+        try:
+            return await self._jobs.enqueue(replace(caller, operation=operation.name), request, unique, connection)
         except StoreUnavailable:
             return AWAY
 

@@ -32,6 +32,8 @@ class Channel:
     hint: str
     created_at: datetime
     replaced: bool = False
+    ahead: bool = False
+    """Whether ntfy is given notifications ahead of their time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,17 +51,21 @@ class ChannelStore:
         self._database = database
         self._sealer = sealer
 
-    async def save(self, caller: Caller, name: str, url: str, scheme: str, hint: str) -> Channel | None:
+    async def save(
+        self, caller: Caller, name: str, url: str, scheme: str, hint: str, *, ahead: bool = False
+    ) -> Channel | None:
         """Add a channel, or replace the one of that name; None if the owner has too many."""
         sealer, owner = self._require_sealer(), caller.owner
         theirs = self._database.of(owner)
         if (owner_id := cast("int | None", await theirs.value("owner_id", owner))) is None:
             await theirs.change("ensure_owner", owner)
             owner_id = cast("int", await theirs.value("owner_id", owner))
-        sealed = sealer.seal(url, _context(owner_id, name))
+        sealed = sealer.seal(url, context_of(owner_id, name))
         given = (owner_id, name, scheme, hint, sealer.key_id, sealed, self._database.moment(), MAX_CHANNELS)
-        row = await theirs.one("save_channel", *given, *who(caller), MAX_NAMES)
-        return None if row is None else Channel(name, scheme, hint, row["created_at"], bool(row["replaced"]))
+        row = await theirs.one("save_channel", *given, *who(caller), MAX_NAMES, ahead)
+        if row is None:
+            return None
+        return Channel(name, scheme, hint, row["created_at"], bool(row["replaced"]), ahead)
 
     async def list(self, owner: str) -> list[Channel]:
         return [Channel(**dict(row)) for row in await self._database.of(owner).fetch("list_channels", owner)]
@@ -87,7 +93,7 @@ class ChannelStore:
         done = lost = 0
         operator = self._database.for_the_operator()
         for row in await operator.fetch("channels_of_other_keys", sealer.key_id):
-            context = _context(row["owner_id"], row["name"])
+            context = context_of(row["owner_id"], row["name"])
             try:
                 sealed = sealer.seal(sealer.open(row["sealed"], row["key_id"], context), context)
             except CannotOpen:
@@ -103,7 +109,7 @@ class ChannelStore:
             return None
         if row["sealed"] is None:
             return Destination(row["name"], None)
-        context = _context(row["owner_id"], row["name"])
+        context = context_of(row["owner_id"], row["name"])
         return Destination(row["name"], self._require_sealer().open(row["sealed"], row["key_id"], context))
 
     def _require_sealer(self) -> Sealer:
@@ -112,5 +118,6 @@ class ChannelStore:
         return self._sealer
 
 
-def _context(owner_id: int, name: str) -> str:
+def context_of(owner_id: int, name: str) -> str:
+    """What a channel's URL is encrypted for."""
     return f"cronty channel {owner_id} {name}"

@@ -104,7 +104,7 @@ def values(name: str, given: Mapping[str, object]) -> list[object]:
 @cache
 def writes(name: str) -> bool:
     """Whether the statement changes an owner's data."""
-    calls = r"\b(insert into|update|delete from) cronty\.|\bcronty\.(seal_audit|take_numbers|erase_audit)\("
+    calls = r"\b(insert into|update|delete from) cronty\.|\bcronty\.(add_job|seal_audit|take_numbers|erase_audit)\("
     return re.search(calls, query(name)) is not None
 
 

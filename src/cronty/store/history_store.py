@@ -52,6 +52,12 @@ class HistoryStore:
     async def prune_tellings(self, before: datetime, most: int) -> int:
         return await self._database.change("prune_tellings", before, most)
 
+    async def prune_presses(self, before: datetime, most: int) -> int:
+        return await self._database.change("prune_presses", before, most)
+
+    async def prune_handed_over(self, before: datetime, most: int) -> int:
+        return await self._database.change("prune_handed_over", before, most)
+
     async def prune_usage(self, before: datetime, most: int) -> int:
         return await self._database.change("prune_usage", before, most)
 
@@ -108,13 +114,18 @@ class HistoryStore:
         return await self._database.together(work)
 
 
+DELETING: Final = (
+    "delete_queued", "delete_runs", "delete_attempts", "delete_tellings", "delete_presses", "delete_handed_over",
+)  # fmt: skip
+
+
 async def delete_some(connection: Connection, job_ids: Sequence[int], most: int) -> int:
     """Delete up to `most` rows of these jobs, and the jobs when no rows are left. Their due rows are locked or gone.
 
     A run may return to the queue between two statements, so jobs are deleted only if all of these found nothing.
     """
     removed = 0
-    for name in ("delete_queued", "delete_runs", "delete_attempts", "delete_tellings"):
+    for name in DELETING:
         removed += rows_changed(await connection.execute(query(name), job_ids, most - removed))
         if removed >= most:
             return removed

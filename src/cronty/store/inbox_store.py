@@ -1,6 +1,7 @@
 """The inbox: prompts that have fired and wait for an agent to read and settle them."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Final, NamedTuple
 
@@ -64,7 +65,7 @@ class InboxStore:
     async def about(self, owner_id: int, job_id: int, slot: datetime) -> RunFacts | None:
         """What is known about a run, for the worker that wakes its agent; None if the run is gone."""
         row = await self._database.for_the_engine().one("about_run", self._database.moment(), owner_id, job_id, slot)
-        return None if row is None else facts_of(row)
+        return None if row is None else replace(facts_of(row), reminder=row["reminder"], handed_at=row["handed_at"])
 
     async def settle(self, caller: Caller, outcomes: Sequence[PromptOutcome]) -> set[tuple[int, datetime]]:
         """The runs whose outcome was accepted; the others are settled already, were handed out again, or are for

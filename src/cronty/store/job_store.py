@@ -13,44 +13,21 @@ from cronty.jobs.action import Action
 from cronty.jobs.alerts import Change, JobHealth
 from cronty.jobs.job import Filter, Job
 from cronty.jobs.overview import MAX_COUNTED
-from cronty.jobs.policy import Policy, load_policy, spread_delay
+from cronty.jobs.policy import load_policy, spread_delay
 from cronty.jobs.run import Run
 from cronty.store.alerts import tell_of_changes
 from cronty.store.audit_store import changes, note, who
 from cronty.store.calendar_store import CalendarStore
-from cronty.store.database import Connection, Database, Row, StoreUnavailable, columns, query, values
+from cronty.store.database import Connection, Database, Row, columns, query, values
 from cronty.store.day_lists import Fetch, read_changes, read_triggers, within
 from cronty.store.limit_store import LimitStore
 from cronty.store.lines import release
-from cronty.store.notices import Notices
-from cronty.store.numbers import Numbers
-from cronty.timing import Calendar, Cron, Interval, Once, Trigger, to_stored, tzdata_version, zone_rules
+from cronty.store.new_job import NewJobs, columns_of
+from cronty.timing import Trigger, to_stored
 from cronty.timing.past import Past
 from cronty.timing.slot_changes import changes_to_json
 
-_TRIES: Final = 20
 _INSTANT: Final = timedelta(microseconds=1)
-
-
-@dataclass(frozen=True, slots=True)
-class NewJob:
-    """A job that isn't stored yet."""
-
-    name: str
-    action: Action
-    trigger: Trigger
-    said: str | None
-    zone: str
-    policy: Policy
-    tags: Sequence[str]
-    max_runs: int | None
-    ends_at: datetime | None
-    idempotency_key: str | None
-    request: bytes | None
-    first_slot: datetime
-    slots_after: datetime
-    created_at: datetime
-    origin: Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +57,7 @@ class JobStore:
         self._database = database
         self.limits = LimitStore(database)
         self.calendars = CalendarStore(database)
-        self._numbers = Numbers(database)
-        self._notices = Notices(lambda message: database.value("notify", message))
+        self.new_jobs = NewJobs(database)
 
     async def clock(self, owner: str) -> tuple[datetime, str | None]:
         """The current time, and the owner's zone if it is set."""
@@ -99,78 +75,25 @@ class JobStore:
             row = await theirs.one("set_zone", *given)
         return None if row is None else row["zone"]
 
-    async def add_job(self, caller: Caller, new: NewJob) -> Job | None:
-        """The new job, or None if its idempotency key is taken."""
-        owner = caller.owner
-        delay = spread_delay(owner, new.name, new.policy.spread)
-        due = new.first_slot + timedelta(seconds=delay)
-        for _ in range(_TRIES):
-            number = await self._numbers.next(owner)
-            say = self._notices.at_once(due, new.created_at)
-            if (row := await self._add_job(caller, new, number, delay, say)) is not None:
-                self._notices.done(due, new.created_at, said=say)
-                return _job(row, new.trigger)
-            if new.idempotency_key is not None and await self.find_by_key(owner, new.idempotency_key) is not None:
-                return None
-            # The number is taken or the owner is gone: the database was restored to an earlier time.
-            self._numbers.forget(owner)
-        raise StoreUnavailable("No free number for the job was found; try again.")
-
     async def close(self) -> None:
         """Send notices that are still waiting."""
-        await self._notices.flush()
-
-    async def _add_job(self, caller: Caller, new: NewJob, number: int, delay: int, say: bool) -> Row | None:
-        actor, via = who(caller)
-        return await self._database.of(caller.owner).one(
-            "add_job",
-            owner=caller.owner,
-            number=number,
-            name=new.name,
-            task=new.action.task,
-            arguments=new.action.arguments_json(),
-            trigger=_trigger_json(new.trigger),
-            said=new.said,
-            zone=new.zone,
-            policy=new.policy.dump(),
-            tags=list(new.tags),
-            max_runs=new.max_runs,
-            slots_after=new.slots_after,
-            ends_at=new.ends_at,
-            idempotency_key=new.idempotency_key,
-            request=new.request,
-            now=new.created_at,
-            first_slot=new.first_slot,
-            delay=delay,
-            serial=new.policy.serial,
-            **_typed(new.trigger),
-            origin=orjson.dumps(new.origin).decode(),
-            key_id=caller.key_id,
-            actor=actor,
-            via=via,
-            say=say,
-        )
-
-    async def find_by_key(self, owner: str, idempotency_key: str) -> tuple[int, bytes | None] | None:
-        """The number of the job that was made with this key, and the digest of the request that made it."""
-        row = await self._database.of(owner).one("find_by_key", owner, idempotency_key)
-        return None if row is None else (row["number"], row["request"])
+        await self.new_jobs.notices.flush()
 
     async def show_job(self, owner: str, number: int, *, deleted: bool = False) -> Job | None:
         theirs = self._database.of(owner)
         row = await theirs.one("show_job", owner, number, self._database.moment(), deleted)
-        return None if row is None else (await _jobs(theirs.fetch, [row]))[0]
+        return None if row is None else (await jobs_from(theirs.fetch, [row]))[0]
 
     async def jobs_by_name(self, owner: str, name: str, limit: int, *, deleted: bool = False) -> list[Job]:
         """The jobs with this name, whatever its case, those that have not ended first."""
         theirs = self._database.of(owner)
         rows = await theirs.fetch("jobs_by_name", owner=owner, name=name, rows=limit, deleted=deleted)
-        return await _jobs(theirs.fetch, rows)
+        return await jobs_from(theirs.fetch, rows)
 
     async def list_deleted(self, owner: str, limit: int, before: datetime | None) -> list[Job]:
         """Deleted jobs that can still be restored, the latest first."""
         theirs = self._database.of(owner)
-        return await _jobs(theirs.fetch, await theirs.fetch("list_deleted", owner, limit, before))
+        return await jobs_from(theirs.fetch, await theirs.fetch("list_deleted", owner, limit, before))
 
     async def list_jobs(
         self, owner: str, wanted: Filter, limit: int, after: Place | None = None, *, for_display: bool = False
@@ -192,7 +115,7 @@ class JobStore:
             most_counted=MAX_COUNTED,
         )
         total = after.total if after else cast("int", rows[0]["total"])
-        return await _jobs(theirs.fetch, [row for row in rows if row["id"] is not None]), total
+        return await jobs_from(theirs.fetch, [row for row in rows if row["id"] is not None]), total
 
     async def list_runs(
         self, owner: str, number: int, limit: int, before: datetime | None = None, state: str | None = None
@@ -222,9 +145,9 @@ class JobStore:
             if held is None or row is None:
                 yield None
             else:
-                job = (await _jobs(within(connection), [row]))[0]
+                job = (await jobs_from(within(connection), [row]))[0]
                 yield LockedJob(connection, caller, limits, job, row, held)
-        self._notices.forget()
+        self.new_jobs.notices.forget()
 
 
 class LockedJob:
@@ -276,7 +199,7 @@ class LockedJob:
             "held_slot": job.held_slot,
             "last_slot": job.last_slot,
             "serial": job.policy.serial,
-            **_typed(job.trigger, changed=bool(job.changes)),
+            **columns_of(job.trigger, changed=bool(job.changes)),
         }
         await self._connection.execute(query("save_job"), *values("save_job", given))
         if self.job.policy.serial and not job.policy.serial:
@@ -347,46 +270,12 @@ def _health(job: Job) -> JobHealth:
 _INFINITY = datetime.max.replace(tzinfo=UTC)  # PostgreSQL's infinity, as asyncpg writes it
 
 
-def _trigger_json(trigger: Trigger) -> str:
-    return orjson.dumps(to_stored(trigger)).decode()
-
-
 def _tasks(rows: Sequence[Row]) -> list[TaskInfo]:
     return [TaskInfo(row["name"], orjson.loads(row["parameters"]), row["doc"], row["seen_at"]) for row in rows]
 
 
-def _typed(trigger: Trigger, *, changed: bool = False) -> dict[str, object]:
-    """The columns of `due` for a trigger: the period in microseconds; the clock-change policy if it isn't the default.
-    If single slots are `changed`, the firing reads the whole trigger, as it does for a calendar.
-
-    `rules` is the digest of the zone's rules in this process, and `tzdata` the version they are from.
-    """
-    period = expression = zone = gap = overlap = None
-    match trigger:
-        case Cron(expression, zone, gap, overlap):
-            gap, overlap = gap if gap != "run_after" else None, overlap if overlap != "first" else None
-        case Calendar(zone=zone):
-            expression = "calendar"  # its rules are in the job itself, which the firing reads anyway
-        case Interval(lasts, _):
-            period = round(lasts.total_seconds() * 1_000_000)
-        case Once(zone=zone):
-            pass
-        case _:  # one that can't be read
-            pass
-    if changed:
-        period, expression, gap, overlap = None, "calendar", None, None
-    return {
-        "period": period,
-        "expression": expression,
-        "rule_zone": zone,
-        "dst_gap": gap,
-        "dst_overlap": overlap,
-        "rules": None if zone is None else zone_rules(zone),
-        "tzdata": tzdata_version(),
-    }
-
-
-async def _jobs(fetch: Fetch, rows: Sequence[Row]) -> list[Job]:
+async def jobs_from(fetch: Fetch, rows: Sequence[Row]) -> list[Job]:
+    """The jobs in these rows of `every_job`."""
     triggers = await read_triggers(fetch, [(row["owner_id"], row["trigger_json"]) for row in rows])
     return [_job(row, trigger) for row, trigger in zip(rows, triggers, strict=True)]
 

@@ -103,10 +103,9 @@ class OwnerStore:
 
     async def _finish(self, connection: Connection, owner_id: int, counts: dict[str, int]) -> bool:
         """Delete the rest in one transaction; False if a job was made meanwhile."""
-        row = await connection.fetchrow(query("lock_owner"), owner_id)
-        if row is None:
+        if await connection.fetchval(query("lock_owner"), owner_id) is None:
             return True  # another process has just erased it
-        if row["has_jobs"]:
+        if await connection.fetch(query("jobs_of_owner"), owner_id, 0, 1):
             return False
         while await connection.fetchval(query("erase_audit"), owner_id, ROWS):
             pass

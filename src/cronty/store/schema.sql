@@ -1,17 +1,22 @@
 domain as_app text CHECK (((set_config('role'::text, 'cronty_app'::text, true) IS NOT NULL) AND (set_config('cronty.owner'::text, COALESCE(VALUE, ''::text), true) IS NOT NULL)))
 domain as_engine text CHECK (((set_config('role'::text, 'cronty_engine'::text, true) IS NOT NULL) AND (set_config('cronty.owner'::text, COALESCE(VALUE, ''::text), true) IS NOT NULL)))
+function add_job(given jsonb, committing boolean) returns jsonb
 function audit_hash(entry cronty.audit) returns bytea
 function audit_text(entry cronty.audit) returns text
 function be_server(which integer) returns void
 function close_audit_month(closed date, moment timestamp with time zone) returns boolean
 function drop_audit_month(closed date, moment timestamp with time zone, many bigint, digest_of_file bytea) returns void
 function drop_run_partition(horizon timestamp with time zone, young timestamp with time zone) returns boolean security definer
+function enqueue(given text, signature text) returns jsonb security definer
 function enter_audit() returns trigger
 function epoch() returns integer
 function erase_audit(whose bigint, most integer) returns integer security definer
 function expires_after(policy jsonb) returns double precision
 function find_key(wanted bigint, moment timestamp with time zone) returns record security definer
 function job_status(state cronty.job_state, in_flight boolean, has_next boolean, failing boolean) returns text
+function keep_waiting(job bigint) returns boolean
+function last_with(whose bigint, wanted text, OUT job_id bigint, OUT turn integer, OUT number bigint, OUT created_at timestamp with time zone, OUT slot timestamp with time zone) returns record
+function look_again() returns trigger security definer
 function make_audit_partition(moment timestamp with time zone) returns boolean security definer
 function make_run_partition(moment timestamp with time zone) returns boolean security definer
 function refuse_change() returns trigger
@@ -34,6 +39,7 @@ grant to cronty_app on channels: insert, select, update
 grant to cronty_app on due: insert, select, update
 grant to cronty_app on every_job: select
 grant to cronty_app on find_key: execute
+grant to cronty_app on handed_over: delete, select
 grant to cronty_app on job_overview: select
 grant to cronty_app on jobs: insert, select, update
 grant to cronty_app on make_audit_partition: execute
@@ -41,6 +47,7 @@ grant to cronty_app on make_run_partition: execute
 grant to cronty_app on migrations: select
 grant to cronty_app on owners: insert, select
 grant to cronty_app on owners: update (zone, live_jobs, live_bytes, counted_at, next_number)
+grant to cronty_app on presses: insert, select
 grant to cronty_app on queue: delete, insert, select, update
 grant to cronty_app on runs: insert, select, update
 grant to cronty_app on server: select
@@ -60,12 +67,15 @@ grant to cronty_engine on calendars: select, update
 grant to cronty_engine on channels: select
 grant to cronty_engine on drop_run_partition: execute
 grant to cronty_engine on due: delete, insert, select, update
+grant to cronty_engine on every_job: select
+grant to cronty_engine on handed_over: delete, insert, select, update
 grant to cronty_engine on jobs: delete, insert, select, update
 grant to cronty_engine on make_audit_partition: execute
 grant to cronty_engine on make_run_partition: execute
 grant to cronty_engine on migrations: select
 grant to cronty_engine on owners: select
 grant to cronty_engine on owners: update (next_number)
+grant to cronty_engine on presses: delete, select
 grant to cronty_engine on queue: delete, insert, select, update
 grant to cronty_engine on runs: delete, insert, select, update
 grant to cronty_engine on seal_audit: execute
@@ -91,11 +101,14 @@ index audit_pkey on audit USING btree (owner_id, number, sealed_at)
 index audit_unsealed_of_owner on audit_unsealed USING btree (owner_id, id)
 index audit_unsealed_pkey on audit_unsealed USING btree (id)
 index calendars_pkey on calendars USING btree (owner_id, name)
+index channels_ahead on channels USING btree (owner_id) WHERE ahead
 index channels_pkey on channels USING btree (owner_id, name)
 index dropped_weeks_pkey on dropped_weeks USING btree (monday)
 index due_ended on due USING btree (last_slot, job_id) WHERE ((next_at IS NULL) AND (held_slot IS NULL))
 index due_next on due USING btree (next_at) WHERE (next_at IS NOT NULL)
 index due_pkey on due USING btree (job_id)
+index handed_over_pkey on handed_over USING btree (job_id, scheduled_for)
+index handed_over_slot on handed_over USING btree (scheduled_for)
 index jobs_by_calendar on jobs USING btree (owner_id, number) WHERE (trigger ? 'calendars'::text)
 index jobs_cancelled on jobs USING btree (updated_at, id) WHERE ((state = 'cancelled'::cronty.job_state) AND (deleted_at IS NULL))
 index jobs_deleted on jobs USING btree (deleted_at, id) WHERE (deleted_at IS NOT NULL)
@@ -105,10 +118,13 @@ index jobs_number on jobs USING btree (owner_id, number)
 index jobs_of_key on jobs USING btree (key_id) WHERE ((key_id IS NOT NULL) AND (state = 'active'::cronty.job_state))
 index jobs_pkey on jobs USING btree (id)
 index jobs_set_aside on jobs USING btree (id) WHERE ((state = 'set_aside'::cronty.job_state) AND (deleted_at IS NULL))
+index jobs_unique on jobs USING btree (owner_id, unique_key, unique_turn) WHERE (unique_key IS NOT NULL)
 index migrations_pkey on migrations USING btree (name)
 index owners_limited on owners USING btree (id) WHERE (limits IS NOT NULL)
 index owners_name_key on owners USING btree (name)
 index owners_pkey on owners USING btree (id)
+index presses_pkey on presses USING btree (job_id, scheduled_for)
+index presses_slot on presses USING btree (scheduled_for)
 index queue_due on queue USING btree (task, crashes, due_at) WHERE (due_at IS NOT NULL)
 index queue_in_line on queue USING btree (job_id, scheduled_for) WHERE (due_at IS NULL)
 index queue_inbox on queue USING btree (owner_id, due_at) WHERE (task = 'prompt'::text)
@@ -241,6 +257,7 @@ table channels constraint channels_owner_id_fkey FOREIGN KEY (owner_id) REFERENC
 table channels constraint channels_pkey PRIMARY KEY (owner_id, name)
 table channels constraint removed_means_forgotten CHECK (((sealed IS NULL) = (removed_at IS NOT NULL)))
 table channels constraint sealed_by_a_key CHECK (((sealed IS NULL) = (key_id IS NULL)))
+table channels.ahead boolean not null default false
 table channels.created_at timestamp with time zone not null
 table channels.hint text not null
 table channels.key_id text
@@ -270,6 +287,25 @@ table due.period bigint
 table due.run_count integer not null default 0
 table due.serial boolean not null
 table due.zone text
+table found_waiting
+table found_waiting constraint at_commit TRIGGER DEFERRABLE INITIALLY DEFERRED
+table found_waiting.job jsonb not null
+table handed_over
+table handed_over constraint handed_over_pkey PRIMARY KEY (job_id, scheduled_for)
+table handed_over constraint handed_over_state_check CHECK ((state = ANY (ARRAY['giving'::text, 'held'::text, 'failed'::text, 'taking'::text])))
+table handed_over constraint held_since CHECK (((state = 'held'::text) = (handed_at IS NOT NULL)))
+table handed_over.channel text not null
+table handed_over.due_at timestamp with time zone
+table handed_over.error text
+table handed_over.handed_at timestamp with time zone
+table handed_over.job_id bigint not null
+table handed_over.key_id text not null
+table handed_over.owner_id bigint not null
+table handed_over.scheduled_for timestamp with time zone not null
+table handed_over.sealed bytea not null
+table handed_over.state text not null
+table handed_over.tries integer not null default 0
+table handed_over.version integer not null
 table jobs
 table jobs constraint jobs_max_runs_check CHECK ((max_runs > 0))
 table jobs constraint jobs_number_check CHECK ((number > 0))
@@ -303,6 +339,8 @@ table jobs.state cronty.job_state not null default 'active'::cronty.job_state
 table jobs.tags text[] not null
 table jobs.task text not null
 table jobs.trigger jsonb not null
+table jobs.unique_key text
+table jobs.unique_turn integer
 table jobs.updated_at timestamp with time zone not null
 table jobs.version integer not null default 1
 table jobs.zone text not null default 'UTC'::text
@@ -325,6 +363,16 @@ table owners.live_jobs integer not null default 0
 table owners.name text not null
 table owners.next_number bigint not null default 1
 table owners.zone text
+table presses
+table presses constraint done_is_over CHECK (((act = 'done'::text) = (until IS NULL)))
+table presses constraint presses_act_check CHECK ((act = ANY (ARRAY['done'::text, 'snooze'::text, 'tomorrow'::text])))
+table presses constraint presses_pkey PRIMARY KEY (job_id, scheduled_for)
+table presses.act text not null
+table presses.job_id bigint not null
+table presses.owner_id bigint not null
+table presses.pressed_at timestamp with time zone not null
+table presses.scheduled_for timestamp with time zone not null
+table presses.until timestamp with time zone
 table queue constraint queue_pkey PRIMARY KEY (job_id, scheduled_for)
 table queue with (fillfactor=80, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=5000, autovacuum_vacuum_cost_delay=0)
 table queue.crashes smallint not null default 0
@@ -360,6 +408,7 @@ table server
 table server constraint server_number_check CHECK (((number >= 0) AND (number <= 1023)))
 table server constraint server_only_row_check CHECK (only_row)
 table server constraint server_pkey PRIMARY KEY (only_row)
+table server.enqueue_key bytea not null default sha256((uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())))
 table server.frozen_at timestamp with time zone
 table server.frozen_because text
 table server.number integer not null
@@ -457,12 +506,18 @@ wall around channels lets cronty_engine at true
 wall around due
 wall around due lets cronty_app at (owner_id = ( SELECT o.id FROM cronty.owners o WHERE (o.name = NULLIF(current_setting('cronty.owner'::text, true), ''::text))))
 wall around due lets cronty_engine at true
+wall around handed_over
+wall around handed_over lets cronty_app at (owner_id = ( SELECT o.id FROM cronty.owners o WHERE (o.name = NULLIF(current_setting('cronty.owner'::text, true), ''::text))))
+wall around handed_over lets cronty_engine at true
 wall around jobs
 wall around jobs lets cronty_app at ((owner_id = ( SELECT o.id FROM cronty.owners o WHERE (o.name = NULLIF(current_setting('cronty.owner'::text, true), ''::text)))) IS TRUE)
 wall around jobs lets cronty_engine at true
 wall around owners
 wall around owners lets cronty_app at (name = NULLIF(current_setting('cronty.owner'::text, true), ''::text))
 wall around owners lets cronty_engine at true
+wall around presses
+wall around presses lets cronty_app at (owner_id = ( SELECT o.id FROM cronty.owners o WHERE (o.name = NULLIF(current_setting('cronty.owner'::text, true), ''::text)))) and write ((owner_id = ( SELECT o.id FROM cronty.owners o WHERE (o.name = NULLIF(current_setting('cronty.owner'::text, true), ''::text)))) AND (EXISTS ( SELECT FROM cronty.jobs j WHERE (j.id = presses.job_id))))
+wall around presses lets cronty_engine at true
 wall around queue
 wall around queue lets cronty_app at (owner_id = ( SELECT o.id FROM cronty.owners o WHERE (o.name = NULLIF(current_setting('cronty.owner'::text, true), ''::text)))) and write ((owner_id = ( SELECT o.id FROM cronty.owners o WHERE (o.name = NULLIF(current_setting('cronty.owner'::text, true), ''::text)))) AND (EXISTS ( SELECT FROM cronty.jobs j WHERE (j.id = queue.job_id))))
 wall around queue lets cronty_engine at true

@@ -52,6 +52,8 @@ begin
   grant update (zone, live_jobs, live_bytes, counted_at, next_number) on cronty.owners to cronty_app;
   grant select on cronty.every_job, cronty.job_overview to cronty_app;
   grant select, insert, update on cronty.tellings to cronty_app;
+  grant select, insert on cronty.presses to cronty_app;
+  grant select, delete on cronty.handed_over to cronty_app;
   grant insert on cronty.stop_requests, cronty.alerts, cronty.audit_unsealed to cronty_app;
   grant select on cronty.audit, cronty.audit_heads, cronty.audit_checkpoints to cronty_app;
   grant select (id, owner_id, number, name, scopes, agent, parent_id, created_at, expires_at, last_used_at, revoked_at), insert,
@@ -64,8 +66,10 @@ begin
   grant select, insert, update, delete on cronty.jobs, cronty.due, cronty.runs to cronty_engine;
   grant select, insert, update on cronty.zones to cronty_engine;
   grant select, insert, update, delete on cronty.queue, cronty.attempts, cronty.workers, cronty.tasks, cronty.usage,
-    cronty.alerts, cronty.absences, cronty.tellings to cronty_engine;
+    cronty.alerts, cronty.absences, cronty.tellings, cronty.handed_over to cronty_engine;
   grant select, insert, delete on cronty.stop_requests to cronty_engine;
+  grant select, delete on cronty.presses to cronty_engine;
+  grant select on cronty.every_job to cronty_engine;
   grant insert on cronty.audit_unsealed to cronty_engine;
   grant select (id, owner_id, number, name, expires_at, revoked_at), delete on cronty.api_keys to cronty_engine;
   grant execute on function cronty.make_run_partition(timestamptz), cronty.make_audit_partition(timestamptz)
@@ -92,6 +96,8 @@ begin
     ('usage', 'owner_id = ' || mine, null),
     ('alerts', 'owner_id = ' || mine, 'owner_id = ' || mine || ' and (job_id = 0 or ' || about_theirs || ')'),
     ('tellings', 'owner_id = ' || mine, 'owner_id = ' || mine || ' and ' || about_theirs),
+    ('handed_over', 'owner_id = ' || mine, null),
+    ('presses', 'owner_id = ' || mine, 'owner_id = ' || mine || ' and ' || about_theirs),
     ('absences', 'owner_id = ' || mine, null),
     ('audit_heads', 'owner_id = ' || mine, null),
     ('audit_checkpoints', 'owner_id = ' || mine, null),

@@ -1,2 +1,3 @@
--- Lock an owner, so that no rows of its own can be added; whether it has jobs.
-select exists (select from cronty.jobs j where j.owner_id = o.id) as has_jobs from cronty.owners o where o.id = $1 for update
+-- Lock an owner, so that no rows of its own can be added. What was added by those that this waited for, the next statement
+-- sees.
+select id from cronty.owners where id = $1 for update

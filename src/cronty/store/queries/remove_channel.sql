@@ -9,6 +9,9 @@ with old as (
   from old o
   where c.owner_id = o.owner_id and c.name = o.name
   returning c.owner_id, c.removed_at, o.name, o.scheme, o.hint
+), forgotten as ( -- ntfy has sent these; those to come are taken back with the URL they went to
+  delete from cronty.handed_over h using removed r
+  where h.owner_id = r.owner_id and h.channel = r.name and h.scheduled_for <= r.removed_at and h.state <> 'taking'
 )
 insert into cronty.audit_unsealed (at, owner_id, what, actor, client, before)
 select removed_at, owner_id, 'channel removed', $4::jsonb, $5::jsonb,

@@ -1,0 +1,117 @@
+"""What the buttons under a reminder do: it is done, or comes again in ten minutes or tomorrow at 9:00."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from cronty.actions.buttons import read_link
+from cronty.actions.signatures import Keys
+from cronty.contract.caller import Caller
+from cronty.contract.requests import ScheduleJob
+from cronty.contract.result import Err, Ok, Result
+from cronty.jobs.moments import local_text
+from cronty.jobs.press import Act, Press
+from cronty.scheduler.decisions import MAX_NAME
+from cronty.scheduler.scheduler import Scheduler
+from cronty.store.press_store import PressStore, Reminder
+
+SNOOZE: Final = timedelta(minutes=10)
+TOMORROW: Final = "tomorrow at 09:00"
+_AGAIN: Final = " (snoozed)"
+
+_BAD: Final = Err("bad_link", "This link isn't one of ours, or it was changed.", "Use the button as it came.")
+_OLD: Final = Err("link_expired", "This link is too old.", "Nothing was changed.")
+_GONE: Final = Err("not_found", "This reminder isn't there any more.", "Nothing was changed.")
+_SNOOZED: Final = Err("already_pressed", "This reminder was snoozed already.", "Nothing was changed.")
+
+
+@dataclass(frozen=True, slots=True)
+class Pressed:
+    """`until` is when the reminder comes again, in words; None if it is done. `first`: this press has settled it."""
+
+    act: Act
+    until: str | None
+    first: bool
+
+    @property
+    def words(self) -> str:
+        if self.first:
+            return "Done." if self.until is None else f"Snoozed until {self.until}."
+        before = "it is done" if self.until is None else f"it is snoozed until {self.until}"
+        return f"This reminder was settled already: {before}. Nothing was changed."
+
+
+class Presses:
+    """`whose` finds an owner's name by its id. Each reminder is settled once, by whichever button comes first."""
+
+    def __init__(
+        self, store: PressStore, scheduler: Scheduler, whose: Callable[[int], Awaitable[str | None]], keys: Keys
+    ) -> None:
+        self._store = store
+        self._scheduler = scheduler
+        self._whose = whose
+        self._keys = keys
+
+    async def look(self, link: str) -> Result[Press | Pressed]:
+        """What pressing this link would do, or what was done already. Changes nothing."""
+        found = await self._found(link)
+        if isinstance(found, Err):
+            return found
+        press, caller, reminder = found.value
+        if reminder.pressed is None:
+            return Ok(press)
+        return Ok(await self._told(caller, press.act, reminder.until, first=False))
+
+    async def press(self, link: str) -> Result[Pressed]:
+        found = await self._found(link)
+        if isinstance(found, Err):
+            return found
+        press, caller, reminder = found.value
+        if reminder.pressed is not None:
+            return Ok(await self._told(caller, press.act, reminder.until, first=False))
+        until = await self._snoozed(caller, press, reminder)
+        if isinstance(until, Err):
+            return until
+        job = (press.job_id, reminder.job_number)
+        if await self._store.press(caller, job, press.slot, press.act, until.value):
+            return Ok(await self._told(caller, press.act, until.value, first=True))
+        settled = await self._store.find(caller.owner, press.job_id, press.slot)
+        return _GONE if settled is None else Ok(await self._told(caller, press.act, settled.until, first=False))
+
+    async def _found(self, link: str) -> Result[tuple[Press, Caller, Reminder]]:
+        press = read_link(link, self._keys())
+        owner = None if press is None else await self._whose(press.owner_id)
+        if press is None or owner is None:
+            return _BAD
+        caller = Caller(owner, frozenset({"schedule"}), surface="phone", operation="press")
+        reminder = await self._store.find(owner, press.job_id, press.slot)
+        if reminder is None:
+            return _GONE
+        return _OLD if reminder.now > press.expires_at else Ok((press, caller, reminder))
+
+    async def _snoozed(self, caller: Caller, press: Press, reminder: Reminder) -> Result[datetime | None]:
+        """When the reminder comes again, as a job of its own. There is one such job, however often it is asked for."""
+        if press.act == "done":
+            return Ok(None)
+        now, zone = await self._scheduler.clock(caller)
+        when = TOMORROW if press.act == "tomorrow" else (now + SNOOZE).isoformat()
+        made = await self._scheduler.schedule(
+            caller,
+            ScheduleJob(
+                reminder.name.removesuffix(_AGAIN)[: MAX_NAME - len(_AGAIN)] + _AGAIN,
+                "notify",
+                "once",
+                {"run_at": when},
+                kwargs=reminder.kwargs,
+                timezone=zone,
+                idempotency_key=f"press {press.run}",
+            ),
+        )
+        if isinstance(made, Err):
+            return _SNOOZED if made.code == "key_taken" else made
+        return Ok(made.value.next_slot) if made.value.next_slot is not None else _SNOOZED
+
+    async def _told(self, caller: Caller, act: Act, until: datetime | None, *, first: bool) -> Pressed:
+        _, zone = await self._scheduler.clock(caller)
+        return Pressed(act, None if until is None else local_text(until, zone), first)

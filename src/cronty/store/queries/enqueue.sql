@@ -1,0 +1,1 @@
+select cronty.enqueue($1::text, $2::text)::text

@@ -1,0 +1,1 @@
+select enqueue_key from cronty.server

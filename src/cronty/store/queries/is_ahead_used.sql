@@ -1,0 +1,1 @@
+select exists (select from cronty.channels where ahead and sealed is not null)
