@@ -23,6 +23,13 @@ class BadSetting(ValueError):
     """A setting that can't be used; the text names it and never holds a secret."""
 
 
+def _data_folder() -> Path:
+    try:
+        return default_data_folder()
+    except RuntimeError:
+        raise BadSetting("This user has no home: set CRONTY_DATA_DIR to a folder for Cronty's data.") from None
+
+
 def remember(taken: Mapping[str, str]) -> None:
     """Keep variables that were taken out of the environment, for every `Settings` that is made later."""
     _taken.update(taken)
@@ -61,7 +68,7 @@ class Settings(BaseSettings):
         description="This database server's number if there are several, for the first `cronty migrate`. Unset: 0.",
     )
     data_dir: Path = Field(
-        default_factory=default_data_folder,
+        default_factory=_data_folder,
         description="Where the local server keeps its data, and `cronty serve` the key of whoever runs it.",
     )
     zone: str = Field(

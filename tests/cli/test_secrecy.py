@@ -28,6 +28,15 @@ print(json.dumps({
 """
 
 
+def test_a_user_without_a_home_is_told_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HOME", "XDG_DATA_HOME", "CRONTY_DATA_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    for asked in ("getuid", "geteuid"):
+        monkeypatch.setattr(os, asked, lambda: 64321)
+    with pytest.raises(BadSetting, match="This user has no home: set CRONTY_DATA_DIR"):
+        Settings()  # pyright: ignore[reportCallIssue]
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems show a process's environment to its user")
 def test_secrets_are_taken_out_of_the_environment_and_of_what_the_system_shows_of_it() -> None:
     given = environment(jwt_secret="canary-of-tokens", zone="Europe/Berlin", secret_key="canary-key")
