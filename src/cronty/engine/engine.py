@@ -42,7 +42,7 @@ from cronty.store.zone_store import ZoneStore
 
 LEAST_PATIENCE: Final = 5.0
 EXPIRE_EVERY: Final = 0.25
-CLAIMING: Final = ("fire", "fire 2", "claim")
+CLAIMING: Final = ("fire", "fire 2", "claim", "hand over")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -166,7 +166,12 @@ class Engine:
         if claiming:
             await asyncio.wait(claiming, timeout=self._options.drain)
         unfinished = 0
-        if not await self.working.wait_until_empty(self._options.drain):
+        drained, _ = await asyncio.gather(
+            self.working.wait_until_empty(self._options.drain),
+            self.handing.finish(self._options.drain) if self.handing is not None else asyncio.sleep(0),
+            return_exceptions=True,
+        )
+        if drained is not True:
             unfinished = self.working.in_flight
             self.working.interrupt(self.working.known())
             await self.working.wait_until_empty(5)
@@ -240,8 +245,6 @@ class Engine:
                 # subtract a millisecond, because the float is only exact to about a microsecond
                 self.firing.low.lower(_EPOCH + timedelta(seconds=float(detail) - 0.001))
                 self._wake("fire")
-                if self.handing is not None and self.handing.in_a_hurry:
-                    self._wake("hand over")
             case "queue":
                 self._wake("claim")
             case "alert" | "tell":
