@@ -1,6 +1,6 @@
 """Stores new jobs: on our own connection, or in a transaction that the caller has opened on its own."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final, cast
@@ -18,6 +18,9 @@ from cronty.store.their_transaction import elsewhere, value_in
 from cronty.timing import Calendar, Cron, Interval, Once, Trigger, to_stored, tzdata_version, zone_rules
 
 _TRIES: Final = 20
+
+type Make = Callable[[str], Awaitable[str]]
+"""Runs `add_job` with a job as text; its answer, `{}` if the job's number is taken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +66,11 @@ class NewJobs:
         self.notices = Notices(lambda message: database.value("notify", message))
         self._database_id: str | None = None
 
-    async def add(self, caller: Caller, new: NewJob, connection: object | None = None) -> Added:
-        """Store a new job, unless another has its key; in the open transaction of `connection`, the caller's own."""
+    async def add(
+        self, caller: Caller, new: NewJob, connection: object | None = None, *, make: Make | None = None
+    ) -> Added:
+        """Store a new job, unless another has its key; in the open transaction of `connection`, the caller's own, or
+        with `make`, which runs `add_job` together with something else."""
         owner = caller.owner
         delay = spread_delay(owner, new.name, new.policy.spread)
         due = new.first_slot + timedelta(seconds=delay)
@@ -73,7 +79,8 @@ class NewJobs:
             # In a transaction always: nobody knows when it ends, and engines don't look for what is due since long.
             say = connection is not None or self.notices.at_once(due, new.created_at)
             row = _row(caller, new) | {"number": number, "delay": delay, "say": say}
-            answer = await self._add(owner, orjson.dumps(row).decode(), connection)
+            text = orjson.dumps(row).decode()
+            answer = await self._add(owner, text, connection) if make is None else orjson.loads(await make(text))
             if (made := answer.get("id")) is not None:
                 if connection is None:
                     self.notices.done(due, new.created_at, said=say)
