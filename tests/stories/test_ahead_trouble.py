@@ -168,15 +168,20 @@ async def test_whoever_has_many_takes_turns_with_whoever_has_few(laptop: Laptop,
 async def test_handing_over_leaves_half_of_a_minutes_calls_to_runs(laptop: Laptop, sql: asyncpg.Connection) -> None:
     await sql.execute(query("save_limits"), "ann", '{"calls_per_minute": 10}', "{}", "{}", START)
     await laptop.hands.engine.limiting.refresh()
-    for _ in range(12):
-        await laptop.remind()
+    numbers = [await laptop.remind() for _ in range(12)]
     used = "select used from cronty.usage where what = 'calls' and since = $1"
     await laptop.hand_over()
     await laptop.hand_over()
     assert (len(laptop.ntfy.kept()), await sql.fetchval(used, START)) == (5, 5)
+    for number in numbers:
+        await laptop.cronty.service.scheduler.pause(ANN, number)
+    await laptop.hand_over()
+    assert laptop.ntfy.kept() == []  # what must not ring waits for no limit
+    for number in numbers:
+        await laptop.cronty.service.scheduler.resume(ANN, number)
     laptop.clock.advance(minutes=1, seconds=5)
     await laptop.hand_over()
-    assert (len(laptop.ntfy.kept()), await sql.fetchval(used, START + timedelta(minutes=1))) == (10, 5)
+    assert (len(laptop.ntfy.kept()), await sql.fetchval(used, START + timedelta(minutes=1))) == (5, 5)
 
 
 async def test_an_owner_with_a_limit_of_runs_an_hour_has_them_sent_at_their_time(

@@ -79,6 +79,8 @@ class HandingOver:
         self._after = 0
         self._took = 0.0
         self._look_at = 0.0
+        self._rest = MAX_REST
+        """Seconds until the next claim at the latest; nothing is claimed where nobody uses it."""
         self._walk_at: datetime | None = None
         self._walking = False
         self._served: set[int] = set()
@@ -89,16 +91,17 @@ class HandingOver:
         await self._sending.settle()
         if monotonic() >= self._look_at:
             await self._look()
-        calls = await self._claim()
-        idle = self._sending.is_empty
-        await self._sending.wait()
-        if calls or not idle:
+        await self._claim()
+        if not self._sending.is_empty:
+            await self._sending.wait()
             return 0
         if self._served:
             self._served.clear()
             return 0
-        rest, self._look_at = max(0.0, self._look_at - monotonic()), 0.0  # the next step comes after that rest
-        return rest
+        left = self._look_at - monotonic()
+        if left <= self._rest:
+            self._look_at = 0.0  # the next step comes when it is time
+        return max(0.0, min(left, self._rest))
 
     async def finish(self, patience: float) -> None:
         """Wait for the calls that are on their way; another engine makes the others again."""
@@ -111,6 +114,7 @@ class HandingOver:
         began = monotonic()
         if not self._after:
             now = await self._store.now_if_used()
+            self._rest = MAX_REST if now is None else REST
             if now is None:
                 self._look_at = began + MAX_REST
                 return
@@ -130,16 +134,16 @@ class HandingOver:
 
     # -- calling ------------------------------------------------------------------------------------------------
 
-    async def _claim(self) -> int:
-        """Start calls of owners whose turn it is; how many."""
+    async def _claim(self) -> None:
+        """Start calls of owners whose turn it is."""
         free = self._sending.free
         calls = await self._store.claim(free, SHARE, [*self._served, *self._sending.busy()]) if free else []
         self._served.update(call.owner_id for call in calls)
         over = await self._over(calls)
         for call in reversed(calls):  # what is over the limit are the last ones of each owner
-            held, over[call.owner_id] = over[call.owner_id] > 0, over[call.owner_id] - 1
+            held = call.state == "giving" and over[call.owner_id] > 0
+            over[call.owner_id] -= held
             self._sending.start(call.owner_id, self._end(call, held=held))
-        return len(calls)
 
     async def _over(self, calls: Sequence[Call]) -> Counter[int]:
         """How many calls of each owner must wait for the next minute. Those that must not ring never do."""
@@ -155,7 +159,7 @@ class HandingOver:
             return Ended(call, gone=True)
         if not taking and not late and call.kwargs is None:
             return Ended(call, there=call.was_there, wait=REST)  # it has changed; a plan follows
-        if held and not taking:
+        if held:
             return Ended(call, there=call.was_there, wait=NEXT_MINUTE, error=_TOO_MANY)
         url = self._store.url(call.owner_id, call.target)
         if url is None:

@@ -34,3 +34,4 @@ select c.*, j.number as job_number, j.name, j.zone, j.version as job_version, j.
     where r.job_id = c.job_id and r.scheduled_for = c.scheduled_for) as replaced
 from claimed c
 left join lateral (select number, name, zone, version, arguments from cronty.jobs where id = c.job_id limit 1) j on true
+order by c.scheduled_for
