@@ -100,12 +100,14 @@ async def test_a_channel_removed_after_it_rang_fails_no_run(laptop: Laptop, sql:
     assert await runs(sql) == [(1, "done", None, True)]
 
 
-async def test_old_words_do_not_ring_when_new_ones_could_not_be_given(laptop: Laptop) -> None:
+@pytest.mark.parametrize("refusal", [{"limit": True}, {"longest": timedelta(minutes=1)}])
+async def test_old_words_do_not_ring_when_new_ones_could_not_be_given(laptop: Laptop, refusal: dict[str, Any]) -> None:
     number = await laptop.remind()
     await laptop.awake()
     new = EditJob(str(number), kwargs={"message": "Call dad", "topic": "phone"})
     assert isinstance(await laptop.cronty.service.scheduler.edit(ANN, new), Ok)
-    laptop.ntfy.limit = True
+    for name, value in refusal.items():
+        setattr(laptop.ntfy, name, value)
     await laptop.hand_over()
     laptop.clock.advance(minutes=59, seconds=40)
     laptop.ntfy.limit = False
@@ -240,15 +242,20 @@ async def test_a_deleted_job_is_taken_back_after_an_outage_too(laptop: Laptop) -
 async def test_a_frozen_installation_gives_nothing_and_takes_nothing_back(laptop: Laptop, database: Database) -> None:
     number = await laptop.remind()
     await laptop.awake()
+    laptop.ntfy.limit = True
+    await laptop.remind(message="Call dad")
+    await laptop.hand_over()
     await freeze(database, "a copy")
     await laptop.cronty.service.scheduler.cancel(ANN, number)
-    await laptop.remind(message="Call dad")
+    await laptop.remind(message="Call Ann")
+    laptop.ntfy.limit = False
     calls = len(laptop.ntfy.calls)
+    laptop.clock.advance(minutes=2)
     await laptop.hand_over()
     assert (len(laptop.ntfy.calls), [message for _, message in laptop.ntfy.kept()]) == (calls, ["Call mum"])
     await thaw(database)
     await laptop.hand_over()
-    assert [message for _, message in laptop.ntfy.kept()] == ["Call dad"]
+    assert [message for _, message in laptop.ntfy.kept()] == ["Call Ann", "Call dad"]
 
 
 async def test_a_channel_encrypted_again_changes_nothing_at_ntfy_and_can_be_taken_back(

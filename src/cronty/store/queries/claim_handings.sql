@@ -1,5 +1,5 @@
 -- Take calls to ntfy that are to be made now, for $3 seconds; they are taken again if whoever took them doesn't settle them. None is while
--- the installation is frozen. $1 now, $2 how many at most, $4 how many of an owner at most, $5 owners that must wait, $6 seconds that are
+-- the installation is frozen: a restored copy has the ids that production's messages have at ntfy. $1 now, $2 how many at most, $4 how many of an owner at most, $5 owners that must wait, $6 seconds that are
 -- too near to give it. Turns are found among the first that are due, ten times as many as are taken. What is about to be given may be
 -- there from now on; `was_there` is how it was before. `replaced`: its run was sent to the same place. The limits of 1 make the lookups
 -- use keys.

@@ -1,9 +1,8 @@
 -- Jobs with slots that ntfy is given ahead of their time, after the job $2, at most $3, with their channel: only those of which ntfy is
 -- to have nothing as they are now, or all if $7. $1 now, $4 seconds to look ahead, $5 seconds that are too near, $6 the usual limit of
--- runs an hour: an owner that has one is left out. None while the installation is frozen: a restored copy has the ids that production's
--- messages have at ntfy.
+-- runs an hour: an owner that has one is left out.
 with clock as (
-  select coalesce($1::timestamptz, statement_timestamp()) as now from cronty.server where only_row and frozen_at is null
+  select coalesce($1::timestamptz, statement_timestamp()) as now
 ), wanted as (
   select j.id, c.name as channel, c.key_id, c.sealed
   from clock k

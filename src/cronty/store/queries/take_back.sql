@@ -1,8 +1,8 @@
 -- Take back what isn't to ring as ntfy has it: its job was changed, stopped or deleted, its channel replaced, removed or isn't ahead any
 -- more, its owner erased or given a limit of runs an hour. $1 now, $2 seconds after which no call is under way any more, $3 the usual
--- limit of runs an hour. Nothing is while the installation is frozen.
+-- limit of runs an hour.
 with clock as (
-  select coalesce($1::timestamptz, statement_timestamp()) as now from cronty.server where only_row and frozen_at is null
+  select coalesce($1::timestamptz, statement_timestamp()) as now
 )
 update cronty.handed_over h
 set state = 'taking', handed_at = null, failures = 0, error = null, due_at = least(greatest(h.due_at, k.now), k.now + make_interval(secs => $2::float8))
