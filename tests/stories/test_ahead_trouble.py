@@ -35,6 +35,10 @@ async def laptop(url: str, clock: HandClock, monkeypatch: pytest.MonkeyPatch) ->
         yield made
 
 
+def pruning_of(laptop: Laptop) -> Pruning:
+    return Pruning(HistoryStore(laptop.handing._store._database), timedelta(days=90))  # pyright: ignore[reportPrivateUsage]
+
+
 async def runs(sql: asyncpg.Connection) -> list[tuple[Any, ...]]:
     """Slots, states and whether ntfy delivered it, of the runs of reminders."""
     rows = await sql.fetch(
@@ -126,8 +130,9 @@ async def test_what_could_not_be_taken_back_is_told_once_by_two_engines(
     await laptop.cronty.service.scheduler.cancel(ANN, number)
     laptop.ntfy.offline = True
     await laptop.hand_over()
-    laptop.clock.advance(hours=2)
+    laptop.clock.advance(hours=3)
     handing = laptop.handing
+    await pruning_of(laptop).step()
     other = type(handing)(handing._store, handing._notify, handing._limiting)  # pyright: ignore[reportPrivateUsage]
     await asyncio.gather(handing.step(), other.step())
     assert await sql.fetchval("select count(*) from cronty.alerts") == 1
@@ -285,7 +290,7 @@ async def test_a_channel_encrypted_again_changes_nothing_at_ntfy_and_can_be_take
 async def test_what_rang_is_forgotten_once_its_run_has_ended(laptop: Laptop, sql: asyncpg.Connection) -> None:
     await laptop.remind()
     await laptop.awake()
-    pruning = Pruning(HistoryStore(laptop.handing._store._database), timedelta(days=90))  # pyright: ignore[reportPrivateUsage]
+    pruning = pruning_of(laptop)
     laptop.clock.advance(hours=3)
     await pruning.step()
     assert await sql.fetchval("select count(*) from cronty.handed_over") == 1  # its run is yet to come

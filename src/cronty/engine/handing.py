@@ -11,7 +11,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from time import monotonic
 from typing import Final
 
@@ -81,7 +81,7 @@ class HandingOver:
         self._look_at = 0.0
         self._rest = MAX_REST
         """Seconds until the next claim at the latest; nothing is claimed where nobody uses it."""
-        self._walk_at: datetime | None = None
+        self._walk_at = datetime.min.replace(tzinfo=UTC)
         self._walking = False
         self._served: set[int] = set()
         """Owners that had their turn, until all have."""
@@ -119,13 +119,13 @@ class HandingOver:
                 self._look_at = began + MAX_REST
                 return
             self._took = 0.0
-            self._walking = self._walk_at is None or now >= self._walk_at
-            if self._walking:
-                self._walk_at = now + WALK_EVERY
+            self._walking = now >= self._walk_at
         usual_limit = self._limiting.usual_runs_per_hour
         jobs = await self._store.jobs(self._after, JOBS, usual_limit, every=self._walking)
         if jobs:
             await self._store.plan([(one, slots_ahead(one.job, one.now)) for one in jobs])
+            if self._walking:
+                self._walk_at = jobs[-1].now + WALK_EVERY
         self._after = jobs[-1].job.id if len(jobs) == JOBS else 0
         if not self._after:
             await self._store.take_back(usual_limit)
@@ -154,7 +154,7 @@ class HandingOver:
         taking = call.state == "taking"
         if call.place[1] <= call.now:  # its run has sent it, or it may have rung
             return Ended(call, gone=True, alert=self._alert(call) if taking and call.was_there else None)
-        late = call.place[1] - call.now < NEAREST
+        late = call.place[1] - call.now <= NEAREST
         if not call.was_there and (taking or late):
             return Ended(call, gone=True)
         if not taking and not late and call.kwargs is None:

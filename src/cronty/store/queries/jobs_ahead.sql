@@ -7,7 +7,8 @@ with clock as (
   select j.id, c.name as channel, c.key_id, c.sealed
   from clock k
   join cronty.channels c on c.ahead and c.sealed is not null
-  join cronty.owners o on o.id = c.owner_id and o.erasing_since is null and coalesce((o.limits->>'runs_per_hour')::numeric, $6) = 0
+  join cronty.owners o on o.id = c.owner_id and o.erasing_since is null
+      and coalesce(case when jsonb_typeof(o.limits->'runs_per_hour') = 'number' then (o.limits->>'runs_per_hour')::numeric end, $6) = 0
   join cronty.jobs j on j.owner_id = c.owner_id and j.task = 'notify' and j.deleted_at is null and not j.ended
   join cronty.due d on d.job_id = j.id
   where j.id > $2 and j.state = 'active' and j.arguments->'kwargs'->>'topic' = c.name and j.arguments->'args' = '[]' and d.delay = 0

@@ -11,5 +11,6 @@ where h.scheduled_for > k.now and h.state <> 'taking' and (
   not exists (select from cronty.jobs j where j.id = h.job_id and j.version = h.version)
   or not exists (
     select from cronty.channels c
-    join cronty.owners o on o.id = c.owner_id and o.erasing_since is null and coalesce((o.limits->>'runs_per_hour')::numeric, $3) = 0
+    join cronty.owners o on o.id = c.owner_id and o.erasing_since is null
+      and coalesce(case when jsonb_typeof(o.limits->'runs_per_hour') = 'number' then (o.limits->>'runs_per_hour')::numeric end, $3) = 0
     where c.owner_id = h.owner_id and c.name = h.channel and c.ahead and c.sealed = h.sealed))
