@@ -22,6 +22,7 @@ from cronty.store.history_store import HistoryStore
 from cronty.store.owner_store import OwnerStore
 from cronty.store.sealing import Sealer, new_key
 from tests.conftest import START, HandClock
+from tests.patience import PATIENCE
 from tests.stories.shut_laptop import ANN, Laptop, open_laptop
 
 BOB = local_caller("bob")
@@ -148,7 +149,7 @@ async def test_an_ntfy_that_hangs_holds_up_nobody_but_its_owner(laptop: Laptop, 
     await sql.execute(  # to be given again, a second after ann's
         "update cronty.handed_over set state = 'giving', handed_at = null, due_at = $1", START + timedelta(seconds=1)
     )
-    laptop.ntfy.hangs.add("hard-to-guess")
+    laptop.ntfy.hangs["hard-to-guess"] = asyncio.Event()
     for _ in range(CALLS + 1):
         await laptop.remind()
     calls = len(laptop.ntfy.calls)
@@ -158,6 +159,24 @@ async def test_an_ntfy_that_hangs_holds_up_nobody_but_its_owner(laptop: Laptop, 
     await laptop.handing.step()
     assert laptop.ntfy.calls[calls:] == ["POST"]
     await laptop.handing.finish(0)
+
+
+async def test_an_engine_that_stops_waits_for_its_calls_and_writes_down_how_they_went(
+    laptop: Laptop, sql: asyncpg.Connection
+) -> None:
+    await laptop.remind()
+    answer = laptop.ntfy.hangs["hard-to-guess"] = asyncio.Event()
+    engine = laptop.hands.engine
+    await engine.start()
+    async with asyncio.timeout(PATIENCE):
+        while not await sql.fetchval("select count(*) from cronty.handed_over where tries > 0"):
+            await asyncio.sleep(0.01)
+        [duty] = [task for name, task in engine._tasks if name == "hand over"]  # pyright: ignore[reportPrivateUsage]
+        stopping = asyncio.create_task(engine.stop())
+        await asyncio.wait({duty})
+        answer.set()
+        await stopping
+    assert await sql.fetchval("select state from cronty.handed_over") == "held"
 
 
 async def test_whoever_has_many_takes_turns_with_whoever_has_few(laptop: Laptop, sql: asyncpg.Connection) -> None:
