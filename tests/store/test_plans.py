@@ -232,6 +232,7 @@ async def test_hot_statements_cost_the_same_with_ten_times_the_jobs_and_history(
 
 
 AHEAD = """
+update cronty.jobs set task = 'notify';
 insert into cronty.owners (id, name) values (2, 'bob');
 insert into cronty.channels (owner_id, name, scheme, hint, key_id, sealed, created_at, ahead)
 values (2, 'phone', 'ntfy', 'x', 'k', 'x', now(), true);
@@ -249,8 +250,9 @@ select i, timestamptz '2027-03-02 09:00+00', 1, 'ann', 'phone', 1, 'k', 'x', now
     ("name", "arguments"),
     [("jobs_ahead", f"('{NOW}', 0, 200, 250000, 30, 0, true)"), ("take_back", f"('{NOW}', 60, 0)")],
 )
+@pytest.mark.parametrize("known", [False, True], ids=["without statistics", "with statistics"])
 async def test_looking_ahead_costs_nothing_for_jobs_of_others(
-    filled: dict[int, str], name: str, arguments: str
+    filled: dict[int, str], name: str, arguments: str, known: bool
 ) -> None:
     cost: list[int] = []
     for jobs in (1000, 10_000):
@@ -258,6 +260,8 @@ async def test_looking_ahead_costs_nothing_for_jobs_of_others(
             undone = hot.transaction()
             await undone.start()
             await hot.execute(AHEAD)
+            if known:
+                await hot.execute("analyze cronty.jobs, cronty.due, cronty.channels, cronty.owners, cronty.handed_over")
             plan = await explain(hot, name, ", analyze, buffers", arguments)
             cost.append(pages(plan))
             await undone.rollback()
