@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cronty.jobs.ahead import plan_around
@@ -38,6 +38,7 @@ def test_the_end_of_a_job_holds_for_what_rang_too() -> None:
     assert (counted.runs, counted.next_at) == ((Due(DAYS[0], DAYS[1]), Due(DAYS[1], None)), None)
 
 
+@settings(max_examples=300, deadline=None)
 @given(
     rang=st.sets(st.sampled_from(DAYS)),
     hours=st.integers(0, 200),
