@@ -58,8 +58,11 @@ HOT = {
     "prune_presses": f"('{LONG_AGO}', 1000)",
     "delete_presses": "('{1,2}', 1000)",
     "prune_handed_over": f"('{LONG_AGO}', 1000)",
-    "delete_handed_over": "('{1,2}', 1000)",
-    "forget_handed": f"('{{1,2}}', {SLOTS})",
+    "delivered": f"('{{1,2}}', '{NOW}')",
+    "claim_handings": f"('{NOW}', 20, 60, 5, '{{}}', 30)",
+    "settle_handing": f"('{NOW}', '{{1,2}}', {SLOTS}, '{{1,1}}', '{{giving,taking}}', '{{1,1}}', '{{true,false}}',"
+    " '{true,false}', '{0,30}', '{false,true}', '{null,b}')",
+    "forget_handed": f"('{{1,2}}', {SLOTS}, '{{1,1}}', '{{taking,taking}}', '{{1,1}}')",
     "note_absence": f"('{NOW}', '{{1,1}}', '{{1,2}}', {SLOTS}, '{{1,0}}', '{{0,1}}', '{{0,0}}')",
     "pause_orphaned": f"('{NOW}', 1000, '{NOW}')",
 }
@@ -226,3 +229,41 @@ async def test_hot_statements_cost_the_same_with_ten_times_the_jobs_and_history(
     few, many = await cost(1000), await cost(10_000)
     # A tree may have grown a level for each of the two rows that are touched in each of their indexes.
     assert many <= few + 12, f"{name}: {few} pages with 1,000 jobs, {many} with 10,000"
+
+
+AHEAD = """
+update cronty.jobs set task = 'notify';
+insert into cronty.owners (id, name) values (2, 'bob');
+insert into cronty.channels (owner_id, name, scheme, hint, key_id, sealed, created_at, ahead)
+values (2, 'phone', 'ntfy', 'x', 'k', 'x', now(), true);
+insert into cronty.jobs (id, owner_id, number, name, task, arguments, trigger, policy, tags, created_at, updated_at)
+select 1000000 + i, 2, i, 'job', 'notify', '{"args": [], "kwargs": {"topic": "phone"}}', '{}', '{}', '{}', now(), now()
+from generate_series(1, 5) i;
+insert into cronty.due (job_id, owner_id, next_at, serial)
+select 1000000 + i, 2, timestamptz '2027-03-02 09:00+00', false from generate_series(1, 5) i;
+insert into cronty.handed_over (job_id, scheduled_for, owner_id, owner, channel, version, key_id, sealed, due_at)
+select i, timestamptz '2027-03-02 09:00+00', 1, 'ann', 'phone', 1, 'k', 'x', now() from generate_series(1, 5) i;
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [("jobs_ahead", f"('{NOW}', 0, 200, 250000, 30, 0, true)"), ("take_back", f"('{NOW}', 60, 0)")],
+)
+@pytest.mark.parametrize("known", [False, True], ids=["without statistics", "with statistics"])
+async def test_looking_ahead_costs_nothing_for_jobs_of_others(
+    filled: dict[int, str], name: str, arguments: str, known: bool
+) -> None:
+    cost: list[int] = []
+    for jobs in (1000, 10_000):
+        async with connected(filled[jobs]) as hot:
+            undone = hot.transaction()
+            await undone.start()
+            await hot.execute(AHEAD)
+            if known:
+                await hot.execute("analyze cronty.jobs, cronty.due, cronty.channels, cronty.owners, cronty.handed_over")
+            plan = await explain(hot, name, ", analyze, buffers", arguments)
+            cost.append(pages(plan))
+            await undone.rollback()
+    few, many = cost
+    assert many <= few * 1.5

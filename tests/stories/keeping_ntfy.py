@@ -22,7 +22,8 @@ SHORTEST, LONGEST = timedelta(seconds=10), timedelta(days=3)
 @dataclass
 class KeepingNtfy:
     """`waiting` is what it keeps, by topic and sequence id; `rang` what phones were sent. `offline`: nobody answers.
-    `old`: it knows no sequence ids. `deaf`: the call is carried out, but the answer is lost. `limit`: 429 to all."""
+    `hangs`: topics for which it answers when the event is set. `old`: it knows no sequence ids. `deaf`: the call is
+    carried out, but the answer is lost. `limit`: 429 to all."""
 
     clock: HandClock
     port: int = 0
@@ -30,6 +31,7 @@ class KeepingNtfy:
     old: bool = False
     deaf: bool = False
     limit: bool = False
+    hangs: dict[str, asyncio.Event] = field(default_factory=dict[str, asyncio.Event])
     longest: timedelta = LONGEST
     waiting: dict[tuple[str, str], tuple[datetime, dict[str, Any]]] = field(
         default_factory=dict[tuple[str, str], tuple[datetime, dict[str, Any]]]
@@ -61,6 +63,8 @@ class KeepingNtfy:
         headers = {name.lower(): value for name, _, value in (one.partition(": ") for one in rest)}
         body = await reader.readexactly(int(headers.get("content-length", "0")))
         method, path, _ = line.split()
+        if hanging := self.hangs.get(path.split("/")[1] or json.loads(body)["topic"]):
+            await hanging.wait()
         self.calls.append(method)
         said = self._refused(429, "limit reached") if self.limit else self._answer(method, path, headers, body)
         if self.deaf:

@@ -1,5 +1,6 @@
 """Reminders have buttons on the phone: done, in ten minutes, tomorrow at nine. Each link does one thing, once."""
 
+import asyncio
 import json
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, replace
@@ -14,13 +15,15 @@ import pytest
 from cronty import Cronty
 from cronty.actions.buttons import link_of, phone_address, read_link
 from cronty.cli.serve import http_app
-from cronty.contract.caller import local_caller
+from cronty.contract.caller import Caller, local_caller
 from cronty.contract.requests import ScheduleJob
 from cronty.contract.result import Ok
 from cronty.mcp.server import GROUPS
+from cronty.store.database import query
 from cronty.store.sealing import new_key, read_keys
 from tests.actions.servers import Plain, answer, plain
 from tests.conftest import HandClock, Hands, hands_of
+from tests.patience import PATIENCE
 
 PUBLISHED = answer(200, b'{"id":"sPs71M8A2T","time":1803888000}')
 ANN = local_caller("ann")
@@ -37,12 +40,12 @@ class Street:
     http: httpx2.AsyncClient
     key: bytes
 
-    async def remind(self, **kwargs: Any) -> None:
+    async def remind(self, caller: Caller = ANN, **kwargs: Any) -> None:
         given = {"message": "Call mum", "topic": "phone", **kwargs}
         request = ScheduleJob(
             "mum", "notify", "once", {"run_at": (self.clock() + timedelta(minutes=1)).isoformat()}, kwargs=given
         )
-        made = await self.cronty.service.scheduler.schedule(ANN, request)
+        made = await self.cronty.service.scheduler.schedule(caller, request)
         assert isinstance(made, Ok), made
         await self.minutes(1)
 
@@ -157,6 +160,76 @@ async def test_a_snooze_that_was_made_and_not_written_down_is_not_made_twice(
     answered = await street.http.post(street.links()[1])
     assert (answered.status_code, "snoozed already" in answered.text) == (409, True)
     assert await sql.fetchval("select count(*) from cronty.jobs") == 2
+
+
+async def test_of_two_buttons_pressed_at_once_one_settles_it_and_the_other_makes_no_job(
+    street: Street, sql: asyncpg.Connection
+) -> None:
+    await street.remind()
+    done, snooze, _ = street.links()
+    theirs = sql.transaction()
+    await theirs.start()
+    await sql.execute(  # the other phone was faster: its press isn't committed yet, and ours waits for it
+        "insert into cronty.presses (job_id, scheduled_for, owner_id, act, pressed_at)"
+        " select job_id, scheduled_for, owner_id, 'done', $1 from cronty.runs",
+        street.clock(),
+    )
+    ours = asyncio.create_task(street.http.post(snooze))
+    async with asyncio.timeout(PATIENCE):
+        while not await sql.fetchval(
+            "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
+        ):
+            await sql.execute("select pg_stat_clear_snapshot()")
+            await asyncio.sleep(0.01)
+    await theirs.commit()
+    assert "settled already: it is done" in (await ours).text
+    assert await sql.fetchval("select count(*) from cronty.jobs") == 1
+    assert "settled already: it is done" in await street.press(done)
+
+
+async def test_a_snooze_ends_with_the_key_of_its_reminder(street: Street, sql: asyncpg.Connection) -> None:
+    identity = street.cronty.service.identity
+    made = await identity.add_key(ANN, "an agent's", ["schedule"], agent="claude")
+    assert isinstance(made, Ok), made
+    known = await identity.identify(made.value.text)
+    assert isinstance(known, Ok), known
+    await street.remind(caller=known.value)
+    snooze = street.links()[1]
+    await street.press(snooze)
+    [first, again] = await sql.fetch(
+        "select key_id, origin->>'agent' as agent, state::text from cronty.jobs order by id"
+    )
+    assert (again["key_id"], again["agent"]) == (first["key_id"], "claude") == (known.value.key_id, first["agent"])
+    await street.minutes(10)
+    done, snooze, tomorrow = street.links()
+    assert isinstance(await identity.revoke(ANN, made.value.number), Ok)
+    for path in (snooze, tomorrow):
+        answered = await street.http.post(path)
+        assert (answered.status_code, "key" in answered.text) == (410, True)
+    assert await sql.fetchval("select count(*) from cronty.jobs") == 2
+    assert "Done." in await street.press(done)
+
+
+async def test_a_press_names_its_owner_whether_or_not_there_are_walls(street: Street, sql: asyncpg.Connection) -> None:
+    await street.remind()
+    job: int = await sql.fetchval("select job_id from cronty.runs")
+    slot: datetime = await sql.fetchval("select scheduled_for from cronty.runs")
+    await street.cronty.service.scheduler.set_zone(local_caller("bob"), "UTC")
+    given = (street.clock(), job, slot, "done", None, "{}", "{}", "run_1_1")
+    for owner, pressed in (("bob", "INSERT 0 0"), ("ann", "INSERT 0 1")):
+        assert await sql.execute(query("press"), *given, owner) == pressed
+        found = await sql.fetchrow(query("find_press"), street.clock(), owner, job, slot)
+        assert (found is not None) == (owner == "ann")
+
+
+async def test_a_link_counts_as_a_request_of_its_owner(street: Street, monkeypatch: pytest.MonkeyPatch) -> None:
+    await street.remind()
+    monkeypatch.setattr("cronty.cli.serve.most_connections", lambda: 0)
+    full = httpx2.ASGITransport(http_app(street.cronty, GROUPS, ["cronty.example.com"]))
+    async with httpx2.AsyncClient(transport=full, base_url="https://cronty.example.com") as http:
+        link = street.links()[0]
+        assert [(await http.request(method, link)).status_code for method in ("GET", "POST")] == [429, 429]
+        assert (await http.post("/press/done.1.msg_1_1.1.x")).status_code == 404, "a forged link is nobody's"
 
 
 async def test_looking_at_a_link_changes_nothing(street: Street, sql: asyncpg.Connection) -> None:

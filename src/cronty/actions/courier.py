@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 from re import compile as pattern
+from time import monotonic
 from typing import Any, Final, NamedTuple, cast
 from urllib.parse import urlsplit
 
@@ -12,8 +13,8 @@ from cronty.actions.outbound import MAX_URL, CallFailed, CallRefused, CallReject
 from cronty.actions.relay import Relay
 from cronty.actions.tasks import PermanentError
 
-MAX_KNOWN: Final = 10_000
-"""Topics of which it is remembered that their server takes messages back."""
+KNOWN_FOR: Final = 3600.0
+"""Seconds for which it is remembered that a server takes an owner's messages back."""
 
 NTFY_SCHEMES: Final = frozenset({"ntfy", "ntfys"})
 
@@ -45,7 +46,7 @@ class Courier:
     def __init__(self, outbound: Outbound, schemes: Collection[str] = (), **options: Any) -> None:
         self._outbound = outbound
         self._relay = Relay(outbound, frozenset(schemes) - NTFY_SCHEMES, **options)
-        self._take_back = set[tuple[str, str]]()
+        self._takes_back: dict[tuple[str | None, _Ntfy], float] = {}
 
     async def check(self, url: str, owner: str | None = None) -> ChannelSummary:
         """Check a channel's URL; what may be shown of it. Raises `PermanentError`, whose message never has the URL."""
@@ -86,15 +87,15 @@ class Courier:
     async def hand_over(self, url: str, fields: Mapping[str, object], ahead: Ahead, owner: str | None) -> None:
         """Give ntfy a message ahead of its time. A server that couldn't take it back isn't given any."""
         ntfy = self._ntfy(url, owner)
-        place = ntfy.server, ntfy.topic
         with unlogged():
-            if place not in self._take_back:
+            if monotonic() >= self._takes_back.get((owner, ntfy), 0):
                 try:
                     await take_back(self._outbound, *ntfy, ahead.sequence, owner=owner)
                 except CallRejected as refused:
                     raise CallRejected(f"{refused} It takes no message back that it was given ahead.") from None
-                if len(self._take_back) < MAX_KNOWN:
-                    self._take_back.add(place)
+                now = monotonic()
+                self._takes_back = {known: until for known, until in self._takes_back.items() if until > now}
+                self._takes_back[owner, ntfy] = now + KNOWN_FOR
             sent = {**fields, "topic": ntfy.topic}
             await publish(self._outbound, ntfy.server, ntfy.token, sent, owner=owner, confidential=True, ahead=ahead)
 

@@ -129,9 +129,10 @@ class Notify:
         }  # fmt: skip
         if flaw := check_notification(**fields):
             raise PermanentError(flaw.message)
-        url, facts = await self._run(topic)
+        run, facts = await self._run()
         if facts is not None and facts.reminder and facts.handed_at is not None:
             return {"channel": topic, "time": int(facts.scheduled_for.timestamp()), "note": _delivered(facts)}
+        url = None if run is None or self._find is None else await self._find(run.owner_id, topic)
         if facts is not None and facts.planned is not None:
             fields["message"] = with_note(message, facts.planned)
         if actions is None and facts is not None:
@@ -161,14 +162,13 @@ class Notify:
         guarded = self._token is not None and self._token.serves(owner)
         return None if guarded or server.scheme != "https" else server.hostname  # plain http is for private hosts
 
-    async def _run(self, topic: str) -> tuple[str | None, RunFacts | None]:
-        """The channel's URL, None for the ntfy topic; and what is known about the run."""
+    async def _run(self) -> tuple[CurrentRun | None, RunFacts | None]:
+        """The run, and what is known about it."""
         try:
             run = current_run()
         except LookupError:  # somebody tries it out, outside of a run
             return None, None
-        url = None if self._find is None else await self._find(run.owner_id, topic)
-        return url, None if self._about is None else await self._about(run.owner_id, run.job_id, run.scheduled_for)
+        return run, None if self._about is None else await self._about(run.owner_id, run.job_id, run.scheduled_for)
 
     def _buttons_under(self, url: str | None, facts: RunFacts) -> list[dict[str, object]] | None:
         """Done and snooze, for a reminder that goes to ntfy."""

@@ -60,7 +60,7 @@ def make_service(settings: Settings, database: Database, jobs: JobStore, outside
         notify=outside.notify,
         calendars=Calendars(jobs.calendars, scheduler),
         listeners=listeners,
-        presses=Presses(PressStore(database), scheduler, OwnerStore(database).name_of, outside.keys),
+        presses=Presses(PressStore(database, jobs.new_jobs), scheduler, OwnerStore(database).name_of, outside.keys),
     )
 
 

@@ -120,7 +120,7 @@ def http_app(cronty: Cronty, groups: Sequence[Group], hosts: Sequence[str], loca
         *health_routes(cronty.why_not_ready, cronty.frozen),
         rest.metrics_route(lambda: cronty.service, who, cronty.metrics),
         Mount(PREFIX, rest.rest_app(lambda: cronty.service, who)),
-        *press_routes(lambda: cronty.service),
+        *press_routes(lambda: cronty.service, under_way.count),
         *_dashboard(cronty, who, Sessions(keys[0] if keys else None), local),
         Mount("/", Callers(mcp_app, who)),
     ]

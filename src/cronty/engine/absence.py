@@ -36,10 +36,11 @@ class Absence:
 
 def _passed(batch: Batch, before: datetime) -> Iterator[PassedSlots]:
     for one in batch.attempts:
-        if one.slot < before:
+        if one.slot < before and one.slot not in batch.delivered.get(one.job_id, ()):
             yield PassedSlots(one.owner_id, one.job_id, one.slot, 1, 0, 0)
     for moved in batch.moved:
-        rows = [row for row in moved.rows if row.slot < before]
+        sent = batch.delivered.get(moved.job_id, ())
+        rows = [row for row in moved.rows if row.slot < before and row.slot not in sent]
         late, coalesced, missed = (
             sum(row.slots for row in rows if row.state == state) for state in ("waiting", "coalesced", "missed")
         )

@@ -1,6 +1,6 @@
 """The changes that one locked batch of due jobs leads to."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import replace
 from datetime import datetime
 
@@ -19,6 +19,8 @@ class Batch:
         self.replaced: list[int] = []
         self.missed: list[tuple[int, str]] = []
         self.broken: list[tuple[int, str]] = []
+        self.delivered: Mapping[int, Set[datetime]] = {}
+        """Slots that ntfy has sent ahead of us, by job."""
 
     def fire(self, attempt: Attempt, next_slot: datetime | None) -> None:
         self.attempts.append(attempt)

@@ -42,7 +42,7 @@ from cronty.store.zone_store import ZoneStore
 
 LEAST_PATIENCE: Final = 5.0
 EXPIRE_EVERY: Final = 0.25
-CLAIMING: Final = ("fire", "fire 2", "claim", "tell")
+CLAIMING: Final = ("fire", "fire 2", "claim", "tell", "hand over")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -166,9 +166,10 @@ class Engine:
         if claiming:
             await asyncio.wait(claiming, timeout=self._options.drain)
         unfinished = 0
-        drained, _ = await asyncio.gather(
+        drained, *_ = await asyncio.gather(
             self.working.wait_until_empty(self._options.drain),
             self.telling.finish(self._options.drain),
+            self.handing.finish(self._options.drain) if self.handing is not None else asyncio.sleep(0),
             return_exceptions=True,
         )
         if drained is not True:
@@ -244,8 +245,6 @@ class Engine:
             case "due":
                 self.firing.low.lower(_moment(detail))
                 self._wake("fire")
-                if self.handing is not None and self.handing.in_a_hurry:
-                    self._wake("hand over")
             case "queue":
                 self._wake("claim")
             case "alert" | "tell":

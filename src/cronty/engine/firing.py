@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
+from functools import partial
 from time import monotonic
 from typing import Final
 
@@ -16,6 +17,7 @@ from cronty.engine.crowd import Crowd
 from cronty.engine.limiting import Limiting, RunsLeft
 from cronty.engine.planning import agent_of, is_whole, policy_of, slot_after, trigger_of
 from cronty.engine.working import Working
+from cronty.jobs.ahead import plan_around
 from cronty.jobs.firing import rows_of
 from cronty.jobs.policy import Policy
 from cronty.store.database import NoPartition, Row, StoreUnavailable, UniqueConflict
@@ -213,7 +215,7 @@ class Firing:
                     earliest = due.rows[0]["next_at"]
                     moment, runs_left = due.moment, await self._limiting.runs_left_for(due)
                     self._absence.look(moment)
-                    by_lists = await due.triggers_by_lists()
+                    by_lists, batch.delivered = await due.triggers_by_lists(), await due.delivered()
                     latest = self._plan_all(due.rows, batch, places, runs_left, worker, moment, by_lists)
                     if latest is not None and left_out:
                         self.low.found_without(left_out, latest, forgotten)
@@ -312,12 +314,14 @@ class Firing:
                 policy, catch_up, latest_start = policy_of(stored_policy)
                 usual = in_flight is None and ends_at is None and max_runs is None and not is_whole(expression)
                 following = slot_after(slot, period, expression, zone, dst_gap, dst_overlap) if usual else None
-                if not usual or not is_due_alone(slot, following, now, latest_start):
+                sent = batch.delivered.get(job_id) if batch.delivered else None
+                if sent or not usual or not is_due_alone(slot, following, now, latest_start):
                     remaining = None if max_runs is None else max_runs - executed
                     if in_flight is not None and policy.overlap == "skip":
                         remaining = None  # a skipped slot isn't an execution
                     trigger = trigger_of(slot, period, expression, zone, dst_gap, dst_overlap, by_lists.get(job_id))
-                    planned = plan(trigger, slot, now, catch_up, ends_at=ends_at, remaining=remaining)
+                    how = partial(plan_around, sent) if sent else plan
+                    planned = how(trigger, slot, now, catch_up, ends_at=ends_at, remaining=remaining)
                     following = planned.next_at
                 agent = agent_of(task, arguments)
             except Exception as broken:  # pure code, so nothing is half done and the batch can go on
@@ -352,7 +356,7 @@ class Firing:
         in_flight: bool,
     ) -> None:
         """Add a job whose plan isn't an ordinary fire."""
-        rows = rows_of(planned, policy.overlap, in_flight=in_flight)
+        rows = rows_of(planned, policy.overlap, in_flight=in_flight, sent=batch.delivered.get(job_id, frozenset()))
         batch.moved.append(Moved(job_id, owner_id, task, rows, planned.next_at, policy.serial, agent))
         if in_flight and policy.overlap == "cancel_previous" and planned.runs:
             batch.replaced.append(job_id)

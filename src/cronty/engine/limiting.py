@@ -314,6 +314,25 @@ class Limiting:
         used = await self._store.count_uses(limited) if limited else {}
         return {one: excess(calls[one], used.get((one, CALLS), 0), limits[one]) for one in calls}
 
+    async def calls_over_half(self, calls: Mapping[int, int], now: datetime) -> dict[int, int]:
+        """The same for calls that can wait: they get no more than half of a minute, and those over that aren't counted.
+        The other half is left to runs."""
+        over = dict.fromkeys(calls, 0)
+        limits = {one: limit for one in calls if (limit := self._of(one).calls_per_minute)}
+        if limits:
+            minute = minute_of(now)
+            used = await self._store.count_uses([(one, CALLS, minute, calls[one]) for one in limits])
+            for one, limit in limits.items():
+                over[one] = min(calls[one], excess(calls[one], used.get((one, CALLS), 0), max(1, limit // 2)))
+            if back := [(one, CALLS, minute, -over[one]) for one in limits if over[one]]:
+                await self._store.count_uses(back)
+        return over
+
+    @property
+    def usual_runs_per_hour(self) -> int:
+        """The limit of owners that have none of their own; 0 for none."""
+        return self._defaults.runs_per_hour
+
     def topic_of(self, owner_id: int) -> str:
         """The topic for alerts that no job's policy covers; "" for none."""
         return self._of(owner_id).alert

@@ -15,6 +15,9 @@ PRUNE_EVERY: Final = 3600.0
 PRUNE_AGAIN: Final = 300.0
 """How soon to try again if something was locked."""
 
+RUNG: Final = timedelta(hours=1)
+"""How long it is known what ntfy sent ahead of us, after its run has ended."""
+
 ROWS: Final = 500
 JOBS: Final = 100
 """The most rows and jobs in one transaction."""
@@ -38,7 +41,7 @@ class Pruning:
             "pruning attempts": lambda: _while_full(lambda: self.store.prune_attempts(horizon, ROWS)),
             "pruning tellings": lambda: _while_full(lambda: self.store.prune_tellings(horizon, ROWS)),
             "pruning presses": lambda: _while_full(lambda: self.store.prune_presses(horizon, ROWS)),
-            "pruning what was handed over": lambda: _while_full(lambda: self.store.prune_handed_over(horizon, ROWS)),
+            "pruning what was handed over": lambda: _while_full(lambda: self.store.prune_handed_over(now - RUNG, ROWS)),
             "pruning usage": lambda: _while_full(lambda: self.store.prune_usage(horizon, ROWS)),
             "pruning keys": lambda: _while_full(lambda: self.store.prune_keys(horizon, ROWS)),
             "pruning tasks": lambda: self.store.prune_tasks(horizon),

@@ -1,15 +1,16 @@
-"""Decides which notifications ntfy is given ahead of their time, so that they ring with this machine switched off.
+"""Which notifications ntfy is given ahead of their time, so that they ring with this machine switched off.
 
-ntfy keeps a message for up to three days and sends it at its time. What it has been given is known by job and slot. The
-decision compares that with what is planned now, and says what has to change there; carrying it out is another's work.
+ntfy keeps a message for up to three days and sends it at its time. When this machine is on again, the slots that ntfy
+has sent are planned as runs, whatever catch-up says of late ones: each gets the verdict that it was delivered.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Set
+from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal
 
 from cronty.jobs.job import Job
-from cronty.timing import Calendar, Changed
+from cronty.timing import Calendar, CatchUp, Changed, Due, Passed, Plan, Trigger, plan
 
 WINDOW: Final = timedelta(days=3) - timedelta(minutes=5)
 """How far ahead: as long as ntfy keeps a message, less what two clocks may differ by."""
@@ -20,79 +21,66 @@ NEAREST: Final = timedelta(seconds=30)
 MOST: Final = 20
 """The most slots of one job that ntfy is given. One that fires often would use up what a server allows in a day."""
 
-State = Literal["giving", "held", "failed", "taking"]
-What = Literal["publish", "update", "delete", "tell"]
+State = Literal["giving", "held", "taking"]
 
 type Place = tuple[int, datetime]
 """A job's id and a slot: the run that it will be."""
 
-
-class Planned(NamedTuple):
-    """A notification as it would be sent: by which version of its job, and to which URL, as it is encrypted."""
-
-    version: int
-    sealed: bytes
-
-
-class Handed(NamedTuple):
-    """A notification that ntfy may have. `due_at` is when it may be tried again, if that has to wait."""
-
-    version: int
-    sealed: bytes
-    state: State
-    due_at: datetime | None = None
-
-
-class Step(NamedTuple):
-    """`publish` gives it to ntfy, `update` gives it again under the same id, `delete` takes it back, `tell` says that
-    it couldn't be taken back in time."""
-
-    what: What
-    place: Place
-
-
-def decide(planned: Mapping[Place, Planned], handed: Mapping[Place, Handed], now: datetime) -> list[Step]:
-    """What has to change at ntfy: first what must not ring, then what would ring with old words, then what is new.
-
-    `planned` are slots to come; `handed` those to come and those that are still to be taken back.
-    """
-    order: Final[Mapping[What, int]] = {"tell": 0, "delete": 1, "update": 2, "publish": 3}
-    return sorted(_steps(planned, handed, now), key=lambda step: (order[step.what], step.place[1], step.place[0]))
-
-
-def _steps(planned: Mapping[Place, Planned], handed: Mapping[Place, Handed], now: datetime) -> Iterator[Step]:
-    for place in planned.keys() | handed.keys():
-        wanted, had = planned.get(place), handed.get(place)
-        if (had is None or had.due_at is None or had.due_at <= now) and (what := _step(place[1], wanted, had, now)):
-            yield Step(what, place)
-
-
-def _step(slot: datetime, wanted: Planned | None, had: Handed | None, now: datetime) -> What | None:
-    if slot <= now:
-        return "tell" if had is not None and had.state == "taking" else None
-    near = slot - now < NEAREST
-    if had is None:
-        return None if near or slot - now > WINDOW else "publish"
-    if wanted is None or wanted.sealed != had.sealed:  # or it goes elsewhere now: it is given anew after that
-        return "delete"
-    if (had.state, had.version) == ("held", wanted.version):
-        return None
-    if near:  # too late for ntfy; whatever it has is replaced when it is sent
-        return "delete" if had.state != "failed" else None
-    return "update"
+_TICK: Final = timedelta(microseconds=1)
 
 
 def slots_ahead(job: Job, now: datetime) -> list[datetime]:
-    """The slots of a job that ntfy is given: the next ones within the window, also if earlier ones are yet to fire."""
+    """The slots of a job that ntfy is given: the next ones within the window, but none that is too near."""
     slots_of = job.slots
     running = slots_of.open if isinstance(slots_of, Calendar | Changed) else slots_of
     slot = job.next_run
-    if slot is not None and slot <= now:
-        slot = running.after(now)
     found: list[datetime] = []
     last = now + WINDOW if job.ends_at is None else min(job.ends_at, now + WINDOW)
     most = MOST if job.remaining is None else min(MOST, job.remaining)
     while slot is not None and slot <= last and len(found) < most:
-        found.append(slot)
+        if slot - now > NEAREST:
+            found.append(slot)
         slot = running.after(slot)
     return found
+
+
+def plan_around(
+    delivered: Set[datetime],
+    trigger: Trigger | Changed,
+    next_at: datetime,
+    now: datetime,
+    catch_up: CatchUp,
+    *,
+    ends_at: datetime | None = None,
+    remaining: int | None = None,
+) -> Plan:
+    """The plan of due slots of which ntfy has sent some: those run, and the others are planned in between."""
+    parts: list[Plan] = []
+    slot: datetime | None = next_at
+    for sent in sorted(one for one in delivered if next_at <= one <= now):
+        if slot is not None and slot < sent:
+            parts.append(plan(trigger, slot, now, catch_up, ends_at=sent - _TICK))
+        slot = trigger.after(sent)
+        if slot is not None and ends_at is not None and slot > ends_at:
+            slot = None
+        parts.append(Plan((Due(sent, slot),), (), slot))
+    left = None if remaining is None else remaining - sum(len(part.runs) for part in parts)
+    if left is not None and left <= 0:
+        parts.append(Plan((), (), None))
+    elif slot is not None:
+        parts.append(plan(trigger, slot, now, catch_up, ends_at=ends_at, remaining=left))
+    return _linked(parts)
+
+
+def _linked(parts: list[Plan]) -> Plan:
+    """One plan of several: what ends one of them is followed by the first of the next."""
+    runs: list[Due] = []
+    passed: list[Passed] = []
+    following = parts[-1].next_at
+    for part in reversed(parts):
+        starts = [*(one.slot for one in part.runs), *(one.first for one in part.passed)]
+        final = max(starts, default=None)
+        runs += [one._replace(followed_by=following) if one.slot == final else one for one in part.runs]
+        passed += [replace(one, followed_by=following) if one.first == final else one for one in part.passed]
+        following = min(starts, default=following)
+    return Plan(tuple(sorted(runs)), tuple(sorted(passed, key=lambda one: one.first)), parts[-1].next_at)

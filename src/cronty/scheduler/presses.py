@@ -1,7 +1,7 @@
 """What the buttons under a reminder do: it is done, or comes again in ten minutes or tomorrow at 9:00."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -14,6 +14,7 @@ from cronty.jobs.moments import local_text
 from cronty.jobs.press import Act, Press
 from cronty.scheduler.decisions import MAX_NAME
 from cronty.scheduler.scheduler import Scheduler
+from cronty.store.new_job import NewJob
 from cronty.store.press_store import PressStore, Reminder
 
 SNOOZE: Final = timedelta(minutes=10)
@@ -23,6 +24,9 @@ _AGAIN: Final = " (snoozed)"
 _BAD: Final = Err("bad_link", "This link isn't one of ours, or it was changed.", "Use the button as it came.")
 _OLD: Final = Err("link_expired", "This link is too old.", "Nothing was changed.")
 _GONE: Final = Err("not_found", "This reminder isn't there any more.", "Nothing was changed.")
+_ENDED: Final = Err(
+    "link_expired", "The key that this reminder was made with isn't good any more.", "Nothing was changed; Done works."
+)
 _SNOOZED: Final = Err("already_pressed", "This reminder was snoozed already.", "Nothing was changed.")
 
 
@@ -53,6 +57,11 @@ class Presses:
         self._whose = whose
         self._keys = keys
 
+    async def owner_of(self, link: str) -> str | None:
+        """Whose reminder it is; None if the link isn't one of ours."""
+        press = read_link(link, self._keys())
+        return None if press is None else await self._whose(press.owner_id)
+
     async def look(self, link: str) -> Result[Press | Pressed]:
         """What pressing this link would do, or what was done already. Changes nothing."""
         found = await self._found(link)
@@ -70,12 +79,13 @@ class Presses:
         press, caller, reminder = found.value
         if reminder.pressed is not None:
             return Ok(await self._told(caller, press.act, reminder.until, first=False))
-        until = await self._snoozed(caller, press, reminder)
-        if isinstance(until, Err):
-            return until
+        again = await self._again(caller, press, reminder)
+        if isinstance(again, Err):
+            return again
         job = (press.job_id, reminder.job_number)
-        if await self._store.press(caller, job, press.slot, press.act, until.value):
-            return Ok(await self._told(caller, press.act, until.value, first=True))
+        if await self._store.press(caller, job, press.slot, press.act, again):
+            until = None if again is None else again[1].first_slot
+            return Ok(await self._told(caller, press.act, until, first=True))
         settled = await self._store.find(caller.owner, press.job_id, press.slot)
         return _GONE if settled is None else Ok(await self._told(caller, press.act, settled.until, first=False))
 
@@ -90,13 +100,17 @@ class Presses:
             return _GONE
         return _OLD if reminder.now > press.expires_at else Ok((press, caller, reminder))
 
-    async def _snoozed(self, caller: Caller, press: Press, reminder: Reminder) -> Result[datetime | None]:
-        """When the reminder comes again, as a job of its own. There is one such job, however often it is asked for."""
+    async def _again(self, caller: Caller, press: Press, reminder: Reminder) -> tuple[Caller, NewJob] | Err | None:
+        """The job by which the reminder comes again, and who makes it; None if it is done. It ends with the key of the
+        reminder's own job."""
         if press.act == "done":
-            return Ok(None)
+            return None
+        if reminder.key_ended:
+            return _ENDED
+        caller = replace(caller, agent=reminder.agent, key_id=reminder.key_id)
         now, zone = await self._scheduler.clock(caller)
         when = TOMORROW if press.act == "tomorrow" else (now + SNOOZE).isoformat()
-        made = await self._scheduler.schedule(
+        new = await self._scheduler.decide(
             caller,
             ScheduleJob(
                 reminder.name.removesuffix(_AGAIN)[: MAX_NAME - len(_AGAIN)] + _AGAIN,
@@ -108,9 +122,9 @@ class Presses:
                 idempotency_key=f"press {press.run}",
             ),
         )
-        if isinstance(made, Err):
-            return _SNOOZED if made.code == "key_taken" else made
-        return Ok(made.value.next_slot) if made.value.next_slot is not None else _SNOOZED
+        if isinstance(new, NewJob):
+            return caller, new
+        return new if isinstance(new, Err) and new.code != "key_taken" else _SNOOZED
 
     async def _told(self, caller: Caller, act: Act, until: datetime | None, *, first: bool) -> Pressed:
         _, zone = await self._scheduler.clock(caller)

@@ -1,5 +1,6 @@
 """The channels of owners. Their URLs are stored encrypted, and never shown."""
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, cast
@@ -102,6 +103,12 @@ class ChannelStore:
             done += await operator.change(
                 "reseal_channel", row["owner_id"], row["name"], row["sealed"], sealer.key_id, sealed
             )
+        for row in await operator.fetch("handed_of_other_keys", sealer.key_id):
+            context = context_of(row["owner_id"], row["name"])
+            with suppress(CannotOpen):
+                sealed = sealer.seal(sealer.open(row["sealed"], row["key_id"], context), context)
+                given = (row["owner_id"], row["name"], row["sealed"], sealer.key_id, sealed)
+                await operator.change("reseal_handed", *given)
         return done, lost
 
     def _opened(self, row: Row | None) -> Destination | None:

@@ -1,6 +1,7 @@
 """The engine's statements: everything a fire needs, many rows at once."""
 
 import secrets
+from collections import defaultdict
 from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
@@ -17,6 +18,9 @@ from cronty.store.key_store import MAX_PAUSED
 from cronty.store.lines import release, release_free_lines, release_lines
 from cronty.store.telling_store import tell_runs
 from cronty.timing import Trigger
+
+GRACE: Final = timedelta(seconds=1)
+"""How late a notification must be for a look at whether ntfy has sent it. Until then it runs anyway."""
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -108,6 +112,17 @@ class DueJobs:
         stored = [(row["owner_id"], row["expression"]) for row in rows]
         found = await read_triggers(within(self._connection), stored)
         return {row["job_id"]: trigger for row, trigger in zip(rows, found, strict=True)}
+
+    async def delivered(self) -> dict[int, set[datetime]]:
+        """The slots of late notifications that ntfy, which was given them ahead of their time, has sent; by job."""
+        now = self.moment
+        late = now - GRACE
+        # By their places, as above: 2 is when a job was due, 12 its task.
+        jobs = [row[0] for row in self.rows if row[12] == "notify" and row[2] < late]
+        found: dict[int, set[datetime]] = defaultdict(set)
+        for row in await self._connection.fetch(query("delivered"), jobs, now) if jobs else ():
+            found[row["job_id"]].add(row["scheduled_for"])
+        return found
 
     async def fire(
         self, job_ids: Sequence[int], next_slots: Sequence[datetime | None], worker: int, now: datetime

@@ -115,7 +115,7 @@ class HistoryStore:
 
 
 DELETING: Final = (
-    "delete_queued", "delete_runs", "delete_attempts", "delete_tellings", "delete_presses", "delete_handed_over",
+    "delete_queued", "delete_runs", "delete_attempts", "delete_tellings", "delete_presses",
 )  # fmt: skip
 
 

@@ -1,6 +1,6 @@
 """Stores new jobs: on our own connection, or in a transaction that the caller has opened on its own."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -18,6 +18,9 @@ from cronty.store.numbers import Numbers
 from cronty.timing import Calendar, Cron, Interval, Once, Trigger, to_stored, tzdata_version, zone_rules
 
 _TRIES: Final = 20
+
+type Make = Callable[[str], Awaitable[str]]
+"""Runs `add_job` with a job as text; its answer, `{}` if the job's number is taken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +66,11 @@ class NewJobs:
         self._enqueuing = Enqueuing(database)
         self.notices = Notices(lambda message: database.value("notify", message))
 
-    async def add(self, caller: Caller, new: NewJob, connection: object | None = None) -> Added | None:
-        """Store a new job, unless another has its key; in the open transaction of `connection`, the caller's own.
-
-        None if the owner is being erased.
-        """
+    async def add(
+        self, caller: Caller, new: NewJob, connection: object | None = None, *, make: Make | None = None
+    ) -> Added | None:
+        """Store a new job, unless another has its key; in the open transaction of `connection`, the caller's own, or
+        with `make`, which runs `add_job` together with something else. None if the owner is being erased."""
         owner = caller.owner
         delay = spread_delay(owner, new.name, new.policy.spread)
         due = new.first_slot + timedelta(seconds=delay)
@@ -76,7 +79,7 @@ class NewJobs:
             # In a transaction always: nobody knows when it ends, and engines don't look for what is due since long.
             say = connection is not None or self.notices.at_once(due, new.created_at)
             row = _row(caller, new) | {"number": number, "delay": delay, "say": say}
-            answer = await self._add(owner, row, connection)
+            answer = await self._add(owner, row, connection, make)
             if (made := answer.get("id")) is not None:
                 if connection is None:
                     self.notices.done(due, new.created_at, said=say)
@@ -91,10 +94,13 @@ class NewJobs:
             self._numbers.forget(owner)
         raise StoreUnavailable("No free number for the job was found; try again.")
 
-    async def _add(self, owner: str, row: dict[str, object], connection: object | None) -> dict[str, Any]:
+    async def _add(
+        self, owner: str, row: dict[str, object], connection: object | None, make: Make | None
+    ) -> dict[str, Any]:
         if connection is not None:
             return await self._enqueuing.add(connection, row)
-        return orjson.loads(await self._database.of(owner).value("add_job", orjson.dumps(row).decode()))
+        text = orjson.dumps(row).decode()
+        return orjson.loads(await (self._database.of(owner).value("add_job", text) if make is None else make(text)))
 
 
 def _row(caller: Caller, new: NewJob) -> dict[str, object]:

@@ -109,7 +109,7 @@ class OwnerStore:
             return False
         while await connection.fetchval(query("erase_audit"), owner_id, ROWS):
             pass
-        await connection.execute(query("erase_owner"), owner_id)
+        await connection.execute(query("erase_owner"), owner_id, self._database.moment())
         actor, client = who(local_caller("", "cli"))
         after = orjson.dumps({"owner": owner_id, **counts}).decode()
         moment = self._database.moment()

@@ -36,10 +36,11 @@ grant to cronty_app on audit_heads: select
 grant to cronty_app on audit_unsealed: insert
 grant to cronty_app on calendars: delete, insert, select, update
 grant to cronty_app on channels: insert, select, update
+grant to cronty_app on delivered: select
 grant to cronty_app on due: insert, select, update
 grant to cronty_app on every_job: select
 grant to cronty_app on find_key: execute
-grant to cronty_app on handed_over: delete, select
+grant to cronty_app on handed_over: select
 grant to cronty_app on job_overview: select
 grant to cronty_app on jobs: insert, select, update
 grant to cronty_app on make_audit_partition: execute
@@ -65,6 +66,7 @@ grant to cronty_engine on attempts: delete, insert, select, update
 grant to cronty_engine on audit_unsealed: insert
 grant to cronty_engine on calendars: select, update
 grant to cronty_engine on channels: select
+grant to cronty_engine on delivered: select
 grant to cronty_engine on drop_run_partition: execute
 grant to cronty_engine on due: delete, insert, select, update
 grant to cronty_engine on every_job: select
@@ -107,6 +109,8 @@ index dropped_weeks_pkey on dropped_weeks USING btree (monday)
 index due_ended on due USING btree (last_slot, job_id) WHERE ((next_at IS NULL) AND (held_slot IS NULL))
 index due_next on due USING btree (next_at) WHERE (next_at IS NOT NULL)
 index due_pkey on due USING btree (job_id)
+index handed_over_due on handed_over USING btree (due_at) WHERE (due_at IS NOT NULL)
+index handed_over_owner on handed_over USING btree (owner_id, channel)
 index handed_over_pkey on handed_over USING btree (job_id, scheduled_for)
 index handed_over_slot on handed_over USING btree (scheduled_for)
 index jobs_by_calendar on jobs USING btree (owner_id, number) WHERE (trigger ? 'calendars'::text)
@@ -114,6 +118,7 @@ index jobs_cancelled on jobs USING btree (updated_at, id) WHERE ((state = 'cance
 index jobs_deleted on jobs USING btree (deleted_at, id) WHERE (deleted_at IS NOT NULL)
 index jobs_idempotency on jobs USING btree (owner_id, idempotency_key) WHERE ((idempotency_key IS NOT NULL) AND (deleted_at IS NULL))
 index jobs_live on jobs USING btree (owner_id, created_at) WHERE ((deleted_at IS NULL) AND (NOT ended))
+index jobs_notify on jobs USING btree (owner_id, id) WHERE ((task = 'notify'::text) AND (deleted_at IS NULL) AND (NOT ended))
 index jobs_number on jobs USING btree (owner_id, number)
 index jobs_of_key on jobs USING btree (key_id) WHERE ((key_id IS NOT NULL) AND (state = 'active'::cronty.job_state))
 index jobs_pkey on jobs USING btree (id)
@@ -292,18 +297,22 @@ table found_waiting constraint at_commit TRIGGER DEFERRABLE INITIALLY DEFERRED
 table found_waiting.job jsonb not null
 table handed_over
 table handed_over constraint handed_over_pkey PRIMARY KEY (job_id, scheduled_for)
-table handed_over constraint handed_over_state_check CHECK ((state = ANY (ARRAY['giving'::text, 'held'::text, 'failed'::text, 'taking'::text])))
+table handed_over constraint handed_over_state_check CHECK ((state = ANY (ARRAY['giving'::text, 'held'::text, 'taking'::text])))
+table handed_over constraint held_means_done CHECK (((state = 'held'::text) = (due_at IS NULL)))
 table handed_over constraint held_since CHECK (((state = 'held'::text) = (handed_at IS NOT NULL)))
 table handed_over.channel text not null
 table handed_over.due_at timestamp with time zone
 table handed_over.error text
+table handed_over.failures integer not null default 0
 table handed_over.handed_at timestamp with time zone
 table handed_over.job_id bigint not null
 table handed_over.key_id text not null
+table handed_over.owner text not null
 table handed_over.owner_id bigint not null
 table handed_over.scheduled_for timestamp with time zone not null
 table handed_over.sealed bytea not null
-table handed_over.state text not null
+table handed_over.state text not null default 'giving'::text
+table handed_over.there boolean not null default false
 table handed_over.tries integer not null default 0
 table handed_over.version integer not null
 table jobs
@@ -470,6 +479,7 @@ table zones.through bigint
 table zones.version text not null
 type job_state (active, paused, cancelled, set_aside)
 type run_state (waiting, running, done, failed, cancelled, skipped, coalesced, missed, quarantined)
+view delivered with (security_invoker=true)
 view every_job with (security_invoker=true)
 view job_overview with (security_invoker=true)
 view slots_unaccounted with (security_invoker=true)

@@ -53,7 +53,7 @@ begin
   grant select on cronty.every_job, cronty.job_overview to cronty_app;
   grant select, insert, update on cronty.tellings to cronty_app;
   grant select, insert on cronty.presses to cronty_app;
-  grant select, delete on cronty.handed_over to cronty_app;
+  grant select on cronty.handed_over, cronty.delivered to cronty_app;
   grant insert on cronty.stop_requests, cronty.alerts, cronty.audit_unsealed to cronty_app;
   grant select on cronty.audit, cronty.audit_heads, cronty.audit_checkpoints to cronty_app;
   grant select (id, owner_id, number, name, scopes, agent, parent_id, created_at, expires_at, last_used_at, revoked_at), insert,
@@ -69,7 +69,7 @@ begin
     cronty.alerts, cronty.absences, cronty.tellings, cronty.handed_over to cronty_engine;
   grant select, insert, delete on cronty.stop_requests to cronty_engine;
   grant select, delete on cronty.presses to cronty_engine;
-  grant select on cronty.every_job to cronty_engine;
+  grant select on cronty.every_job, cronty.delivered to cronty_engine;
   grant insert on cronty.audit_unsealed to cronty_engine;
   grant select (id, owner_id, number, name, expires_at, revoked_at), delete on cronty.api_keys to cronty_engine;
   grant execute on function cronty.make_run_partition(timestamptz), cronty.make_audit_partition(timestamptz)

@@ -27,12 +27,18 @@ _WHAT: Final = {
 }
 
 
-def press_routes(service: Callable[[], Service]) -> list[Route]:
-    """The link is the key, so nobody has to sign in."""
+def press_routes(service: Callable[[], Service], count: Callable[[str], None]) -> list[Route]:
+    """The link is the key, so nobody has to sign in. `count` counts a request for the owner whose link it is."""
+
+    async def counted(request: Request) -> str:
+        link = request.path_params["link"]
+        if (owner := await service().presses.owner_of(link)) is not None:
+            count(owner)
+        return link
 
     async def look(request: Request) -> Response:
         try:
-            found = await service().presses.look(request.path_params["link"])
+            found = await service().presses.look(await counted(request))
         except StoreUnavailable:
             return _refused(AWAY)
         if isinstance(found, Err):
@@ -45,7 +51,7 @@ def press_routes(service: Callable[[], Service]) -> list[Route]:
 
     async def press(request: Request) -> Response:
         try:
-            found = await service().presses.press(request.path_params["link"])
+            found = await service().presses.press(await counted(request))
         except StoreUnavailable:
             return _refused(AWAY)
         return _refused(found) if isinstance(found, Err) else _page(f"<p>{escape(found.value.words)}</p>")

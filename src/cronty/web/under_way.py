@@ -32,16 +32,21 @@ class UnderWay:
 
         async def find_and_count(token: str | None) -> Result[Caller]:
             known = await find_caller(token)
-            owners = _owners.get()
-            if isinstance(known, Ok) and owners is not None and known.value.owner not in owners:
-                owner = known.value.owner
-                if self._of[owner] >= self._most:
-                    raise HTTPException(TOO_MANY)
-                self._of[owner] += 1
-                owners.add(owner)
+            if isinstance(known, Ok):
+                self.count(known.value.owner)
             return known
 
         return find_and_count
+
+    def count(self, owner: str) -> None:
+        """Count the request for this owner; raises a 429 if it has too many."""
+        owners = _owners.get()
+        if owners is None or owner in owners:
+            return
+        if self._of[owner] >= self._most:
+            raise HTTPException(TOO_MANY)
+        self._of[owner] += 1
+        owners.add(owner)
 
     def until_answered(self, app: ASGIApp) -> ASGIApp:
         """Middleware: a request counts until its answer has ended."""

@@ -492,26 +492,50 @@ create table cronty.presses (
 );
 create index presses_slot on cronty.presses (scheduled_for);
 
--- Notifications that ntfy has been given ahead of their time, or may have been: `giving` while it is done, `held` when it has it,
--- `failed` if it refused or nobody answered, `taking` while it is taken back. `version` is the job's, `sealed` the channel's URL as it
--- was then, so that it can be taken back from there. Nobody touches a row before `due_at`.
+-- Notifications that ntfy is given ahead of their time, by job and slot, with all it takes to take them back: also when the job or its
+-- owner isn't there any more. `giving`: it is to be given; `held`: ntfy has it; `taking`: it is to be taken back. `there`: ntfy may have
+-- it, perhaps with older words. `version` is the job's, `sealed` the channel's URL as it was then. `due_at` is when the next call is
+-- made, or when another engine may make it; null if there is nothing to do. Only a claim changes `tries`.
 create table cronty.handed_over (
   job_id bigint not null,
   scheduled_for timestamptz not null,
   owner_id bigint not null,
+  owner text not null,
   channel text not null,
   version int not null,
   key_id text not null,
   sealed bytea not null,
-  state text not null check (state in ('giving', 'held', 'failed', 'taking')),
+  state text not null default 'giving' check (state in ('giving', 'held', 'taking')),
+  there boolean not null default false,
   due_at timestamptz,
   tries int not null default 0,
+  failures int not null default 0,
   handed_at timestamptz,
   error text,
   primary key (job_id, scheduled_for),
-  constraint held_since check ((state = 'held') = (handed_at is not null))
+  constraint held_since check ((state = 'held') = (handed_at is not null)),
+  constraint held_means_done check ((state = 'held') = (due_at is null))
 );
+create index handed_over_due on cronty.handed_over (due_at) where due_at is not null;
 create index handed_over_slot on cronty.handed_over (scheduled_for);
+create index handed_over_owner on cronty.handed_over (owner_id, channel);
+-- What ntfy had at its slot, as it was to be then. A job or a channel that was changed after the slot doesn't undo that it rang. The
+-- limits of 1 make the lookups use keys.
+create view cronty.delivered as
+  select h.job_id, h.scheduled_for, h.handed_at
+  from cronty.handed_over h
+  cross join lateral (
+    select from cronty.jobs j where j.id = h.job_id and (j.version = h.version or j.updated_at > h.scheduled_for) limit 1
+  ) j
+  cross join lateral (
+    select from cronty.channels c
+    where c.owner_id = h.owner_id and c.name = h.channel
+      and (c.sealed = h.sealed or greatest(c.created_at, c.removed_at) > h.scheduled_for)
+    limit 1
+  ) c
+  where h.state = 'held';
+-- Finds the reminders of owners that have such a channel.
+create index jobs_notify on cronty.jobs (owner_id, id) where task = 'notify' and deleted_at is null and not ended;
 create index channels_ahead on cronty.channels (owner_id) where ahead;
 
 -- API keys: shown once, stored as a hash; revoked, but never deleted, so that the trail can refer to them. `id` is part of
@@ -540,6 +564,7 @@ create index api_keys_made_with on cronty.api_keys (parent_id) where parent_id i
 alter view cronty.slots_unaccounted set (security_invoker = true);
 alter view cronty.every_job set (security_invoker = true);
 alter view cronty.job_overview set (security_invoker = true);
+alter view cronty.delivered set (security_invoker = true);
 
 -- A statement sets its role and its owner with a parameter of one of these types, `with acting as (select
 -- $9::cronty.as_app) …`. PostgreSQL reads a statement's parameters before it plans it, and the check of these types sets

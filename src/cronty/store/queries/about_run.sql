@@ -1,10 +1,8 @@
 -- What is known about a run apart from its arguments. A reminder is a notification that isn't our own alert. `handed_at`
--- is since when ntfy has it, as it is now. $1 now, $2 its owner, $3 its job, $4 its slot.
+-- is since when ntfy had it, if it has sent it. $1 now, $2 its owner, $3 its job, $4 its slot.
 select j.number as job_number, o.name as owner, j.name, j.zone, j.created_at, j.origin::text, r.scheduled_for, r.manual,
   j.task = 'notify' and coalesce(j.origin->>'surface', '') <> 'cronty' as reminder,
-  (select h.handed_at from cronty.handed_over h
-    join cronty.channels c on c.owner_id = h.owner_id and c.name = h.channel and c.sealed = h.sealed
-    where h.job_id = r.job_id and h.scheduled_for = r.scheduled_for and h.state = 'held' and h.version = j.version) as handed_at,
+  (select h.handed_at from cronty.delivered h where h.job_id = r.job_id and h.scheduled_for = r.scheduled_for) as handed_at,
   coalesce($1::timestamptz, statement_timestamp()) as now,
   (select b.scheduled_for from cronty.runs b
     where b.job_id = r.job_id and b.scheduled_for < r.scheduled_for and b.attempt > 0

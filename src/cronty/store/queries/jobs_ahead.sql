@@ -1,24 +1,43 @@
--- Jobs whose notifications ntfy is given ahead of their time, or has been, after the job $2, at most $3: with the channel, if there is
--- one to give them to. $1 now, $4 seconds to look ahead. None while the installation is frozen: a restored copy has the ids that
--- production's messages have at ntfy.
+-- Jobs with slots that ntfy is given ahead of their time, after the job $2, at most $3, with their channel: only those of which ntfy is
+-- to have nothing as they are now, or all if $7. $1 now, $4 seconds to look ahead, $5 seconds that are too near, $6 the usual limit of
+-- runs an hour: an owner that has one is left out. From each channel to its owner's reminders, and from those to their slots, whatever
+-- the statistics say: the others' jobs are far more.
 with clock as (
-  select coalesce($1::timestamptz, statement_timestamp()) as now from cronty.server where only_row and frozen_at is null
+  select coalesce($1::timestamptz, statement_timestamp()) as now
 ), wanted as (
-  select j.id from clock, cronty.channels c
-  join cronty.jobs j on j.owner_id = c.owner_id and j.deleted_at is null and not j.ended
-  join cronty.due d on d.job_id = j.id
-  where c.ahead and c.sealed is not null and j.id > $2 and j.task = 'notify' and j.state = 'active'
-    and j.arguments->'kwargs'->>'topic' = c.name and d.next_at <= clock.now + make_interval(secs => $4::float8)
-  union
-  select h.job_id from clock, cronty.handed_over h
-  where h.job_id > $2 and (h.scheduled_for > clock.now or h.state = 'taking')
-  order by 1
+  select j.id, c.name as channel, c.key_id, c.sealed
+  from clock k
+  cross join cronty.channels c
+  cross join lateral (
+    select from cronty.owners o
+    where o.id = c.owner_id and o.erasing_since is null
+      and coalesce(case when jsonb_typeof(o.limits->'runs_per_hour') = 'number' then (o.limits->>'runs_per_hour')::numeric end, $6) = 0
+    limit 1
+  ) o
+  cross join lateral (
+    select j.id, j.version from cronty.jobs j
+    where j.owner_id = c.owner_id and j.task = 'notify' and j.deleted_at is null and not j.ended and j.state = 'active'
+      and j.arguments->'kwargs'->>'topic' = c.name and j.arguments->'args' = '[]'
+    offset 0
+  ) j
+  cross join lateral (
+    select d.next_at from cronty.due d
+    where d.job_id = j.id and d.delay = 0
+      and d.next_at > k.now + make_interval(secs => $5::float8) and d.next_at <= k.now + make_interval(secs => $4::float8)
+    limit 1
+  ) d
+  where c.ahead and c.sealed is not null and j.id > $2
+    and ($7 or (
+      select true from cronty.handed_over h
+      where h.job_id = j.id and h.scheduled_for >= d.next_at
+        and (h.sealed <> c.sealed or (h.version = j.version and h.state <> 'taking'))
+      limit 1) is null)
+  order by j.id
   limit $3
 )
 select v.*, v.arguments::text as arguments_json, v.trigger::text as trigger_json, v.policy::text as policy_json, 0 as in_flight,
-  clock.now, c.key_id, c.sealed, (select count(*) from wanted)::int as wanted, (select max(id) from wanted) as last
+  k.now, w.channel, w.key_id, w.sealed
 from wanted w
-cross join clock
+cross join clock k
 join cronty.every_job v on v.id = w.id
-left join cronty.channels c on c.owner_id = v.owner_id and c.name = v.arguments->'kwargs'->>'topic' and c.ahead and c.sealed is not null
 order by v.id

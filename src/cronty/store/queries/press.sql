@@ -1,8 +1,10 @@
 -- Settle a reminder by the first button that is pressed, and write it into the trail. $1 now, $2 job, $3 slot, $4 button, $5 until
--- when it is snoozed, $6 actor, $7 client, $8 the run's id.
+-- when it is snoozed, $6 actor, $7 client, $8 the run's id, $9 its owner.
 with pressed as (
   insert into cronty.presses (job_id, scheduled_for, owner_id, act, pressed_at, until)
-  select j.id, $3, j.owner_id, $4, coalesce($1::timestamptz, statement_timestamp()), $5 from cronty.jobs j where j.id = $2
+  select j.id, $3, j.owner_id, $4, coalesce($1::timestamptz, statement_timestamp()), $5
+  from cronty.jobs j join cronty.owners o on o.id = j.owner_id
+  where j.id = $2 and o.name = $9 and j.deleted_at is null
   on conflict do nothing
   returning *
 )

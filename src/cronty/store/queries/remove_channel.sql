@@ -1,4 +1,4 @@
--- Delete a channel's URL. $4 actor, $5 client.
+-- Delete a channel's URL. What ntfy was given ahead is taken back with the URL it went to. $4 actor, $5 client.
 with old as (
   select owner_id, name, scheme, hint from cronty.channels
   where owner_id = (select id from cronty.owners where name = $1) and name = $2 and sealed is not null
@@ -9,9 +9,6 @@ with old as (
   from old o
   where c.owner_id = o.owner_id and c.name = o.name
   returning c.owner_id, c.removed_at, o.name, o.scheme, o.hint
-), forgotten as ( -- ntfy has sent these; those to come are taken back with the URL they went to
-  delete from cronty.handed_over h using removed r
-  where h.owner_id = r.owner_id and h.channel = r.name and h.scheduled_for <= r.removed_at and h.state <> 'taking'
 )
 insert into cronty.audit_unsealed (at, owner_id, what, actor, client, before)
 select removed_at, owner_id, 'channel removed', $4::jsonb, $5::jsonb,

@@ -1,16 +1,20 @@
--- Write how it went. What was taken back in the meantime and given after all is written anew, to be taken back again. $1 now, $2 jobs,
--- $3 slots, $4 owners, $5 channels, $6 versions, $7 keys, $8 encrypted URLs, $9 states, $10 seconds until it may be tried again,
--- $11 errors.
-with clock as (
-  select coalesce($1::timestamptz, statement_timestamp()) as now
+-- Write how calls to ntfy went; each must not have been taken by another since. One whose plan changed meanwhile is next at once. $1 now,
+-- $2 jobs, $3 slots, $4 which try, $5 states and $6 versions as they were claimed, $7 whether ntfy has it, $8 whether it may have it,
+-- $9 seconds until the next try, $10 whether it failed, $11 errors. The limit of 1 makes the lookup use the key.
+with found as (
+  select u.*, h.place, h.same
+  from unnest($2::bigint[], $3::timestamptz[], $4::int[], $5::text[], $6::int[], $7::boolean[], $8::boolean[], $9::float8[], $10::boolean[],
+    $11::text[]) u(job_id, slot, tries, state, version, held, there, wait, failed, error)
+  cross join lateral (
+    select h.ctid as place, h.state = u.state and h.version = u.version as same from cronty.handed_over h
+    where h.job_id = u.job_id and h.scheduled_for = u.slot and h.tries = u.tries
+    limit 1
+    for update
+  ) h
 )
-insert into cronty.handed_over as h
-  (job_id, scheduled_for, owner_id, channel, version, key_id, sealed, state, due_at, handed_at, error)
-select u.job_id, u.slot, u.owner_id, u.channel, u.version, u.key_id, u.sealed, u.state, c.now + u.wait * interval '1 second',
-  case when u.state = 'held' then c.now end, u.error
-from clock c,
-  unnest($2::bigint[], $3::timestamptz[], $4::bigint[], $5::text[], $6::int[], $7::text[], $8::bytea[], $9::text[], $10::float8[],
-    $11::text[]) u(job_id, slot, owner_id, channel, version, key_id, sealed, state, wait, error)
-on conflict (job_id, scheduled_for) do update
-set channel = excluded.channel, version = excluded.version, key_id = excluded.key_id, sealed = excluded.sealed,
-  state = excluded.state, due_at = excluded.due_at, handed_at = excluded.handed_at, error = excluded.error
+update cronty.handed_over h
+set state = case when f.same and f.held then 'held' else h.state end, handed_at = case when f.same and f.held then k.now end,
+  there = f.there, failures = case when f.failed then h.failures + 1 else 0 end, error = f.error,
+  due_at = case when not f.same then k.now when not f.held then k.now + f.wait * interval '1 second' end
+from found f, (select coalesce($1::timestamptz, statement_timestamp()) as now) k
+where h.ctid = f.place
