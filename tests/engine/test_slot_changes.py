@@ -95,6 +95,15 @@ async def test_a_slot_is_moved_and_its_verdict_says_where(
     assert await unaccounted(sql) == 0
 
 
+async def test_it_is_asked_which_run_is_moved_if_one_is_planned_on_the_new_day_too(door: Scheduler) -> None:
+    job = await add(door, "cron", DAILY)
+    said = await refused(door, job, None, on(2, 10))
+    assert said == "Which run? The next one is Mon 1 Mar 2027 09:00, UTC, and one is Tue 2 Mar 2027 09:00, UTC."
+    assert (await change(door, job, on(2), on(2, 10))).next_slot == on(1)
+    weekly = await add(door, "calendar", {"rules": [{"times": ["09:00"], "weekdays": ["TU"]}]}, name="weekly")
+    assert (await change(door, weekly, None, on(3, 10))).next_run == on(3, 10), "no run is planned on that day"
+
+
 async def test_a_slot_moved_ahead_of_the_next_one_is_the_next_one(door: Scheduler) -> None:
     job = await add(door, "cron", DAILY)
     assert (await change(door, job, on(2), on(1, 8, 30))).next_slot == on(1, 8, 30)

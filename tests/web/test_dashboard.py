@@ -110,7 +110,21 @@ async def test_a_job_is_made_from_a_form_and_says_its_rule_back(
     origin = await sql.fetchval("select origin from cronty.jobs where number = 1")
     assert orjson.loads(origin) == {"surface": "dashboard"}
     client = await sql.fetchval(f"select client from {TRAIL} where job_id is not null")
-    assert orjson.loads(client) == {"surface": "dashboard"}
+    assert orjson.loads(client) == {"surface": "dashboard", "operation": "schedule_job"}
+
+
+async def test_a_name_that_is_nearly_a_channels_is_refused_and_a_public_topic_is_called_so(
+    house: House, ann: Browser, sql: asyncpg.Connection
+) -> None:
+    form = {"name": "Milk", "when": "every hour", "zone": "UTC", "kind": "notify", "notify_message": "Milk"}
+    await ann.post("/jobs", **form, notify_topic="garden-of-ann")
+    assert "everybody who knows its name can read it" in (await ann.get(ann.went_to)).text
+    await sql.execute(
+        """insert into cronty.channels (owner_id, name, scheme, hint, key_id, sealed, created_at)
+           select id, 'phone', 'ntfy', 'ntfy://…', 'k', 'x', now() from cronty.owners where name = 'ann'"""
+    )
+    page = await ann.post("/jobs", 422, **form, notify_topic="phnoe")
+    assert "Did you mean 'phone'?" in page.text
 
 
 @pytest.mark.parametrize(

@@ -118,8 +118,8 @@ async def _retry(api: Api, what: str | None, *, every: bool) -> RedrivenRuns:
     if what is None:
         failed: Sequence[Run] = (await api.list_failed_runs(limit=most)).runs
     else:
-        failed = (await api.list_runs(what, limit=most, verdict="failed")).runs
-        failed = failed or (await api.list_runs(what, limit=most, verdict="quarantined")).runs
+        found = [await api.list_runs(what, limit=most, verdict=verdict) for verdict in ("failed", "quarantined")]
+        failed = sorted((run for one in found for run in one.runs), key=lambda run: run.scheduled_for)[-most:]
     if not failed:
         hint = "`cronty runs` shows what has failed." if what else ""
         raise CrontyError(Err("not_found", f"No run of {what} has failed." if what else "Nothing has failed.", hint))

@@ -187,7 +187,7 @@ class ChangeSlot(OneJob):
     """Skip one planned run of a job, or move it to another time, this once: the schedule stays as it is.
     Without slot and to, the next run is skipped. Giving a slot its own time again takes the change back."""
 
-    EXAMPLE: ClassVar = {"job_id": "job_1_1738764000", "to": "tomorrow at 11:00"}
+    EXAMPLE: ClassVar = {"job_id": "job_1_1738764000", "slot": "tomorrow at 9:00", "to": "tomorrow at 11:00"}
 
     slot: str | datetime | None = None
     """Which run: its planned time (ISO 8601, or words). Default: the next one."""

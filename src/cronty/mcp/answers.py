@@ -23,7 +23,9 @@ def sentence(err: Err, names: Mapping[str, str] | None = None) -> str:
     """The error and what to do next; `names` maps contract fields to the names used here."""
     field = err.field or ""
     message = err.message.replace(field, names[field], 1) if names and field in names else err.message
-    return f"{message.rstrip('.')}. {err.hint}" if err.hint else message
+    if not err.hint:
+        return message
+    return f"{message} {err.hint}" if message.endswith((".", "?", "!")) else f"{message}. {err.hint}"
 
 
 def as_error(err: Err) -> CallToolResult:

@@ -13,6 +13,7 @@ from cronty.mcp.answers import answer, as_error, choices_of, sentence
 from cronty.mcp.context import ToolContext
 from cronty.mcp.shapes import Cancelled, Runs
 from cronty.mcp.tool import Spec
+from cronty.scheduler.scheduler import MAX_LISTED
 
 FAILED: Final = ("failed", "quarantined")
 _WHOSE: Final = "Without a job_id only failed and quarantined runs are listed; list_jobs shows the jobs."
@@ -56,10 +57,12 @@ class JobTools:
         if job_id is None:
             if verdict not in (None, *FAILED):
                 return as_error(Err("bad_request", f"verdict {verdict} needs a job_id.", _WHOSE, "verdict"))
-            failed = await self._context.answer(Operations.list_failed_runs, ListFailedRuns(limit=limit))
+            most = MAX_LISTED if verdict is not None and 0 < limit < MAX_LISTED else limit
+            failed = await self._context.answer(Operations.list_failed_runs, ListFailedRuns(limit=most))
             if isinstance(failed, Err):
                 return as_error(failed)
-            return answer({"runs": to_json([run for run in failed.value.runs if verdict in (None, run.verdict)])})
+            runs = [run for run in failed.value.runs if verdict in (None, run.verdict)]
+            return answer({"runs": to_json(runs[:limit])})
         found = await self._context.answer(Operations.list_runs, ListRuns(job_id, limit=limit, verdict=verdict))
         if isinstance(found, Err):
             return as_error(found)

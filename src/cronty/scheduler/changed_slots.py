@@ -10,12 +10,13 @@ from cronty.contract.result import Err, Ok, Result
 from cronty.jobs.job import Job
 from cronty.jobs.moments import local_text
 from cronty.scheduler.decisions import upcoming_slot
-from cronty.timing import Calendar, Changed, SlotChange
+from cronty.timing import Calendar, Changed, SlotChange, zone
 from cronty.timing.errors import given_in
 from cronty.timing.rule import read_instant
 from cronty.timing.slot_changes import MAX_CHANGES, local_of
 
 _FARTHEST: Final = timedelta(days=3653)
+_INSTANT: Final = timedelta(microseconds=1)
 
 
 def with_changed_slot(job: Job, request: ChangeSlot, caller: Caller, now: datetime) -> Result[tuple[Job, str | None]]:
@@ -27,6 +28,8 @@ def with_changed_slot(job: Job, request: ChangeSlot, caller: Caller, now: dateti
     to = None if request.to is None else _read("to", request.to, job, now).replace(microsecond=0)
     if slot is None:
         return Err("bad_slot", "No run of this job is planned.", "job_status shows what is.", "slot")
+    if request.slot is None and to is not None and (wrong := _unsure_which(job, slot, to)):
+        return wrong
     old = next((each for each in job.changes if slot in (each.slot, each.to)), None)
     slot = slot if old is None else old.slot
     if wrong := _not_a_slot(job, slot, planned, now) or (to and to != slot and _no_place(job, to, old, now)):
@@ -58,6 +61,20 @@ def _read(field: str, said: str | datetime, job: Job, now: datetime) -> datetime
         return read_instant(said.isoformat() if isinstance(said, datetime) else said, job.zone, now)
 
 
+def _unsure_which(job: Job, coming: datetime, to: datetime) -> Err | None:
+    """Whether "move it to tomorrow at 10:30" may mean tomorrow's run, and not the one that comes first."""
+    at = zone(job.zone)
+    midnight = to.astimezone(at).replace(hour=0, minute=0, second=0)
+    slots = job.slots.open if isinstance(job.slots, Calendar | Changed) else job.slots
+    that_day = slots.after(midnight - _INSTANT)
+    if that_day is None or that_day.astimezone(at).date() != midnight.date() or that_day <= coming:
+        return None
+    if coming.astimezone(at).date() == midnight.date():
+        return None
+    said = f"Which run? The next one is {local_text(coming, job.zone)}, and one is {local_text(that_day, job.zone)}."
+    return Err("bad_slot", said, "Say in slot which one is moved.", "slot")
+
+
 def _not_a_slot(job: Job, slot: datetime, planned: datetime, now: datetime) -> Err | None:
     text = local_text(slot, job.zone)
     if slot <= now:
@@ -65,7 +82,8 @@ def _not_a_slot(job: Job, slot: datetime, planned: datetime, now: datetime) -> E
     is_slot = slot == planned or (job.trigger.count(slot, slot) and slot > planned)
     if is_slot and (job.ends_at is None or slot <= job.ends_at):
         return None
-    following = job.slots.after(slot)
+    slots = job.slots.open if isinstance(job.slots, Calendar | Changed) else job.slots
+    following = slots.after(slot)
     hint = "None follows." if following is None else f"The next one is {local_text(following, job.zone)}."
     return Err("bad_slot", f"No run of this job is planned for {text}.", hint, "slot")
 

@@ -5,9 +5,13 @@ from typing import Final
 
 from starlette.responses import Response
 
+from cronty.contract.answers import ScheduledJob
 from cronty.contract.codes import status_of
-from cronty.contract.result import Err
+from cronty.contract.operation import Operation
+from cronty.contract.operations import Operations
+from cronty.contract.result import Err, Result
 from cronty.jobs.action import ROUTED
+from cronty.jobs.ids import read_job_id
 from cronty.jobs.job import Job
 from cronty.web.dashboard.forms import changes_of, field_of, new_values, request_of, values_of
 from cronty.web.dashboard.job import find
@@ -32,11 +36,10 @@ async def new_job(visit: Visit) -> Response:
 
 async def make_job(visit: Visit) -> Response:
     """The form has its own idempotency key, so sending it twice makes one job."""
-    request = request_of(visit.form)
-    made = request if isinstance(request, Err) else await visit.service.scheduler.schedule(visit.caller, request.value)
+    made = await _asked(visit, Operations.schedule_job, request_of(visit.form))
     if isinstance(made, Err):
         return await _form(visit, None, dict(visit.form), made)
-    return visit.go(f"/jobs/{made.value.number}?done=made")
+    return visit.go(f"/jobs/{read_job_id(made.value.job_id)}?done=made{_public(made.value)}")
 
 
 async def edit_job(visit: Visit) -> Response:
@@ -49,13 +52,23 @@ async def change_job(visit: Visit) -> Response:
     job = await find(visit)
     version = visit.form.text("version")
     expected = int(version) if version.isdecimal() and len(version) < 10 else -1
-    changes = changes_of(visit.form, job, expected)
-    edited = changes if isinstance(changes, Err) else await visit.service.scheduler.edit(visit.caller, changes.value)
+    edited = await _asked(visit, Operations.edit_job, changes_of(visit.form, job, expected))
     if isinstance(edited, Err) and edited.code != "bad_change":  # bad_change: nothing to change, which is fine
         if edited.code == "not_found":
             raise Refused(edited)
         return await _form(visit, job, dict(visit.form), edited)
-    return visit.go(f"/jobs/{job.number}?done=edited")
+    return visit.go(f"/jobs/{job.number}?done=edited{'' if isinstance(edited, Err) else _public(edited.value)}")
+
+
+async def _asked[R](
+    visit: Visit, operation: Operation[..., R, ScheduledJob], request: Result[R]
+) -> Result[ScheduledJob]:
+    return request if isinstance(request, Err) else await visit.service.answer(operation, visit.caller, request.value)
+
+
+def _public(job: ScheduledJob) -> str:
+    """A part of the address that has the next page say that everybody can read what it sends."""
+    return "" if job.note is None else "&public=1"
 
 
 async def _form(visit: Visit, job: Job | None, values: dict[str, str], problem: Err | None) -> Response:

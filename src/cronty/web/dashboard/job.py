@@ -78,11 +78,18 @@ async def show_job(visit: Visit, problem: Err | None = None) -> Response:
         verdict="",
         verdicts=list(MOVES),
         err=problem,
-        message=MESSAGES.get(visit.query.get("done", "")),
+        message=_message(visit),
         why=why,
         said_of=said_of,
         run_of=run_of,
     )
+
+
+def _message(visit: Visit) -> str | None:
+    """What was just done."""
+    said = MESSAGES.get(visit.query.get("done", ""))
+    public = " It goes to a public ntfy topic: everybody who knows its name can read it."
+    return said and said + (public if "public" in visit.query else "")
 
 
 def _usual(runs: Sequence[Run]) -> float | None:
