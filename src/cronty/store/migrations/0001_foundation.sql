@@ -469,6 +469,8 @@ create table cronty.tellings (
 );
 create index tellings_due on cronty.tellings (due_at) where due_at is not null;
 create index tellings_slot on cronty.tellings (scheduled_for);
+-- Finds what was last told of a job: most rows may have told nothing.
+create index tellings_told on cronty.tellings (job_id, scheduled_for) where digest is not null;
 
 -- API keys: shown once, stored as a hash; revoked, but never deleted, so that the trail can refer to them. `id` is part of
 -- the key's text and random, with the server's number in its last ten bits; `number` is its number within its owner.
