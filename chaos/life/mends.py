@@ -71,10 +71,14 @@ async def _judge_at_once(self: Lease) -> datetime:
     return await self._store.now()
 
 
-def _stop_only_performing(self: Working, job_id: int, slot: datetime, reason: str) -> bool:
-    if attempt := next((one for one in self._performing if (one.job_id, one.slot) == (job_id, slot)), None):
-        self._abandon(attempt, Cancelled(reason))
-    return True
+async def _forget_stops_at_once(self: Lease, worker: int) -> None:
+    asked = await self._store.list_stops(worker)
+    reasons = {(job_id, slot): reason for job_id, slot, reason, _ in asked}
+    for attempt in list(self._working._performing):
+        if reason := reasons.get((attempt.job_id, attempt.slot)):
+            self._working._abandon(attempt, Cancelled(reason))
+    if asked:
+        await self._store.forget_stops(worker, list(reasons))
 
 
 async def _clear_up_current_name(self: Lease) -> float:
@@ -189,7 +193,8 @@ MENDS: Final[Mapping[str, Mend]] = {
         [*_RESCUE_UNLISTED, _WAIT_LONG], {"rescue": _OF_GONE_WORKERS},
     ),
     "H3": Mend(
-        "what is in line is stopped too", ("started-after-cancel",), [(Working, "stop", _stop_only_performing)]
+        "what is in line is stopped too", ("started-after-cancel",),
+        [(Lease, "_stop_what_is_asked", _forget_stops_at_once)],
     ),
     "H5": Mend(
         "a fire never waits for a door", ("held-up",), _ENDLESS_PATIENCE, {},

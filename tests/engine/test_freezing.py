@@ -76,7 +76,7 @@ async def test_no_result_is_told(database: Database, sql: Connection) -> None:
         START,
     )
     await freeze(database, "")
-    assert await TellingStore(database).claim(10, 60, 5, []) == []
+    assert await TellingStore(database).claim(10, 60, 5) == []
     assert await sql.fetchval("select tries from cronty.tellings") == 0
 
 

@@ -1,6 +1,8 @@
 """One run is stopped and its job goes on."""
 
 import asyncio
+from dataclasses import replace
+from datetime import timedelta
 
 import asyncpg
 import pytest
@@ -11,11 +13,14 @@ from cronty.contract.result import Err, Ok, Result
 from cronty.jobs.run import run_id
 from cronty.scheduler import Scheduler
 from cronty.scheduler.runs import Runs
-from cronty.store.database import Database
+from cronty.store.database import Database, query
 from cronty.store.run_store import RunStore
-from tests.conftest import TRAIL, HandClock, Hands, add, look
+from tests.conftest import START, TRAIL, HandClock, Hands, add, hands_of, look
+from tests.patience import PATIENCE
 
 ANN = local_caller("ann")
+SOON: dict[str, object] = {"run_at": START + timedelta(minutes=1)}
+THREE = {"attempts": 3, "backoff": 60}
 
 
 @pytest.fixture
@@ -23,7 +28,11 @@ async def runs(database: Database, door: Scheduler, hands: Hands, registry: Regi
     async def adrift() -> None:
         await asyncio.sleep(600)
 
+    async def stumble() -> None:
+        raise ValueError("again")
+
     registry.add(adrift)
+    registry.add(stumble)
     await hands.store.publish_tasks(registry.published())
     return Runs(RunStore(database), door)
 
@@ -92,3 +101,90 @@ async def test_what_has_ended_is_not_there_or_is_another_owners_is_refused(
     assert code(await runs.stop(ANN, "run_9_9")) == "not_found"
     assert code(await runs.stop(ANN, "backup")) == "not_found"
     assert code(await runs.stop(local_caller("bob"), run_id(job.number, slot))) == "not_found"
+
+
+async def waits(sql: asyncpg.Connection) -> None:
+    """Until somebody waits for a lock."""
+    async with asyncio.timeout(PATIENCE):
+        while not await sql.fetchval("select count(*) from pg_locks where not granted"):
+            await asyncio.sleep(0.005)
+
+
+async def test_a_run_that_begins_while_it_is_being_stopped_is_asked_to_stop(
+    url: str, door: Scheduler, hands: Hands, clock: HandClock, runs: Runs, sql: asyncpg.Connection
+) -> None:
+    job = await add(door, "once", SOON, task="stumble", policy=THREE)
+    slot = clock.advance(minutes=1)
+    await hands.fire()
+    clock.advance(minutes=5)
+    other = await asyncpg.connect(url)
+    async with other.transaction():
+        nobody: list[int] = []
+        given = (hands.engine.worker, ["stumble"], 0, 10, nobody, nobody, nobody, 100, None)
+        assert len(await other.fetch(query("claim_runs"), clock(), *given)) == 1
+        stopping = asyncio.create_task(runs.stop(ANN, run_id(job.number, slot)))
+        await waits(sql)
+    await other.close()
+    assert isinstance(await stopping, Ok)
+    assert await sql.fetchval("select reason from cronty.stop_requests") == "stopped by request"
+
+
+async def test_a_run_that_is_put_back_while_it_is_being_stopped_is_cancelled(
+    url: str, door: Scheduler, hands: Hands, clock: HandClock, runs: Runs, sql: asyncpg.Connection
+) -> None:
+    job = await add(door, "once", SOON, task="adrift", policy=THREE)
+    slot = clock.advance(minutes=1)
+    await hands.engine.firing.step(hands.engine.worker)
+    other = await asyncpg.connect(url)
+    async with other.transaction():  # as a settlement does, after which it is tried again
+        await other.execute("update cronty.runs set state = 'waiting', worker = null")
+        await other.execute(
+            """insert into cronty.queue (job_id, scheduled_for, due_at, owner_id, task)
+               select job_id, scheduled_for, $1, owner_id, 'adrift' from cronty.runs""",
+            clock(),
+        )
+        stopping = asyncio.create_task(runs.stop(ANN, run_id(job.number, slot)))
+        await waits(sql)
+    await other.close()
+    assert isinstance(await stopping, Ok)
+    assert await seen(sql) == [("cancelled", "stopped by request")]
+    hands.engine.working.interrupt(hands.engine.working.known())
+
+
+async def test_a_worker_that_dies_after_it_was_asked_leaves_nothing_to_others(
+    url: str, door: Scheduler, hands: Hands, clock: HandClock, registry: Registry, runs: Runs, sql: asyncpg.Connection
+) -> None:
+    job = await add(door, "once", SOON, task="adrift")
+    slot = clock.advance(minutes=1)
+    async with hands_of(url, clock, registry) as dying:
+        await dying.engine.firing.step(dying.engine.worker)
+        assert isinstance(await runs.stop(ANN, run_id(job.number, slot)), Ok)
+        await dying.engine.lease.beat()
+    await hands.outlive(clock)
+    assert await seen(sql) == [("cancelled", "stopped by request")]
+
+
+async def test_an_attempt_that_failed_before_it_could_be_stopped_is_not_followed_by_another(
+    door: Scheduler, hands: Hands, clock: HandClock, runs: Runs, sql: asyncpg.Connection
+) -> None:
+    job = await add(door, "once", SOON, task="stumble", policy=THREE)
+    slot = clock.advance(minutes=1)
+    await hands.engine.firing.step(hands.engine.worker)
+    await asyncio.sleep(0)
+    assert isinstance(await runs.stop(ANN, run_id(job.number, slot)), Ok)
+    await hands.engine.lease.beat()
+    await hands.finish()
+    assert [state for state, _ in await seen(sql)] == ["cancelled"]
+    await hands.engine.lease.beat()
+    assert await sql.fetchval("select count(*) from cronty.stop_requests") == 0
+
+
+async def test_a_key_that_may_not_make_prompts_stops_none(
+    door: Scheduler, hands: Hands, clock: HandClock, runs: Runs, sql: asyncpg.Connection
+) -> None:
+    job = await add(door, "once", SOON, task="prompt", kwargs={"prompt": "Look"})
+    slot = clock.advance(minutes=1)
+    await hands.fire()
+    weak = replace(ANN, scopes=frozenset({"read", "run", "schedule"}))
+    assert code(await runs.stop(weak, run_id(job.number, slot))) == "missing_scope"
+    assert [state for state, _ in await seen(sql)] == ["waiting"]

@@ -8,7 +8,7 @@ import pytest
 from cronty.actions.tasks import Registry
 from cronty.engine import telling
 from cronty.scheduler import Scheduler
-from cronty.store.database import StoreUnavailable
+from cronty.store.database import StoreUnavailable, query
 from cronty.store.telling_store import Telling, TellingStore
 from tests.conftest import START, HandClock, Hands, add
 
@@ -117,3 +117,34 @@ async def test_one_that_never_answers_is_left_to_another_engine(
     phones.answered.set()
     await hands.engine.telling.step()
     assert phones.sent == ["silent"]
+
+
+async def test_a_run_that_is_tried_again_is_told_again_whatever_is_still_on_its_way(
+    door: Scheduler, hands: Hands, sql: asyncpg.Connection, phones: Phones, clock: HandClock
+) -> None:
+    await tell(door, sql, "ann", "silent", 1)
+    await hands.engine.telling.step()
+    await sql.execute("update cronty.runs set attempt = 2")
+    run = await sql.fetchrow("select job_id, scheduled_for from cronty.runs")
+    assert run is not None
+    await sql.execute(query("tell_runs"), clock(), [run["job_id"]], [run["scheduled_for"]])
+    phones.answered.set()
+    while await hands.engine.telling.step() == 0:
+        pass
+    assert phones.sent == ["silent", "silent"]
+    assert await sql.fetchval("select state from cronty.tellings") == "delivered"
+
+
+async def test_what_an_owner_may_not_send_yet_holds_up_nobody_else(
+    door: Scheduler, hands: Hands, sql: asyncpg.Connection, phones: Phones
+) -> None:
+    """700 results that came before bob's, of which 300 may be sent in a minute."""
+    await tell(door, sql, "ann", "garden", 700)
+    await sql.execute("update cronty.tellings set due_at = due_at - interval '1 second'")
+    await tell(door, sql, "bob", "loud", 1)
+    for _ in range(70):
+        await hands.engine.telling.step()
+    assert "loud" in phones.sent
+    assert phones.sent.count("garden") == 300
+    waiting = await sql.fetchval("select count(*) from cronty.tellings where tries > 0 and state = 'waiting'")
+    assert waiting <= 2 * telling.SHARE, "those that were over the limit once; the others weren't touched"

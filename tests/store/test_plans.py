@@ -50,7 +50,7 @@ HOT = {
     "prune_usage": f"('{LONG_AGO}', 1000)",
     "prune_keys": f"('{LONG_AGO}', 1000)",
     "tell_runs": f"('{NOW}', '{{1,2}}', {SLOTS})",
-    "claim_tellings": f"('{NOW}', 20, 60, 5, '{{7}}')",
+    "claim_tellings": f"('{NOW}', 20, 60, 5, '{{7}}', '{{8}}', '{{{NOW}}}')",
     "settle_tellings": f"('{NOW}', '{{1,2}}', {SLOTS}, '{{1,1}}', '{{delivered,failed}}', '{{null,null}}',"
     " '{false,true}', '{a,a}', '{null,b}', '{c,null}')",
     "prune_tellings": f"('{LONG_AGO}', 1000)",

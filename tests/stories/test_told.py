@@ -162,7 +162,7 @@ async def test_an_engine_that_died_while_telling_leaves_it_to_another(house: Hou
     house.says.append("open")
     house.clock.advance(minutes=1)
     await house.hands.all()
-    taken = await house.hands.engine.telling._store.claim(10, 60.0, 5, [])  # pyright: ignore[reportPrivateUsage]
+    taken = await house.hands.engine.telling._store.claim(10, 60.0, 5)  # pyright: ignore[reportPrivateUsage]
     assert len(taken) == 1
     await house.hands.engine.telling.step()
     assert house.sent() == []

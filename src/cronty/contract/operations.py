@@ -136,8 +136,8 @@ class Operations:
         tool=False,
     )  # fmt: skip
     stop_run = Operation(
-        StopRun, RunDetail, "POST", "/runs/{run_id}/stop", title="Stop a run", group="runs", scope="run", hints=_ENDS,
-        refusals=("not_editable",), tool=False,
+        StopRun, RunDetail, "POST", "/runs/{run_id}/stop", title="Stop a run", group="runs", scope="schedule",
+        hints=_ENDS, refusals=("not_editable",), tool=False,
     )  # fmt: skip
     redrive_runs = Operation(
         RedriveRuns, RedrivenRuns, "POST", "/runs/redrive", title="Try failed runs again", group="runs", scope="run",

@@ -171,13 +171,13 @@ class Lease:
         self.beat_at = now
 
     async def _stop_what_is_asked(self, worker: int) -> None:
-        done = [
-            (job_id, slot)
-            for job_id, slot, reason, held in await self._store.list_stops(worker)
-            # A run that is held but not known here was just claimed, and will be known at the next heartbeat.
-            if self._working.stop(job_id, slot, reason) or not held
-        ]
-        if done:
+        """A request is forgotten only when the database knows that the run isn't ours any more: what becomes of a run
+        until then, also if this worker dies, is decided by the request."""
+        asked = await self._store.list_stops(worker)
+        for job_id, slot, reason, held in asked:
+            if held:  # if it isn't known here, it was just claimed, and will be known at the next heartbeat
+                self._working.stop(job_id, slot, reason)
+        if done := [(job_id, slot) for job_id, slot, _, held in asked if not held]:
             await self._store.forget_stops(worker, done)
 
     async def _look_at_runs(self) -> None:

@@ -10,9 +10,10 @@ import asyncio
 import random
 from collections import Counter
 from collections.abc import Sequence
+from datetime import datetime, timedelta
 from math import inf
 from time import monotonic
-from typing import Final
+from typing import Final, Literal, NamedTuple
 
 from cronty import telemetry
 from cronty.actions.tasks import CurrentRun, Registry, Task, outcome_of_async
@@ -42,6 +43,13 @@ NEXT_MINUTE: Final = 60.0
 """Seconds until an owner's next try that has made too many calls in this minute."""
 
 
+class _About(NamedTuple):
+    """Where a result is told, and how: in a message, not at all, or None if its run is gone."""
+
+    channel: str
+    text: Message | Literal["quiet", "unchanged"] | None
+
+
 class TellingResults:
     """Woken when a result is to be told. Every engine does it."""
 
@@ -52,6 +60,8 @@ class TellingResults:
         self._sending: dict[asyncio.Task[Telling], int] = {}
         """What is on its way, and whose it is."""
         self._ended: list[asyncio.Task[Telling]] = []
+        self._limited: dict[int, datetime] = {}
+        """Owners with too many calls in this minute, and until when."""
         self._again_at = inf
         """When the first that failed is tried again, on this process's clock."""
 
@@ -65,10 +75,11 @@ class TellingResults:
             self._again_at = inf
         before = len(self._sending)
         free = BATCH - before
-        rows = await self._store.claim(free, LEASE, SHARE, self._busy()) if free else []
-        held = await self._held(rows) if rows else set[int]()
-        for index, row in enumerate(rows):
-            sending = asyncio.create_task(self._tell(task, row, held=index in held))
+        rows = await self._claim(free) if free else []
+        about = [(row, said) for row in rows if (said := _about(row)) is not None]
+        held = await self._held([row for row, said in about if isinstance(said.text, Message)])
+        for row, said in about:
+            sending = asyncio.create_task(self._tell(task, row, said, held=_key(row) in held))
             self._sending[sending] = row["owner_id"]
             sending.add_done_callback(self._note_end)
         if self._sending:
@@ -110,37 +121,61 @@ class TellingResults:
         waits = [wait for sending in ended if (wait := sending.result().wait) is not None]
         self._again_at = min(self._again_at, monotonic() + min(waits, default=inf))
 
-    async def _held(self, rows: Sequence[Row]) -> set[int]:
+    async def _claim(self, free: int) -> list[Row]:
+        rows = await self._store.claim(free, LEASE, SHARE, self._busy(), self._limited)
+        if rows:
+            now = rows[0]["now"]
+            self._limited = {owner: until for owner, until in self._limited.items() if until > now}
+        return rows
+
+    async def _held(self, rows: Sequence[Row]) -> set[tuple[int, datetime]]:
         """Those that must wait for the next minute, the last ones of each owner."""
-        over = Counter(await self._limiting.calls_over(Counter(row["owner_id"] for row in rows), rows[0]["now"]))
-        held: set[int] = set()
-        for index in reversed(range(len(rows))):
-            if over[rows[index]["owner_id"]] > 0:
-                over[rows[index]["owner_id"]] -= 1
-                held.add(index)
+        if not rows:
+            return set()
+        now: datetime = rows[0]["now"]
+        over = Counter(await self._limiting.calls_over(Counter(row["owner_id"] for row in rows), now))
+        held: set[tuple[int, datetime]] = set()
+        for row in reversed(rows):
+            if over[row["owner_id"]] > 0:
+                over[row["owner_id"]] -= 1
+                held.add(_key(row))
+                self._limited[row["owner_id"]] = now + timedelta(seconds=NEXT_MINUTE)
         return held
 
-    async def _tell(self, task: Task, row: Row, *, held: bool) -> Telling:
-        job_id, slot, tries = row["job_id"], row["scheduled_for"], row["tries"]
-        policy = load_policy(row["policy"])
-        if row["state"] not in ("done", "failed"):
-            return Telling(
-                job_id, slot, tries, "failed", None, True, policy.tell, "Its run isn't there any more.", None
-            )
-        said = message_about(policy, row["name"], row["state"], row["result"], row["error"], row["told_before"])
+    async def _tell(self, task: Task, row: Row, about: _About, *, held: bool) -> Telling:
+        (job_id, slot), tries, channel, said = _key(row), row["tries"], about.channel, about.text
+        if said is None:
+            return Telling(job_id, slot, tries, "failed", None, True, channel, "Its run isn't there any more.", None)
         if not isinstance(said, Message):
-            return Telling(job_id, slot, tries, said, None, False, policy.tell, None, None)
+            return Telling(job_id, slot, tries, said, None, False, channel, None, None)
         if held:
             why = "Too many calls in this minute."
-            return Telling(job_id, slot, tries, "waiting", NEXT_MINUTE, False, policy.tell, why, None)
+            return Telling(job_id, slot, tries, "waiting", NEXT_MINUTE, False, channel, why, None)
         run = CurrentRun(row["owner_id"], job_id, row["job_number"], slot, tries, row["epoch"])
         outcome = await _sent(task, run, said)
         if isinstance(outcome, Done):
-            return Telling(job_id, slot, tries, "delivered", None, False, policy.tell, None, said.digest)
+            return Telling(job_id, slot, tries, "delivered", None, False, channel, None, said.digest)
         settled = after_attempt(outcome, row["failures"], RETRIES, random.random())
         wait = None if settled.wait is None else settled.wait.total_seconds()
         state = "failed" if wait is None else "waiting"
-        return Telling(job_id, slot, tries, state, wait, True, policy.tell, settled.error, None)
+        return Telling(job_id, slot, tries, state, wait, True, channel, settled.error, None)
+
+
+def _key(row: Row) -> tuple[int, datetime]:
+    return row["job_id"], row["scheduled_for"]
+
+
+def _about(row: Row) -> _About | None:
+    """What is told of a run; None for one that can't be read, which is taken again when its lease has passed."""
+    try:
+        policy = load_policy(row["policy"])
+        if row["state"] not in ("done", "failed"):
+            return _About(policy.tell, None)
+        given = (row["name"], row["state"], row["result"], row["error"], row["told_before"])
+        return _About(policy.tell, message_about(policy, *given))
+    except Exception as error:
+        telemetry.step_failed("tell", error, 1)
+        return None
 
 
 async def _sent(task: Task, run: CurrentRun, message: Message) -> Outcome:

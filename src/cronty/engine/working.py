@@ -257,13 +257,11 @@ class Working:
                 del self._unsettled[run]
         self.release(len(attempts))
 
-    def stop(self, job_id: int, slot: datetime, reason: str) -> bool:
-        """Cancel this run; False if it isn't known here."""
+    def stop(self, job_id: int, slot: datetime, reason: str) -> None:
+        """Cancel this run, if it is known here."""
         for attempt in self.known():
             if attempt.job_id == job_id and attempt.slot == slot:
                 self._abandon(attempt, Cancelled(reason))
-                return True
-        return False
 
     def expire(self) -> None:
         """End attempts that have exceeded their timeout."""

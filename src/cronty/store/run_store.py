@@ -3,13 +3,16 @@
 from collections.abc import Sequence
 from datetime import datetime
 from itertools import groupby
+from typing import Final
 
 from cronty.contract.caller import Caller
 from cronty.jobs.run import LIVE, Absence, AttemptRecord, FailedPlace, FailedRun, Run, RunState
 from cronty.jobs.telling import Told
 from cronty.store.audit_store import note
-from cronty.store.database import Database, Row, columns, query, retry_on_conflict
+from cronty.store.database import Database, Row, StoreBusy, columns, query, retry_on_conflict
 from cronty.store.lines import release
+
+STOP_TRIES: Final = 20
 
 
 class RunStore:
@@ -54,7 +57,16 @@ class RunStore:
             if run is None or run["state"] not in LIVE:
                 return None if run is None else run["state"]
             now = self._database.moment() or await connection.fetchval("select statement_timestamp()")
-            await connection.fetchval(query("stop_runs"), now, [run["job_id"]], [slot], "stopped by request")
+            given = (now, [run["job_id"]], [slot], "stopped by request")
+            tries = 0
+            # Again with a new snapshot: while it waited for a lock, the run may have begun, ended, or been put back.
+            while not await connection.fetchval(query("stop_runs"), *given):
+                run = await connection.fetchrow(query("find_run"), owner, number, slot)
+                if run is None or run["state"] not in LIVE:
+                    return None if run is None else run["state"]
+                tries += 1
+                if tries == STOP_TRIES:
+                    raise StoreBusy("The run kept changing while it was to be stopped; try again.")
             if await release(connection, now, [run["job_id"]]):
                 await connection.fetchval(query("notify"), "queue")
             await note(connection, now, caller, "stopped", (run["owner_id"], run["job_id"]), None, {"runs": [slot]})

@@ -1,11 +1,14 @@
 """The results that are told when a run has ended, and how that went."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import Final, NamedTuple
 
 from cronty.jobs.telling import TellingState
 from cronty.store.database import Connection, Database, Row, columns, query
+
+_NOBODY: Final[Mapping[int, datetime]] = MappingProxyType({})
 
 
 class Telling(NamedTuple):
@@ -32,10 +35,13 @@ class TellingStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def claim(self, most: int, lease: float, share: int, busy: Sequence[int]) -> list[Row]:
-        """Results to tell now, at most `share` of an owner and none of those that are `busy`; another engine takes them
-        again after `lease` seconds."""
-        return await self._database.fetch("claim_tellings", self._database.moment(), most, lease, share, busy)
+    async def claim(
+        self, most: int, lease: float, share: int, busy: Sequence[int] = (), limited: Mapping[int, datetime] = _NOBODY
+    ) -> list[Row]:
+        """Results to tell now, at most `share` of an owner, none of those that are `busy`, and of those that are
+        `limited` none before that time; another engine takes them again after `lease` seconds."""
+        moment, until = self._database.moment(), (list(limited), list(limited.values()))
+        return await self._database.fetch("claim_tellings", moment, most, lease, share, busy, *until)
 
     async def settle(self, tellings: Sequence[Telling]) -> None:
         await self._database.change("settle_tellings", self._database.moment(), *columns(tellings, 9))

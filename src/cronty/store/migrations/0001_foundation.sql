@@ -477,6 +477,8 @@ create table cronty.tellings (
 );
 create index tellings_due on cronty.tellings (due_at) where due_at is not null;
 create index tellings_slot on cronty.tellings (scheduled_for);
+-- Finds what was last told of a job: most rows may have told nothing.
+create index tellings_told on cronty.tellings (job_id, scheduled_for) where digest is not null;
 
 -- Reminders that a person has settled with a button on the phone, each by the first that was pressed. `until` is when a
 -- snoozed one comes again.

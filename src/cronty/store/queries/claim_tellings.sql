@@ -1,13 +1,16 @@
 -- Take results that are to be told now, for $3 seconds; they are taken again if whoever took them doesn't settle them.
 -- None is while the installation is frozen.
--- $1 now, $2 how many at most, $4 how many of an owner at most, $5 owners that must wait. Turns are found among the first
--- that are due, ten times as many as are taken: an owner with more than those is among the ones that wait next time.
--- `told_before` is what was last delivered of the job. The limits of 1 make the lookups use keys.
+-- $1 now, $2 how many at most, $4 how many of an owner at most, $5 owners that must wait, $6 and $7 owners that must wait
+-- until a time. Turns are found among the first that are due, ten times as many as are taken: an owner with more than those
+-- is among the ones that wait next time. `told_before` is what was last delivered of the job. The limits of 1 make the lookups use keys.
 with clock as (
   select coalesce($1::timestamptz, statement_timestamp()) as now
 ), due as materialized (
   select t.ctid as place, t.owner_id, t.due_at from cronty.tellings t
   where t.due_at <= (select now from clock) and t.owner_id <> all($5::bigint[])
+    and not exists (
+      select from unnest($6::bigint[], $7::timestamptz[]) l(owner_id, until)
+      where l.owner_id = t.owner_id and l.until > (select now from clock))
     and (select frozen_at is null from cronty.server where only_row)
   order by t.due_at
   limit 10 * $2

@@ -1,4 +1,4 @@
--- Cancel waiting runs, and request a stop of running ones. $1 now, $2 and $3 which runs, $4 why.
+-- Cancel waiting runs, and request a stop of running ones; returns 0 if there were none. $1 now, $2 and $3 which runs, $4 why.
 -- The queue is locked before the runs, in the same order as a claim: a row deleted from it is waiting, and ours.
 with unqueued as (
   delete from cronty.queue q
@@ -25,4 +25,5 @@ with unqueued as (
   select worker, job_id, scheduled_for, owner_id, $4 from running
   on conflict do nothing
 )
-select count(pg_notify('cronty', 'stop ' || w.worker)) from (select distinct worker from running) w
+select (select count(*) from unqueued) + count(pg_notify('cronty', 'stop ' || w.worker))
+from (select distinct worker from running) w

@@ -10,7 +10,9 @@ with told as (
   ) r
   cross join lateral (select from cronty.jobs j where j.id = u.job_id and j.policy ? 'tell' offset 0) j
   on conflict (job_id, scheduled_for) do update
-  set attempt = excluded.attempt, due_at = excluded.due_at, state = 'waiting', failures = 0, error = null, told_at = null
+  -- Another try, so that what is still on its way about the attempt before can't settle this.
+  set attempt = excluded.attempt, due_at = excluded.due_at, state = 'waiting', failures = 0, error = null, told_at = null,
+    tries = t.tries + 1
   where t.attempt < excluded.attempt
   returning t.job_id
 )

@@ -49,7 +49,7 @@ def dashboard_routes(
         *(post(f"/jobs/{{job_id}}/{act}", job.acting_on_job(act), scope) for act, (_, scope, _) in job.ACTS.items()),
         get("/runs/{run_id}", run.show_run),
         post("/runs/redrive", run.redrive, "run"),
-        post("/runs/{run_id}/stop", run.stop, "run"),
+        post("/runs/{run_id}/stop", run.stop, "schedule"),
         get("/inbox", inbox.show_inbox, "prompts"),
         post("/inbox", inbox.settle, "prompts"),
         get("/fleet", fleet.show_fleet),
