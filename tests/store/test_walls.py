@@ -479,3 +479,13 @@ async def use(url: str, clock: HandClock, *, walled: bool) -> None:
             assert done == [1]
     finally:
         await database.close()
+
+
+async def test_nobody_but_their_owner_may_execute_what_runs_with_its_owners_rights(sql: asyncpg.Connection) -> None:
+    """A trigger function too: whoever may execute it can hang it on a table of their own."""
+    open_to_all = await sql.fetch(
+        """select p.oid::regprocedure::text from pg_proc p
+           where p.pronamespace = 'cronty'::regnamespace and p.prosecdef
+             and (p.proacl is null or exists (select from aclexplode(p.proacl) a where a.grantee = 0))"""
+    )
+    assert [row[0] for row in open_to_all] == []

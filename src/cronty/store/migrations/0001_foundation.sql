@@ -999,6 +999,8 @@ begin
 end $$;
 create constraint trigger at_commit after insert on cronty.found_waiting deferrable initially deferred
   for each row execute function cronty.look_again();
+-- Or anybody could hang it on a table of theirs, and make jobs of others with it.
+revoke execute on function cronty.look_again() from public;
 
 -- Runs by time, for showing a day or the latest changes. Rows arrive roughly in time order, so a small BRIN index is
 -- enough, and costs a fire almost nothing.
