@@ -17,6 +17,7 @@ def test_nothing_is_lost_or_doubled_while_workers_and_the_database_are_killed() 
     assert figures["repeats"] > 0  # a harness that disturbs nobody proves nothing
 
 
+@pytest.mark.long
 @pytest.mark.timeout(400)
 def test_a_claim_whose_answer_got_lost_with_the_database_is_performed() -> None:
     # No worker is killed, so nobody's lease passes: the worker itself must find out what it holds.

@@ -154,6 +154,7 @@ def test_reminders_arrive_with_every_client_closed_and_after_the_server_was_kill
     assert machine.say("down") == "Cronty wasn't up.\n"
 
 
+@pytest.mark.long
 def test_clients_and_the_service_share_one_database_and_leave_it_to_each_other(machine: Machine, ntfy: Ntfy) -> None:
     machine.up()
     with speaking(folder=machine.folder, **machine.settings) as client:
@@ -187,6 +188,7 @@ def test_a_keeper_that_was_killed_is_told_of_and_mended(joined: Machine) -> None
     assert joined.alive().pid != server
 
 
+@pytest.mark.long
 def test_a_server_that_does_not_answer_is_not_called_up(joined: Machine) -> None:
     joined.up()
     server = joined.alive().pid
@@ -232,6 +234,7 @@ def test_what_became_of_slots_while_it_was_away_is_in_the_log_and_in_the_status(
     assert line.search(" ".join(joined.say("status").split()))
 
 
+@pytest.mark.long
 def test_numbers_that_other_processes_got_since_are_not_taken_for_the_service(joined: Machine) -> None:
     joined.place.make()
     for role in ("keeper", "serving"):
@@ -243,6 +246,7 @@ def test_numbers_that_other_processes_got_since_are_not_taken_for_the_service(jo
     assert joined.alive().pid != os.getpid()
 
 
+@pytest.mark.long
 def test_up_with_other_settings_starts_it_anew_and_tokens_are_for_where_it_is(joined: Machine) -> None:
     joined.settings["jwt_secret"] = "s" * 32
     joined.up()

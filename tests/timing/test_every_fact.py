@@ -122,7 +122,11 @@ def swapped(word: str) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("text", TEXTS)
+# Every third of them always, the others with `-m long`.
+MARKED = [pytest.param(text, marks=[pytest.mark.long] if place % 3 else []) for place, text in enumerate(TEXTS)]
+
+
+@pytest.mark.parametrize("text", MARKED)
 def test_a_word_that_is_left_out_changes_the_reading_unless_it_is_a_filler(text: str) -> None:
     words = text.split()
     for place, word in enumerate(words):
@@ -130,7 +134,7 @@ def test_a_word_that_is_left_out_changes_the_reading_unless_it_is_a_filler(text:
             assert changes(text, " ".join(words[:place] + words[place + 1 :])), word
 
 
-@pytest.mark.parametrize("text", TEXTS)
+@pytest.mark.parametrize("text", MARKED)
 def test_another_word_of_the_same_kind_changes_the_reading(text: str) -> None:
     words = text.split()
     for place, word in enumerate(words):

@@ -148,7 +148,7 @@ def test_one_of_several_meanings_is_pressed_and_a_time_is_moved_in_the_week(chro
 
 
 @pytest.mark.npm
-@pytest.mark.parametrize("look", ["light", "dark", "phone"])
+@pytest.mark.parametrize("look", ["light", pytest.param("dark", marks=pytest.mark.long), "phone"])
 def test_pictures_of_every_page_that_everybody_can_read(
     chromium: Browser, demo: Served, pictures: Path, look: Look
 ) -> None:
