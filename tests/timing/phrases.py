@@ -310,6 +310,7 @@ PHRASES = [
     ("every 15 minutes from 09:00 through 16:45", "cron */15 9-16 * * *"),
     ("every hour from 9:00 through 08:00", "cron 0 * * * *"),
     ("weekdays 9-17 every 30 minutes", "cron */30 9-16 * * MON-FRI"),
+    ("weekdays 9 to 5 9-17 every 30 minutes", "cron */30 9-16 * * MON-FRI"),
     ("every 5 minutes between 22:00 and 06:00", "cron */5 22-23,0-5 * * *"),
     ("every minute between 8 and 9 on Mondays", "cron * 8 * * MON"),
     ("every hour from 9 through 17", "cron 0 9-17 * * *"),

@@ -142,7 +142,10 @@ def _calendar(chosen: tuple[Hours, ...], limits: Limits, bounds: Bounds, scene: 
 
 def _simplest(calendar: Calendar, scene: Scene) -> Calendar | Cron:
     """Several groups may come to one rule that five fields can hold: `every day at 8:30 and daily at 20:30`."""
-    (rule, *more), bounded = calendar.rules, calendar.starts or calendar.ends or calendar.without
+    rule, *more = calendar.rules
+    if not more and calendar.starts is not None and calendar.starts <= scene.local.date():
+        calendar = replace(calendar, starts=None)  # its rhythm says from when it counts
+    bounded = calendar.starts or calendar.ends or calendar.without
     times = [timedelta(minutes=each) for each in rule.times if isinstance(each, int)]
     weekly = rule.every == 1 or (rule.unit == "week" and rule.weekdays)
     if more or bounded or not weekly or len(times) < len(rule.times):

@@ -62,12 +62,16 @@ class Unreadable(Exception):
 type _What = "str | frozenset[str] | tuple[_Row, ...]"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Atom:
-    """A rule, a set of terminals or a group of alternatives; how often it may come; or what must not follow."""
+    """A rule, a set of terminals or a group of alternatives; how often it may come, or what must not follow.
+
+    `begins` has the kinds with which it may begin, or is None if it may be nothing at all.
+    """
 
     what: _What
     mark: str = ""
+    begins: frozenset[str] | None = None
 
 
 @dataclass(slots=True)
@@ -101,6 +105,7 @@ class Grammar:
         for alternatives in self.rules.values():
             for _, row in alternatives:
                 self._note_beginning(row)
+                self._note_beginnings(row)
 
     def _note_beginning(self, row: _Row) -> frozenset[str] | None:
         """Work out with which kinds a row may begin; no rule begins with itself."""
@@ -114,6 +119,14 @@ class Grammar:
                 row.begins = begins
                 break
         return row.begins
+
+    def _note_beginnings(self, row: _Row) -> None:
+        """The same for each atom of a row, and for the rows within."""
+        for atom in row.atoms:
+            atom.begins = self._beginning(atom.what)
+            if isinstance(atom.what, tuple):
+                for each in atom.what:
+                    self._note_beginnings(each)
 
     def _beginning(self, what: _What) -> frozenset[str] | None:
         if isinstance(what, frozenset):
@@ -239,6 +252,13 @@ class _Attempt:
             return None
         taken: list[Node | Token] = []
         for atom in row.atoms:
+            begins = atom.begins
+            if begins is not None and self._kinds[at].isdisjoint(begins):
+                if atom.mark != "!":
+                    self._expect(begins, at)
+                if atom.mark:
+                    continue
+                return None
             found = self._marked(atom, at)
             if found is None:
                 return None

@@ -60,6 +60,8 @@ def check_days(said: Said) -> None:
             f'Can\'t read "counting from" in "{said.text}"',
             'It says which weeks are meant, as in "every 2 weeks on Monday at 9:00, counting from 5 January 2026".',
         )
+    if said.cycle is not None and (said.cycle.rest or (said.cycle.months and said.cycle.days)):
+        raise _two_rhythms(said)  # "every hour from 9 through 17" on days that are 25.5 hours apart
     _check_kinds(said)
     _check_rhythm(said)
     months = 0 if said.every is None or said.counting_from else said.every.months % 12

@@ -256,7 +256,7 @@ def _hour_range(first: int, final: int, step: int) -> str:
 
 def _several(step: int, said: Said) -> Hours:
     """`from 9:00 through 9:45 and from 12:00 through 12:45`: each of them must be sure."""
-    today: Times = ()
+    stretches: list[tuple[int, int]] = []
     for window in said.windows:
         found = _stretches(step, window)
         if len(found) > 1 or found[0][1] >= MINUTES:
@@ -266,7 +266,12 @@ def _several(step: int, said: Said) -> Hours:
             )
         if found[0][0] == found[0][1]:
             raise _too_few_hours(step)
-        today += _run(list(range(found[0][0], found[0][1] + 1, step)), step)
+        stretches += found
+    if len(set(stretches)) == 1 and not said.clocks:
+        return _in_window(step, *stretches[0])  # "9-17 9 to 5": the same hours twice
+    today: Times = ()
+    for first, last in dict.fromkeys(stretches):
+        today += _run(list(range(first, last + 1, step)), step)
     for each in resolve(said.clocks):
         time, *others = choices(each, said.part, names_day=True)
         if others or time % MINUTE:
