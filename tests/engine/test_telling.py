@@ -6,7 +6,7 @@ import asyncpg
 import pytest
 
 from cronty.actions.tasks import Registry
-from cronty.engine import telling
+from cronty.engine import sending, telling
 from cronty.scheduler import Scheduler
 from cronty.store.database import StoreUnavailable, query
 from cronty.store.telling_store import Telling, TellingStore
@@ -14,7 +14,7 @@ from tests.conftest import START, HandClock, Hands, add
 
 
 class Phones:
-    """Stands for ntfy: `silent` doesn't answer until it is told to."""
+    """Stands for ntfy: `silent` doesn't answer until it is told to, `refused` never takes any."""
 
     def __init__(self, registry: Registry) -> None:
         self.sent: list[str] = []
@@ -24,6 +24,8 @@ class Phones:
     async def notify(self, message: str, topic: str, title: str) -> None:
         if topic == "silent":
             await self.answered.wait()
+        if topic == "refused":
+            raise ValueError("no such topic")
         self.sent.append(topic)
 
 
@@ -34,7 +36,7 @@ def phones(registry: Registry) -> Phones:
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(telling, "LOOK_AGAIN", 0.05)
+    monkeypatch.setattr(sending, "LOOK_AGAIN", 0.05)
 
 
 async def tell(door: Scheduler, sql: asyncpg.Connection, owner: str, channel: str, count: int) -> None:
@@ -92,6 +94,25 @@ async def test_what_was_sent_is_not_sent_again_though_the_database_was_away(
     await hands.engine.telling.step()
     assert phones.sent == ["loud"] * 3
     assert await sql.fetchval("select count(*) from cronty.tellings where state = 'delivered'") == 3
+
+
+async def test_a_failure_whose_answer_got_lost_counts_once(
+    door: Scheduler, hands: Hands, sql: asyncpg.Connection, phones: Phones, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await tell(door, sql, "ann", "refused", 1)
+    settle = TellingStore.settle
+    answers = iter((False, True))
+
+    async def or_lost(store: TellingStore, tellings: list[Telling]) -> None:
+        await settle(store, tellings)
+        if not next(answers):
+            raise StoreUnavailable("the commit's answer got lost")
+
+    monkeypatch.setattr(TellingStore, "settle", or_lost)
+    with pytest.raises(StoreUnavailable):
+        await hands.engine.telling.step()
+    await hands.engine.telling.step()
+    assert await sql.fetchval("select failures from cronty.tellings where state = 'waiting'") == 1
 
 
 async def test_an_engine_that_stops_waits_for_what_is_on_its_way(

@@ -52,7 +52,7 @@ HOT = {
     "tell_runs": f"('{NOW}', '{{1,2}}', {SLOTS})",
     "claim_tellings": f"('{NOW}', 20, 60, 5, '{{7}}', '{{8}}', '{{{NOW}}}')",
     "settle_tellings": f"('{NOW}', '{{1,2}}', {SLOTS}, '{{1,1}}', '{{delivered,failed}}', '{{null,null}}',"
-    " '{false,true}', '{a,a}', '{null,b}', '{c,null}')",
+    " '{0,1}', '{a,a}', '{null,b}', '{c,null}')",
     "prune_tellings": f"('{LONG_AGO}', 1000)",
     "delete_tellings": "('{1,2}', 1000)",
     "prune_presses": f"('{LONG_AGO}', 1000)",

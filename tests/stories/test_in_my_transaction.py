@@ -161,6 +161,28 @@ async def test_a_program_that_is_not_async_waits_for_it(shop: Cronty, url: str) 
     assert await asyncio.to_thread(serve) == 1
 
 
+async def test_those_that_wait_for_a_transaction_leave_a_thread_to_it(
+    shop: Cronty, url: str, sql: asyncpg.Connection
+) -> None:
+    @shop.task
+    async def receipt(order: int) -> None: ...
+
+    async def waiting() -> None:
+        with psycopg.connect(url) as connection:
+            await receipt.options(connection=connection, unique="customer 3").enqueue(1)
+
+    crowd = min(32, (os.cpu_count() or 1) + 4)  # as many threads as asyncio keeps for everybody
+    async with shop:
+        with psycopg.connect(url) as first:
+            await receipt.options(connection=first, unique="customer 3").enqueue(1)
+            others = [asyncio.create_task(waiting()) for _ in range(crowd)]
+            async with asyncio.timeout(PATIENCE):
+                while await sql.fetchval("select count(*) from pg_locks where not granted") < crowd:
+                    await asyncio.sleep(0.005)
+                await receipt.options(connection=first).enqueue(2)
+        await asyncio.wait_for(asyncio.gather(*others), PATIENCE)
+
+
 async def test_engines_hear_of_it_at_the_commit_even_if_it_was_due_much_later(shop: Cronty, url: str) -> None:
     """Nobody knows when a transaction ends: by then it may be due since long, and engines don't look back that far."""
     shop.run_jobs = False

@@ -19,6 +19,7 @@ from cronty import telemetry
 from cronty.actions.tasks import CurrentRun, Registry, Task, outcome_of_async
 from cronty.engine.limiting import Limiting
 from cronty.engine.loop import MAX_REST
+from cronty.engine.sending import Sending
 from cronty.jobs.outcome import Done, Failed, Outcome
 from cronty.jobs.policy import load_policy
 from cronty.jobs.retry import after_attempt
@@ -31,9 +32,6 @@ BATCH: Final = 20
 
 SHARE: Final = 5
 """How many of one owner are claimed at once, and on their way before its others wait."""
-
-LOOK_AGAIN: Final = 1.0
-"""Seconds until the next claim while messages are on their way."""
 
 LEASE: Final = 60.0
 PATIENCE: Final = 30.0
@@ -57,9 +55,7 @@ class TellingResults:
         self._store = store
         self._registry = registry
         self._limiting = limiting
-        self._sending: dict[asyncio.Task[Telling], int] = {}
-        """What is on its way, and whose it is."""
-        self._ended: list[asyncio.Task[Telling]] = []
+        self._sending = Sending[Telling]("tell", self._settle, BATCH, SHARE)
         self._limited: dict[int, datetime] = {}
         """Owners with too many calls in this minute, and until when."""
         self._again_at = inf
@@ -70,59 +66,28 @@ class TellingResults:
         task = self._registry.tasks.get("notify")
         if task is None:
             return MAX_REST
-        await self._settle()
+        await self._sending.settle()
         if self._again_at <= monotonic():
             self._again_at = inf
-        before = len(self._sending)
-        free = BATCH - before
+        was_empty, free = self._sending.is_empty, self._sending.free
         rows = await self._claim(free) if free else []
         about = [(row, said) for row in rows if (said := _about(row)) is not None]
         held = await self._held([row for row, said in about if isinstance(said.text, Message)])
         for row, said in about:
-            sending = asyncio.create_task(self._tell(task, row, said, held=_key(row) in held))
-            self._sending[sending] = row["owner_id"]
-            sending.add_done_callback(self._note_end)
-        if self._sending:
-            await asyncio.wait(self._sending, timeout=LOOK_AGAIN)
-        await self._settle()
-        return 0 if rows or before else min(self._again_at - monotonic(), MAX_REST)
+            self._sending.start(row["owner_id"], self._tell(task, row, said, held=_key(row) in held))
+        await self._sending.wait()
+        return 0 if rows or not was_empty else min(self._again_at - monotonic(), MAX_REST)
 
     async def finish(self, patience: float) -> None:
-        """Wait for what is on its way, and write down how it went; another engine sends the rest again."""
-        if self._sending:
-            await asyncio.wait(self._sending, timeout=patience)
-        for sending in self._sending:
-            sending.cancel()
-        await self._settle()
+        await self._sending.finish(patience)
 
-    def _busy(self) -> list[int]:
-        """Owners with as much on its way as they may have."""
-        return [owner for owner, sent in Counter(self._sending.values()).items() if sent >= SHARE]
-
-    def _note_end(self, sending: asyncio.Task[Telling]) -> None:
-        del self._sending[sending]
-        if sending.cancelled():
-            return
-        if isinstance(error := sending.exception(), Exception):  # it is taken again when its lease has passed
-            telemetry.step_failed("tell", error, 1)
-        else:
-            self._ended.append(sending)
-
-    async def _settle(self) -> None:
-        """Write down how those went that have ended."""
-        ended, self._ended = self._ended, []
-        if not ended:
-            return
-        try:
-            await self._store.settle([sending.result() for sending in ended])
-        except BaseException:
-            self._ended = ended + self._ended
-            raise
-        waits = [wait for sending in ended if (wait := sending.result().wait) is not None]
+    async def _settle(self, tellings: list[Telling]) -> None:
+        await self._store.settle(tellings)
+        waits = (one.wait for one in tellings if one.wait is not None)
         self._again_at = min(self._again_at, monotonic() + min(waits, default=inf))
 
     async def _claim(self, free: int) -> list[Row]:
-        rows = await self._store.claim(free, LEASE, SHARE, self._busy(), self._limited)
+        rows = await self._store.claim(free, LEASE, SHARE, self._sending.busy(), self._limited)
         if rows:
             now = rows[0]["now"]
             self._limited = {owner: until for owner, until in self._limited.items() if until > now}
@@ -144,21 +109,23 @@ class TellingResults:
 
     async def _tell(self, task: Task, row: Row, about: _About, *, held: bool) -> Telling:
         (job_id, slot), tries, channel, said = _key(row), row["tries"], about.channel, about.text
+        failures: int = row["failures"]
         if said is None:
-            return Telling(job_id, slot, tries, "failed", None, True, channel, "Its run isn't there any more.", None)
+            gone = "Its run isn't there any more."
+            return Telling(job_id, slot, tries, "failed", None, failures + 1, channel, gone, None)
         if not isinstance(said, Message):
-            return Telling(job_id, slot, tries, said, None, False, channel, None, None)
+            return Telling(job_id, slot, tries, said, None, failures, channel, None, None)
         if held:
             why = "Too many calls in this minute."
-            return Telling(job_id, slot, tries, "waiting", NEXT_MINUTE, False, channel, why, None)
+            return Telling(job_id, slot, tries, "waiting", NEXT_MINUTE, failures, channel, why, None)
         run = CurrentRun(row["owner_id"], job_id, row["job_number"], slot, tries, row["epoch"])
         outcome = await _sent(task, run, said)
         if isinstance(outcome, Done):
-            return Telling(job_id, slot, tries, "delivered", None, False, channel, None, said.digest)
-        settled = after_attempt(outcome, row["failures"], RETRIES, random.random())
+            return Telling(job_id, slot, tries, "delivered", None, failures, channel, None, said.digest)
+        settled = after_attempt(outcome, failures, RETRIES, random.random())
         wait = None if settled.wait is None else settled.wait.total_seconds()
         state = "failed" if wait is None else "waiting"
-        return Telling(job_id, slot, tries, state, wait, True, channel, settled.error, None)
+        return Telling(job_id, slot, tries, state, wait, failures + 1, channel, settled.error, None)
 
 
 def _key(row: Row) -> tuple[int, datetime]:

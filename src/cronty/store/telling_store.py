@@ -19,7 +19,7 @@ class Telling(NamedTuple):
     tries: int
     state: TellingState
     wait: float | None
-    failed: bool
+    failures: int
     channel: str
     error: str | None
     digest: str | None

@@ -6,6 +6,7 @@ statement takes texts and returns a text, because each driver writes other types
 
 import asyncio
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from inspect import iscoroutinefunction
 from re import compile as pattern
 from typing import Any, Final, cast
@@ -127,10 +128,18 @@ async def _by_async_sqlalchemy(connection: Any, statement: str, given: tuple[str
 
 
 def _in_thread(act: Callable[..., object]) -> Callable[..., Any]:
-    """The same without blocking the event loop: a plain driver waits for the answer."""
+    """The same without blocking the event loop: a plain driver waits for the answer.
+
+    Each call has a thread of its own: in a pool, those that wait for a transaction could keep out the call that would
+    end it.
+    """
 
     async def acted(*given: object) -> object:
-        return await asyncio.to_thread(act, *given)
+        own = ThreadPoolExecutor(1, "cronty-enqueue")
+        try:
+            return await asyncio.get_running_loop().run_in_executor(own, act, *given)
+        finally:
+            own.shutdown(wait=False)
 
     return acted
 
