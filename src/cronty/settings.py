@@ -76,6 +76,11 @@ class Settings(BaseSettings):
         description="The time zone used when neither the caller nor the owner names one. Unset with the local server: "
         "the owner gets the machine's at the first start.",
     )
+    ahead: bool | None = Field(
+        None,
+        description="Whether ntfy channels may get reminders ahead of their time, so that they ring with this machine "
+        "off. Unset: yes with the local server, no with CRONTY_DATABASE_URL, where others share the machine.",
+    )
     concurrency: int = Field(50, ge=1, le=10_000, description="How many runs a worker performs at once.")
     lease: float = Field(
         30.0, ge=1, description="Seconds without a heartbeat after which a worker's runs are given to others."

@@ -85,6 +85,16 @@ async def test_what_cannot_be_a_channel_is_answered_in_a_sentence_without_it(cha
     assert value(await channels.list(local_caller("ann"))) == []
 
 
+async def test_a_service_that_is_always_on_gives_ntfy_nothing_ahead(channels: Channels, server: Plain) -> None:
+    url = f"ntfy://{server.allowed}/hard-to-guess"
+    refused = await channels.add(local_caller("ann"), "phone", url, ahead=True)
+    assert isinstance(refused, Err)
+    assert (refused.code, refused.field) == ("bad_channel", "ahead")
+    saved = await channels.add(local_caller("ann"), "phone", url)
+    assert isinstance(saved, Ok)
+    assert not saved.value.ahead
+
+
 async def test_two_owners_may_use_the_same_name_and_never_meet(channels: Channels, server: Plain) -> None:
     for owner in ("ann", "bob"):
         value(await channels.add(local_caller(owner), "phone", f"ntfy://{server.allowed}/of-{owner}"))

@@ -79,6 +79,7 @@ async def open_laptop(url: str, clock: HandClock, monkeypatch: pytest.MonkeyPatc
     async with keeping_ntfy(clock) as ntfy:
         monkeypatch.setenv("CRONTY_ALLOWED_HOSTS", f"{ntfy.allowed}@*")
         monkeypatch.setenv("CRONTY_SECRET_KEY", key)
+        monkeypatch.setenv("CRONTY_AHEAD", "true")
         async with Cronty(url, run_jobs=False, clock=clock) as cronty:
             ahead = Ahead(cronty._outside.notify, Sealer.read(key))  # pyright: ignore[reportPrivateUsage]
             async with hands_of(url, clock, cronty.registry, ahead) as hands:

@@ -52,7 +52,7 @@ def make_service(settings: Settings, database: Database, jobs: JobStore, outside
             ChannelStore(database, with_the_key(settings, Sealer.read)),
             outside.courier,
             outside.notify,
-            ahead=settings.database_url is None,  # a machine of one's own, which may be shut
+            ahead=gives_ahead(settings),
         ),
         identity=Identity(keys, settings.public_url, secret, provider),
         trail=AuditStore(database, signer, settings.heads_dir),
@@ -77,7 +77,13 @@ def make_engine(
         limits=limits_of(settings),
         zone=settings.zone,
     )
-    return Engine(database, registry, options, Ahead(outside.notify, with_the_key(settings, Sealer.read)))
+    ahead = Ahead(outside.notify, with_the_key(settings, Sealer.read)) if gives_ahead(settings) else None
+    return Engine(database, registry, options, ahead)
+
+
+def gives_ahead(settings: Settings) -> bool:
+    """Whether ntfy gets reminders ahead of their time: on a machine of one's own, which may be shut."""
+    return settings.database_url is None if settings.ahead is None else settings.ahead
 
 
 def limits_of(settings: Settings) -> Limits:

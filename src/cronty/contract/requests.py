@@ -385,7 +385,7 @@ class SaveChannel(Request):
     """Where it leads. It is stored encrypted and never shown again."""
     ahead: bool | None = None
     """Whether ntfy gets notifications up to three days ahead and sends them at their time, so that they ring with this
-    machine off. Default: yes for ntfy with the local database, else no."""
+    machine off. Default: yes for ntfy where CRONTY_AHEAD allows it: with the local database."""
 
 
 class RemoveChannel(OneChannel):

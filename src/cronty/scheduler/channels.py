@@ -20,12 +20,15 @@ _NAME: Final = pattern(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 TOO_MANY: Final = f"There are {MAX_CHANNELS} channels already, or {MAX_NAMES} names with those of removed ones."
 
+NOT_AHEAD: Final = "this service gives ntfy nothing ahead of its time, because it isn't switched off."
+SET_AHEAD: Final = "Leave out `ahead`; or whoever runs it sets CRONTY_AHEAD=true."
+
 
 class Channels:
     """A removed channel keeps its name, so that messages to it fail instead of going to a public topic of that name."""
 
     def __init__(self, store: ChannelStore, courier: Courier, notify: Notify, *, ahead: bool = False) -> None:
-        """`ahead`: new ntfy channels get notifications ahead of their time, unless that is said of them."""
+        """`ahead`: ntfy channels get notifications ahead of their time, unless one says no; else none may."""
         self._ahead = ahead
         self._store = store
         self._courier = courier
@@ -42,7 +45,9 @@ class Channels:
             scheme, hint = await self._courier.check(url.strip(), caller.owner)
             if ahead and scheme not in NTFY_SCHEMES:
                 return Err("bad_channel", f"Channel {name!r} wasn't saved: only ntfy keeps messages until their time.")
-            early = scheme in NTFY_SCHEMES and (self._ahead if ahead is None else ahead)
+            if ahead and not self._ahead:
+                return Err("bad_channel", f"Channel {name!r} wasn't saved: {NOT_AHEAD}", SET_AHEAD, "ahead")
+            early = scheme in NTFY_SCHEMES and self._ahead and ahead is not False
             saved = await self._store.save(caller, name, url.strip(), scheme, hint, ahead=early)
         except (PermanentError, RetryAfter) as wrong:
             return Err("bad_channel", f"Channel {name!r} wasn't saved: {wrong}")
