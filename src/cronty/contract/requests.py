@@ -190,9 +190,9 @@ class ChangeSlot(OneJob):
     EXAMPLE: ClassVar = {"job_id": "job_1_1738764000", "slot": "tomorrow at 9:00", "to": "tomorrow at 11:00"}
 
     slot: str | datetime | None = None
-    """Which run: its planned time (ISO 8601, or words). Default: the next one."""
+    """Which run: its planned time, or its day (ISO 8601, or words). Default: the next one."""
     to: str | datetime | None = None
-    """Its new time (ISO 8601, or words). Default: none, it is skipped."""
+    """Its new time (ISO 8601, words, or 10:30 of the same day). Default: none, it is skipped."""
 
 
 class RunJobNow(OneJob):
