@@ -127,8 +127,8 @@ def not_from_here(caller: Caller, action: Action) -> Err | None:
         return None
     return Err(
         "not_allowed",
-        "Commands can only be scheduled at the machine that runs them.",
-        "On that machine, use: cronty import crontab.",
+        "Commands can only be scheduled and changed at the machine that runs them.",
+        "On that machine, use: cronty add --command, cronty edit, or cronty import crontab.",
         "task",
     )
 

@@ -214,9 +214,9 @@ class JobCalls:
         if isinstance(tried, Err):
             return tried
         refused = [run for run, accepted in tried.value.items() if not accepted]
-        hint = "Only failed or quarantined runs of a live job can be tried again" if refused else None
-        if hint is not None:
-            hint += ", by an agent only a minute after they failed." if caller.is_agent else "."
+        hint = "Only failed or quarantined runs of a live job can be tried again." if refused else None
+        if hint is not None and caller.is_agent:
+            hint += " An agent must wait a minute after a notification, webhook or prompt has failed."
         return Ok(RedrivenRuns(redriven=[run for run in tried.value if run not in refused], refused=refused, hint=hint))
 
     # -- time ---------------------------------------------------------------------------------------------------
