@@ -121,6 +121,19 @@ class Operation[**P, R, A]:
         return call
 
     @property
+    def by_kind(self) -> bool:
+        """Whether it changes or runs a job: what the job does decides on the scope then, too."""
+        return self.group in ("jobs", "runs") and not self.hints.read_only
+
+    @property
+    def needs(self) -> str:
+        """The scope in words."""
+        if self.scope is None:
+            return "any token"
+        prompts = "" if not self.by_kind else f", for a prompt `prompts` {'too' if self.scope == 'run' else 'instead'}"
+        return f"the scope `{self.scope}`{prompts}"
+
+    @property
     def description(self) -> str:
         return " ".join((self.request.__doc__ or "").split())
 

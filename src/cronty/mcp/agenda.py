@@ -7,6 +7,7 @@ from typing import Annotated, Final
 from mcp.types import CallToolResult
 from pydantic import Field
 
+from cronty.contract.operations import Operations
 from cronty.contract.result import Err
 from cronty.jobs.ids import read_job_id
 from cronty.jobs.job import STATUSES, Job
@@ -40,26 +41,10 @@ class AgendaTools:
 
     def specs(self) -> list[Spec]:
         return [
-            Spec(self.schedule, "Put a prompt on the agenda", "agenda", "prompts"),
-            Spec(self.schedule_list, "List the agenda", "agenda", "read", read_only=True),
-            Spec(
-                self.schedule_edit,
-                "Change an agenda item",
-                "agenda",
-                "prompts",
-                destructive=True,
-                idempotent=True,
-                tidy=_any_id,
-            ),
-            Spec(
-                self.schedule_cancel,
-                "Cancel an agenda item",
-                "agenda",
-                "prompts",
-                destructive=True,
-                idempotent=True,
-                tidy=_any_id,
-            ),
+            Spec(self.schedule, "Put a prompt on the agenda", "agenda", Operations.schedule_job, "prompt"),
+            Spec(self.schedule_list, "List the agenda", "agenda", Operations.list_jobs),
+            Spec(self.schedule_edit, "Change an agenda item", "agenda", Operations.edit_job, "prompt", _any_id),
+            Spec(self.schedule_cancel, "Cancel an agenda item", "agenda", Operations.cancel_job, "prompt", _any_id),
         ]
 
     async def schedule(

@@ -25,8 +25,8 @@ class JobTools:
 
     def specs(self) -> list[Spec]:
         return [
-            Spec(self.cancel_job, "Cancel a job", "jobs", destructive=True, idempotent=True),
-            Spec(self.list_runs, "Why did it run, or not", "jobs", "read", read_only=True),
+            Spec(self.cancel_job, "Cancel a job", "jobs", Operations.cancel_job),
+            Spec(self.list_runs, "Why did it run, or not", "jobs", Operations.list_runs),
         ]
 
     async def cancel_job(

@@ -33,7 +33,6 @@ from cronty.scheduler.decisions import (
     is_change,
     keeping_route,
     key_taken,
-    lacks_scope,
     never,
     next_slot_of,
     not_editable,
@@ -49,6 +48,7 @@ from cronty.scheduler.decisions import (
 )
 from cronty.scheduler.known_days import KnownDays, keep_days, known_days
 from cronty.scheduler.names import job_named
+from cronty.scheduler.permission import not_for
 from cronty.store.database import UniqueConflict, retry_on_conflict
 from cronty.store.job_store import JobStore, LockedJob, TaskInfo
 from cronty.store.limit_store import Standing
@@ -219,7 +219,7 @@ class Scheduler:
             if not is_change(request):
                 return NOTHING_TO_CHANGE
             old = locked.job.action
-            if wrong := lacks_scope(caller, old) or not_from_here(caller, old) or not_editable(locked.job, request):
+            if wrong := not_for(caller, old) or not_from_here(caller, old) or not_editable(locked.job, request):
                 return wrong
             allowance = self.allowance.within(locked.limits)
             action = changed_action(locked.job.action, request)
@@ -371,6 +371,8 @@ class Scheduler:
             if locked is None:
                 return not_found(job_id)
             job = locked.job
+            if wrong := not_for(caller, job.action):
+                return wrong
             if job.state == "active" and job.next_slot is not None:
                 job = replace(job, state="paused", held_slot=job.next_slot, next_slot=None)
                 job = await locked.save(job, "paused")
@@ -385,7 +387,7 @@ class Scheduler:
             if locked is None:
                 return not_found(job_id)
             job = locked.job
-            if wrong := lacks_scope(caller, job.action):
+            if wrong := not_for(caller, job.action):
                 return wrong
             if job.state == "paused":
                 held = job.held_slot
@@ -422,6 +424,8 @@ class Scheduler:
         async with self._store.locked_job(caller, read_job_id(job_id) or 0) as locked:
             if locked is None:
                 return not_found(job_id)
+            if wrong := not_for(caller, locked.job.action):
+                return wrong
             ended = locked.job.status in ("completed", "failed", "cancelled")
             if not ended or locked.job.state == "set_aside":
                 await end_job(locked, deleted=False)
@@ -433,6 +437,8 @@ class Scheduler:
         async with self._store.locked_job(caller, read_job_id(job_id) or 0) as locked:
             if locked is None:
                 return not_found(job_id)
+            if wrong := not_for(caller, locked.job.action):
+                return wrong
             await end_job(locked, deleted=True)
         return Ok(None)
 
@@ -447,12 +453,14 @@ class Scheduler:
         """Bring a deleted job back, on this key; bringing back one that isn't deleted changes nothing."""
         number = read_job_id(job_id) or 0
         shown = await self._store.show_job(caller.owner, number, deleted=True)
-        if shown is not None:
-            if wrong := lacks_scope(caller, shown.action):
-                return wrong
-            standing = await self.allowance.standing(caller)
-            if wrong := await self.allowance.for_return(caller.owner, standing, shown.action):
-                return wrong
+        if shown is None:
+            there = await self.show(caller, job_id)
+            return there if isinstance(there, Err) else not_for(caller, there.value.action) or there
+        if wrong := not_for(caller, shown.action):
+            return wrong
+        standing = await self.allowance.standing(caller)
+        if wrong := await self.allowance.for_return(caller.owner, standing, shown.action):
+            return wrong
         try:
             async with self._store.locked_job(caller, number, deleted=True) as locked:
                 if locked is not None:
@@ -466,8 +474,7 @@ class Scheduler:
                 f"Job {job_id} can't come back: another job has been made with its key since.",
                 "Delete that one first, or leave this one deleted.",
             )
-        if shown is not None:
-            await self.allowance.recount(caller.owner)
+        await self.allowance.recount(caller.owner)
         return await self.show(caller, job_id)
 
     @retry_on_conflict
@@ -477,7 +484,7 @@ class Scheduler:
             if locked is None:
                 return not_found(request.job_id)
             action = locked.job.action
-            if wrong := lacks_scope(caller, action) or (not_from_here(caller, action) if request.to else None):
+            if wrong := not_for(caller, action) or (not_from_here(caller, action) if request.to else None):
                 return wrong
             try:
                 changed = with_changed_slot(locked.job, request, caller, locked.now)
@@ -494,7 +501,7 @@ class Scheduler:
             if locked is None:
                 return not_found(job_id)
             job = locked.job
-            if wrong := lacks_scope(caller, job.action):
+            if wrong := not_for(caller, job.action, "run"):
                 return wrong
             if job.state == "cancelled":
                 return Err("not_editable", f"Job {job_id} is cancelled.", "Schedule a new one.")
@@ -519,7 +526,7 @@ def _begins(request: ScheduleJob, zone_name: str, now: datetime) -> datetime | N
 
 async def _check_action(caller: Caller, action: Action, standing: Standing, store: JobStore | LockedJob) -> Err | None:
     """Why a caller may not use an action, or None; `standing` has its tasks."""
-    if wrong := check_arguments_size(action) or lacks_scope(caller, action) or not_from_here(caller, action):
+    if wrong := check_arguments_size(action) or not_for(caller, action) or not_from_here(caller, action):
         return wrong
     if not storable(action.task):
         return Err("unknown_task", f"Unknown task: {action.task!r}", field="task")

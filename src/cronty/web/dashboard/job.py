@@ -10,8 +10,8 @@ from typing import Any, Final, cast
 import orjson
 from starlette.responses import Response
 
-from cronty.contract.caller import Scope
 from cronty.contract.codes import status_of
+from cronty.contract.operations import AnyOperation, Operations
 from cronty.contract.requests import ChangeSlot
 from cronty.contract.result import Err, Ok, Result
 from cronty.jobs.job import Job
@@ -239,17 +239,17 @@ async def _run_now(visit: Visit, job_id: str) -> Result[str]:
     return await visit.service.scheduler.run_now(visit.caller, job_id)
 
 
-ACTS: Final[dict[str, tuple[Act, Scope, str]]] = {
-    "pause": (_pause, "schedule", "paused"),
-    "resume": (_resume, "schedule", "resumed"),
-    "skip": (_skip, "schedule", "skipped"),
-    "restore": (_restore, "schedule", "restored"),
-    "move": (_move, "schedule", "moved"),
-    "undelete": (_undelete, "schedule", "undeleted"),
-    "cancel": (_cancel, "schedule", "cancelled"),
-    "run": (_run_now, "run", "asked"),
+ACTS: Final[dict[str, tuple[Act, AnyOperation, str]]] = {
+    "pause": (_pause, Operations.pause_job, "paused"),
+    "resume": (_resume, Operations.resume_job, "resumed"),
+    "skip": (_skip, Operations.change_slot, "skipped"),
+    "restore": (_restore, Operations.change_slot, "restored"),
+    "move": (_move, Operations.change_slot, "moved"),
+    "undelete": (_undelete, Operations.undelete_job, "undeleted"),
+    "cancel": (_cancel, Operations.cancel_job, "cancelled"),
+    "run": (_run_now, Operations.run_job_now, "asked"),
 }
-"""The buttons of a job: what they do, the scope they need, and the key in `MESSAGES` shown afterwards."""
+"""The buttons of a job: what they do, the operation they ask for, and the key in `MESSAGES` shown afterwards."""
 
 
 def acting_on_job(name: str) -> Handler:
