@@ -5,14 +5,23 @@ import re
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime, timedelta
 from statistics import median
-from typing import Any, Final, cast
+from typing import Final, cast
 
 import orjson
 from starlette.responses import Response
 
 from cronty.contract.codes import status_of
 from cronty.contract.operations import AnyOperation, Operations
-from cronty.contract.requests import ChangeSlot
+from cronty.contract.requests import (
+    CancelJob,
+    ChangeSlot,
+    DeleteJob,
+    PauseJob,
+    Request,
+    ResumeJob,
+    RunJobNow,
+    UndeleteJob,
+)
 from cronty.contract.result import Err, Ok, Result
 from cronty.jobs.job import Job
 from cronty.jobs.overview import LatestRun
@@ -183,26 +192,27 @@ def _page(found: Result[list[Run]]) -> tuple[list[Run], str | None]:
 
 # -- doing something with it ---------------------------------------------------------------------------------------
 
-type Act = Callable[[Visit, str], Awaitable[Result[Any]]]
+type Ask = Callable[[Visit, str], Awaitable[Result[Request]]]
+"""What a form asks of the job with this id."""
 
 
-async def _pause(visit: Visit, job_id: str) -> Result[Job]:
-    return await visit.service.scheduler.pause(visit.caller, job_id)
+def _of_job(request: Callable[[str], Request]) -> Ask:
+    async def ask(_visit: Visit, job_id: str) -> Result[Request]:
+        return Ok(request(job_id))
+
+    return ask
 
 
-async def _resume(visit: Visit, job_id: str) -> Result[Job]:
-    return await visit.service.scheduler.resume(visit.caller, job_id)
+async def _skip(visit: Visit, job_id: str) -> Result[Request]:
+    return Ok(ChangeSlot(job_id, visit.form.get("slot")))
 
 
-async def _cancel(visit: Visit, job_id: str) -> Result[Job]:
-    return await visit.service.scheduler.cancel(visit.caller, job_id)
+async def _restore(visit: Visit, job_id: str) -> Result[Request]:
+    slot = visit.form.get("slot", "")
+    return Ok(ChangeSlot(job_id, slot, slot))
 
 
-async def _skip(visit: Visit, job_id: str) -> Result[Job]:
-    return await visit.service.scheduler.change_slot(visit.caller, ChangeSlot(job_id, visit.form.get("slot")))
-
-
-async def _move(visit: Visit, job_id: str) -> Result[Job]:
+async def _move(visit: Visit, job_id: str) -> Result[Request]:
     """The words are read as `when` is, in the job's zone; a time alone is one of the same day."""
     to, slot = visit.form.text("to")[:200], visit.form.get("slot")
     if not to:
@@ -214,7 +224,7 @@ async def _move(visit: Visit, job_id: str) -> Result[Job]:
         if planned is None or abs(planned - now) > _FARTHEST:
             return Err("bad_slot", f"There is no such time: {slot[:40]}", field="slot")
         to = f"{planned.astimezone(zone(job.zone)).date()} {to.rjust(5, '0')}"
-    return await visit.service.scheduler.change_slot(visit.caller, ChangeSlot(job_id, slot, to))
+    return Ok(ChangeSlot(job_id, slot, to))
 
 
 def _moment(text: str) -> datetime | None:
@@ -226,39 +236,27 @@ def _moment(text: str) -> datetime | None:
     return None if moment.tzinfo is None else moment
 
 
-async def _undelete(visit: Visit, job_id: str) -> Result[Job]:
-    return await visit.service.scheduler.undelete(visit.caller, job_id)
-
-
-async def _restore(visit: Visit, job_id: str) -> Result[Job]:
-    slot = visit.form.get("slot", "")
-    return await visit.service.scheduler.change_slot(visit.caller, ChangeSlot(job_id, slot, slot))
-
-
-async def _run_now(visit: Visit, job_id: str) -> Result[str]:
-    return await visit.service.scheduler.run_now(visit.caller, job_id)
-
-
-ACTS: Final[dict[str, tuple[Act, AnyOperation, str]]] = {
-    "pause": (_pause, Operations.pause_job, "paused"),
-    "resume": (_resume, Operations.resume_job, "resumed"),
+ACTS: Final[dict[str, tuple[Ask, AnyOperation, str]]] = {
+    "pause": (_of_job(PauseJob), Operations.pause_job, "paused"),
+    "resume": (_of_job(ResumeJob), Operations.resume_job, "resumed"),
     "skip": (_skip, Operations.change_slot, "skipped"),
     "restore": (_restore, Operations.change_slot, "restored"),
     "move": (_move, Operations.change_slot, "moved"),
-    "undelete": (_undelete, Operations.undelete_job, "undeleted"),
-    "cancel": (_cancel, Operations.cancel_job, "cancelled"),
-    "run": (_run_now, Operations.run_job_now, "asked"),
+    "undelete": (_of_job(UndeleteJob), Operations.undelete_job, "undeleted"),
+    "cancel": (_of_job(CancelJob), Operations.cancel_job, "cancelled"),
+    "run": (_of_job(RunJobNow), Operations.run_job_now, "asked"),
 }
-"""The buttons of a job: what they do, the operation they ask for, and the key in `MESSAGES` shown afterwards."""
+"""The buttons of a job: what they ask, of which operation, and the key in `MESSAGES` shown afterwards."""
 
 
 def acting_on_job(name: str) -> Handler:
-    act, _, done = ACTS[name]
+    ask, operation, done = ACTS[name]
 
     async def act_on_job(visit: Visit) -> Response:
         """Then back to the page that asked, or to the job's."""
         in_place = visit.form.get("in") == "menu" and "hx-request" in visit.request.headers
-        match await act(visit, visit.path("job_id")):
+        asked = await ask(visit, visit.path("job_id"))
+        match asked if isinstance(asked, Err) else await visit.ask(operation, asked.value):
             case Err(code="not_found") as missing:
                 raise Refused(missing)
             case Err() as problem:
@@ -288,7 +286,7 @@ async def show_slot(visit: Visit, problem: Err | None = None) -> Response:
 
 async def delete_job(visit: Visit) -> Response:
     job = await find(visit)
-    deleted = await visit.service.scheduler.delete(visit.caller, job.number)
+    deleted = await visit.ask(Operations.delete_job, DeleteJob(str(job.number)))
     if isinstance(deleted, Err):
         raise Refused(deleted)
     return visit.go(f"/jobs?done=deleted&n={job.number}")

@@ -12,8 +12,9 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from cronty.contract.caller import Caller
 from cronty.contract.codes import status_of
+from cronty.contract.operation import Operation
 from cronty.contract.operations import ALL, AnyOperation
-from cronty.contract.result import Err
+from cronty.contract.result import Err, Result
 from cronty.jobs.action import Action
 from cronty.scheduler.permission import lacks, not_permitted
 from cronty.scheduler.service import Service, StoreUnavailable
@@ -86,6 +87,9 @@ class Visit:
         )
         self._clock, self.zone = clock, clock[1]
         return clock
+
+    async def ask[R, A](self, operation: Operation[..., R, A], request: R) -> Result[A]:
+        return await self.service.answer(operation, self.caller, request)
 
     def may(self, operation: str, task: str | None = None) -> bool:
         """Whether the caller may ask for this, for a job that runs this task: a page offers nothing else."""
