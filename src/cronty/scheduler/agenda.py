@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import MINYEAR, datetime, timedelta
+from datetime import MINYEAR, datetime
 from typing import Any
 
 from cronty.contract.answers import JobDetail, ScheduledJob
@@ -15,11 +15,11 @@ from cronty.jobs.action import PROMPT
 from cronty.jobs.job import Filter, Job
 from cronty.scheduler.decisions import next_slot_of
 from cronty.scheduler.service import Service
+from cronty.timing.offsets import TICK
 
 type When = tuple[TriggerType, Mapping[str, Any]]
 """A trigger type and its configuration."""
 
-_INSTANT = timedelta(microseconds=1)
 _GONE = frozenset({"not_found", "not_editable", "version_conflict"})
 NOT_PENDING = Err("not_pending", "It isn't there, or it is no longer pending.")
 
@@ -68,7 +68,7 @@ class Agenda:
         found = await self._every(caller, Filter(status, task="prompt", since=since, until=until))
         if isinstance(found, Err) or since is None or status != "pending" or since.year == MINYEAR:
             return found
-        earlier = await self._every(caller, Filter(status, task="prompt", until=since - _INSTANT))
+        earlier = await self._every(caller, Filter(status, task="prompt", until=since - TICK))
         if isinstance(earlier, Err):
             return earlier
         again = [job for one in earlier.value if (job := _within(one, since, until)) is not None]
@@ -114,7 +114,7 @@ def _within(job: Job, since: datetime, until: datetime | None) -> Job | None:
     coming, slots = job.next_slot, job.slots
     if coming is None or since <= coming:
         return None
-    slot = next_slot_of(slots, since - _INSTANT, job.ends_at)
+    slot = next_slot_of(slots, since - TICK, job.ends_at)
     if slot is None or (until is not None and slot > until):
         return None
     if job.remaining is not None and slots.count(coming, slot) > job.remaining:

@@ -12,11 +12,11 @@ from cronty.jobs.moments import local_text
 from cronty.scheduler.decisions import upcoming_slot
 from cronty.timing import Calendar, Changed, SlotChange, zone
 from cronty.timing.errors import given_in
+from cronty.timing.offsets import TICK
 from cronty.timing.rule import read_instant
 from cronty.timing.slot_changes import MAX_CHANGES, local_of
 
 _FARTHEST: Final = timedelta(days=3653)
-_INSTANT: Final = timedelta(microseconds=1)
 
 
 def with_changed_slot(job: Job, request: ChangeSlot, caller: Caller, now: datetime) -> Result[tuple[Job, str | None]]:
@@ -66,7 +66,7 @@ def _unsure_which(job: Job, coming: datetime, to: datetime) -> Err | None:
     at = zone(job.zone)
     midnight = to.astimezone(at).replace(hour=0, minute=0, second=0)
     slots = job.slots.open if isinstance(job.slots, Calendar | Changed) else job.slots
-    that_day = slots.after(midnight - _INSTANT)
+    that_day = slots.after(midnight - TICK)
     if that_day is None or that_day.astimezone(at).date() != midnight.date() or that_day <= coming:
         return None
     if coming.astimezone(at).date() == midnight.date():

@@ -157,9 +157,7 @@ class JobCalls:
         if isinstance(before, Err):
             return before
         found = await self._scheduler.list_deleted(caller, request.limit, before)
-        if isinstance(found, Err):
-            return found
-        return Ok(answers.deleted_jobs(found.value, request.limit, await self._zone(caller)))
+        return Ok(answers.deleted_jobs(found, request.limit, await self._zone(caller)))
 
     async def change_slot(self, caller: Caller, request: ChangeSlot) -> Result[ScheduledJob]:
         changed = await self._scheduler.change_slot(caller, request)

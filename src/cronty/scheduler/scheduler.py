@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
-from typing import Any, Final, cast
+from datetime import datetime
+from typing import Any, cast
 
 from cronty.actions.notify import undeliverable
 from cronty.contract.caller import Caller
@@ -57,10 +57,8 @@ from cronty.store.their_transaction import CannotJoin
 from cronty.timing import BadTrigger, Once, Slot, describe, preview, zone
 from cronty.timing.describe import with_count
 from cronty.timing.errors import given_in
+from cronty.timing.offsets import TICK
 from cronty.timing.rule import read_bound, read_rule
-
-MAX_LISTED: Final = 1000
-MAX_PREVIEWED: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +172,7 @@ class Scheduler:
             max_runs = runs_of(rule, request.max_runs)
         except (BadTrigger, BadPolicy) as bad:
             return refusal(bad)
-        before = now if starts_at == now else starts_at - timedelta(microseconds=1)  # the start itself may be a slot
+        before = now if starts_at == now else starts_at - TICK  # the start itself may be a slot
         first = next_slot_of(rule.trigger, before, ends_at)
         if first is None:
             return never(rule.trigger, before, ends_at)
@@ -279,8 +277,6 @@ class Scheduler:
         wanted = wanted or Filter()
         if wanted.status is not None and wanted.status not in STATUSES:
             return Err("unknown_status", f"Unknown status: {wanted.status}", f"Use one of: {', '.join(STATUSES)}.")
-        if not 1 <= limit <= MAX_LISTED:
-            return Err("bad_limit", f"Invalid limit: {limit}", f"Use a number from 1 to {MAX_LISTED}.")
         if not all(
             storable(text) for text in (wanted.name, wanted.tag, wanted.task, wanted.topic, wanted.words) if text
         ):
@@ -304,8 +300,6 @@ class Scheduler:
         """The runs of a job, newest first, each with its verdict and the reason for it."""
         if state is not None and state not in MOVES:
             return Err("unknown_state", f"Unknown run state: {state}", f"Use one of: {', '.join(MOVES)}.")
-        if not 1 <= limit <= MAX_LISTED:
-            return Err("bad_limit", f"Invalid limit: {limit}", f"Use a number from 1 to {MAX_LISTED}.")
         number = read_job_id(job_id) or 0
         found = await self._store.list_runs(caller.owner, number, limit, before, state)
         if not found and await self._store.show_job(caller.owner, number) is None:
@@ -347,8 +341,6 @@ class Scheduler:
         count: int = 5,
     ) -> Result[Preview]:
         """What a schedule means, without making a job."""
-        if not 1 <= count <= MAX_PREVIEWED:
-            return Err("bad_count", f"Invalid count: {count}", f"Use a number from 1 to {MAX_PREVIEWED}.")
         now, usual = await self.clock(caller)
         try:
             known = await self._known(caller, trigger_config)
@@ -442,11 +434,9 @@ class Scheduler:
             await end_job(locked, deleted=True)
         return Ok(None)
 
-    async def list_deleted(self, caller: Caller, limit: int = 20, before: datetime | None = None) -> Result[list[Job]]:
+    async def list_deleted(self, caller: Caller, limit: int = 20, before: datetime | None = None) -> list[Job]:
         """Jobs that were deleted and can be brought back, the latest first."""
-        if not 1 <= limit <= MAX_LISTED:
-            return Err("bad_limit", f"Invalid limit: {limit}", f"Use a number from 1 to {MAX_LISTED}.")
-        return Ok(await self._store.list_deleted(caller.owner, limit, before))
+        return await self._store.list_deleted(caller.owner, limit, before)
 
     @retry_on_conflict
     async def undelete(self, caller: Caller, job_id: str | int) -> Result[Job]:

@@ -78,6 +78,8 @@ class Service:
     async def _answer[R, A](self, operation: Operation[..., R, A], caller: Caller, request: R) -> Result[A]:
         if refused := not_permitted(operation, caller):
             return refused
+        if wrong := operation.out_of_bounds(request):
+            return wrong
         try:
             named = await self._named(caller, request)
             if isinstance(named, Err):

@@ -8,10 +8,10 @@ from cronty.contract.answers import JobDetail
 from cronty.contract.caller import Caller
 from cronty.contract.operation import Operation
 from cronty.contract.operations import Operations
-from cronty.contract.requests import PauseJob, ResumeJob
+from cronty.contract.requests import MAX_LISTED, PauseJob, ResumeJob
 from cronty.contract.result import Err, Ok, Result
 from cronty.jobs.job import Filter, Job, JobState
-from cronty.scheduler.scheduler import MAX_LISTED, Scheduler
+from cronty.scheduler.scheduler import Scheduler
 from cronty.scheduler.service import Service
 
 MAX_CHANGED: Final = 1000

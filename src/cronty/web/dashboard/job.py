@@ -25,10 +25,11 @@ from cronty.contract.requests import (
 from cronty.contract.result import Err, Ok, Result
 from cronty.jobs.job import Job
 from cronty.jobs.overview import LatestRun
-from cronty.jobs.run import MOVES, Run
+from cronty.jobs.run import FAILED, MOVES, Run
 from cronty.scheduler.answers import run_of
 from cronty.scheduler.overview import YEAR_SHOWN
 from cronty.timing import Slot, preview, zone
+from cronty.timing.offsets import TICK
 from cronty.web.dashboard.health import draw_health, state_of
 from cronty.web.dashboard.heatmap import draw_days
 from cronty.web.dashboard.security import local_path
@@ -36,7 +37,6 @@ from cronty.web.dashboard.visit import Handler, Refused, Visit
 
 RUNS: Final = 25
 COMING: Final = 8
-_INSTANT: Final = timedelta(microseconds=1)
 _FARTHEST: Final = timedelta(days=36500)
 """A time that is farther away isn't one of a job."""
 
@@ -80,7 +80,7 @@ async def show_job(visit: Visit, problem: Err | None = None) -> Response:
         state=state_of(job, latest, now),
         running=next((run for run in runs[0] if run.state == "running"), None),
         usual=_usual(runs[0]),
-        failed=next((run for run in runs[0] if run.state in ("failed", "quarantined")), None),
+        failed=next((run for run in runs[0] if run.state in FAILED), None),
         answers=[run for run in runs[0] if said_of(run)[1]][:2],
         runs=runs,
         groups=grouped(runs[0]),
@@ -161,7 +161,7 @@ def coming(job: Job, now: datetime) -> list[Slot]:
     if job.next_slot is None:
         return []
     count = COMING if job.remaining is None else min(COMING, job.remaining)
-    slots = preview(job.slots, min(job.next_slot, now + _FARTHEST) - _INSTANT, count, job.zone)
+    slots = preview(job.slots, min(job.next_slot, now + _FARTHEST) - TICK, count, job.zone)
     return [slot for slot in slots if job.ends_at is None or slot.utc <= job.ends_at]
 
 

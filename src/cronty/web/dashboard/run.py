@@ -6,13 +6,12 @@ from cronty.contract.codes import status_of
 from cronty.contract.operations import Operations
 from cronty.contract.requests import RedriveRuns, StopRun
 from cronty.contract.result import Err
-from cronty.jobs.run import LIVE, receipt
+from cronty.jobs.run import FAILED, LIVE, receipt
 from cronty.scheduler.answers import run_of
 from cronty.web.dashboard.job import said_of, why
 from cronty.web.dashboard.security import local_path
 from cronty.web.dashboard.visit import Refused, Visit
 
-AGAIN = ("failed", "quarantined")
 MESSAGES = {
     "again": "It is tried again, under the same id.",
     "stopped": "It is stopped. One that was running may take a moment to end.",
@@ -37,7 +36,7 @@ async def show_run(visit: Visit, problem: Err | None = None) -> Response:
         why=why(run),
         moved_from=run_of(run, job.zone, job.trigger).moved_from,
         receipt=receipt(run.job_number, run.scheduled_for, run.attempt) if run.attempt else None,
-        again=run.state in AGAIN,
+        again=run.state in FAILED,
         live=run.state in LIVE,
         err=problem,
         message=MESSAGES.get(visit.query.get("done", "")),
