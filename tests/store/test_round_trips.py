@@ -11,6 +11,7 @@ import pytest
 from cronty import Cronty
 from cronty.app.assembly import make_service
 from cronty.contract.caller import local_caller
+from cronty.contract.operations import Operations
 from cronty.contract.requests import EditJob, ScheduleJob
 from cronty.contract.result import Ok
 from cronty.jobs.ids import read_job_id
@@ -77,6 +78,7 @@ async def house(url: str, door: Scheduler, hands: Hands, clock: HandClock) -> As
     store = JobStore(database)
     shut = Cronty(url, owner="ann", run_jobs=False)
     service = make_service(shut.settings, database, store, shut._outside)  # pyright: ignore[reportPrivateUsage]
+    await store.publish(shut.registry.published())
     counted = service.scheduler
     identity = Identity(KeyStore(database), "us")
     token = await identity.add_key(local_caller("ann"), "k")
@@ -111,6 +113,17 @@ async def schedule(house: House) -> object:
 async def schedule_without_a_number(house: House) -> object:
     house.store.new_jobs._numbers.forget("ann")  # pyright: ignore[reportPrivateUsage]
     return await house.door.schedule(local_caller("ann"), house.request())
+
+
+def making(task: str, **kwargs: object) -> "Call":
+    async def make(house: House) -> object:
+        house.store.new_jobs._numbers.forget("ann")  # pyright: ignore[reportPrivateUsage]
+        request = ScheduleJob("n", task, "interval", {"hours": 1}, kwargs=kwargs)
+        made = await house.service.answer(Operations.schedule_job, local_caller("ann"), request)
+        assert isinstance(made, Ok), made
+        return made
+
+    return make
 
 
 async def resume(house: House) -> object:
@@ -200,7 +213,9 @@ OPERATIONS: dict[str, tuple[Call, int]] = {
     "limits": (lambda h: h.door.allowance.show("ann"), 3),
     "agenda: add": (lambda h: h.agenda.add(local_caller("ann"), "Look", ("interval", {"hours": 1})), 3),
     "agenda: list": (lambda h: h.agenda.list(local_caller("ann")), 1),
-    "agenda: edit": (edit_agenda, 10),
+    "agenda: edit": (edit_agenda, 9),
+    "make a webhook": (making("webhook", url="https://example.com/"), 3),
+    "make a notification": (making("notify", message="Hi", topic="phone"), 3),
     "inbox: read": (lambda h: h.inbox.read(local_caller("ann")), 1),
     "inbox: peek": (lambda h: h.inbox.peek(local_caller("ann")), 1),
     "inbox: settle": (settle, 6),

@@ -91,6 +91,7 @@ class Agenda:
         request = EditJob(
             str(number),
             expected_version=found.value.version,
+            task=UNSET if prompt is None else PROMPT,  # which it is; without it, it would be looked up
             kwargs=UNSET if prompt is None else {**found.value.action.kwargs, "prompt": prompt},
             name=UNSET if prompt is None else title(prompt),
             trigger_type=UNSET if when is None else when[0],

@@ -94,9 +94,16 @@ class Scheduler:
 
     # -- making -------------------------------------------------------------------------------------------------
 
-    async def schedule(self, caller: Caller, request: ScheduleJob) -> Result[Job]:
+    async def standing(self, caller: Caller, request: ScheduleJob, *, channels: bool = False) -> Result[Standing]:
+        """What to know before this job is made, in one statement; with the names of the channels if so asked."""
+        if wrong := check_fields(request.name, request.tags, request.max_runs, request.idempotency_key):
+            return wrong
+        tasks = _tasks_of(_action_of(request))
+        return Ok(await self.allowance.standing(caller, key=request.idempotency_key, tasks=tasks, channels=channels))
+
+    async def schedule(self, caller: Caller, request: ScheduleJob, standing: Standing | None = None) -> Result[Job]:
         """Make a job; a repeated idempotency key returns the job that the same request made the first time."""
-        new = await self.decide(caller, request)
+        new = await self.decide(caller, request, standing)
         if not isinstance(new, NewJob):
             return new
         added = await self._store.new_jobs.add(caller, new)
@@ -107,7 +114,12 @@ class Scheduler:
         return await self.made_before(caller, request, added.number, added.request)
 
     async def enqueue(
-        self, caller: Caller, request: ScheduleJob, unique: bool | str = False, connection: object | None = None
+        self,
+        caller: Caller,
+        request: ScheduleJob,
+        unique: bool | str = False,
+        connection: object | None = None,
+        standing: Standing | None = None,
     ) -> Result[Added]:
         """Make a job in the open transaction of the caller's own `connection`, if any: it exists if that commits.
 
@@ -115,7 +127,7 @@ class Scheduler:
         """
         if isinstance(unique, str) and (wrong := check_fields(None, None, None, unique)):
             return wrong
-        new = await self.decide(caller, request)
+        new = await self.decide(caller, request, standing)
         if isinstance(new, Err):
             return new
         if isinstance(new, Ok):
@@ -146,12 +158,19 @@ class Scheduler:
             else key_taken(request, None if isinstance(job, Err) else job.value)
         )
 
-    async def decide(self, caller: Caller, request: ScheduleJob) -> NewJob | Result[Job]:
-        """Every check of a new job: what to store, or the job that the request has made before, or why not."""
-        if wrong := check_fields(request.name, request.tags, request.max_runs, request.idempotency_key):
-            return wrong
-        action = Action(request.task, tuple(request.args or ()), dict(request.kwargs or {}))
-        standing = await self.allowance.standing(caller, key=request.idempotency_key, tasks=_tasks_of(action))
+    async def decide(
+        self, caller: Caller, request: ScheduleJob, standing: Standing | None = None
+    ) -> NewJob | Result[Job]:
+        """Every check of a new job: what to store, or the job that the request has made before, or why not.
+
+        `standing` is read unless it was.
+        """
+        if standing is None:
+            found = await self.standing(caller, request)
+            if isinstance(found, Err):
+                return found
+            standing = found.value
+        action = _action_of(request)
         if standing.made is not None:
             return await self.made_before(caller, request, standing.made, standing.made_by)
         if wrong := await _check_action(caller, action, standing, self._store):
@@ -505,6 +524,10 @@ class Scheduler:
             if job.action.kind == "prompt" and (wrong := await allowance.for_wake(caller, job.action)):
                 return wrong
             return Ok(run_id(job.number, await locked.run_now()))
+
+
+def _action_of(request: ScheduleJob) -> Action:
+    return Action(request.task, tuple(request.args or ()), dict(request.kwargs or {}))
 
 
 def _begins(request: ScheduleJob, zone_name: str, now: datetime) -> datetime | None:
