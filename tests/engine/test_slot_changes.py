@@ -29,7 +29,7 @@ async def change(
 ) -> Job:
     changed = await door.change_slot(ANN, ChangeSlot(str(job.number), slot, to))
     assert isinstance(changed, Ok), changed
-    return changed.value
+    return changed.value.job
 
 
 async def refused(door: Scheduler, job: Job, slot: datetime | str | None, to: datetime | str | None = None) -> str:

@@ -49,7 +49,9 @@ LOOKS = {
     "absences": f"('ann', {NOW} - interval '1 day', 5)",
     "peek_inbox": f"({NOW}, 'ann', 20, null, null, null)",
     "read_inbox": f"({NOW}, 'ann', null, 20, 600, null)",
-    "standing": _named("standing", now=NOW, owner="'ann'", leased="true", lease="600", key="'a key'", tasks="'{note}'"),
+    "standing": _named(
+        "standing", now=NOW, owner="'ann'", leased="true", lease="600", key="'a key'", tasks="'{note}'", channels="true"
+    ),
     "recount": f"('ann', {NOW})",
     "list_usage": f"('ann', {NOW}, {NOW}, {NOW}, 'calls')",
     "list_keys": "('ann')",

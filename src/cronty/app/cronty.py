@@ -25,6 +25,7 @@ from cronty.contract.result import Result, value_of
 from cronty.engine.engine import Engine
 from cronty.engine.loop import MAX_REST, keep_doing
 from cronty.jobs.envelope import RunFacts
+from cronty.jobs.ids import read_job_id
 from cronty.jobs.job import Job
 from cronty.jobs.policy import make_policy
 from cronty.scheduler import Service
@@ -210,7 +211,8 @@ class Cronty(Operations, AsyncApi):
 
     async def schedule_prompt(self, at: datetime, prompt: str) -> int:
         """Put a prompt for an agent on the agenda; returns its number."""
-        return value_of(await self._agenda.add(self.caller, prompt, ("once", {"run_at": at}))).number
+        made = value_of(await self._agenda.add(self.caller, prompt, ("once", {"run_at": at})))
+        return read_job_id(made.job_id) or 0
 
     async def list_scheduled_tasks(
         self, status: str = "pending", since: datetime | None = None, until: datetime | None = None
@@ -233,7 +235,7 @@ class Cronty(Operations, AsyncApi):
 
     @property
     def _agenda(self) -> Agenda:
-        return Agenda(self.service.scheduler)
+        return Agenda(self.service)
 
     # -- opening and closing ------------------------------------------------------------------------------------
 
@@ -406,7 +408,7 @@ def _anything(*_args: Any, **_kwargs: Any) -> Any:
     """Stands for a function that another program has; what may be given to it is known from what that published."""
 
 
-def _rows_changed(result: Result[Job]) -> int:
+def _rows_changed(result: Result[object]) -> int:
     if result is NOT_PENDING:
         return 0
     value_of(result)

@@ -9,6 +9,9 @@ RunState = Literal["waiting", "running", "done", "failed", "cancelled", "skipped
 LIVE: Final = frozenset({"waiting", "running"})
 EXECUTED: Final = frozenset({"waiting", "running", "done", "failed", "cancelled", "quarantined"})
 
+FAILED: Final = ("failed", "quarantined")
+"""The verdicts of runs that failed for good."""
+
 MOVES: Final[dict[RunState, frozenset[RunState]]] = {
     "waiting": frozenset({"running", "cancelled", "done", "failed", "missed"}),
     "running": frozenset({"done", "failed", "cancelled", "waiting", "quarantined"}),

@@ -3,7 +3,7 @@
 import re
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, NamedTuple
 
 from cronty.contract.caller import Caller
 from cronty.contract.requests import ChangeSlot
@@ -13,16 +13,23 @@ from cronty.jobs.moments import local_text
 from cronty.scheduler.decisions import upcoming_slot
 from cronty.timing import Calendar, Changed, SlotChange, zone
 from cronty.timing.errors import given_in
+from cronty.timing.offsets import TICK
 from cronty.timing.rule import read_bound, read_instant
 from cronty.timing.slot_changes import MAX_CHANGES, local_of
 
 _FARTHEST: Final = timedelta(days=3653)
-_INSTANT: Final = timedelta(microseconds=1)
 _CLOCK: Final = re.compile(r"[0-2]?[0-9]:[0-5][0-9]")
 
 
-def with_changed_slot(job: Job, request: ChangeSlot, caller: Caller, now: datetime) -> Result[tuple[Job, str | None]]:
-    """The job as it will be, and what the trail says of it; None if that changes nothing."""
+class SlotChanged(NamedTuple):
+    """The job as it will be, what the trail says of it (None if that changes nothing), and what its owner is told."""
+
+    job: Job
+    what: str | None
+    note: str
+
+
+def with_changed_slot(job: Job, request: ChangeSlot, caller: Caller, now: datetime) -> Result[SlotChanged]:
     planned = job.next_slot or job.held_slot
     if planned is None or job.state not in ("active", "paused"):
         return Err("not_editable", f"Job {request.job_id} is {job.status}; no run of it is planned.")
@@ -40,17 +47,22 @@ def with_changed_slot(job: Job, request: ChangeSlot, caller: Caller, now: dateti
         return wrong
     if old is not None and old.to == planned and planned <= now:
         return Err("bad_slot", f"That time has come: {local_text(planned, job.zone)}.", "It is about to run.", "slot")
+    run = f"The run of {local_text(slot, job.zone)}"
     others = tuple(each for each in job.changes if each is not old)
     new = () if to == slot else (SlotChange(slot, _why(job, caller, to), to, local_of(job.trigger, slot)),)
     if len(others) >= MAX_CHANGES:
         return Err("bad_slot", f"{MAX_CHANGES} runs of this job are skipped or moved already.", field="slot")
     if old is None and not new:
-        return Ok((job, None))
+        return Ok(SlotChanged(job, None, f"{run} runs at its time."))
     changed = replace(job, changes=(*others, *new))
     if planned > now:
         following = upcoming_slot(changed, now)
         changed = replace(changed, **{"held_slot" if job.next_slot is None else "next_slot": following})
-    return Ok((changed, "slot change taken back" if not new else "slot skipped" if to is None else "slot moved"))
+    if not new:
+        return Ok(SlotChanged(changed, "slot change taken back", f"{run} runs at its time again."))
+    if to is None:
+        return Ok(SlotChanged(changed, "slot skipped", f"{run} is skipped."))
+    return Ok(SlotChanged(changed, "slot moved", f"{run} is moved to {local_text(to, job.zone)}."))
 
 
 def _next_run(job: Job, planned: datetime) -> datetime | None:
@@ -69,7 +81,7 @@ def _slot_said(said: str | datetime, job: Job, now: datetime) -> datetime | Err:
         return first
     moved = {each.to: each.slot for each in job.changes}
     planned = {each.slot for each in job.changes if first <= each.slot <= last}
-    run = _run_after(job, max(first, now) - _INSTANT)
+    run = _run_after(job, max(first, now) - TICK)
     while run is not None and run <= last and len(planned) < 2:
         planned.add(moved.get(run, run))
         run = _run_after(job, run)
@@ -103,7 +115,7 @@ def _unsure_which(job: Job, coming: datetime, to: datetime) -> Err | None:
     """Whether "move it to tomorrow at 10:30" may mean tomorrow's run, and not the one that comes first."""
     at = zone(job.zone)
     midnight = to.astimezone(at).replace(hour=0, minute=0, second=0)
-    that_day = _run_after(job, midnight - _INSTANT)
+    that_day = _run_after(job, midnight - TICK)
     if that_day is None or that_day.astimezone(at).date() != midnight.date() or that_day <= coming:
         return None
     if coming.astimezone(at).date() == midnight.date():

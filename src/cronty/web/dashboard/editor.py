@@ -63,7 +63,7 @@ async def change_job(visit: Visit) -> Response:
 async def _asked[R](
     visit: Visit, operation: Operation[..., R, ScheduledJob], request: Result[R]
 ) -> Result[ScheduledJob]:
-    return request if isinstance(request, Err) else await visit.service.answer(operation, visit.caller, request.value)
+    return request if isinstance(request, Err) else await visit.ask(operation, request.value)
 
 
 def _public(job: ScheduledJob) -> str:

@@ -85,11 +85,11 @@ def _tabs(asked: dict[str, str], counts: JobCounts) -> list[dict[str, object]]:
 
 async def change_tagged(visit: Visit) -> Response:
     """Pause or resume every job with a tag."""
-    tag, scheduler = visit.form.get("tag", ""), visit.service.scheduler
+    tag, service = visit.form.get("tag", ""), visit.service
     if visit.form.get("do") == "pause":
-        changed, done = await pause_tagged(scheduler, visit.caller, tag), "paused"
+        changed, done = await pause_tagged(service, visit.caller, tag), "paused"
     else:
-        changed, done = await resume_tagged(scheduler, visit.caller, tag), "resumed"
+        changed, done = await resume_tagged(service, visit.caller, tag), "resumed"
     if isinstance(changed, Err):
         raise Refused(changed)
     facts = {"tag": tag, "done": done, "n": changed.value.jobs} | ({"more": 1} if changed.value.more else {})

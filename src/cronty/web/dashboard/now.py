@@ -39,7 +39,7 @@ async def show_now(visit: Visit) -> Response:
     if isinstance(coming, Err):
         raise Refused(coming)
     new = not coming.value.total and "plain" not in visit.query
-    if (new or "first" in visit.query) and visit.caller.may("schedule"):
+    if (new or "first" in visit.query) and visit.may("schedule_job", "notify"):
         return await show_first(visit)
     return visit.page(
         "now.html",
