@@ -174,7 +174,7 @@ def test_pictures_of_every_page_that_everybody_can_read(
 
 def _failed_run(page: Page, demo: Served) -> str:
     page.goto(f"{demo.url}/fleet")
-    return page.locator(".dead a.row-main").first.get_attribute("href") or ""
+    return page.locator(".failed-runs a.row-main").first.get_attribute("href") or ""
 
 
 async def _hostile(url: str) -> None:

@@ -22,7 +22,7 @@ from cronty.contract.result import Err
 from cronty.jobs.ids import read_job_id, schedule_id_text
 from cronty.jobs.job import Filter, Job
 from cronty.jobs.moments import moment_text
-from cronty.mcp.answers import Refused, answer, local_text, refuse, sentence
+from cronty.mcp.answers import ToolRefused, answer, local_text, refuse, sentence
 from cronty.mcp.context import ToolContext
 from cronty.mcp.shapes import Acted, Notifications, Notified, Pushed
 from cronty.mcp.tool import Spec
@@ -298,7 +298,7 @@ class NotificationTools:
         request = ScheduleJob(label or title_of(message), "notify", kind, config, kwargs=kwargs, timezone=timezone)
         result = await self._context.answer(Operations.schedule_job, request)
         if isinstance(result, Err):
-            raise Refused(result, NAMES)
+            raise ToolRefused(result, NAMES)
         return result.value
 
 

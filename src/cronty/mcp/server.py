@@ -16,7 +16,7 @@ from mcp.types import CallToolResult, InputRequiredResult, TextContent, Tool
 from cronty.contract.caller import Caller
 from cronty.contract.result import Err
 from cronty.mcp.agenda import AgendaTools
-from cronty.mcp.answers import Answer, Refused, sentence
+from cronty.mcp.answers import Answer, ToolRefused, sentence
 from cronty.mcp.arguments import BadArguments, fit
 from cronty.mcp.auth import Verifier
 from cronty.mcp.client_info import note_client
@@ -128,7 +128,7 @@ class CrontyServer(MCPServer[Any]):
             return tool_error(str(bad))
         except ToolError as refused:
             reason = refused.__cause__ or refused
-            return tool_error(str(reason), reason.data if isinstance(reason, Refused) else None)
+            return tool_error(str(reason), reason.data if isinstance(reason, ToolRefused) else None)
         except Exception as fault:
             if isinstance(fault.__cause__, StoreUnavailable):
                 return tool_error(sentence(AWAY))

@@ -17,7 +17,9 @@ from cronty.timing.offsets import TICK
 from cronty.timing.rule import read_bound, read_instant
 from cronty.timing.slot_changes import MAX_CHANGES, local_of
 
-_FARTHEST: Final = timedelta(days=3653)
+_LATEST_MOVE: Final = timedelta(days=3653)
+"""How far ahead a run may be moved."""
+
 _CLOCK: Final = re.compile(r"[0-2]?[0-9]:[0-5][0-9]")
 
 
@@ -140,7 +142,7 @@ def _no_place(job: Job, to: datetime, old: SlotChange | None, now: datetime) -> 
     text = local_text(to, job.zone)
     if to <= now:
         return Err("bad_slot", f"It can't be moved to a time that is past: {text}.", "Give a later one.", "to")
-    if to > now + _FARTHEST or (job.ends_at is not None and to > job.ends_at):
+    if to > now + _LATEST_MOVE or (job.ends_at is not None and to > job.ends_at):
         end = "in ten years" if job.ends_at is None else local_text(job.ends_at, job.zone)
         return Err("bad_slot", f"It can't be moved to {text}: the job ends {end}.", "Give an earlier one.", "to")
     if job.slots.count(to, to) and (old is None or to != old.to):

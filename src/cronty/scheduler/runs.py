@@ -20,7 +20,7 @@ from cronty.timing.reading import read_moment
 
 
 @dataclass(frozen=True, slots=True)
-class RunDetail:
+class FoundRun:
     """A run, its job, the attempts before its last, and how the telling of its result stands."""
 
     run: Run
@@ -36,7 +36,7 @@ class Runs:
         self._store = store
         self._scheduler = scheduler
 
-    async def show(self, caller: Caller, run_id: str) -> Result[RunDetail]:
+    async def show(self, caller: Caller, run_id: str) -> Result[FoundRun]:
         found = read_receipt(run_id)
         job = await self._scheduler.show(caller, found[0] if found else 0)
         if found is None or isinstance(job, Err):
@@ -47,7 +47,7 @@ class Runs:
         run = runs.value[0]
         attempts = await self._store.attempts(caller.owner, run)
         told = await self._store.told(caller.owner, run) if job.value.policy.tell else None
-        return Ok(RunDetail(run, job.value, attempts, told))
+        return Ok(FoundRun(run, job.value, attempts, told))
 
     async def failed(
         self, caller: Caller, limit: int = 20, before: str | datetime | None = None

@@ -31,7 +31,7 @@ class RunStore:
     async def failed(self, owner: str, limit: int, after: FailedPlace | None) -> list[FailedRun]:
         """The latest first; `after` is where the previous page ended."""
         place = after or (None, None, None)
-        rows = await self._database.of(owner).fetch("list_dead", owner, limit, *place)
+        rows = await self._database.of(owner).fetch("list_failed", owner, limit, *place)
         return [_failed(row) for row in rows]
 
     async def absences(self, owner: str, since: datetime, limit: int) -> list[Absence]:

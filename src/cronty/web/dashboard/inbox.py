@@ -6,7 +6,7 @@ from cronty.contract.codes import status_of
 from cronty.contract.operations import Operations
 from cronty.contract.requests import AcknowledgeInbox
 from cronty.contract.result import Err
-from cronty.web.dashboard.visit import Refused, Visit
+from cronty.web.dashboard.visit import ErrorPage, Visit
 
 SHOWN = 20
 MESSAGES = {
@@ -22,7 +22,7 @@ async def show_inbox(visit: Visit, problem: Err | None = None) -> Response:
     after = visit.query.get("after") or None
     found = await visit.service.inbox.peek(visit.caller, SHOWN + 1, after)
     if isinstance(found, Err):
-        raise Refused(found)
+        raise ErrorPage(found)
     now, zone_name = await visit.clock()
     items = found.value
     return visit.page(

@@ -32,11 +32,11 @@ from cronty.timing.offsets import TICK
 from cronty.web.dashboard.health import draw_health, state_of
 from cronty.web.dashboard.heatmap import draw_days
 from cronty.web.dashboard.security import local_path
-from cronty.web.dashboard.visit import Handler, Refused, Visit
+from cronty.web.dashboard.visit import ErrorPage, Handler, Visit
 
 RUNS: Final = 25
 COMING: Final = 8
-_FARTHEST: Final = timedelta(days=36500)
+_CENTURY: Final = timedelta(days=36500)
 """A time that is farther away isn't one of a job."""
 
 MESSAGES: Final = {
@@ -150,7 +150,7 @@ async def show_runs(visit: Visit) -> Response:
 async def find(visit: Visit) -> Job:
     found = await visit.service.scheduler.show(visit.caller, visit.path("job_id"))
     if isinstance(found, Err):
-        raise Refused(found)
+        raise ErrorPage(found)
     return found.value
 
 
@@ -159,7 +159,7 @@ def coming(job: Job, now: datetime) -> list[Slot]:
     if job.next_slot is None:
         return []
     count = COMING if job.remaining is None else min(COMING, job.remaining)
-    slots = preview(job.slots, min(job.next_slot, now + _FARTHEST) - TICK, count, job.zone)
+    slots = preview(job.slots, min(job.next_slot, now + _CENTURY) - TICK, count, job.zone)
     return [slot for slot in slots if job.ends_at is None or slot.utc <= job.ends_at]
 
 
@@ -248,7 +248,7 @@ def acting_on_job(name: str) -> Handler:
         asked = await ask(visit, visit.path("job_id"))
         match asked if isinstance(asked, Err) else await visit.ask(operation, asked.value):
             case Err(code="not_found") as missing:
-                raise Refused(missing)
+                raise ErrorPage(missing)
             case Err() as problem:
                 return await show_slot(visit, problem) if in_place else await show_job(visit, problem)
             case Ok():
@@ -266,8 +266,8 @@ async def show_slot(visit: Visit, problem: Err | None = None) -> Response:
     now, zone_name = await visit.clock()
     given = visit.form if visit.form else visit.query
     slot = _moment(given.get("slot", ""))
-    if slot is None or abs(slot - now) > _FARTHEST:
-        raise Refused(Err("not_found", "There is no such time."))
+    if slot is None or abs(slot - now) > _CENTURY:
+        raise ErrorPage(Err("not_found", "There is no such time."))
     change = next((one for one in job.changes if slot in (one.slot, one.to)), None)
     facts = {"slot": slot, "change": change, "to": visit.form.text("to"), "next": local_path(given.get("next"))}
     # 200 also for a problem: only then does the answer take its place in the page.
@@ -278,5 +278,5 @@ async def delete_job(visit: Visit) -> Response:
     job = await find(visit)
     deleted = await visit.ask(Operations.delete_job, DeleteJob(str(job.number)))
     if isinstance(deleted, Err):
-        raise Refused(deleted)
+        raise ErrorPage(deleted)
     return visit.go(f"/jobs?done=deleted&n={job.number}")

@@ -10,7 +10,7 @@ from cronty.jobs.run import FAILED, LIVE, receipt
 from cronty.scheduler.answers import run_of
 from cronty.web.dashboard.job import said_of, why
 from cronty.web.dashboard.security import local_path
-from cronty.web.dashboard.visit import Refused, Visit
+from cronty.web.dashboard.visit import ErrorPage, Visit
 
 MESSAGES = {
     "again": "It is tried again, under the same id.",
@@ -21,7 +21,7 @@ MESSAGES = {
 async def show_run(visit: Visit, problem: Err | None = None) -> Response:
     found = await visit.service.runs.show(visit.caller, visit.path("run_id"))
     if isinstance(found, Err):
-        raise Refused(found)
+        raise ErrorPage(found)
     now, zone_name = await visit.clock()
     run, job = found.value.run, found.value.job
     return visit.page(
@@ -47,7 +47,7 @@ async def stop(visit: Visit) -> Response:
     """Stop a run that waits or is running; then back to the page that asked."""
     stopped = await visit.ask(Operations.stop_run, StopRun(visit.path("run_id")))
     if isinstance(stopped, Err):
-        raise Refused(stopped)
+        raise ErrorPage(stopped)
     where = local_path(visit.form.get("next")) if "next" in visit.form else f"/runs/{visit.path('run_id')}"
     return visit.go(f"{where}?done=stopped")
 
@@ -59,12 +59,12 @@ async def redrive(visit: Visit) -> Response:
     alone = len(runs) == 1 and ("next" in visit.form or visit.form.get("from") == "run")
     if isinstance(found, Err):
         if runs:
-            raise Refused(found)
+            raise ErrorPage(found)
         return visit.go("/fleet?done=none")
     again = len(found.value.redriven)
     if alone and not again:
         refusal = Err("not_found", "Only a failed run of a job that still exists can be tried again.")
-        raise Refused(refusal)
+        raise ErrorPage(refusal)
     if (then := visit.form.get("next")) is not None:
         return visit.go(f"{local_path(then)}?done=again")
     return visit.go(f"/runs/{runs[0]}?done=again" if alone else f"/fleet?done=again&n={again}")

@@ -38,7 +38,7 @@ from cronty.web.sessions import Sessions
 THEMES: Final = ("light", "dark")
 
 
-class Refused(Exception):
+class ErrorPage(Exception):
     """An `Err` to show as a whole page."""
 
     def __init__(self, err: Err) -> None:
@@ -146,9 +146,9 @@ class Gate:
                 if not from_our_pages(request, visit.form, browser, visit.session):
                     return visit.page("error.html", 403, err=_FOREIGN)
             if not public and (refused := _not_permitted(visit.caller, operation)):
-                raise Refused(refused)
+                raise ErrorPage(refused)
             response = await handler(visit)
-        except Refused as refused:
+        except ErrorPage as refused:
             return page(request, "error.html", status_of(refused.err.code), visit, err=refused.err)
         except StoreUnavailable:
             return page(request, "error.html", 503, visit, err=_AWAY)
