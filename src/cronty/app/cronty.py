@@ -1,8 +1,8 @@
 """The public class `Cronty`: every operation in your own program; it opens and closes everything."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -22,6 +22,7 @@ from cronty.contract.caller import Caller, local_caller
 from cronty.contract.operation import AsyncApi, Operation
 from cronty.contract.operations import Operations
 from cronty.contract.result import Result, value_of
+from cronty.engine.by_hand import ByHand, ahead_of
 from cronty.engine.engine import Engine
 from cronty.engine.loop import MAX_REST, keep_doing
 from cronty.jobs.envelope import RunFacts
@@ -82,11 +83,12 @@ class Cronty(Operations, AsyncApi):
         self.declared: list[Declared] = []
         self._outside = Outside(self.settings, owner, Lookups(self._channel, self._owner_name, self._facts))
         self._outside.register(self.registry)
-        self.run_jobs = run_jobs
+        self.run_jobs: bool = run_jobs
         self.die_when_stuck = False
         self.patience = 0.0
         self._outage = Outage() if self.settings.database_url is not None else LocalOutage()
         self._clock = clock
+        self._by_hand = False
         self._stack = AsyncExitStack()
         self._service: Service | None = None
         self._engine: Engine | None = None
@@ -286,15 +288,14 @@ class Cronty(Operations, AsyncApi):
         if self.settings.database_url is None and "zone" not in self.settings.model_fields_set:
             await self._service.scheduler.suggest_zone(self.caller, machine_zone() or "UTC")
         if self.run_jobs:
-            hot = self._hot = await Database(
-                url, clock=self._clock, size=sizes[1], hot=True, outage=self._outage
-            ).open()
+            clock = ahead_of(self._clock) if self._by_hand and self._clock else self._clock
+            hot = self._hot = await Database(url, clock=clock, size=sizes[1], hot=True, outage=self._outage).open()
             stack.push_async_callback(hot.close)
             self._engine = make_engine(
                 self.settings, hot, self.registry, self._outside, die_when_stuck=self.die_when_stuck
             )
             stack.push_async_callback(self._stop_engine)
-            await self._engine.start()
+            await (self._engine.enlist() if self._by_hand else self._engine.start())
             if (kept := self._service.trail.kept) is not None:
                 stack.callback(asyncio.create_task(_keep_heads(kept), name="cronty heads").cancel)
         if self.run_jobs and self.declared:
@@ -371,6 +372,20 @@ class Cronty(Operations, AsyncApi):
         engine, self._engine = self._engine, None
         if engine is not None:
             await engine.stop()
+
+    @asynccontextmanager
+    async def by_hand(self, database_url: str, clock: Clock) -> AsyncGenerator[ByHand]:
+        """Open it on another database, with a clock of yours and an engine that waits to be told: for tests."""
+        settings, before, run_jobs = self.settings, self._clock, self.run_jobs
+        self.settings = self.settings.model_copy(update={"database_url": database_url})
+        self._clock, self.run_jobs, self._by_hand = clock, True, True
+        try:
+            async with self:
+                assert self._engine is not None
+                yield ByHand(self._engine)
+        finally:
+            self.settings, self._clock = settings, before
+            self.run_jobs, self._by_hand = run_jobs, False
 
     # -- in a thread --------------------------------------------------------------------------------------------
 

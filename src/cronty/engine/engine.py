@@ -72,8 +72,8 @@ class Engine:
     ) -> None:
         """Without `ahead` every notification is sent at its time."""
         store = EngineStore(database)
-        self._store = store
-        self._registry = registry
+        self.store = store
+        self.registry = registry
         self._database = database
         self._options = options
         self._tasks: list[tuple[str, asyncio.Task[None]]] = []
@@ -111,7 +111,7 @@ class Engine:
 
     async def start(self) -> None:
         await self.enlist()
-        telemetry.worker_started(self.worker, len(self._registry.tasks))
+        telemetry.worker_started(self.worker, len(self.registry.tasks))
         self._duty("fire", self._fire, self._stopping)
         self._duty("fire 2", self._fire_more, self._stopping)
         self._duty("look", self.firing.look_everywhere, self._stopping, longest=LOOK_EVERYWHERE_EVERY)
@@ -151,8 +151,8 @@ class Engine:
 
     async def enlist(self) -> None:
         """Prepare what firing needs, and take a lease."""
-        await self._store.make_partitions()
-        await self._store.publish_tasks(self._registry.published())
+        await self.store.make_partitions()
+        await self.store.publish_tasks(self.registry.published())
         await self.retiming.look()
         await self.lease.register()
         self._committed = monotonic()
@@ -183,7 +183,7 @@ class Engine:
                 async with asyncio.timeout(5):
                     await self.limiting.write()
                     await self.lease.leave()
-                    await self._store.notify("queue")
+                    await self.store.notify("queue")
         for _, task in self._tasks:
             task.cancel()
         await asyncio.gather(*(task for _, task in self._tasks), return_exceptions=True)
@@ -229,8 +229,8 @@ class Engine:
         return EXPIRE_EVERY
 
     async def _prune(self) -> float:
-        await self._store.make_partitions()
-        await self._store.publish_tasks(self._registry.published())
+        await self.store.make_partitions()
+        await self.store.publish_tasks(self.registry.published())
         return await self.pruning.step()
 
     # -- being woken --------------------------------------------------------------------------------------------
