@@ -10,11 +10,13 @@ from time import monotonic
 from typing import Any, Final, Literal, Self, cast, overload
 
 from cronty import telemetry
+from cronty.actions.around import Middleware
 from cronty.actions.tasks import Registry, running_in
 from cronty.app.assembly import limits_of, make_engine, make_service
 from cronty.app.background import Background
 from cronty.app.declared import Declared, sync
 from cronty.app.figures import metrics_text, why_late
+from cronty.app.lifespan import Lifespan
 from cronty.app.machine_zone import machine_zone
 from cronty.app.outside import Lookups, Outside
 from cronty.app.tasks import AsyncTask, Options, PlainTask, Registering, Run, Schedulable, Task, on_24_hours
@@ -81,6 +83,8 @@ class Cronty(Operations, AsyncApi):
         self.owner = owner
         self.registry = Registry()
         self.declared: list[Declared] = []
+        self._middleware: list[Middleware] = []
+        self._lifespans: list[Lifespan[Any]] = []
         self._outside = Outside(self.settings, owner, Lookups(self._channel, self._owner_name, self._facts))
         self._outside.register(self.registry)
         self.run_jobs: bool = run_jobs
@@ -143,10 +147,21 @@ class Cronty(Operations, AsyncApi):
         make_policy(usual)  # refuse a bad one now
 
         def register(function: Callable[..., Any]) -> Task[..., Any]:
-            registered = self.registry.add(function, name, owners, usual)
+            registered = self.registry.add(function, name, owners, usual, self._middleware)
             return (AsyncTask if registered.is_async else PlainTask)(self, registered, Options())
 
         return register if function is None else register(function)
+
+    def middleware[M: Middleware](self, function: M, /) -> M:
+        """Register an async function `(run, call_next)` around every task of this program, the first one outermost."""
+        self._middleware.append(function)
+        return function
+
+    def lifespan[T](self, function: Callable[[], AsyncGenerator[T]], /) -> Lifespan[T]:
+        """Register an async function that yields once: a worker opens it before its first run, and closes it after its
+        last. Calling what this returns gives tasks what was yielded."""
+        self._lifespans.append(made := Lifespan(function))
+        return made
 
     def every(
         self,
@@ -291,6 +306,8 @@ class Cronty(Operations, AsyncApi):
             clock = ahead_of(self._clock) if self._by_hand and self._clock else self._clock
             hot = self._hot = await Database(url, clock=clock, size=sizes[1], hot=True, outage=self._outage).open()
             stack.push_async_callback(hot.close)
+            for lifespan in self._lifespans:
+                await stack.enter_async_context(lifespan.opened())
             self._engine = make_engine(
                 self.settings, hot, self.registry, self._outside, die_when_stuck=self.die_when_stuck
             )

@@ -212,7 +212,7 @@ class Working:
         if self.still_ours(attempt.worker):
             attempt.started = monotonic()
             attempt.run = current_run_of(attempt)
-            outcome = outcome_of_sync(attempt.task, attempt.run, attempt.arguments)
+            outcome = outcome_of_sync(attempt.task, attempt.run, attempt.arguments, self._threads.loop)
         if not attempt.over:
             attempt.ended = monotonic()
             attempt.outcome = outcome

@@ -5,8 +5,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from inspect import isawaitable
-from typing import Any, Final, cast
+from typing import Final, cast
 
+from cronty.actions.around import through
 from cronty.actions.hints import to_json
 from cronty.actions.tasks import CurrentRun, current_run, performing
 from cronty.app.tasks import Task
@@ -24,13 +25,20 @@ def fake_run(attempt: int = 1, scheduled_for: datetime = FIRST.scheduled_for) ->
 
 
 async def perform[**P, R](task: Task[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-    """Perform a task as a worker would: arguments and result go through JSON and back. No database is needed."""
+    """Perform a task as a worker would, with its middleware: arguments and result go through JSON and back.
+
+    No database is needed.
+    """
     hints = task.registered.hints
     given, named = hints.restored(*task.stored(args, kwargs))
-    with performing(_run()):
-        value: Any = task.function(*given, **named)  # pyright: ignore[reportCallIssue]
-        if isawaitable(value):
-            value = await value
+    run = _run()
+
+    async def call() -> object:
+        value: object = task.function(*given, **named)  # pyright: ignore[reportCallIssue]
+        return await value if isawaitable(value) else value
+
+    with performing(run):
+        value = await through(task.registered.around or (), run, call)
     return cast("R", hints.result(to_json(value)))
 
 
