@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Generator
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import Context, ContextVar
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, cast, override
@@ -50,6 +50,11 @@ def current_run() -> CurrentRun:
 def running() -> CurrentRun | None:
     """The run being performed; None outside of one."""
     return _current.get(None)
+
+
+def run_in(context: Context) -> CurrentRun | None:
+    """The run that is performed in a context."""
+    return context.get(_current)
 
 
 class _Current:

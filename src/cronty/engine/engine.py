@@ -26,7 +26,7 @@ from cronty.engine.retiming import Retiming
 from cronty.engine.sealing import Sealing
 from cronty.engine.settling import Settling
 from cronty.engine.telling import TellingResults
-from cronty.engine.watchdog import watch
+from cronty.engine.watchdog import Watchdog
 from cronty.engine.working import Working
 from cronty.jobs.limits import DEFAULTS, Limits
 from cronty.store.ahead_store import AheadStore
@@ -50,8 +50,8 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 class EngineOptions:
     """`lease` and `drain` are seconds; `keep_days` is how much history is kept; `zone` is for owners without their own.
 
-    `die_when_stuck` ends the process when a task blocks the event loop for two leases. That is right for a worker
-    process, and wrong inside a user's own program.
+    `die_when_stuck` ends the process when a task blocks the event loop for four leases (`watchdog.py`). That is right
+    for a worker process, and wrong inside a user's own program.
     """
 
     concurrency: int = 50
@@ -78,6 +78,7 @@ class Engine:
         self._options = options
         self._tasks: list[tuple[str, asyncio.Task[None]]] = []
         self._turns = 0
+        self._watchdog: Watchdog | None = None
         self._committed = 0.0
         self._stopping = asyncio.Event()
         self._finished = asyncio.Event()
@@ -129,8 +130,11 @@ class Engine:
         self._duty("beat", self._beat, self._finished)
         self._duty("expire", self._expire, self._finished)
         self._duty("listen", self._listen, self._finished)
-        if self._options.die_when_stuck:
-            watch(lambda: self._turns, 2 * self._options.lease, self._finished.is_set)
+        options = self._options
+        self._watchdog = Watchdog(
+            lambda: self._turns, self.lease, self._database, options.lease, die=options.die_when_stuck
+        )
+        self._watchdog.start()
 
     @property
     def silent_for(self) -> float:
@@ -177,6 +181,8 @@ class Engine:
             self.working.interrupt(self.working.known())
             await self.working.wait_until_empty(5)
         self._finished.set()
+        if self._watchdog is not None:
+            self._watchdog.stop()
         self._wake_all()
         if not self.working.in_flight:  # else the lease runs out, and other workers rescue what is left
             with suppress(Exception):
