@@ -238,14 +238,24 @@ async def test_a_failed_run_says_where_its_task_failed_and_only_to_the_program(u
         assert (flooded.value.traceback or "").rstrip().endswith("the end")
 
 
-def test_the_program_of_the_page_runs(url: str, tmp_path: Path) -> None:
+def run_program(number: int, url: str, tmp_path: Path) -> subprocess.CompletedProcess[str]:
+    """A program of the page, as a reader would run it."""
     program = tmp_path / "shop.py"
-    program.write_text(re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)[0])
+    program.write_text(re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)[number])
     ran = subprocess.run(
         [sys.executable, program], capture_output=True, text=True, timeout=PATIENCE, check=False,
         env={**os.environ, "CRONTY_DATABASE_URL": url},
     )  # fmt: skip
     assert ran.returncode == 0, ran.stderr
+    return ran
+
+
+def test_the_program_that_computes_runs(url: str, tmp_path: Path) -> None:
+    assert run_program(1, url, tmp_path).stdout == "197\n"
+
+
+def test_the_first_program_of_the_page_runs(url: str, tmp_path: Path) -> None:
+    ran = run_program(0, url, tmp_path)
     first, second, *trace = ran.stdout.splitlines()
     assert re.fullmatch(r"https://shop\.test/prices for run_1_\d+", first)
     assert second == "ValueError: prices is no path"

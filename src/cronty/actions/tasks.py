@@ -75,6 +75,8 @@ class Task:
     """Who may use it; None for every owner."""
     around: Sequence[Middleware] | None = None
     """Its middleware; None for what is built in, which has none and keeps no tracebacks."""
+    process: bool = False
+    """Whether it is performed in a process of its own."""
 
     def serves(self, owner: str) -> bool:
         return self.owners is None or owner in self.owners
@@ -98,12 +100,16 @@ class Registry:
         owners: Sequence[str] | None = None,
         policy: Mapping[str, object] | None = None,
         around: Sequence[Middleware] | None = None,
+        *,
+        process: bool = False,
     ) -> Task:
         """A function that this process performs, for these owners or (None) for every owner.
 
         `policy` is published with its parameters: a job of this task has it unless it says otherwise.
         """
         task = replace(self._task(function, name), owners=None if owners is None else tuple(owners), around=around)
+        if process:
+            task = replace(task, process=_in_process(task))
         if policy:
             task = replace(task, parameters={**task.parameters, "policy": policy})
         self.tasks[task.name] = task
@@ -137,6 +143,17 @@ class Registry:
     def built_in(self) -> list[Published]:
         """What every worker can do: it may be scheduled before there is one."""
         return [_described(task) for task in {**self.known, **self.tasks}.values() if task.name in (*BUILT_IN, COMMAND)]
+
+
+def _in_process(task: Task) -> bool:
+    """True if another process can import the function, else ValueError."""
+    qualname = getattr(task.function, "__qualname__", "<")
+    if "<" in qualname or task.is_async or inspect.ismethod(task.function):
+        raise ValueError(
+            f"{task.name} can't be performed in a process of its own: make it a plain function (`def`) at the top of a "
+            "module, so that the process can import it."
+        )
+    return True
 
 
 def _described(task: Task) -> Published:
@@ -188,18 +205,50 @@ def _schema_of(hint: Any, parameter: inspect.Parameter) -> dict[str, object]:
     return schema
 
 
+type Elsewhere = Callable[[Task, CurrentRun, str], Outcome]
+"""Performs a task in another process, and waits for it."""
+
+
 def outcome_of_sync(
-    task: Task, run: CurrentRun, arguments: str, loop: asyncio.AbstractEventLoop | None = None
+    task: Task,
+    run: CurrentRun,
+    arguments: str,
+    loop: asyncio.AbstractEventLoop | None = None,
+    elsewhere: Elsewhere | None = None,
 ) -> Outcome:
-    """Perform a plain function in the calling thread, its middleware on `loop`; whatever it does becomes a value."""
+    """Perform a plain function in the calling thread, or `elsewhere`; whatever it does becomes a value.
+
+    Its middleware is on `loop`.
+    """
     try:
-        args, kwargs = _read_arguments(task, arguments)
         begin(run)
-        if task.around and loop is not None:
-            return _done(through_from_thread(task.around, run, partial(task.function, *args, **kwargs), loop))
-        return _done(task.function(*args, **kwargs))
+        if elsewhere is not None and not task.around:
+            return elsewhere(task, run, arguments)
+        if elsewhere is not None:
+            call = partial(_value_from, elsewhere, task, run, arguments)
+        else:
+            args, kwargs = _read_arguments(task, arguments)
+            call = partial(task.function, *args, **kwargs)
+        return _done(through_from_thread(task.around, run, call, loop) if task.around and loop is not None else call())
+    except _NotDone as other:
+        return other.outcome
     except BaseException as raised:
         return _outcome_of(raised, task, run)
+
+
+class _NotDone(Exception):
+    """What middleware sees of a task that failed in another process."""
+
+    def __init__(self, outcome: Outcome) -> None:
+        super().__init__(outcome.error if isinstance(outcome, Failed) else str(outcome))
+        self.outcome = outcome
+
+
+def _value_from(elsewhere: Elsewhere, task: Task, run: CurrentRun, arguments: str) -> object:
+    outcome = elsewhere(task, run, arguments)
+    if not isinstance(outcome, Done):
+        raise _NotDone(outcome)
+    return None if outcome.result is None else task.hints.result(orjson.loads(outcome.result))
 
 
 async def outcome_of_async(task: Task, run: CurrentRun, arguments: str) -> Outcome:

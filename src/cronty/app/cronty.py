@@ -13,7 +13,7 @@ from cronty import telemetry
 from cronty.actions.around import Middleware
 from cronty.actions.tasks import Registry, running_in
 from cronty.app.assembly import limits_of, make_engine, make_service
-from cronty.app.background import Background
+from cronty.app.background import Background, wait_for
 from cronty.app.declared import Declared, sync
 from cronty.app.figures import metrics_text, why_late
 from cronty.app.lifespan import Lifespan
@@ -103,6 +103,7 @@ class Cronty(Operations, AsyncApi):
         self._outgrown: SchemaProblem | None = None
         self.when_outgrown: Callable[[], None] = lambda: None
         self._background = Background(self)
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     async def _channel(self, owner_id: int, topic: str) -> str | None:
         return await self.service.channels.url_of_id(owner_id, topic)
@@ -122,7 +123,7 @@ class Cronty(Operations, AsyncApi):
     @overload
     def task(
         self, /, *, name: str | None = None, owners: Sequence[str] | None = None, retries: int | None = None,
-        timeout: float | None = None, policy: Mapping[str, Any] | None = None,
+        timeout: float | None = None, policy: Mapping[str, Any] | None = None, process: bool = False,
     ) -> Registering: ...  # fmt: skip
     def task(
         self,
@@ -134,10 +135,12 @@ class Cronty(Operations, AsyncApi):
         retries: int | None = None,
         timeout: float | None = None,
         policy: Mapping[str, Any] | None = None,
+        process: bool = False,
     ) -> object:
         """Register a function (plain or async) under its own name, or under `name`, for every owner or for `owners`.
 
         `retries`, `timeout` (seconds) and `policy` hold for every job of this task that doesn't say otherwise.
+        `process` performs a plain function in a process of its own, so that it can compute beside the others.
         """
         usual = {**(policy or {})}
         if retries is not None:
@@ -147,7 +150,7 @@ class Cronty(Operations, AsyncApi):
         make_policy(usual)  # refuse a bad one now
 
         def register(function: Callable[..., Any]) -> Task[..., Any]:
-            registered = self.registry.add(function, name, owners, usual, self._middleware)
+            registered = self.registry.add(function, name, owners, usual, self._middleware, process=process)
             return (AsyncTask if registered.is_async else PlainTask)(self, registered, Options())
 
         return register if function is None else register(function)
@@ -265,11 +268,12 @@ class Cronty(Operations, AsyncApi):
     async def __aexit__(self, *error: object) -> None:
         self._service = None
         await self._stack.aclose()
+        self._loop = None
         if self._outgrown is not None and not any(error):
             raise self._outgrown
 
     async def _open(self) -> None:
-        self._outgrown = None
+        self._outgrown, self._loop = None, asyncio.get_running_loop()
         self._stack.push_async_callback(self._outside.aclose)
         ends = monotonic() + self.patience
         while True:
@@ -415,8 +419,9 @@ class Cronty(Operations, AsyncApi):
         self._background.stop()
 
     def wait[T](self, call: Coroutine[Any, Any, T]) -> T:
-        """Make a call from a program that isn't async: `cronty.wait(cronty.list_jobs())`."""
-        return self._background.wait(call)
+        """Make a call from a thread that isn't async, a task that is a plain function among them:
+        `cronty.wait(report.enqueue(order))`."""
+        return wait_for(call, self._loop)
 
 
 async def _keep_heads(kept: KeptHeads) -> None:
