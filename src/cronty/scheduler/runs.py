@@ -49,6 +49,11 @@ class Runs:
         told = await self._store.told(caller.owner, run) if job.value.policy.tell else None
         return Ok(FoundRun(run, job.value, attempts, told))
 
+    async def traceback(self, caller: Caller, run_id: str) -> str | None:
+        """Where a run's task failed, for the program it is of; no operation says it."""
+        found = read_receipt(run_id)
+        return None if found is None else await self._store.traceback(caller.owner, found[0], found[1])
+
     async def failed(
         self, caller: Caller, limit: int = 20, before: str | datetime | None = None
     ) -> Result[list[FailedRun]]:

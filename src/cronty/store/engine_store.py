@@ -59,6 +59,7 @@ class Other(NamedTuple):
     outcome: str | None
     ended_ago: float
     took: float
+    traceback: str | None = None
 
 
 class PutOff(NamedTuple):
@@ -331,7 +332,7 @@ class EngineStore:
         now, weeks = self._database.moment(), _ends(one.slot for one in others)
 
         async def settle(connection: Connection) -> list[Row]:
-            rows = await change_jobs(connection, now, "settle_rest", now, worker, *columns(others, 10), *weeks)
+            rows = await change_jobs(connection, now, "settle_rest", now, worker, *columns(others, 11), *weeks)
             await tell_runs(connection, now, told)
             return rows
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 from itertools import groupby
-from typing import Final
+from typing import Final, cast
 
 from cronty.contract.caller import Caller
 from cronty.jobs.run import LIVE, Absence, AttemptRecord, FailedPlace, FailedRun, Run, RunState
@@ -22,6 +22,10 @@ class RunStore:
     async def attempts(self, owner: str, run: Run) -> list[AttemptRecord]:
         rows = await self._database.of(owner).fetch("list_attempts", owner, run.job_number, run.scheduled_for)
         return [AttemptRecord(**dict(row)) for row in rows]
+
+    async def traceback(self, owner: str, number: int, slot: datetime) -> str | None:
+        """Of a run that failed, given by its job's number and its slot."""
+        return cast("str | None", await self._database.of(owner).value("traceback_of", owner, number, slot))
 
     async def told(self, owner: str, run: Run) -> Told | None:
         """How the telling of its result stands; None if there is none."""

@@ -413,6 +413,7 @@ table runs.slots integer not null default 1
 table runs.started_at timestamp with time zone
 table runs.state cronty.run_state not null
 table runs.through timestamp with time zone
+table runs.traceback text
 table runs.worker bigint
 table server
 table server constraint server_number_check CHECK (((number >= 0) AND (number <= 1023)))

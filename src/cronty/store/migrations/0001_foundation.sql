@@ -166,6 +166,7 @@ create table cronty.runs (
   reason text,
   error text,
   result jsonb,
+  traceback text, -- for the program alone: no surface shows it
   primary key (job_id, scheduled_for),
   constraint running_means_held check ((state = 'running') = (worker is not null)),
   constraint a_verdict_has_its_time check ((state in ('waiting', 'running')) = (finished_at is null)),
