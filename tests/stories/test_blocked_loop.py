@@ -46,11 +46,11 @@ type Process = asyncio.subprocess.Process
 
 
 @asynccontextmanager
-async def working(url: str, folder: Path) -> AsyncGenerator[Process]:
+async def working(url: str, folder: Path, lease: float = 1.0) -> AsyncGenerator[Process]:
     (folder / "blocking.py").write_text(PROGRAM)
     process = await asyncio.create_subprocess_exec(
         sys.executable, "blocking.py", cwd=folder, stderr=asyncio.subprocess.PIPE,
-        env={**os.environ, "CRONTY_DATABASE_URL": url, "CRONTY_LEASE": str(LEASE)},
+        env={**os.environ, "CRONTY_DATABASE_URL": url, "CRONTY_LEASE": str(lease)},
     )  # fmt: skip
     try:
         yield process
@@ -95,7 +95,7 @@ async def test_a_blocked_worker_keeps_its_run_and_the_log_names_who_blocks(
     url: str, tmp_path: Path, other: Cronty, sql: asyncpg.Connection
 ) -> None:
     file = tmp_path / "file"
-    async with working(url, tmp_path) as process, Cronty(url, run_jobs=False) as door:
+    async with working(url, tmp_path, LEASE) as process, Cronty(url, run_jobs=False) as door:
         await said(process, "started with")
         run = await door.named("block").enqueue((MOST_LEASES - 0.5) * LEASE, str(file))
         await begun(file)
@@ -132,7 +132,7 @@ async def test_a_blocked_worker_that_was_struck_off_does_not_come_back(
     file = tmp_path / "file"
     async with working(url, tmp_path) as process, Cronty(url, run_jobs=False) as door:
         await said(process, "started with")
-        await door.named("block").enqueue((MOST_LEASES - 0.5) * LEASE, str(file))
+        await door.named("block").enqueue(MOST_LEASES - 0.5, str(file))
         await begun(file)
         (worker,) = [row["id"] for row in await sql.fetch("delete from cronty.workers returning id")]
         await said(process, "the event loop turns again")

@@ -21,7 +21,7 @@ import threading
 import traceback
 from collections.abc import Callable
 from pathlib import Path
-from time import monotonic, sleep
+from time import monotonic
 from types import FrameType
 from typing import Final
 
@@ -66,8 +66,7 @@ class Watchdog:
 
     def _watch(self) -> None:
         seen, blocked, told, beat_at = self._turns(), 0.0, False, 0.0
-        while not self._ended.is_set() and not self._loop.is_closed():
-            sleep(self._every)
+        while not self._ended.wait(self._every) and not self._loop.is_closed():
             now = self._turns()
             if now != seen:
                 if told:
