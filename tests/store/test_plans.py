@@ -59,10 +59,10 @@ HOT = {
     "delete_presses": "('{1,2}', 1000)",
     "prune_handed_over": f"('{LONG_AGO}', 1000)",
     "delivered": f"('{{1,2}}', '{NOW}')",
-    "claim_handings": f"('{NOW}', 20, 60, 5, '{{}}', 30)",
-    "settle_handing": f"('{NOW}', '{{1,2}}', {SLOTS}, '{{1,1}}', '{{giving,taking}}', '{{1,1}}', '{{true,false}}',"
-    " '{true,false}', '{0,30}', '{false,true}', '{null,b}')",
-    "forget_handed": f"('{{1,2}}', {SLOTS}, '{{1,1}}', '{{taking,taking}}', '{{1,1}}')",
+    "claim_handings": f"('{NOW}', 20, 60, 5, '{{}}', 30, 120)",
+    "settle_handing": f"('{NOW}', '{{1,2}}', '{{1,1}}', '{{giving,taking}}', '{{1,1}}', '{{true,false}}',"
+    " '{true,false}', '{false,true}', '{null,null}', '{null,30}', '{false,true}', '{null,b}')",
+    "forget_handed": "('{1,2}', '{1,1}', '{taking,taking}', '{1,1}')",
     "note_absence": f"('{NOW}', '{{1,1}}', '{{1,2}}', {SLOTS}, '{{1,0}}', '{{0,1}}', '{{0,0}}')",
     "pause_orphaned": f"('{NOW}', 1000, '{NOW}')",
 }
