@@ -3,7 +3,7 @@ its owner is told."""
 
 import asyncio
 from collections.abc import AsyncGenerator
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import asyncpg
 import pytest
@@ -15,7 +15,7 @@ from cronty.engine.handing import CALLS, LONGEST_REST, SHARE, HandingOver, rest_
 from cronty.engine.lease import since_boot
 from cronty.engine.pruning import Pruning
 from cronty.store.ahead_store import ARRIVES_WITHIN, Ended
-from cronty.store.database import Database
+from cronty.store.database import Database, query
 from cronty.store.freezing import freeze, thaw
 from cronty.store.history_store import HistoryStore
 from tests.conftest import HandClock
@@ -278,6 +278,33 @@ async def test_a_channel_moved_away_from_a_broken_server_is_ahead_at_the_new_one
     await laptop.awake()
     assert laptop.ntfy.ring() == ["Call mum"]
     assert (await laptop.result(number))["note"].startswith("delivered by ntfy")
+
+
+async def test_a_plan_that_fails_stops_no_call(laptop: Laptop, number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    await laptop.cronty.service.scheduler.cancel(ANN, number)
+    await laptop.remind(message="Call dad")
+
+    def broken(*_: object) -> list[datetime]:
+        raise ArithmeticError("a trigger that nobody can read")
+
+    monkeypatch.setattr("cronty.engine.handing.slots_ahead", broken)
+    laptop.handing._look_at = 0  # pyright: ignore[reportPrivateUsage]
+    with pytest.raises(ArithmeticError):
+        await laptop.handing.step()
+    await laptop.handing.finish(PATIENCE)
+    assert messages(laptop) == []  # what was cancelled is taken back
+
+
+async def test_an_owner_over_its_limit_is_asked_for_nothing_to_give_in_that_minute(
+    laptop: Laptop, sql: asyncpg.Connection
+) -> None:
+    await sql.execute(query("save_limits"), "ann", '{"calls_per_minute": 10}', "{}", "{}", laptop.clock())
+    await laptop.hands.engine.limiting.refresh()
+    for _ in range(4 * SHARE):
+        await laptop.remind()
+    await look(laptop)
+    claimed = await sql.fetchval("select count(*) from cronty.handed_over where tries > 0")
+    assert (len(laptop.ntfy.kept()), claimed) == (SHARE, 2 * SHARE)
 
 
 def test_changes_are_looked_for_every_few_seconds_however_long_a_look_takes() -> None:

@@ -37,8 +37,8 @@ from cronty.store.ahead_store import LEASE, AheadStore, Call, Ended
 from cronty.store.sealing import Sealer
 
 JOBS: Final = 200
-CALLS: Final = 20
-"""How many calls this process makes at once."""
+CALLS: Final = 40
+"""How many calls this process makes at once; half of them to one server."""
 
 SHARE: Final = 5
 """How many of one owner."""
@@ -84,6 +84,9 @@ class HandingOver:
         self._sending = Sending("hand over", self._settle, CALLS, SHARE)
         self._failures = 0
         self._after = 0
+        """The job after which is planned next; 0 for the first."""
+        self._back: int | None = None
+        """The message after which is looked at next, while there are some to be looked at."""
         self._took = 0.0
         self._look_at = 0.0
         self._rest = MAX_REST
@@ -94,13 +97,21 @@ class HandingOver:
         """Owners that had their turn, until all have."""
         self._behind: dict[int, str] = {}
         """Owners that wait for their server: it has as many calls under way as it may have."""
+        self._limited: dict[int, datetime] = {}
+        """Owners that have made too many calls in this minute, and until when they give nothing."""
 
     async def step(self) -> float:
         """Look for changes if it is time, and make some calls; seconds until the next step, 0 if there may be more."""
         await self._sending.settle()
-        if monotonic() >= self._look_at:
-            await self._look()
+        failed: Exception | None = None
+        try:
+            if monotonic() >= self._look_at:
+                await self._look()
+        except Exception as error:  # the calls are made all the same
+            failed = error
         await self._claim()
+        if failed is not None:
+            raise failed
         if not self._sending.is_empty:
             await self._sending.wait()
             return 0
@@ -116,9 +127,10 @@ class HandingOver:
     # -- planning -----------------------------------------------------------------------------------------------
 
     async def _look(self) -> None:
-        """Plan a page of the jobs that are to be given; after the last, take back what isn't to ring any more."""
+        """Plan a page of the jobs that are to be given; after the last, take back what isn't to ring any more, by pages
+        too. One that fails keeps none of the others waiting."""
         began = monotonic()
-        if not self._after:
+        if not self._after and self._back is None:
             now = await self._store.now_if_used()
             self._rest = MAX_REST if now is None else REST
             if now is None:
@@ -127,16 +139,23 @@ class HandingOver:
             self._took = 0.0
             self._walking = now >= self._walk_at
         usual_limit = self._limiting.usual_runs_per_hour
+        try:
+            if self._back is None:
+                await self._plan(usual_limit)
+        finally:
+            if not self._after:
+                self._back = await self._store.take_back(self._back or 0, usual_limit)
+            self._took += monotonic() - began
+            ended = not self._after and self._back is None
+            self._look_at = monotonic() + (rest_after(self._took) if ended else 0)
+
+    async def _plan(self, usual_limit: int) -> None:
         jobs = await self._store.jobs(self._after, JOBS, usual_limit, every=self._walking)
+        self._after = jobs[-1].job.id if len(jobs) == JOBS else 0
         if jobs:
-            await self._store.plan([(one, slots_ahead(one.job, one.now)) for one in jobs])
             if self._walking:
                 self._walk_at = jobs[-1].now + WALK_EVERY
-        self._after = jobs[-1].job.id if len(jobs) == JOBS else 0
-        if not self._after:
-            await self._store.take_back(usual_limit)
-        self._took += monotonic() - began
-        self._look_at = monotonic() + (0 if self._after else rest_after(self._took))
+            await self._store.plan([(one, slots_ahead(one.job, one.now)) for one in jobs])
 
     # -- calling ------------------------------------------------------------------------------------------------
 
@@ -155,10 +174,12 @@ class HandingOver:
         free, full = self._sending.free, self._sending.full()
         self._behind = {owner: server for owner, server in self._behind.items() if server in full}
         waiting = [*self._sending.busy(), *self._behind]
-        calls = await self._store.claim(free, SHARE, [*self._served, *waiting]) if free else []
+        calls = await self._store.claim(free, SHARE, [*self._served, *waiting], self._limited) if free else []
         if free and not calls and self._served:  # all had their turn
             self._served.clear()
-            calls = await self._store.claim(free, SHARE, waiting)
+            calls = await self._store.claim(free, SHARE, waiting, self._limited)
+        if calls:
+            self._limited = {owner: until for owner, until in self._limited.items() if until > calls[0].now}
         return calls
 
     def _start(self, call: Call, began: float, *, held: bool) -> None:
@@ -175,7 +196,10 @@ class HandingOver:
     async def _over(self, calls: Sequence[Call]) -> Counter[int]:
         """How many calls of each owner must wait for the next minute. Those that must not ring never do."""
         given = Counter(call.owner_id for call in calls if call.state == "giving")
-        return Counter(await self._limiting.calls_over_half(given, calls[0].now)) if given else Counter[int]()
+        over = Counter(await self._limiting.calls_over_half(given, calls[0].now)) if given else Counter[int]()
+        for owner_id in +over:
+            self._limited[owner_id] = calls[0].now + timedelta(seconds=NEXT_MINUTE)
+        return over
 
     async def _too_late(self, call: Call) -> Ended:
         """Its time has come: its run sends it under its id, unless it isn't to ring any more."""

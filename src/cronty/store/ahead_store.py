@@ -1,6 +1,6 @@
 """What ntfy is given ahead of its time: planned, claimed call by call, and settled."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple, cast
@@ -15,6 +15,9 @@ from cronty.store.channel_store import context_of
 from cronty.store.database import Connection, Database, Row, columns, query
 from cronty.store.job_store import jobs_from
 from cronty.store.sealing import CannotOpen, Sealer
+
+PAGE: Final = 5000
+"""How many messages are looked at in one statement."""
 
 LEASE: Final = 60.0
 """Seconds that a call has; then another engine makes it again."""
@@ -140,13 +143,20 @@ class AheadStore:
 
         await self._database.together(write)
 
-    async def take_back(self, usual_limit: int) -> None:
-        """Have taken back what isn't to ring as ntfy has it."""
-        await self._database.change("take_back", self._database.moment(), LEASE, usual_limit)
+    async def take_back(self, after: int, usual_limit: int) -> int | None:
+        """Have taken back what isn't to ring as ntfy has it, among the next messages after this one; the last of them,
+        None if there are no more."""
+        given = (self._database.moment(), LEASE, usual_limit, after, PAGE)
+        return cast("int | None", await self._database.value("take_back", *given))
 
-    async def claim(self, most: int, share: int, waiting: Sequence[int]) -> list[Call]:
-        """Calls to make now, at most `share` of an owner, and none of the owners that must wait."""
-        given = (self._database.moment(), most, LEASE, share, waiting, NEAREST.total_seconds(), ARRIVES_WITHIN)
+    async def claim(
+        self, most: int, share: int, waiting: Sequence[int], limited: Mapping[int, datetime] | None = None
+    ) -> list[Call]:
+        """Calls to make now, at most `share` of an owner, none of the owners that must wait, and nothing to give of
+        those that are limited until then."""
+        until = columns(list((limited or {}).items()), 2)
+        seconds = (NEAREST.total_seconds(), ARRIVES_WITHIN)
+        given = (self._database.moment(), most, LEASE, share, waiting, *seconds, *until)
         return [_call(row) for row in await self._database.fetch("claim_handings", *given)]
 
     def url(self, owner_id: int, target: Target) -> str | None:

@@ -1,7 +1,7 @@
 -- Take calls to ntfy that are to be made now, for $3 seconds; they are taken again if whoever took them doesn't settle them. None is while
 -- the installation is frozen: a restored copy has the ids that production's messages have at ntfy. $1 now, $2 how many at most, $4 how many
 -- of an owner at most, $5 owners that must wait, $6 seconds that are too near to give it, $7 seconds for which a call may still be carried
--- out. Turns are found among the first that are due, ten times as many as are taken. What the call may do from now on is written before it
+-- out, $8 owners that give nothing until $9, which what must not ring doesn't wait for. Turns are found among the first that are due, ten times as many as are taken. What the call may do from now on is written before it
 -- is made: `was_there`, `was_recalled` and `was_arriving` are how it was before. What is there and too near to be given again is taken back.
 -- `replaced`: its run was sent under its id to the same place. `coming`: its run is yet to be sent. The limits of 1 make the lookups use
 -- keys.
@@ -10,6 +10,10 @@ with clock as (
 ), due as materialized (
   select h.ctid as place, h.owner_id, h.due_at, h.state, h.scheduled_for, h.there, h.recalled, h.arriving_until from cronty.handed_over h
   where h.due_at <= (select now from clock) and h.owner_id <> all($5::bigint[])
+    and (
+      h.state = 'taking' or h.scheduled_for <= (select now from clock) + make_interval(secs => $6::float8)
+      or h.owner_id <> all(array(
+        select u.owner_id from unnest($8::bigint[], $9::timestamptz[]) u(owner_id, until) where u.until > (select now from clock))))
     and (select frozen_at is null from cronty.server where only_row)
   order by h.due_at
   limit 10 * $2
