@@ -48,6 +48,11 @@ lock *args:
     {{ compile }} {{ args }} -o requirements/dev.txt -c requirements/extras.txt --all-extras --group dev pyproject.toml
     {{ compile }} {{ args }} -o requirements/image.txt -c requirements/extras.txt --extra web --extra apprise --extra holidays pyproject.toml
     {{ compile }} {{ args }} -o requirements/build.txt -c requirements/dev.txt --group pyproject.toml:build
+    {{ compile }} {{ args }} -o requirements/site.txt -c requirements/dev.txt --group pyproject.toml:site
+
+# Build the documentation as a site in build/site; warnings, links to nowhere and lists that come apart are errors.
+site:
+    python -m tests.house.site
 
 # What Cronty is made of, as CycloneDX, from the locked dependencies.
 sbom:

@@ -72,7 +72,7 @@ def test_the_bill_of_materials_names_every_locked_package_and_vendored_file_with
 
 
 def test_every_package_of_every_extra_is_locked_by_hash() -> None:
-    files = {name: locked(f"{name}.txt") for name in ("extras", "runtime", "dev", "image", "build")}
+    files = {name: locked(f"{name}.txt") for name in ("extras", "runtime", "dev", "image", "build", "site")}
     assert needed() - files["extras"].keys() == set()
     assert files["runtime"].keys() - files["image"].keys() == set()
     for packages in files.values():
