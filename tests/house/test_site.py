@@ -1,5 +1,6 @@
 """Every page is on the site and can be reached, and links between pages lead to what is there."""
 
+import re
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -34,6 +35,12 @@ def test_links_lead_to_files_and_headings_that_are_there(page: str) -> None:
 @pytest.mark.parametrize("page", [path for path in pages() if path.endswith(".md")])
 def test_what_a_page_links_to_is_on_the_site(page: str) -> None:
     assert [path for path, _ in links(read(page)) if target(page, path) not in pages()] == []
+
+
+# With the first release this goes, and the pages say what they then can.
+@pytest.mark.parametrize("page", MARKDOWN)
+def test_no_page_installs_what_is_not_released(page: str) -> None:
+    assert re.findall(r"(?:pip install|uv tool install|uvx --from) '?cronty\S* (?!cronty …)", read(page)) == []
 
 
 def test_a_link_that_leads_nowhere_is_found() -> None:
