@@ -33,6 +33,7 @@ reference:
     python -m tests.house.operations_page
     python -m tests.house.tools_page
     python -m tests.house.metrics_page
+    python -m tests.house.tables_page
     python -m tests.cli.reference_page
     python -m tests.web.test_rest_page
 
