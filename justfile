@@ -28,13 +28,14 @@ test *args:
 photograph:
     python -m cronty.store.photograph
 
-# Rewrite the reference pages of tools, commands and REST from the things themselves.
+# Rewrite the reference pages, the man page and the completions from the things themselves.
 reference:
     python -m tests.house.operations_page
     python -m tests.house.tools_page
     python -m tests.house.metrics_page
     python -m tests.house.tables_page
     python -m tests.cli.reference_page
+    python -m tests.cli.man_page
     python -m tests.web.test_rest_page
 
 # Take the pictures of the dashboard anew, those of the README among them. Needs Chromium.
