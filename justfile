@@ -28,12 +28,13 @@ test *args:
 photograph:
     python -m cronty.store.photograph
 
-# Rewrite the reference pages, the man page and the completions from the things themselves.
+# Rewrite the reference pages, the man page, completions, server.json and the bundle's manifest from the things themselves.
 reference:
     python -m tests.house.operations_page
     python -m tests.house.tools_page
     python -m tests.house.metrics_page
     python -m tests.house.tables_page
+    python -m tests.house.registry_files
     python -m tests.cli.reference_page
     python -m tests.cli.man_page
     python -m tests.web.test_rest_page
@@ -55,6 +56,10 @@ lock *args:
 # Build the documentation as a site in build/site; warnings, links to nowhere and lists that come apart are errors.
 site:
     python -m tests.house.site
+
+# Pack dist/cronty-….mcpb, which desktop clients install with a click.
+bundle:
+    python -m tests.house.registry_files pack
 
 # What Cronty is made of, as CycloneDX, from the locked dependencies.
 sbom:
