@@ -15,6 +15,7 @@ from cronty.timing.words.said import Amount, CalendarDate, Clock, Said
 from cronty.timing.words.vocabulary import MONTH_NAMES, WEEKDAY_NAMES
 
 _DAY = timedelta(days=1)
+_MORNING = 6
 _SAY_TIME = 'Say at what time, as in "tomorrow at 9:00" or "on 3 May at 17:30".'
 
 
@@ -110,13 +111,21 @@ def on_relative_day(said: Said, scene: Scene) -> list[Meaning]:
     assert said.relative is not None
     if said.weekdays and scene.today + said.relative * _DAY not in weekday_dates(said, scene):
         raise Unread(f'Can\'t read "{said.text}": the two days differ', "Name one day.")
-    return on_days([scene.today + said.relative * _DAY], said, scene)
+    day = scene.today + said.relative * _DAY
+    return on_days([*_night_before(said, scene), day] if said.relative == 0 else [day], said, scene)
 
 
 def on_weekday(said: Said, scene: Scene) -> list[Meaning]:
     """`on Friday at 9:00`, `next Friday at 9:00`."""
     days = {day for each in said.weekdays for day in weekday_dates(replace(said, weekdays=(each,)), scene)}
-    return on_days(sorted(days), said, scene)
+    began = [day for day in _night_before(said, scene) if day.weekday() in said.weekdays and not said.which]
+    return on_days(sorted(days.union(began)), said, scene)
+
+
+def _night_before(said: Said, scene: Scene) -> list[date]:
+    """Before the morning, `tonight` and `Friday night` may be the night that began yesterday and goes on."""
+    at_night = "night" in (said.part, *(each.part for each in said.clocks))
+    return [scene.today - _DAY] if at_night and scene.local.hour < _MORNING else []
 
 
 def in_month(said: Said, scene: Scene) -> list[Meaning]:
