@@ -65,8 +65,10 @@ def _face(face: Node) -> Clock:
             minutes = NUMBERS[face.tokens("NUMBER_WORD")[1].text]
             half = face.token("AMPM")
             return _clock(NUMBERS[text], f"{minutes:02}", "" if half is None else half.text, sure=False)
+        case "digits" if face.token("HOUR_H"):
+            return _clock(int(text[:-1]), "", "", sure=text.startswith("0"))
         case "digits":
-            hours, minutes = text.split("h") if "h" in text else (text[:2], text[2:])
+            hours, minutes = text.split("h") if face.token("HH_MM") else (text[:2], text[2:4])
             return _clock(int(hours), minutes, "", sure=True)
         case "past_or_to":
             return _shifted(face)
