@@ -128,8 +128,13 @@ def _date(sentence: Sentence, item: Node) -> None:
 
 
 def _months(sentence: Sentence, item: Node) -> None:
-    said = sentence.said
-    said.put("the month", months=months_of(item.nodes("month_list")[0]))
+    said, listed = sentence.said, item.nodes("month_list")[0]
+    names = [name for each in listed.nodes("month_range") for name in each.tokens("MONTH")]
+    if item.token("FROM") and len(names) == 1 and not item.token("EVERY"):
+        # "from June" is a start, "from June to August" are months.
+        _put_bound(sentence, "its start", starts=Point(edge="start of", month=MONTHS[names[0].text]))
+        return
+    said.put("the month", months=months_of(listed))
     said.again = said.again or item.token("EVERY") is not None
 
 
