@@ -128,7 +128,9 @@ def named_times(said: Said) -> list[tuple[Said, tuple[timedelta, ...]]]:
         raise BadTrigger(f'"{said.text}" leaves too many times open', 'Say "am" or "pm", or write "09:00" and "21:00".')
     found: list[tuple[Said, tuple[timedelta, ...]]] = []
     refused: BadTrigger | None = None
-    for times in product(*options):
+    every = list(product(*options))
+    # Nobody says the same time twice: "8 and 8" is in the morning and in the evening.
+    for times in [each for each in every if len(set(each)) == len(each)] or every:
         try:
             found.append(_on_their_days(times, said))
         except BadTrigger as bad:

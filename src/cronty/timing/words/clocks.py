@@ -139,7 +139,17 @@ def resolve(clocks: list[Clock]) -> list[Clock]:
         not (each.open or each.midnight or each.part or each.soft or each.of_12) and each.hour > 12 for each in clocks
     ):
         return [replace(each, open=False) for each in clocks]
-    return [replace(each, shares_pm=True) if _may_share(clocks, at) else each for at, each in enumerate(clocks)]
+    open_twice = [each.open and _is_repeated(clocks, at) for at, each in enumerate(clocks)]
+    return [
+        replace(each, shares_pm=True) if open_twice[at] or _may_share(clocks, at) else each
+        for at, each in enumerate(clocks)
+    ]
+
+
+def _is_repeated(clocks: list[Clock], at: int) -> bool:
+    """Whether another time reads the same: in `8 and 8` one of them is in the evening."""
+    others = (each for place, each in enumerate(clocks) if place != at)
+    return any(each.since_midnight == clocks[at].since_midnight and not each.part for each in others)
 
 
 def _may_share(clocks: list[Clock], at: int) -> bool:
@@ -190,11 +200,18 @@ def windows(said: Window) -> list[tuple[timedelta, timedelta]]:
     ends = choices(end, "", names_day=True)
     pairs = [(first, final) for first, final in product(starts, ends) if first < final]
     if not pairs:
-        return [(starts[0], ends[0])]
+        return [_turned(start, starts[0], end, ends[0])]
     shortest = {first: min(final for begun, final in pairs if begun == first) for first, _ in pairs}
     if not start.shares_pm or start.hour < 7:
         shortest = {first: final for first, final in shortest.items() if final - first <= _NOON} or shortest
     return list(shortest.items())
+
+
+def _turned(start: Clock, first: timedelta, end: Clock, final: timedelta) -> tuple[timedelta, timedelta]:
+    """`9 to 9` and `7am to 7` end in the evening, `7 to 7am` begins in it; `9am to 9am` is all day long."""
+    if first == final and end.open:
+        return first, final + _NOON
+    return (first + _NOON, final) if first == final and start.open else (first, final)
 
 
 def spell(since_midnight: timedelta) -> str:
