@@ -275,6 +275,30 @@ def test_a_friday_said_on_a_friday_is_today_or_in_a_week() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "meanings"),
+    [
+        ("3/9 9am", ["2027-09-03", "2028-03-09"]),
+        ("3/9 11am", ["2027-03-09", "2027-09-03"]),
+        ("3/9/2027 9am", ["2027-09-03"]),
+        ("3/9/2027 11am", ["2027-03-09", "2027-09-03"]),
+    ],
+)
+def test_a_date_with_two_meanings_is_asked_also_if_one_has_just_passed(text: str, meanings: list[str]) -> None:
+    found = read_words(text, datetime(2027, 3, 9, 10, 20, tzinfo=UTC), "UTC")
+    assert isinstance(found, Ambiguous)
+    assert [f"{each.next_at:%Y-%m-%d}" for each in found.readings] == meanings
+
+
+def test_the_one_day_of_a_rule_says_that_a_gap_moves_it() -> None:
+    note = "02:30 doesn't exist on Sunday 28 March 2027, Berlin time: clocks go forward; moved to 03:00"
+    assert one("once on the last sunday of march at 2:30am").note == note
+    once, again = readings("last sunday of march at 2:30am", BERLIN)
+    assert (once.note, again.note) == (note, None)
+    calendar, _ = readings("on the 28th at 2:30am if that is also a Sunday", BERLIN)
+    assert calendar.note == note
+
+
+@pytest.mark.parametrize(
     ("text", "said_at", "meanings"),
     [
         ("tonight at 2am", "10 00:30", ["10 02:00", "11 02:00"]),

@@ -95,7 +95,7 @@ def at_time(said: Said, scene: Scene) -> list[Meaning]:
             local = local_time(scene.today + days * _DAY, since_midnight % _DAY)
             moment = instant_of(local, scene.zone)
             if moment.at > scene.now:
-                found.append(_meaning(moment, local, scene, said.clocks[0].soft))
+                found.append(at_moment(moment, local, scene, said.clocks[0].soft))
                 break
     return found
 
@@ -103,7 +103,24 @@ def at_time(said: Said, scene: Scene) -> list[Meaning]:
 def on_date(said: Said, scene: Scene) -> list[Meaning]:
     """`on 3 May at 9:00`; without a year the next such day."""
     assert said.date is not None
-    return on_days(dates_of(said.date, said, scene), said, scene)
+    days = dates_of(said.date, said, scene)
+    return on_days(days, said, scene) if len(days) == 1 else _on_either(days, said, scene)
+
+
+def _on_either(days: list[date], said: Said, scene: Scene) -> list[Meaning]:
+    """`3/9 at 9`: one that has just passed may be that of next year; one that has passed for good is no answer."""
+    found: list[Meaning] = []
+    refused: BadTrigger | None = None
+    for day in days:
+        try:
+            found += on_days([day], said, scene)
+        except BadTrigger as bad:
+            refused = bad
+            if said.date is not None and said.date.year is None and said.relative is None and not said.which:
+                found += on_days([day.replace(year=day.year + 1)], said, scene)
+    if refused is not None and not found:
+        raise refused
+    return found if refused is None else [replace(meaning, choice=True) for meaning in found]
 
 
 def on_relative_day(said: Said, scene: Scene) -> list[Meaning]:
@@ -152,7 +169,7 @@ def on_days(days: list[date], said: Said, scene: Scene) -> list[Meaning]:
             raise BadTrigger(f"{spell(since_midnight)} comes only once on {date_text(day)}", 'Leave out "second pass".')
         if moment.at > scene.now:
             found.append(
-                Meaning(Once(moment.at)) if said.second_pass else _meaning(moment, local, scene, said.clocks[0].soft)
+                Meaning(Once(moment.at)) if said.second_pass else at_moment(moment, local, scene, said.clocks[0].soft)
             )
     if not found:
         raise _passed(days[0], times[0], scene)
@@ -187,7 +204,7 @@ def _too_far() -> BadTrigger:
     return BadTrigger("Can't schedule beyond the year 9999", "Name a nearer date.")
 
 
-def _meaning(moment: Instant, local: datetime, scene: Scene, soft: str = "") -> Meaning:
+def at_moment(moment: Instant, local: datetime, scene: Scene, soft: str = "") -> Meaning:
     """A local time that was said, kept as one."""
     note = None
     when = f"on {date_text(local.date())}, {place(scene.zone)}"
@@ -272,4 +289,4 @@ def on_instant(moment: datetime, scene: Scene) -> list[Meaning]:
     there = instant_of(moment, scene.zone)
     if there.at <= scene.now:
         raise _passed(moment.date(), _since_midnight(moment), scene)
-    return [_meaning(there, moment, scene)]
+    return [at_moment(there, moment, scene)]
