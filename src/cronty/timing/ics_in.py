@@ -141,7 +141,7 @@ def _length(event: _Event, first: date) -> int:
 
 def _yearly(rule: str, first: date, length: int, today: date) -> list[date]:
     """The days of ten years, as far as the rule goes."""
-    parts = dict(part.partition("=")[::2] for part in rule.upper().split(";"))
+    parts = {name: value for name, _, value in (part.partition("=") for part in rule.upper().split(";"))}
     count, until = parts.pop("COUNT", ""), parts.pop("UNTIL", "")
     parts.pop("WKST", None)  # where weeks begin changes nothing
     same = {"FREQ": "YEARLY", "INTERVAL": "1", "BYMONTH": str(first.month), "BYMONTHDAY": str(first.day)}

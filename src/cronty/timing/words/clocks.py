@@ -127,7 +127,7 @@ def hours_or_minutes(node: Node) -> Window | None:
 
 
 def is_minutes(node: Node) -> bool:
-    """Whether nothing else is meant by `ten to nine`: nobody says `9 to 17` for 16:51."""
+    """Whether `ten to nine` may be minutes: nobody says `9 to 17` for 16:51."""
     face = node.node("past_or_to")
     number = None if face is None else face.token("SMALL")
     return number is None or number.text in ("5", "10", "20", "25")
@@ -184,6 +184,8 @@ def _in_part(said: Clock, part: Part) -> tuple[timedelta, ...]:
         times = (timedelta(0), _DAY)
     elif not said.open:
         times = (said.since_midnight, said.since_midnight + _DAY)
+    elif hour == 12 and part == "morning":
+        return (said.since_midnight % _HOUR, said.since_midnight)  # who says so may mean either
     elif hour == 12:
         times = (said.since_midnight % _HOUR, said.since_midnight, said.since_midnight + _NOON)
     found = tuple(each for each in times if each // _HOUR in _PART_HOURS[part])

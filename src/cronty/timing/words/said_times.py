@@ -208,6 +208,10 @@ def _clocks(sentence: Sentence, item: Node) -> None:
             _check_bare(sentence, face)
         hours = hours_or_minutes(node)
         if hours is not None:
+            final = hours.end.hour % 12 or 12 if hours.end.of_12 else hours.end.hour
+            in_digits = node.nodes("past_or_to")[0].token("SMALL") is not None
+            if in_digits and not at and is_minutes(node) and hours.start.hour < final:
+                sentence.hours_or_minutes = True
             sentence.unsure.append((said, len(said.clocks), hours, at or is_minutes(node)))
         said.clocks.append(clock(node))
 
