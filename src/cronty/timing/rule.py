@@ -157,9 +157,10 @@ def _said(text: str, zone_name: str, now: datetime) -> Rule:
         case Ambiguous(readings):
             candidates = tuple(_candidate(one, lists) for one in readings)
             listed = "; or: ".join(_shown(one, each) for one, each in zip(readings, candidates, strict=True))
-            if len(readings) == 1:
+            if len(readings) == 1 and "no exact time" in (readings[0].note or ""):
                 raise Unclear(f'"{text}" names no exact time; it may be: {listed}', _CONFIRM, candidates)
-            raise Unclear(f'"{text}" may mean: {listed}', _CHOOSE, candidates)
+            hint = _CHOOSE if len(readings) > 1 else _CONFIRM
+            raise Unclear(f'"{text}" may mean: {listed}', hint, candidates)
 
 
 def _recurring(config: Mapping[str, object], zone_name: str, now: datetime) -> Rule:

@@ -316,13 +316,12 @@ def _meanings_of(said: Said, scene: Scene) -> list[Meaning]:
 
 
 def _clock_or_delay(said: Said, scene: Scene) -> list[Meaning]:
-    """`17h30` beside a day is a time; alone it may be a delay."""
+    """`17h30` or `17h` beside a day is a time; alone it may be a delay, and `2h` is one."""
     sure = replace(said, doubt="")
-    found = _meanings_of(sure, scene)
     if sure != Said(said.text, clocks=said.clocks):
-        return found
-    delay = Said(said.text, delay=Amount(rest=said.clocks[0].since_midnight))
-    return found + _meanings_of(delay, scene)
+        return _meanings_of(sure, scene)
+    delay = _meanings_of(Said(said.text, delay=Amount(rest=said.clocks[0].since_midnight)), scene)
+    return delay if said.clocks[0].open else _meanings_of(sure, scene) + delay
 
 
 def _all_used(said: Said, used: tuple[str, ...], found: list[Meaning]) -> list[Meaning]:
