@@ -34,9 +34,9 @@ async def breaks() -> str:
 async def test_one_that_breaks_takes_no_other_with_it() -> None:
     book = Book()
     sending = Sending("test", book.write, 10, 5)
-    sending.start(1, "", says("a"))
-    sending.start(1, "", breaks())
-    sending.start(2, "", says("b"))
+    sending.start(1, says("a"))
+    sending.start(1, breaks())
+    sending.start(2, says("b"))
     await sending.wait()
     assert (book.lines, sending.is_empty) == (["a", "b"], True)
 
@@ -44,7 +44,7 @@ async def test_one_that_breaks_takes_no_other_with_it() -> None:
 async def test_how_it_went_is_kept_until_it_is_written() -> None:
     book = Book()
     sending = Sending("test", book.write, 10, 5)
-    sending.start(1, "", says("a"))
+    sending.start(1, says("a"))
     book.shut = True
     with pytest.raises(StoreUnavailable):
         await sending.wait()
@@ -61,9 +61,9 @@ async def test_an_owner_is_busy_with_its_share_until_they_end() -> None:
         await answer.wait()
         return "late"
 
-    sending.start(1, "", slow())
+    sending.start(1, slow())
     assert (sending.busy(), sending.free) == ([], 9)
-    sending.start(1, "", slow())
+    sending.start(1, slow())
     assert (sending.busy(), sending.free) == ([1], 8)
     answer.set()
     await sending.wait()
@@ -73,8 +73,8 @@ async def test_an_owner_is_busy_with_its_share_until_they_end() -> None:
 async def test_what_does_not_end_is_left_to_another() -> None:
     book = Book()
     sending = Sending("test", book.write, 10, 2)
-    sending.start(1, "", asyncio.sleep(3600, "never"))
-    sending.start(1, "", says("a"))
+    sending.start(1, asyncio.sleep(3600, "never"))
+    sending.start(1, says("a"))
     await sending.finish(0.01)
     assert book.lines == ["a"]
 
@@ -83,10 +83,10 @@ async def test_what_the_database_refuses_is_dropped_and_the_others_are_written()
     book = Book()
     sending = Sending("test", book.write, 10, 5)
     for said in ("a", "unwritable", "b"):
-        sending.start(1, "", says(said))
+        sending.start(1, says(said))
     await sending.wait()
     assert book.lines == ["a", "b"]
-    sending.start(1, "", says("c"))
+    sending.start(1, says("c"))
     await sending.wait()
     assert book.lines == ["a", "b", "c"]
 
@@ -99,6 +99,6 @@ async def test_a_server_is_full_with_half_of_the_places() -> None:
         return "late"
 
     for owner, server in ((1, "a"), (2, "a"), (3, "b"), (4, "")):
-        sending.start(owner, server, hangs())
+        sending.start(owner, hangs(), server)
     assert (sending.full(), sending.free) == ({"a"}, 0)
     await sending.finish(0)

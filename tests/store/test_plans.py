@@ -25,7 +25,7 @@ HOT = {
     "claim_runs": f"('{NOW}', 1, '{{note}}', 0, 500, '{{2}}', '{{1}}', '{{100}}', 500, null)",
     "settle_done": f"('{NOW}', 1, '{{1,2}}', {SLOTS}, '{{1,1}}', '{{1,1}}', '{{0,0}}', '{{0,0}}', '{NOW}', '{NOW}')",
     "settle_rest": f"('{NOW}', 1, '{{1,2}}', {SLOTS}, '{{1,1}}', '{{failed,waiting}}', '{{null,1}}', '{{a,b}}',"
-    f" '{{null,null}}', '{{null,failed}}', '{{0,0}}', '{{0,0}}', '{NOW}', '{NOW}')",
+    f" '{{null,null}}', '{{null,failed}}', '{{0,0}}', '{{0,0}}', '{{t,null}}', '{NOW}', '{NOW}')",
     "lock_lines": "('{1,2}')",
     "lock_free_lines": "(0, 1000)",
     "release": f"('{NOW}', '{{1,2}}')",

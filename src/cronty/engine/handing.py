@@ -186,12 +186,12 @@ class HandingOver:
         url = self._store.url(call.owner_id, call.target)
         server = "" if url is None else urlsplit(url).netloc.rpartition("@")[2]
         if call.place[1] <= call.now:
-            self._sending.start(call.owner_id, "", self._too_late(call))
+            self._sending.start(call.owner_id, self._too_late(call))
         elif server in self._sending.full():
             self._behind[call.owner_id] = server
-            self._sending.start(call.owner_id, "", _put_off(call, 0.0))
+            self._sending.start(call.owner_id, _put_off(call, 0.0))
         else:
-            self._sending.start(call.owner_id, server, self._end(call, url, began, held=held))
+            self._sending.start(call.owner_id, self._end(call, url, began, held=held), server)
 
     async def _over(self, calls: Sequence[Call]) -> Counter[int]:
         """How many calls of each owner must wait for the next minute. Those that must not ring never do."""

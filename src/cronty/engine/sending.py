@@ -43,8 +43,8 @@ class Sending[T]:
         """Servers with half of all that may be on its way: the other half is for the others."""
         return {server for server, calls in self._count(1).items() if server and calls >= self._most // 2}
 
-    def start(self, owner_id: int, server: str, call: Coroutine[Any, Any, T]) -> None:
-        """`server` is "" for what calls nobody."""
+    def start(self, owner_id: int, call: Coroutine[Any, Any, T], server: str = "") -> None:
+        """`server` is "" for what calls nobody, or where servers have no share."""
         task = asyncio.create_task(call)
         self._calls[task] = owner_id, server
         task.add_done_callback(self._note_end)
