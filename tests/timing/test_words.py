@@ -256,6 +256,23 @@ def test_a_time_that_comes_twice_is_the_first_and_says_so() -> None:
         read_words("1 November at 02:30 (second pass)", now_in(BERLIN), BERLIN)
 
 
+@pytest.mark.parametrize(
+    ("text", "said_at", "moments"),
+    [
+        ("tomorrow at 2:30am cet", "2027-10-30T20:00+02:00", ["31 01:30"]),
+        ("tomorrow at 2:30am CEST", "2027-10-30T20:00+02:00", ["31 00:30"]),
+        ("tomorrow at 9am CEST", "2027-03-09T10:20+01:00", ["10 07:00", "10 08:00"]),
+        ("tomorrow at 9am CET", "2027-07-09T10:20+02:00", ["10 07:00", "10 08:00"]),
+        ("tomorrow at 9am CET", "2027-03-09T10:20+01:00", ["10 08:00"]),
+        ("every day at 9am CET", "2027-07-09T10:20+02:00", ["10 07:00"]),
+    ],
+)
+def test_a_clock_that_says_summer_or_winter_is_taken_at_its_word(text: str, said_at: str, moments: list[str]) -> None:
+    found = readings(text, BERLIN, datetime.fromisoformat(said_at))
+    assert [f"{each.next_at:%d %H:%M}" for each in found] == moments
+    assert all("first is meant" not in (each.note or "") for each in found)
+
+
 def test_a_day_that_was_skipped_altogether_moves_to_the_next() -> None:
     before = datetime(2011, 12, 28, tzinfo=UTC)
     found = one("2011-12-30 09:00", "Pacific/Apia", before)
