@@ -354,6 +354,18 @@ def test_today_at_eight_said_at_nine_is_refused_with_both_ways_out() -> None:
     assert refused.value.hint == 'Say "tomorrow at 08:00" or "today at 20:00".'
 
 
+@pytest.mark.parametrize(
+    ("text", "meaning"),
+    [
+        ("0900 hours", "once 2027-03-11 09:00"),
+        ("tomorrow at 1830 hours", "once 2027-03-11 18:30"),
+        ("every day 0900 hours", "cron 0 9 * * *"),
+    ],
+)
+def test_hours_after_four_digits_say_nothing_more(text: str, meaning: str) -> None:
+    assert shown(one(text).trigger, BERLIN) == meaning
+
+
 def test_a_while_is_counted_from_now_and_never_ends_early() -> None:
     now = datetime(2027, 3, 10, 20, 0, 0, 250_000, tzinfo=UTC)
     assert one("in 1 minute", "UTC", now).trigger == Once(datetime(2027, 3, 10, 20, 1, 1, tzinfo=UTC))

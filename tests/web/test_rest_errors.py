@@ -210,6 +210,7 @@ async def test_every_answer_keeps_browsers_from_doing_anything_with_it(ann: Api)
 def test_every_code_is_in_the_table_and_every_code_of_the_table_is_used() -> None:
     said = "\n".join(path.read_text(encoding="utf-8") for path in SOURCE.rglob("*.py"))
     used = set(re.findall(r'\bErr\(\s*"(\w+)"', said)) | {"over_limit", "unreadable", "ambiguous"}
+    used |= set(re.findall(r'\bBetween\([^"]*"(\w+)"', said))
     assert used == CODES.keys()
     assert problem(Err("bad_trigger", "x")).status_code == 422
 
