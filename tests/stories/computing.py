@@ -32,6 +32,18 @@ def die() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+class TwoWords(Exception):
+    """Its text is made of two, so that pickle, which has the text, can't make it again."""
+
+    def __init__(self, one: str, other: str) -> None:
+        super().__init__(f"{one} {other}")
+
+
+@cronty.task(process=True, retries=0)
+def mumble() -> None:
+    log.warning("mumbling", extra={"why": TwoWords("not", "now")})
+
+
 @cronty.task(process=True)
 def spin(folder: Path) -> None:
     """Never ends, and has a child of its own."""

@@ -15,7 +15,7 @@ from cronty import CallNext, Cronty, CurrentRun, Run, RunInLogs, TaskFailed, cur
 from cronty.testing import by_hand, perform
 from tests.patience import PATIENCE
 from tests.stories import computing
-from tests.stories.computing import compute, cronty, die, refuse, spin
+from tests.stories.computing import compute, cronty, die, mumble, refuse, spin
 
 
 @pytest.fixture(autouse=True)
@@ -52,6 +52,18 @@ async def test_what_a_process_raises_or_does_to_itself_is_the_outcome(url: str) 
             with pytest.raises(TaskFailed, match=words) as failed:
                 await run.result()
             assert ("raise PermanentError(word)" in (failed.value.traceback or "")) == (words[0] == "P")
+
+
+async def test_a_log_record_that_cannot_be_read_spoils_no_other_call(url: str) -> None:
+    order = uuid4()
+    async with by_hand(cronty, url) as clock:
+        mumbled = await mumble.enqueue()
+        await clock.run_until_idle()
+        with pytest.raises(TaskFailed, match="can't be read: TypeError"):
+            await mumbled.result()
+        done = await compute.enqueue(order)
+        await clock.run_until_idle()
+        assert (await done.result())[0] == order
 
 
 async def test_middleware_is_around_a_process_too(url: str) -> None:

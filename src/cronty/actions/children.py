@@ -16,7 +16,7 @@ from typing import cast
 
 from cronty.actions.child import Answer, Call, serve
 from cronty.actions.current import CurrentRun
-from cronty.actions.tasks import Task
+from cronty.actions.tasks import Task, describe_error
 from cronty.jobs.outcome import Cancelled, Failed, Outcome
 
 
@@ -45,6 +45,9 @@ class Child:
             self.kill()  # what it has started is left
             self._process.join(1)
             return Failed(f"Its process ended with exit code {self._process.exitcode}.")
+        except Exception as error:  # what is left in the pipe would be taken for the answer to the next call
+            self.kill()
+            return Failed(f"What its process wrote to the log can't be read: {describe_error(error)}")
         return answer
 
     def kill(self) -> None:
