@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, cast, overload, override
 
 from cronty.actions.hints import WrongArguments
 from cronty.actions.tasks import Task as Registered
+from cronty.app.declared import Schedule
 from cronty.contract.answers import ScheduledJob
 from cronty.contract.operations import Operations
 from cronty.contract.requests import ScheduleJob, TriggerType
@@ -103,7 +104,7 @@ class Schedulable[**P, R]:
     def __init__(self, cronty: "Cronty", registered: Registered, options: Options) -> None:
         self._cronty = cronty
         self.registered = registered
-        self._options = options
+        self.given = options
 
     @property
     def name(self) -> str:
@@ -145,19 +146,23 @@ class Schedulable[**P, R]:
             name, zone, tags, policy, starts_at, ends_at, max_runs, idempotency_key, delay, unique, connection
         )
         changed = {one: getattr(given, one) for one in Options.__slots__ if getattr(given, one) is not None}
-        return Schedulable(self._cronty, self.registered, replace(self._options, **changed))
+        return Schedulable(self._cronty, self.registered, replace(self.given, **changed))
 
     async def schedule(self, when: str | datetime | timedelta, /, *args: P.args, **kwargs: P.kwargs) -> ScheduledJob:
         """Schedule the task: in words, at a moment, or after a time. Hours in words are on the 24-hour clock."""
-        asked = self._options
+        asked = self.given
         if asked.delay is not None or asked.unique or asked.connection is not None:
             message = "delay, unique and connection are options of enqueue, not of schedule."
             raise CrontyError(Err("bad_request", message, "Leave them out, or enqueue with a delay."))
         return await self._cronty.ask(Operations.schedule_job, self._request(trigger_of(when), args, kwargs))
 
+    def every(self, when: str, /, *args: P.args, **kwargs: P.kwargs) -> Schedule:
+        """A schedule, for `cronty.schedules([…])`: `report.options(name="sales").every("monday at 7:00", "sales")`."""
+        return Schedule(with_every(when), self, args, kwargs)
+
     async def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> Run[R]:
         """Run the task once, as soon as a worker can, or after the `delay` of its options."""
-        asked, cronty = self._options, self._cronty
+        asked, cronty = self.given, self._cronty
         trigger = ("once", {"run_at": "now"}) if asked.delay is None else trigger_of(_as_time(asked.delay))
         request = value_of(Operations.schedule_job.check(self._request(trigger, args, kwargs)))
         made = await cronty.service.enqueue(cronty.caller, request, asked.unique or False, asked.connection)
@@ -167,7 +172,7 @@ class Schedulable[**P, R]:
     def _request(
         self, trigger: tuple[TriggerType, Mapping[str, Any]], args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> ScheduleJob:
-        asked = self._options
+        asked = self.given
         given, named = self.stored(args, kwargs)
         return ScheduleJob(
             asked.name or self.name, self.name, *trigger, args=given, kwargs=named, max_runs=asked.max_runs,
@@ -227,6 +232,13 @@ def trigger_of(when: str | datetime | timedelta) -> tuple[TriggerType, Mapping[s
 
 def _as_time(delay: float | timedelta) -> timedelta:
     return delay if isinstance(delay, timedelta) else timedelta(seconds=delay)
+
+
+def with_every(when: str) -> str:
+    """`every` is said by the method's name already; hours are on the 24-hour clock."""
+    first = when.split(maxsplit=1)[:1]
+    when = on_24_hours(when)
+    return when if first and first[0].lower() in ("every", "each", "daily", "weekly", "monthly") else f"every {when}"
 
 
 def on_24_hours(text: str) -> str:

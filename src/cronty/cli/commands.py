@@ -111,6 +111,10 @@ GROUPS: Final = {
             "call:call_operation",
             "Call an operation by name, with JSON in and JSON out: everything that MCP and REST offer.",
         ),
+        "plan": (
+            "plan:plan_schedules",
+            "Show what starting a program would do to the schedules that it declares, without doing it.",
+        ),
         "work": ("processes:work", "Run a worker: fire what is due, perform your tasks, until SIGTERM."),
         "mcp": (
             "processes:mcp",
