@@ -1,6 +1,5 @@
 """Cronty below a path of another application; the programs are those of docs/how-to/your-app.md."""
 
-import asyncio
 import re
 import sys
 from collections.abc import AsyncGenerator
@@ -16,7 +15,7 @@ from mcp.client.streamable_http import streamable_http_client
 from starlette.applications import Starlette
 from starlette.routing import Mount
 
-from cronty import Cronty
+from cronty import Cronty, Run
 from cronty.asgi import HttpApp
 from cronty.contract.caller import SCOPES, local_caller
 from cronty.contract.result import Ok
@@ -64,10 +63,9 @@ def database(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_fastapi_serves_its_own_endpoints_rest_and_mcp() -> None:
     shop = program("shop.py")
     async with opened(shop.app, shop.cronty) as (client, key):
-        run = (await client.post("/orders/7")).json()["run"]
-        async with asyncio.timeout(PATIENCE):
-            while (await shop.cronty.show_run(run)).verdict != "done":
-                await asyncio.sleep(0.01)
+        run_id = (await client.post("/orders/7")).json()["run"]
+        run = Run[str](shop.cronty, shop.send_receipt.registered, "", run_id)
+        assert await run.result(PATIENCE) == "receipt for order 7"
         bearer = {"authorization": f"Bearer {key}"}
         assert (await client.get("/cronty/api/v1/jobs")).status_code == 401
         assert (await client.get("/cronty/api/v1/jobs", headers=bearer)).json()["jobs"] == []
