@@ -64,6 +64,10 @@ GROUPS: Final = {
         ),
     },
     "This machine": {
+        "setup": (
+            "setup:setup",
+            "Find the MCP clients of this machine (Claude, Codex, Cursor …) and add Cronty to those that you choose.",
+        ),
         "up": (
             "service:up",
             "Run Cronty in the background from now on: the jobs, and `cronty serve`. Running it twice is harmless.",
