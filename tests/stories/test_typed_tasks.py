@@ -14,7 +14,7 @@ import pytest
 from asyncpg import Connection
 from pydantic import BaseModel
 
-from cronty import Cronty, CrontyError, Run, TaskFailed, current_run
+from cronty import Cronty, CrontyError, ResultNotKept, Run, TaskFailed, current_run
 from cronty.app.declared import GONE, WhenGone, plan
 from cronty.testing import perform
 from tests.patience import PATIENCE
@@ -142,6 +142,44 @@ async def test_hours_in_code_are_on_the_24_hour_clock(url: str) -> None:
         assert (await pay.schedule("every weekday at 3:00 pm")).schedule.startswith("At 15:00")
 
 
+async def test_a_result_that_was_not_kept_is_told_and_not_returned(url: str) -> None:
+    cronty = shop(url)
+
+    @cronty.task
+    async def large() -> str:
+        return "a" * 100_000
+
+    @cronty.task
+    async def odd() -> bytes:
+        return b"\xff\x00"
+
+    async with cronty:
+        with pytest.raises(ResultNotKept, match=r"is done, but its result wasn't kept: It is 100,002 bytes of JSON"):
+            await (await large.enqueue()).result(PATIENCE)
+        with pytest.raises(ResultNotKept, match="a bytes that JSON can't hold"):
+            await (await odd.enqueue()).result(PATIENCE)
+
+
+@pytest.mark.parametrize("delay", [-5, float("nan"), 1e18])
+async def test_what_is_no_delay_is_refused(url: str, delay: float) -> None:
+    cronty = shop(url)
+
+    @cronty.task
+    async def pay() -> None: ...
+
+    async with cronty:
+        with pytest.raises(CrontyError, match="is no delay"):
+            await pay.options(delay=delay).enqueue()
+
+
+async def test_a_declared_task_that_needs_arguments_is_refused_at_once(url: str) -> None:
+    cronty = shop(url)
+    with pytest.raises(CrontyError, match="work can't be called with that"):
+
+        @cronty.every("day at 3:00")
+        async def work(topic: str) -> None: ...
+
+
 # -- declared schedules -------------------------------------------------------------------------------------------
 
 
@@ -183,6 +221,19 @@ async def test_what_was_edited_by_hand_stays_until_the_code_changes(url: str) ->
         assert await stored(cronty) == {"a": ("every day at 09:00", False)}
     async with deployed(url, a="weekday at 6:00") as cronty:
         assert await stored(cronty) == {"a": ("every weekday at 06:00", False)}
+
+
+async def test_a_zone_that_leaves_the_code_leaves_the_job(url: str) -> None:
+    async with deployed(url, a="weekday at 3:00") as cronty:
+        await cronty.set_zone("Asia/Tokyo")
+    cronty = shop(url)
+
+    @cronty.every("weekday at 3:00", name="a", retries=1)
+    async def work() -> None: ...
+
+    async with cronty:
+        [job] = (await cronty.list_jobs()).jobs
+        assert (await cronty.job_status(job.job_id)).timezone == "Asia/Tokyo"
 
 
 async def test_jobs_of_other_programs_and_people_are_left_alone(url: str, monkeypatch: pytest.MonkeyPatch) -> None:

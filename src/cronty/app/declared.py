@@ -144,10 +144,11 @@ async def _take(cronty: "Cronty", step: Step) -> None:
             )
         case Step("changed", _, Schedule() as one, JobSummary() as job):
             now = await cronty.job_status(job.job_id)
+            zone = one.zone or (await cronty.service.scheduler.clock(cronty.caller))[1]
             args, kwargs = one.task.stored(one.args, one.kwargs)
             await cronty.edit_job(
                 job.job_id, expected_version=now.version, trigger_type="words", trigger_config={"text": one.when},
-                timezone=one.zone or now.timezone, task=one.task.name, args=args, kwargs=kwargs, tags=one.tags,
+                timezone=zone, task=one.task.name, args=args, kwargs=kwargs, tags=one.tags,
                 policy=one.policy, max_runs=one.task.given.max_runs, ends_at=one.task.given.ends_at,
             )  # fmt: skip
             if GONE in job.tags and job.paused:

@@ -8,11 +8,12 @@ import re
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from math import ceil
+from math import ceil, inf
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast, overload, override
 
 from cronty.actions.hints import WrongArguments
+from cronty.actions.tasks import NOT_KEPT
 from cronty.actions.tasks import Task as Registered
 from cronty.app.declared import Schedule
 from cronty.contract.answers import ScheduledJob
@@ -27,6 +28,7 @@ FIRST_LOOK: Final = 0.02
 LONGEST_LOOK: Final = 1.0
 """Seconds between looks at a run whose result is waited for: from the first, each twice as long, to the longest."""
 
+LONGEST_DELAY: Final = 10 * 366 * 86400
 _SHORT_HOUR: Final = re.compile(r"(?<![\d:.,])(?=\d:\d\d(?!\s*[ap]\.?m))", re.IGNORECASE)
 NOT_ENDED: Final = frozenset({"waiting", "running"})
 
@@ -43,6 +45,15 @@ class TaskFailed(Exception):
         self.traceback = traceback
 
 
+class ResultNotKept(Exception):
+    """A run that was waited for succeeded, but its result was too large to be kept, or isn't JSON."""
+
+    def __init__(self, run_id: str, why: str) -> None:
+        super().__init__(f"{run_id} is done, but its result wasn't kept: {why}")
+        self.run_id = run_id
+        self.why = why
+
+
 @dataclass(frozen=True, slots=True)
 class Run[R]:
     """A run of a task that was enqueued."""
@@ -53,26 +64,37 @@ class Run[R]:
     run_id: str
 
     async def result(self, timeout: float | None = None) -> R:
-        """Wait for the run to end; TaskFailed if it doesn't succeed, TimeoutError if it takes longer than `timeout`."""
-        ends = None if timeout is None else monotonic() + timeout
+        """Wait for the run to end, also while the database is away.
+
+        TaskFailed if it doesn't succeed, ResultNotKept if there is no result to return, TimeoutError if it takes longer
+        than `timeout`.
+        """
+        ends = inf if timeout is None else monotonic() + timeout
         rest = FIRST_LOOK
         while True:
+            left = ends - monotonic()
             found = await self._look()
             if found is not None:
-                return cast("R", self.task.hints.result(found[0]))
-            if ends is not None and monotonic() + rest > ends:
+                return self._restored(found[0])
+            if left <= 0:
                 raise TimeoutError(f"{self.run_id} hasn't ended within {timeout:g} s.")
-            await asyncio.sleep(rest)
+            await asyncio.sleep(min(rest, left))
             rest = min(2 * rest, LONGEST_LOOK)
+
+    def _restored(self, stored: object) -> R:
+        found = cast("dict[str, object]", stored if isinstance(stored, dict) else {})
+        if list(found) == [NOT_KEPT]:
+            raise ResultNotKept(self.run_id, str(found[NOT_KEPT]))
+        return cast("R", self.task.hints.result(stored))
 
     async def _look(self) -> tuple[object] | None:
         """Its result; None while it hasn't ended."""
         try:
             run = await self.cronty.show_run(self.run_id)
         except CrontyError as refused:
-            if refused.code != "not_found":
+            if refused.code not in ("not_found", "unavailable"):
                 raise
-            return None  # it hasn't been fired yet
+            return None  # it hasn't been fired yet, or the database is away
         if run.verdict == "done":
             return (run.result,)
         if run.verdict not in NOT_ENDED:
@@ -158,6 +180,7 @@ class Schedulable[**P, R]:
 
     def every(self, when: str, /, *args: P.args, **kwargs: P.kwargs) -> Schedule:
         """A schedule, for `cronty.schedules([…])`: `report.options(name="sales").every("monday at 7:00", "sales")`."""
+        self.stored(args, kwargs)  # refuse bad arguments now
         return Schedule(with_every(when), self, args, kwargs)
 
     async def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> Run[R]:
@@ -231,7 +254,11 @@ def trigger_of(when: str | datetime | timedelta) -> tuple[TriggerType, Mapping[s
 
 
 def _as_time(delay: float | timedelta) -> timedelta:
-    return delay if isinstance(delay, timedelta) else timedelta(seconds=delay)
+    seconds = delay.total_seconds() if isinstance(delay, timedelta) else delay
+    if not 0 <= seconds <= LONGEST_DELAY:
+        message = f"{seconds:g} seconds is no delay."
+        raise CrontyError(Err("bad_request", message, "Give 0 seconds or more, up to ten years."))
+    return timedelta(seconds=seconds)
 
 
 def with_every(when: str) -> str:
