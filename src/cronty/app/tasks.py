@@ -82,9 +82,9 @@ class Run[R]:
             rest = min(2 * rest, LONGEST_LOOK)
 
     def _restored(self, stored: object) -> R:
-        found = cast("dict[str, object]", stored if isinstance(stored, dict) else {})
-        if list(found) == [NOT_KEPT]:
-            raise ResultNotKept(self.run_id, str(found[NOT_KEPT]))
+        found = stored
+        if isinstance(found, dict) and list(named := cast("dict[str, object]", found)) == [NOT_KEPT]:
+            raise ResultNotKept(self.run_id, str(named[NOT_KEPT]))
         return cast("R", self.task.hints.result(stored))
 
     async def _look(self) -> tuple[object] | None:
