@@ -1,5 +1,6 @@
 """From what people say to a trigger, or to the triggers it may mean. Pure and deterministic: no model, no network."""
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -63,9 +64,16 @@ from cronty.timing.zones import zone
 
 _NEVER: Final = datetime.max.replace(tzinfo=UTC)
 _OPENINGS: Final = (
-    "please",
-    "remind me",
-    "wake me",
+    *("please", "pls", "plz"),
+    *(
+        "remind me",
+        "wake me up",
+        "wake me",
+        "set an alarm for",
+        "set alarm for",
+        "set a reminder for",
+        "set reminder for",
+    ),
     "run it",
     "run this",
     "run",
@@ -74,9 +82,12 @@ _OPENINGS: Final = (
     "just",
     "cron:",
 )
-_CLOSINGS: Final = ("please", "thanks", "thank you")
+_CLOSINGS: Final = ("please", "pls", "plz", "thanks", "thank you", "thx")
 _CRON_NAMES: Final = frozenset(name[:3].upper() for name in (*WEEKDAY_NAMES, *MONTH_NAMES))
 _CRON_LETTERS: Final = frozenset("0123456789*/,-#?%+ABCDEFGHIJKLMNOPQRSTUVWXYZ")
+
+
+type Reader = Callable[[Scene], list[Meaning]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +126,9 @@ def read_words(text: str, now: datetime, zone_name: str) -> Reading | Ambiguous:
     offset = offset_said(text) if rest != text else None
     readings: dict[tuple[Trigger, str], Reading] = {}
     unsure = False
+    read_at = _reader(rest)
     for name in zones:
-        for meaning in _by_offset(_meanings_there(rest, Scene(now, name), zone_name), offset, now):
+        for meaning in _by_offset(_meanings_there(read_at, Scene(now, name), zone_name), offset, now):
             key = (meaning.trigger, name)
             trigger = meaning.trigger
             unsure = unsure or bool(meaning.soft) or meaning.choice
@@ -147,16 +159,16 @@ def _by_offset(found: list[Meaning], offset: timedelta | None, now: datetime) ->
     return more
 
 
-def _meanings_there(text: str, scene: Scene, home: str) -> list[Meaning]:
+def _meanings_there(read_at: Reader, scene: Scene, home: str) -> list[Meaning]:
     """`tomorrow at 9 London time`: where it is already tomorrow in London, it may be tomorrow here or there."""
     here = replace(scene, home=home)
     if here.today == scene.today:
-        return _meanings(text, scene)
+        return read_at(scene)
     found: list[Meaning] = []
     refused: BadTrigger | None = None
     for each in (here, scene):
         try:
-            found += _meanings(text, each)
+            found += read_at(each)
         except BadTrigger as bad:
             refused = bad
     if not found and refused is not None:
@@ -181,8 +193,8 @@ def _note(meaning: Meaning) -> str | None:
 
 
 def _without_politeness(text: str) -> str:
-    """The text without `please` and `remind me`."""
-    rest = text
+    """The text without `please` and `remind me`, and without quotes around it."""
+    rest = text[1:-1].strip() if len(text) > 2 and text[0] == text[-1] and text[0] in "\"'`" else text
     while opening := next((each for each in _OPENINGS if rest.lower().startswith(each + " ")), ""):
         rest = rest[len(opening) + 1 :].lstrip(", ")
     while closing := next((each for each in _CLOSINGS if rest.lower().rstrip(".! ").endswith(" " + each)), ""):
@@ -192,21 +204,23 @@ def _without_politeness(text: str) -> str:
     return rest
 
 
-def _meanings(text: str, scene: Scene) -> list[Meaning]:
+def _reader(text: str) -> Reader:
+    """The text, parsed once, to be read at one place or several."""
     if _is_cron(text):
-        return [Meaning(Cron(text, scene.zone))]
+        return lambda scene: [Meaning(Cron(text, scene.zone))]
     if (moment := _iso_moment(text)) is not None:
-        return on_instant(moment, scene)
-    if text.isdigit() and len(text) != 4:
-        return _only_a_number(text, scene)
-    return _either(text, _tree(text), scene, MAX_READINGS)
+        return lambda scene: on_instant(moment, scene)
+    if text.isdigit() and len(text) not in (4, 8):
+        return lambda scene: _only_a_number(text, scene)
+    tree = _tree(text)
+    return lambda scene: _either(text, tree, scene, MAX_READINGS)
 
 
 def _only_a_number(text: str, scene: Scene) -> list[Meaning]:
     """`9` may be a time or a number of minutes."""
     if not 1 <= len(text) <= 2 or not 0 < int(text) < 24:
         raise BadTrigger(f'"{text}" is only a number', f'Say what it counts, as in "in {text[:4]} minutes".')
-    return [*_meanings(f"at {text}", scene), *_meanings(f"in {text} minutes", scene)]
+    return [*_reader(f"at {text}")(scene), *_reader(f"in {text} minutes")(scene)]
 
 
 def _either(text: str, tree: Node, scene: Scene, most: int) -> list[Meaning]:
@@ -325,7 +339,7 @@ def _meanings_of(said: Said, scene: Scene) -> list[Meaning]:
         return _all_used(said, TIMES, at_times(said, scene))
     if said.date is not None:
         return _all_used(said, ONE_DATE, on_date(said, scene))
-    if said.months_ahead is not None:
+    if said.months_ahead is not None or said.month_of_year is not None:
         return _all_used(said, NEXT_MONTH, in_month(said, scene))
     if said.of_month or said.nths or said.months:
         return _all_used(said, TIMES, once_or_again(said, scene))
@@ -353,7 +367,7 @@ def _all_used(said: Said, used: tuple[str, ...], found: list[Meaning]) -> list[M
 def _is_cron(text: str) -> bool:
     """Whether this is meant to be a cron expression, right or wrong."""
     fields = text.upper().split(" ")
-    if text.startswith("@") or fields[0].startswith(("CRON_TZ=", "TZ=")):
+    if (text.startswith("@") and text[1:2].isalpha()) or fields[0].startswith(("CRON_TZ=", "TZ=")):
         return True
     timed = len(fields) in (5, 6) and fields[0][:1].isdigit() and fields[1][:1].isdigit()
     return "*" in text or (timed and all(_is_field(each) for each in fields))
@@ -366,7 +380,8 @@ def _is_field(text: str) -> bool:
 
 def _iso_moment(text: str) -> datetime | None:
     """An instant in ISO 8601 with date and time, or None if this is something else."""
-    if len(text) < 13 or not text[:4].isdigit() or text[4] != "-" or text[10] not in "Tt ":
+    parted = text[4:5] == "-" and text[10:11] in ("T", "t", " ")
+    if len(text) < 13 or not text[:4].isdigit() or not (parted or (text[:8].isdigit() and text[8] in "Tt")):
         return None
     try:
         return datetime.fromisoformat(text.upper())

@@ -17,6 +17,7 @@ class Clock:
     """A time of day; `open` if nothing says which half of the day is meant, `of_12` if "am" or "pm" says so.
 
     `soft` if it was said as "at lunch". `shares_pm` if the "pm" of another time may hold for this one: `7 and 9 pm`.
+    `or_before` if it may be an hour earlier: `half 7` is 7:30 to some and 6:30 to others.
     """
 
     since_midnight: timedelta
@@ -26,6 +27,7 @@ class Clock:
     soft: str = ""
     of_12: bool = False
     shares_pm: bool = False
+    or_before: bool = False
 
     @property
     def hour(self) -> int:
@@ -110,9 +112,9 @@ class Said:
     """Everything that was said of some days and their times; `again` if it was said to happen more than once.
 
     `weeks` are in `doubt` if `every second Monday` may be the one of the month, or `biweekly` twice a week; so are the
-    `ranks` of `the 15th and last business day`, of which the first may be a day of the month. `bare_month` is for
-    `every June at 9`: all of its days, or its first. A `lent` group may have the rhythm of the one before it: `every 2
-    weeks on Monday at 9 and on Friday at 10`.
+    `ranks` of `the 15th and last business day`, of which the first may be a day of the month; and `the weekend` may be
+    the coming one. `bare_month` is for `every June at 9`: all of its days, or its first. A `lent` group may have the
+    rhythm of the one before it: `every 2 weeks on Monday at 9 and on Friday at 10`.
     `ranked_too` is for `a Monday or the first Friday`, which are one kind of day.
     `cycle` is every so many days or months beside an `every` of minutes: `every 5 minutes from 9 to 10 every 2 days`.
     `either` is for two kinds of day with "or" or "and" between them: any of the two will do.
@@ -140,12 +142,13 @@ class Said:
     months: tuple[int, ...] = ()
     months_of_day: bool = False
     months_ahead: int | None = None
+    month_of_year: tuple[int, int] | None = None
     minutes: tuple[int, ...] = ()
     rhythm: Literal["", "day", "week", "month", "year"] = ""
     again: bool = False
     either: bool = False
     ranked_too: bool = False
-    doubt: Literal["", "nth", "twice", "ranks", "delay"] = ""
+    doubt: Literal["", "nth", "twice", "ranks", "delay", "weekend"] = ""
     bare_month: bool = False
     by_clock: bool = False
     second_pass: bool = False

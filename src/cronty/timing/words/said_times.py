@@ -5,14 +5,14 @@ from datetime import timedelta
 from typing import Final
 
 from cronty.timing.errors import BadTrigger, Unread
-from cronty.timing.words.amounts import amount, amount_of
+from cronty.timing.words.amounts import amount, amount_of, number
 from cronty.timing.words.clocks import clock, hours_or_minutes, is_minutes, is_year
 from cronty.timing.words.days import months_of, nth_of, week_list
 from cronty.timing.words.engine import Node
 from cronty.timing.words.said import LAST, Amount, Said, Window
 from cronty.timing.words.said_days import DAY_ITEMS
 from cronty.timing.words.sentence import Sentence
-from cronty.timing.words.vocabulary import ADVERBS, NUMBERS, PARTS, UNITS, ordinal
+from cronty.timing.words.vocabulary import ADVERBS, NUMBERS, PARTS, UNITS, WEEKDAYS, ordinal
 
 _RHYTHMS: Final = {
     Amount(days=1): "day",
@@ -191,6 +191,19 @@ def _delay_from(sentence: Sentence, item: Node) -> None:
         DAY_ITEMS[day.name](sentence, day)
 
 
+def _week_after(sentence: Sentence, item: Node) -> None:
+    """`Friday week` and `a week on Friday`: a week after the coming Friday; `2 weeks today`."""
+    many = item.node("number")
+    sentence.said.put("the delay", delay=amount_of(1 if many is None else number(many), "week"))
+    sentence.said.delay_from = True
+    if (day := item.token("WEEKDAY")) is None:
+        DAY_ITEMS["relative"](sentence, item)
+    elif day.text not in WEEKDAYS:
+        raise sentence.refuse("from which day?", 'Name one day, as in "a week from Monday at 9:00".')
+    else:
+        sentence.said.put("the day of the week", weekdays=(WEEKDAYS[day.text],))
+
+
 # -- the clock ----------------------------------------------------------------------------------------------------
 
 
@@ -199,7 +212,8 @@ def _clocks(sentence: Sentence, item: Node) -> None:
         raise Unread(f'Can\'t read "or" in "{sentence.text}"', 'Decide for one of the times, or say "and" for both.')
     said, at = sentence.said, item.token("AT", "BY") is not None
     if said.clocks and not (sentence.before == "clocks" and sentence.link):
-        said.put("the time", clocks=said.clocks)
+        hint = 'Name it once, as in "tomorrow at 9:30", or all of them, as in "every day at 9:00 and 17:00".'
+        raise sentence.refuse("it names the time twice", hint)
     if sentence.before == "delay" and not at and said.delay is not None and said.delay.rest:
         _check_unit(sentence, item.nodes("clock")[0])
     for node in item.nodes("clock"):
@@ -291,6 +305,7 @@ TIME_ITEMS: Final[dict[str, Callable[[Sentence, Node], None]]] = {
     "once_a": _once_a,
     "delay": _delay,
     "delay_from": _delay_from,
+    "week_after": _week_after,
     "clocks": _clocks,
     "windows": _windows,
     "from_time": _from_time,

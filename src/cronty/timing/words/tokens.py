@@ -6,6 +6,7 @@ from typing import Final
 
 from cronty.timing.errors import Unread
 from cronty.timing.words.engine import Grammar
+from cronty.timing.words.spellings import spelled_out
 from cronty.timing.words.vocabulary import WORDS
 
 LONGEST: Final = 500
@@ -22,6 +23,7 @@ _SPELLINGS: Final = {
     "\u2212": "-",
     "\u00a0": " ",
     "\u202f": " ",
+    "\u00bd": " 1/2 ",
 }
 # What is said in several words or marks, and one word for it.
 _SHORT: Final = (
@@ -74,4 +76,4 @@ def lowered(text: str) -> str:
     found = text.lower().rstrip(".!?; ")
     for long, short in _SHORT:
         found = found.replace(long, short)
-    return found
+    return spelled_out(found)
