@@ -263,7 +263,8 @@ async def test_a_statement_that_changes_somebody_elses_rows_changes_none(
         "lock_lines": ([job, prompt],),
         "release": (None, [job, prompt]),
         "end_line": (prompt, FUTURE),
-        "pause_orphaned": (None, 10, None),
+        "pick_orphaned": (None, 10, None, "%s"),
+        "pause_orphaned": (None, [job, prompt], ["why", "why"]),
     }
     for name, arguments in changes.items():
         async with database.of("ann").transaction() as connection:

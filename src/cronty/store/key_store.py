@@ -7,15 +7,12 @@ from datetime import datetime
 from typing import Final, cast
 
 from cronty.contract.caller import Caller
-from cronty.store.alerts import change_jobs
 from cronty.store.audit_store import who
 from cronty.store.database import Connection, Database, Row, StoreUnavailable, query
+from cronty.store.orphans import pause_orphaned
 
 MAX_KEYS: Final = 100
 """Good keys of one owner."""
-
-MAX_PAUSED: Final = 1000
-"""How many jobs one statement pauses."""
 
 _RANDOM_BITS: Final = 52
 """How many bits of a key's id are random; the server's number follows them."""
@@ -86,8 +83,8 @@ class KeyStore:
         return [KeyInfo(**dict(row)) for row in rows]
 
     async def revoke(self, caller: Caller, number: int) -> bool:
-        """Revoke a key and all that were made with it, and pause the jobs that were made with any of them; if there are
-        many, engines pause the rest."""
+        """Revoke a key and all that were made with it, pause the jobs that were made with any of them, and stop their
+        runs; if there are many, engines do the rest."""
         theirs, moment = self._database.of(caller.owner), self._database.moment()
 
         async def revoke(connection: Connection) -> bool:
@@ -101,5 +98,5 @@ class KeyStore:
 
         revoked = await theirs.together(revoke)
         if revoked:
-            await theirs.together(lambda c: change_jobs(c, moment, "pause_orphaned", moment, MAX_PAUSED, None))
+            await theirs.together(lambda connection: pause_orphaned(connection, moment, None))
         return revoked

@@ -88,7 +88,7 @@ create index jobs_set_aside on cronty.jobs (id) where state = 'set_aside' and de
 -- Jobs that have ended, the longest ago first: they are removed when their history is gone (see also due_ended).
 create index jobs_cancelled on cronty.jobs (updated_at, id) where state = 'cancelled' and deleted_at is null;
 create index jobs_deleted on cronty.jobs (deleted_at, id) where deleted_at is not null;
-create index jobs_of_key on cronty.jobs (key_id) where key_id is not null and state = 'active';
+create index jobs_of_key on cronty.jobs (key_id) where key_id is not null and state in ('active', 'paused');
 
 -- Take the next `many` numbers of an owner; returns the first. They are above every number in use, because a process may
 -- still use numbers that it took before the database was restored to an earlier time.
