@@ -314,4 +314,5 @@ def _job(row: Row, trigger: Trigger) -> Job:
         deleted_at=row["deleted_at"],
         deleted_from=row["deleted_from"],
         said=row["said"],
+        made_by=row["made_by"],
     )
