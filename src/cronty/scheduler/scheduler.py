@@ -228,8 +228,6 @@ class Scheduler:
             return refusal(bad)
         if known.lists:
             request = replace(request, trigger_config=known.config)
-        if wrong := await keep_days(self._store.calendars, caller, known):
-            return wrong
         async with self._store.locked_job(caller, read_job_id(request.job_id) or 0) as locked:
             if locked is None:
                 return not_found(request.job_id)
@@ -264,6 +262,8 @@ class Scheduler:
             has_more = (changed.next_slot or changed.held_slot) is not None
             if (had_more or new_rule) and not has_more and changed.remaining != 0:
                 return never(changed.trigger, locked.now, changed.ends_at)
+            if wrong := await keep_days(locked.calendars, caller, known):
+                return wrong
             if new_rule or changed.state != locked.job.state:
                 changed = await close_passed(locked, changed, "skipped", "the rule was changed")
             await locked.adopt(lineage(standing, caller))

@@ -4,7 +4,7 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final, cast
+from typing import Final, Literal
 
 from cronty.contract.caller import Caller
 from cronty.store.audit_store import who
@@ -45,20 +45,30 @@ class KeyStore:
         scopes: Sequence[str],
         agent: str | None,
         expires_at: datetime | None,
-    ) -> tuple[int, int] | None:
+    ) -> tuple[int, int] | Literal["too many", "revoked"]:
         """The new key's id, which is part of its text, and its number within its owner. The caller's key is its parent.
 
-        None if that one was revoked meanwhile.
+        Not if there are `MAX_KEYS` good ones, or if that one was revoked meanwhile.
         """
         owner = caller.owner
         theirs = self._database.of(owner)
         given = (owner, name, hashed, scopes, agent, self._database.moment(), expires_at)
-        for _ in range(_TRIES):  # two concurrent calls would give it the same number
-            row = await theirs.one("add_key", *given, *who(caller), secrets.randbits(_RANDOM_BITS), caller.key_id)
+
+        async def add(connection: Connection) -> Row | None:
+            await connection.fetchval(query("hold_owner"), owner)
+            if await connection.fetchval(query("count_keys"), self._database.moment(), owner) >= MAX_KEYS:
+                return None
+            key_id = secrets.randbits(_RANDOM_BITS)
+            return await connection.fetchrow(query("add_key"), *given, *who(caller), key_id, caller.key_id)
+
+        for _ in range(_TRIES):  # its random id may be taken
+            row = await theirs.together(add)
             if row is not None:
                 return row["id"], row["number"]
             if caller.key_id is not None and await self.ended([caller.key_id]):
-                return None
+                return "revoked"
+            if await theirs.value("count_keys", self._database.moment(), owner) >= MAX_KEYS:
+                return "too many"
             await theirs.change("ensure_owner", owner)
         raise StoreUnavailable("No free number for the key was found; try again.")
 
@@ -70,10 +80,6 @@ class KeyStore:
         """Which of these keys are no longer good, whosever they are."""
         rows = await self._database.for_the_engine().fetch("ended_keys", self._database.moment(), key_ids)
         return {row["id"] for row in rows}
-
-    async def count(self, owner: str) -> int:
-        """How many keys of an owner are good."""
-        return cast("int", await self._database.of(owner).value("count_keys", self._database.moment(), owner))
 
     async def touch(self, owner: str, key_id: int) -> None:
         await self._database.of(owner).change("touch_key", self._database.moment(), key_id)
