@@ -21,6 +21,7 @@ from tests.conftest import HandClock, Hands, add, look
 from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.usefixtures("hands")
+ANN = local_caller("ann")
 BY_TEAM: dict[str, object] = {"rules": [{"times": ["09:00"]}], "calendars": ["team"]}
 
 
@@ -340,3 +341,51 @@ async def test_words_name_a_country(door: Scheduler) -> None:
     assert edited.value.trigger.calendars == ("US",)
     nowhere = {"text": "every day at 9:00 except holidays in Atlantis"}
     assert isinstance(await door.preview(local_caller("ann"), "words", nowhere), Err)
+
+
+async def test_an_edit_that_is_refused_keeps_no_list(door: Scheduler, calendars: Calendars) -> None:
+    job = await add(door)
+    off: dict[str, Any] = {
+        "trigger_type": "calendar",
+        "trigger_config": {"rules": [{"times": ["09:00"]}], "calendars": ["FR"]},
+    }
+    prompts = Caller("ann", frozenset({"prompts"}))
+    words: dict[str, Any] = {
+        "trigger_type": "words",
+        "trigger_config": {"text": "every day at 9:00 except on public holidays in France"},
+    }
+    for caller, refused in (
+        (ANN, EditJob("99999", **off)),
+        (prompts, EditJob(str(job.number), **off)),
+        (ANN, EditJob(str(job.number), **off, policy={"attempts": -1})),
+        (ANN, EditJob(str(job.number), **off, expected_version=99)),
+        (prompts, EditJob(str(job.number), **words)),
+    ):
+        assert isinstance(await door.edit(caller, refused), Err)
+        assert await calendars.list(ANN) == Ok([]), refused
+    assert isinstance(await door.edit(ANN, EditJob(str(job.number), **off)), Ok)
+    kept = await calendars.list(ANN)
+    assert isinstance(kept, Ok)
+    assert [one.name for one in kept.value] == ["fr"]
+
+
+async def test_of_several_lists_that_are_too_many_none_is_kept(door: Scheduler, calendars: Calendars) -> None:
+    for number in range(MAX_CALENDARS - 1):
+        await save(calendars, f"list-{number}", days={"2029-01-01": "x"})
+    off = {"rules": [{"times": ["09:00"]}], "calendars": ["FR", "DE"]}
+    refused = await door.schedule(ANN, ScheduleJob("a", "note", "calendar", off))
+    assert isinstance(refused, Err)
+    assert refused.code == "too_many_calendars"
+    kept = await calendars.list(ANN)
+    assert isinstance(kept, Ok)
+    assert len(kept.value) == MAX_CALENDARS - 1
+
+
+async def test_lists_that_are_saved_at_once_are_no_more_than_there_may_be(
+    calendars: Calendars, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cronty.store.calendar_store.MAX_CALENDARS", 3)
+    await save(calendars, days={"2029-01-01": "x"})
+    day = {"days": {"2029-01-01": "x"}}
+    saved = await asyncio.gather(*(calendars.save(ANN, f"list-{number}", day, None) for number in range(12)))
+    assert sum(isinstance(one, Ok) for one in saved) == 2

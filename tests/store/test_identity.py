@@ -289,7 +289,7 @@ async def test_a_key_that_is_being_revoked_makes_no_other(identity: Identity, sq
 
 
 async def test_an_owner_has_so_many_good_keys_and_no_more(identity: Identity, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cronty.scheduler.identity.MAX_KEYS", 2)
+    monkeypatch.setattr("cronty.store.key_store.MAX_KEYS", 2)
     keys = [await new_key(identity) for _ in range(2)]
     over = await identity.add_key(local_caller("ann"), "third")
     assert isinstance(over, Err)
@@ -297,3 +297,12 @@ async def test_an_owner_has_so_many_good_keys_and_no_more(identity: Identity, mo
     assert isinstance(await identity.add_key(local_caller("bob"), "his"), Ok)
     await identity.revoke(local_caller("ann"), keys[0].number)
     await new_key(identity)
+
+
+async def test_keys_that_are_made_at_once_are_no_more_than_there_may_be(
+    identity: Identity, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cronty.store.key_store.MAX_KEYS", 3)
+    await new_key(identity)
+    made = await asyncio.gather(*(identity.add_key(local_caller("ann"), "laptop") for _ in range(12)))
+    assert sum(isinstance(one, Ok) for one in made) == 2

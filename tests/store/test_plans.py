@@ -65,7 +65,8 @@ HOT = {
     "forget_handed": "('{1,2}', '{1,1}', '{taking,taking}', '{1,1}')",
     "drop_handing": f"('{NOW}', 60, '{{1,2}}', '{{1,2}}', {SLOTS}, '{{1,1}}', '{{x,x}}')",
     "note_absence": f"('{NOW}', '{{1,1}}', '{{1,2}}', {SLOTS}, '{{1,0}}', '{{0,1}}', '{{0,0}}')",
-    "pause_orphaned": f"('{NOW}', 1000, '{NOW}')",
+    "pick_orphaned": f"('{NOW}', 1000, '{NOW}', '%s')",
+    "pause_orphaned": f"('{NOW}', '{{1,2}}', '{{a,b}}')",
 }
 FILL = """
 insert into cronty.owners (id, name) values (1, 'ann') on conflict do nothing;

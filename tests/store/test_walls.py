@@ -254,7 +254,7 @@ async def test_a_statement_that_changes_somebody_elses_rows_changes_none(
         "read_inbox": (None, "bob", None, 10, 60.0, None),
         "revoke_children": (None, bob.key_id, "{}", "{}"),
         "put_off_prompts": ("bob", [bob.prompt.number], [slot], [0], FUTURE, "no"),
-        "redrive": ("bob", [bob.failing.number], [slot], True, None, 0.0),
+        "redrive": ("bob", [bob.failing.number], [slot], True, None, 0.0, None),
         "take_numbers": ("bob", 5),
         "settle_inbox": (
             *(None, "bob", [bob.prompt.number], [slot], [None], ["done"], [None], [None], [None]),
@@ -263,7 +263,8 @@ async def test_a_statement_that_changes_somebody_elses_rows_changes_none(
         "lock_lines": ([job, prompt],),
         "release": (None, [job, prompt]),
         "end_line": (prompt, FUTURE),
-        "pause_orphaned": (None, 10, None),
+        "pick_orphaned": (None, 10, None, "%s"),
+        "pause_orphaned": (None, [job, prompt], ["why", "why"]),
     }
     for name, arguments in changes.items():
         async with database.of("ann").transaction() as connection:

@@ -1,4 +1,4 @@
-"""Takes back the runs of dead workers, moves lines on, and pauses jobs whose key has ended."""
+"""Takes back the runs of dead workers, moves lines on, and stops jobs whose key has ended."""
 
 from datetime import datetime, timedelta
 from time import monotonic
@@ -13,6 +13,9 @@ from cronty.store.engine_store import EngineStore, Rescued
 
 LOOK_FOR_LOST_EVERY: Final = 60.0
 """How often to look for runs whose worker isn't in the table of workers; only a fault can cause that."""
+
+LOOK_EVERY: Final = 5.0
+"""At least so often: what a key that has expired would still do is stopped within this time."""
 
 LOOK_BACK: Final = timedelta(hours=1)
 """How far a look for ended keys reaches back before the last look, in case a clock was set. The first look sees all."""
@@ -42,10 +45,10 @@ class Rescuing:
         more = await self.pause_orphaned()
         if fault is not None:
             raise fault
-        return 0 if more else self._lasts / 3
+        return 0 if more else min(self._lasts / 3, LOOK_EVERY)
 
     async def pause_orphaned(self) -> bool:
-        """Pause jobs whose key was revoked or has expired; whether there may be more."""
+        """Stop jobs whose key was revoked or has expired; whether there may be more."""
         looked_at = self._lease.beat_at
         paused = await self._store.pause_orphaned(self._ended_since)
         for job_id, reason in paused:

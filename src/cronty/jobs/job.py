@@ -70,6 +70,8 @@ class Job:
     said: str | None = None
     changes: tuple[SlotChange, ...] = ()
     """What was said of single slots, once."""
+    made_by: str | None = None
+    """The agent whose token made it, or last changed it."""
 
     @property
     def slots(self) -> Trigger | Changed:

@@ -1,6 +1,7 @@
 """Turns jobs, runs and other rows into the contract's answers: the only place that builds them."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, cast
 from zoneinfo import ZoneInfo
@@ -152,6 +153,22 @@ def job_detail(job: Job, runs: Sequence[Run]) -> JobDetail:
     )
 
 
+def confirmed_job(job: Job) -> JobDetail:
+    """The answer to who may change the job but not look at it: its name, its state and its times."""
+    return replace(
+        job_detail(job, []),
+        task=job.action.kind,
+        args=None,
+        kwargs=None,
+        policy=None,
+        said=None,
+        tags=[],
+        error=None,
+        paused_because=None,
+        changed_slots=None,
+    )
+
+
 def _changed_slot(change: SlotChange, zone_name: str) -> ChangedSlot:
     return ChangedSlot(slot=_at(change.slot, zone_name), to=in_zone(change.to, zone_name), why=change.why)
 
@@ -210,6 +227,11 @@ def run_detail(run: Run, job: Job, attempts: Sequence[AttemptRecord], told: Told
         told=None if told is None else _telling(told, job.zone),
         **_run(run, job.zone, job.trigger),
     )
+
+
+def confirmed_run(run: Run, job: Job) -> RunDetail:
+    """The same for a run: its verdict and its times."""
+    return replace(run_detail(run, job, []), result=None, error=None)
 
 
 def _telling(told: Told, zone_name: str) -> Telling:

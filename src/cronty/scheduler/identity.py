@@ -175,11 +175,11 @@ class Identity:
             return wrong
         if not 0 < len(name.strip()) <= 100 or not name.isprintable():
             return Err("bad_name", f"Invalid name: {name[:80]!r}", "Give the key a name of 1 to 100 characters.")
-        if await self._store.count(caller.owner) >= MAX_KEYS:
-            return Err("too_many_keys", f"There are {MAX_KEYS} keys already.", "Revoke one that isn't used any more.")
         secret, ends = secrets.token_urlsafe(32), expires_at or caller.expires_at
         made = await self._store.add(caller, name, key_hash(secret), scopes, agent, ends)
-        if made is None:
+        if made == "too many":
+            return Err("too_many_keys", f"There are {MAX_KEYS} keys already.", "Revoke one that isn't used any more.")
+        if made == "revoked":
             return _refused("it was revoked while it made a key")
         key_id, number = made
         return Ok(NewKey(number, key_text(key_id, secret)))

@@ -52,6 +52,7 @@ from cronty.scheduler import answers
 from cronty.scheduler.channels import Channels
 from cronty.scheduler.decisions import USE_CURSOR, given, names_of
 from cronty.scheduler.moments import read_span
+from cronty.scheduler.permission import may_see
 from cronty.scheduler.runs import Runs
 from cronty.scheduler.scheduler import Scheduler
 from cronty.store.limit_store import Standing
@@ -181,6 +182,8 @@ class JobCalls:
     async def _in_full(self, caller: Caller, found: Result[Job]) -> Result[JobDetail]:
         if isinstance(found, Err):
             return found
+        if not may_see(caller, found.value):
+            return Ok(answers.confirmed_job(found.value))
         runs = await self._scheduler.list_runs(caller, found.value.number, LAST_RUNS)
         return Ok(answers.job_detail(found.value, [] if isinstance(runs, Err) else runs.value))
 
@@ -210,7 +213,10 @@ class JobCalls:
         found = await self._runs.show(caller, request.run_id)
         if isinstance(found, Err):
             return found
-        return Ok(answers.run_detail(found.value.run, found.value.job, found.value.attempts, found.value.told))
+        run, job, attempts, told = found.value.run, found.value.job, found.value.attempts, found.value.told
+        if not may_see(caller, job):
+            return Ok(answers.confirmed_run(run, job))
+        return Ok(answers.run_detail(run, job, attempts, told))
 
     async def stop_run(self, caller: Caller, request: StopRun) -> Result[RunDetail]:
         stopped = await self._runs.stop(caller, request.run_id)

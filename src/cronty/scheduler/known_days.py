@@ -19,7 +19,8 @@ TOO_MANY = Err("too_many_calendars", f"There are {MAX_CALENDARS} calendars alrea
 
 @dataclass(frozen=True, slots=True)
 class KnownDays:
-    """Lists by their names in lower case; `made` are public holidays that aren't stored yet, for the year `year`.
+    """Lists by their names in lower case; `made` are public holidays that aren't stored yet, for the year `year`;
+    `stored` is how many lists are.
 
     `config` is the schedule, with the codes of countries in place of their names; `said` are the words as given.
     """
@@ -28,6 +29,7 @@ class KnownDays:
     lists: Mapping[str, NamedCalendar] = field(default_factory=dict[str, NamedCalendar])
     made: Mapping[str, NamedCalendar] = field(default_factory=dict[str, NamedCalendar])
     year: int = 0
+    stored: int = 0
     said: str | None = None
 
 
@@ -50,7 +52,7 @@ async def known_days(
         if lower not in lists
     }
     said = " ".join(config["text"].split()) if "text" in config else None
-    return KnownDays(_with_codes(config, tuple(codes.values())), {**lists, **made}, made, year, said)
+    return KnownDays(_with_codes(config, tuple(codes.values())), {**lists, **made}, made, year, len(rows), said)
 
 
 def named_in(config: Mapping[str, Any]) -> list[str]:
@@ -76,7 +78,9 @@ def _with_codes(config: Mapping[str, Any], names: tuple[str, ...]) -> Mapping[st
 
 
 async def keep_days(store: CalendarStore, caller: Caller, known: KnownDays) -> Err | None:
-    """Store the public holidays that a job is going to name."""
+    """Store the public holidays that a job is going to name: all of them, or none."""
+    if known.made and known.stored + len(known.made) > MAX_CALENDARS:
+        return TOO_MANY
     for name, days in known.made.items():
         if await store.save(caller, name, days, source_of(known.year)) is None and not any(
             row.name == name for row in await store.list(caller.owner)

@@ -3,14 +3,21 @@
 An operation needs its own. If it changes or runs a job, what the job does decides too: a prompt is made, changed,
 paused and ended with the scope `prompts`, any other job with `schedule`. Running needs `run`, and for a prompt
 `prompts` too.
+
+What a job does and did is shown with `read`, of a prompt with `prompts` too; who may only change it is told its name,
+its state and its times. A token for an agent touches no prompt that is for another agent, and isn't shown what it says,
+unless it was made with a token for that agent.
 """
 
+from dataclasses import replace
 from typing import Any
 
 from cronty.contract.caller import MEANINGS, Caller, Scope
 from cronty.contract.operation import Operation
 from cronty.contract.result import Err
 from cronty.jobs.action import Action, ActionKind
+from cronty.jobs.job import Job
+from cronty.jobs.run import Run
 
 
 def lacks(caller: Caller, scope: Scope, what: str) -> Err | None:
@@ -39,6 +46,41 @@ def not_permitted(
 def not_for(caller: Caller, action: Action, scope: Scope = "schedule") -> Err | None:
     """Why this caller may not change a job with this action, or run it with the scope `run`; or None."""
     return _for_kind(caller, action.kind, scope, caller.operation or "This")
+
+
+def not_to_change(caller: Caller, job: Job, scope: Scope = "schedule") -> Err | None:
+    """Why this caller may not change this job, or run it with the scope `run`; or None."""
+    if wrong := not_for(caller, job.action, scope):
+        return wrong
+    if not _is_anothers(caller, job):
+        return None
+    message = f"This token is for agent {caller.agent}, and job {job.number} is a prompt for {job.action.agent}."
+    return Err("not_allowed", message, "Use a token that is for that agent, or for none.")
+
+
+def may_see(caller: Caller, job: Job) -> bool:
+    """Whether this caller may be shown what a job does and did."""
+    if _is_anothers(caller, job):
+        return False
+    return caller.may("read") or (job.action.kind == "prompt" and caller.may("prompts"))
+
+
+def as_seen(caller: Caller, job: Job) -> Job:
+    """The job, without what it says if it is a prompt for another agent."""
+    if not _is_anothers(caller, job):
+        return job
+    return replace(job, action=Action(job.action.task, kwargs={"agent": job.action.agent}), last_error=None)
+
+
+def runs_as_seen(caller: Caller, job: Job, runs: list[Run]) -> list[Run]:
+    """The job's runs, without their results and errors if it is a prompt for another agent."""
+    return [replace(run, result=None, error=None) for run in runs] if _is_anothers(caller, job) else runs
+
+
+def _is_anothers(caller: Caller, job: Job) -> bool:
+    if caller.agent is None or job.action.kind != "prompt":
+        return False
+    return job.action.agent not in (None, caller.agent) and job.made_by != caller.agent
 
 
 def _for_kind(caller: Caller, kind: ActionKind, scope: Scope, what: str) -> Err | None:

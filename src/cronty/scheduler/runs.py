@@ -11,7 +11,7 @@ from cronty.jobs.job import Job
 from cronty.jobs.run import LIVE, Absence, AttemptRecord, FailedPlace, FailedRun, Run, read_receipt
 from cronty.jobs.telling import Told
 from cronty.scheduler.decisions import USE_CURSOR
-from cronty.scheduler.permission import not_for
+from cronty.scheduler.permission import not_to_change
 from cronty.scheduler.scheduler import Scheduler
 from cronty.store.run_store import RunStore
 from cronty.timing import BadTrigger
@@ -76,7 +76,7 @@ class Runs:
         shown = await self.show(caller, run_id)
         if isinstance(shown, Err):
             return shown
-        if wrong := not_for(caller, shown.value.job.action):
+        if wrong := not_to_change(caller, shown.value.job):
             return wrong
         state = await self._store.stop(caller, shown.value.run.job_number, shown.value.run.scheduled_for)
         if state is None:

@@ -48,7 +48,7 @@ from cronty.scheduler.decisions import (
 )
 from cronty.scheduler.known_days import KnownDays, keep_days, known_days
 from cronty.scheduler.names import job_named
-from cronty.scheduler.permission import not_for
+from cronty.scheduler.permission import as_seen, not_for, not_to_change, runs_as_seen
 from cronty.store.database import UniqueConflict, retry_on_conflict
 from cronty.store.job_store import JobStore, LockedJob, TaskInfo
 from cronty.store.limit_store import Standing
@@ -228,15 +228,15 @@ class Scheduler:
             return refusal(bad)
         if known.lists:
             request = replace(request, trigger_config=known.config)
-        if wrong := await keep_days(self._store.calendars, caller, known):
-            return wrong
         async with self._store.locked_job(caller, read_job_id(request.job_id) or 0) as locked:
             if locked is None:
                 return not_found(request.job_id)
             if not is_change(request):
                 return NOTHING_TO_CHANGE
             old = locked.job.action
-            if wrong := not_for(caller, old) or not_from_here(caller, old) or not_editable(locked.job, request):
+            if wrong := not_to_change(caller, locked.job) or not_from_here(caller, old):
+                return wrong
+            if wrong := not_editable(locked.job, request):
                 return wrong
             allowance = self.allowance.within(locked.limits)
             action = changed_action(locked.job.action, request)
@@ -262,6 +262,8 @@ class Scheduler:
             has_more = (changed.next_slot or changed.held_slot) is not None
             if (had_more or new_rule) and not has_more and changed.remaining != 0:
                 return never(changed.trigger, locked.now, changed.ends_at)
+            if wrong := await keep_days(locked.calendars, caller, known):
+                return wrong
             if new_rule or changed.state != locked.job.state:
                 changed = await close_passed(locked, changed, "skipped", "the rule was changed")
             await locked.adopt(lineage(standing, caller))
@@ -277,7 +279,7 @@ class Scheduler:
 
     async def show(self, caller: Caller, job_id: str | int) -> Result[Job]:
         job = await self._store.show_job(caller.owner, read_job_id(job_id) or 0)
-        return not_found(job_id) if job is None else Ok(job)
+        return not_found(job_id) if job is None else Ok(as_seen(caller, job))
 
     async def named(self, caller: Caller, text: str, *, deleted: bool = False) -> Result[str]:
         """The id of the job that a text names: an id or a number as it is, else the job of that name."""
@@ -305,7 +307,7 @@ class Scheduler:
             return Err("bad_cursor", f"Invalid cursor: {cursor[:80]}", USE_CURSOR)
         jobs, total = await self._store.list_jobs(caller.owner, wanted, limit + 1, place, for_display=for_display)
         more = len(jobs) > limit
-        jobs = jobs[:limit]
+        jobs = [as_seen(caller, job) for job in jobs[:limit]]
         return Ok(JobPage(jobs, total, cursor_of(jobs[-1], total) if more else None))
 
     async def list_runs(
@@ -321,9 +323,10 @@ class Scheduler:
             return Err("unknown_state", f"Unknown run state: {state}", f"Use one of: {', '.join(MOVES)}.")
         number = read_job_id(job_id) or 0
         found = await self._store.list_runs(caller.owner, number, limit, before, state)
-        if not found and await self._store.show_job(caller.owner, number) is None:
-            return not_found(job_id)
-        return Ok(found)
+        if found and caller.agent is None:
+            return Ok(found)
+        job = await self._store.show_job(caller.owner, number)
+        return not_found(job_id) if job is None else Ok(runs_as_seen(caller, job, found))
 
     async def list_tasks(self, caller: Caller) -> list[TaskInfo]:
         """Every task that a worker has published for this owner."""
@@ -382,7 +385,7 @@ class Scheduler:
             if locked is None:
                 return not_found(job_id)
             job = locked.job
-            if wrong := not_for(caller, job.action):
+            if wrong := not_to_change(caller, job):
                 return wrong
             if job.state == "active" and job.next_slot is not None:
                 job = replace(job, state="paused", held_slot=job.next_slot, next_slot=None)
@@ -398,7 +401,7 @@ class Scheduler:
             if locked is None:
                 return not_found(job_id)
             job = locked.job
-            if wrong := not_for(caller, job.action):
+            if wrong := not_to_change(caller, job):
                 return wrong
             if job.state == "paused":
                 held = job.held_slot
@@ -435,7 +438,7 @@ class Scheduler:
         async with self._store.locked_job(caller, read_job_id(job_id) or 0) as locked:
             if locked is None:
                 return not_found(job_id)
-            if wrong := not_for(caller, locked.job.action):
+            if wrong := not_to_change(caller, locked.job):
                 return wrong
             ended = locked.job.status in ("completed", "failed", "cancelled")
             if not ended or locked.job.state == "set_aside":
@@ -448,14 +451,14 @@ class Scheduler:
         async with self._store.locked_job(caller, read_job_id(job_id) or 0) as locked:
             if locked is None:
                 return not_found(job_id)
-            if wrong := not_for(caller, locked.job.action):
+            if wrong := not_to_change(caller, locked.job):
                 return wrong
             await end_job(locked, deleted=True)
         return Ok(None)
 
     async def list_deleted(self, caller: Caller, limit: int = 20, before: datetime | None = None) -> list[Job]:
         """Jobs that were deleted and can be brought back, the latest first."""
-        return await self._store.list_deleted(caller.owner, limit, before)
+        return [as_seen(caller, job) for job in await self._store.list_deleted(caller.owner, limit, before)]
 
     @retry_on_conflict
     async def undelete(self, caller: Caller, job_id: str | int) -> Result[Job]:
@@ -464,8 +467,8 @@ class Scheduler:
         shown = await self._store.show_job(caller.owner, number, deleted=True)
         if shown is None:
             there = await self.show(caller, job_id)
-            return there if isinstance(there, Err) else not_for(caller, there.value.action) or there
-        if wrong := not_for(caller, shown.action):
+            return there if isinstance(there, Err) else not_to_change(caller, there.value) or there
+        if wrong := not_to_change(caller, shown):
             return wrong
         standing = await self.allowance.standing(caller)
         if wrong := await self.allowance.for_return(caller.owner, standing, shown.action):
@@ -493,7 +496,7 @@ class Scheduler:
             if locked is None:
                 return not_found(request.job_id)
             action = locked.job.action
-            if wrong := not_for(caller, action) or (not_from_here(caller, action) if request.to else None):
+            if wrong := not_to_change(caller, locked.job) or (not_from_here(caller, action) if request.to else None):
                 return wrong
             try:
                 changed = with_changed_slot(locked.job, request, caller, locked.now)
@@ -510,7 +513,7 @@ class Scheduler:
             if locked is None:
                 return not_found(job_id)
             job = locked.job
-            if wrong := not_for(caller, job.action, "run"):
+            if wrong := not_to_change(caller, job, "run"):
                 return wrong
             if job.state == "cancelled":
                 return Err("not_editable", f"Job {job_id} is cancelled.", "Schedule a new one.")

@@ -8,7 +8,7 @@ from typing import Final, cast
 
 from cronty.contract.caller import Caller
 from cronty.store.audit_store import who
-from cronty.store.database import Bound, Connection, Database, query
+from cronty.store.database import Bound, Connection, Database, Joined, Row, query
 from cronty.store.day_lists import read_days, write_days
 from cronty.store.moving import move_jobs
 from cronty.timing.days_off import NamedCalendar
@@ -40,24 +40,34 @@ class JobOfList:
 
 
 class CalendarStore:
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, transaction: Connection | None = None) -> None:
+        """With an open `transaction`, lists are saved and listed in it."""
         self._database = database
+        self._transaction = transaction
+
+    def _of(self, owner: str) -> Bound:
+        return self._database.of(owner) if self._transaction is None else Joined(self._database, self._transaction)
 
     async def save(self, caller: Caller, name: str, days: NamedCalendar, source: str | None = None) -> DayList | None:
         """Add a list, or replace the one of that name, public holidays only if it isn't there; None if that wasn't
         done, or if the owner has too many."""
         owner = caller.owner
-        theirs = self._database.of(owner)
+        theirs = self._of(owner)
         if (owner_id := cast("int | None", await theirs.value("owner_id", owner))) is None:
             await theirs.change("ensure_owner", owner)
             owner_id = cast("int", await theirs.value("owner_id", owner))
         stored = write_days(days)
         given = (owner_id, name.lower(), stored, self._database.moment(), MAX_CALENDARS, *who(caller))
-        row = await theirs.one("save_calendar", *given, digest_of(stored), source)
+
+        async def save(connection: Connection) -> Row | None:
+            await connection.fetchval(query("hold_owner"), owner)
+            return await connection.fetchrow(query("save_calendar"), *given, digest_of(stored), source)
+
+        row = await theirs.together(save)
         return None if row is None else DayList(name, days, row["updated_at"], source)
 
     async def list(self, owner: str) -> "list[DayList]":
-        rows = await self._database.of(owner).fetch("list_calendars", owner)
+        rows = await self._of(owner).fetch("list_calendars", owner)
         return [DayList(row["name"], read_days(row["days"]), row["updated_at"], row["source"]) for row in rows]
 
     async def remove(self, caller: Caller, name: str) -> bool:

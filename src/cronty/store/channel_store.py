@@ -7,7 +7,7 @@ from typing import Final, cast
 
 from cronty.contract.caller import Caller
 from cronty.store.audit_store import who
-from cronty.store.database import Database, Row
+from cronty.store.database import Connection, Database, Row, query
 from cronty.store.sealing import HOW_TO_MAKE_A_KEY, CannotOpen, Sealer
 
 MAX_CHANNELS: Final = 100
@@ -63,7 +63,12 @@ class ChannelStore:
             owner_id = cast("int", await theirs.value("owner_id", owner))
         sealed = sealer.seal(url, context_of(owner_id, name))
         given = (owner_id, name, scheme, hint, sealer.key_id, sealed, self._database.moment(), MAX_CHANNELS)
-        row = await theirs.one("save_channel", *given, *who(caller), MAX_NAMES, ahead)
+
+        async def save(connection: Connection) -> Row | None:
+            await connection.fetchval(query("hold_owner"), owner)
+            return await connection.fetchrow(query("save_channel"), *given, *who(caller), MAX_NAMES, ahead)
+
+        row = await theirs.together(save)
         if row is None:
             return None
         return Channel(name, scheme, hint, row["created_at"], bool(row["replaced"]), ahead)

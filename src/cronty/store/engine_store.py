@@ -14,8 +14,8 @@ from cronty.jobs.firing import RunRow
 from cronty.store.alerts import Held, change_jobs, change_of, tell_absences, tell_held, tell_of_changes
 from cronty.store.database import Connection, Database, Row, columns, query, rows_changed
 from cronty.store.day_lists import names_lists, read_triggers, within
-from cronty.store.key_store import MAX_PAUSED
 from cronty.store.lines import release, release_free_lines, release_lines
+from cronty.store.orphans import pause_orphaned
 from cronty.store.telling_store import tell_runs
 from cronty.timing import Trigger
 
@@ -346,9 +346,8 @@ class EngineStore:
         return [(row["id"], row["reason"]) for row in rows]
 
     async def pause_orphaned(self, since: datetime | None) -> list[tuple[int, str]]:
-        """Pause jobs whose key ended after `since` (None: ever); which ones, and why."""
-        rows = await self._changing("pause_orphaned", self._database.moment(), MAX_PAUSED, since)
-        return [(row["id"], row["reason"]) for row in rows]
+        """Pause jobs whose key ended after `since` (None: ever), and stop their runs; which ones, and why."""
+        return await self._database.together(lambda c: pause_orphaned(c, self._database.moment(), since))
 
     async def mark_superseded(self, worker: int, late: Sequence[tuple[int, datetime, int, str]]) -> int:
         return len(await self._database.fetch("mark_superseded", self._database.moment(), worker, *columns(late, 4)))

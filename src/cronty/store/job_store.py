@@ -140,12 +140,12 @@ class JobStore:
             held = await connection.fetchrow(query("lock_job"), owner, number, deleted)
             # A second statement, because only its snapshot shows what was committed while the first one waited.
             row = held and await connection.fetchrow(query("show_job"), owner, number, self._database.moment(), deleted)
-            limits = LimitStore(self._database, connection)
+            limits, calendars = LimitStore(self._database, connection), CalendarStore(self._database, connection)
             if held is None or row is None:
                 yield None
             else:
                 job = (await jobs_from(within(connection), [row]))[0]
-                yield LockedJob(connection, caller, limits, job, row, held)
+                yield LockedJob(connection, caller, limits, calendars, job, row, held)
         self.new_jobs.notices.forget()
 
 
@@ -153,11 +153,19 @@ class LockedJob:
     """A job that can't fire and can't be changed by others until the transaction ends."""
 
     def __init__(
-        self, connection: Connection, caller: Caller, limits: LimitStore, job: Job, row: Row, held: Row
+        self,
+        connection: Connection,
+        caller: Caller,
+        limits: LimitStore,
+        calendars: CalendarStore,
+        job: Job,
+        row: Row,
+        held: Row,
     ) -> None:
         self._connection = connection
         self._caller = caller
         self.limits = limits
+        self.calendars = calendars
         self.origin: dict[str, object] = {} if held["origin"] is None else orjson.loads(held["origin"])
         self._owner_id: int = row["owner_id"]
         self._stored_trigger: str = row["trigger_json"]
@@ -314,4 +322,5 @@ def _job(row: Row, trigger: Trigger) -> Job:
         deleted_at=row["deleted_at"],
         deleted_from=row["deleted_from"],
         said=row["said"],
+        made_by=row["made_by"],
     )

@@ -4,18 +4,15 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final, cast
+from typing import Final, Literal
 
 from cronty.contract.caller import Caller
-from cronty.store.alerts import change_jobs
 from cronty.store.audit_store import who
 from cronty.store.database import Connection, Database, Row, StoreUnavailable, query
+from cronty.store.orphans import pause_orphaned
 
 MAX_KEYS: Final = 100
 """Good keys of one owner."""
-
-MAX_PAUSED: Final = 1000
-"""How many jobs one statement pauses."""
 
 _RANDOM_BITS: Final = 52
 """How many bits of a key's id are random; the server's number follows them."""
@@ -48,20 +45,30 @@ class KeyStore:
         scopes: Sequence[str],
         agent: str | None,
         expires_at: datetime | None,
-    ) -> tuple[int, int] | None:
+    ) -> tuple[int, int] | Literal["too many", "revoked"]:
         """The new key's id, which is part of its text, and its number within its owner. The caller's key is its parent.
 
-        None if that one was revoked meanwhile.
+        Not if there are `MAX_KEYS` good ones, or if that one was revoked meanwhile.
         """
         owner = caller.owner
         theirs = self._database.of(owner)
         given = (owner, name, hashed, scopes, agent, self._database.moment(), expires_at)
-        for _ in range(_TRIES):  # two concurrent calls would give it the same number
-            row = await theirs.one("add_key", *given, *who(caller), secrets.randbits(_RANDOM_BITS), caller.key_id)
+
+        async def add(connection: Connection) -> Row | None:
+            await connection.fetchval(query("hold_owner"), owner)
+            if await connection.fetchval(query("count_keys"), self._database.moment(), owner) >= MAX_KEYS:
+                return None
+            key_id = secrets.randbits(_RANDOM_BITS)
+            return await connection.fetchrow(query("add_key"), *given, *who(caller), key_id, caller.key_id)
+
+        for _ in range(_TRIES):  # its random id may be taken
+            row = await theirs.together(add)
             if row is not None:
                 return row["id"], row["number"]
             if caller.key_id is not None and await self.ended([caller.key_id]):
-                return None
+                return "revoked"
+            if await theirs.value("count_keys", self._database.moment(), owner) >= MAX_KEYS:
+                return "too many"
             await theirs.change("ensure_owner", owner)
         raise StoreUnavailable("No free number for the key was found; try again.")
 
@@ -74,10 +81,6 @@ class KeyStore:
         rows = await self._database.for_the_engine().fetch("ended_keys", self._database.moment(), key_ids)
         return {row["id"] for row in rows}
 
-    async def count(self, owner: str) -> int:
-        """How many keys of an owner are good."""
-        return cast("int", await self._database.of(owner).value("count_keys", self._database.moment(), owner))
-
     async def touch(self, owner: str, key_id: int) -> None:
         await self._database.of(owner).change("touch_key", self._database.moment(), key_id)
 
@@ -86,8 +89,8 @@ class KeyStore:
         return [KeyInfo(**dict(row)) for row in rows]
 
     async def revoke(self, caller: Caller, number: int) -> bool:
-        """Revoke a key and all that were made with it, and pause the jobs that were made with any of them; if there are
-        many, engines pause the rest."""
+        """Revoke a key and all that were made with it, pause the jobs that were made with any of them, and stop their
+        runs; if there are many, engines do the rest."""
         theirs, moment = self._database.of(caller.owner), self._database.moment()
 
         async def revoke(connection: Connection) -> bool:
@@ -101,5 +104,5 @@ class KeyStore:
 
         revoked = await theirs.together(revoke)
         if revoked:
-            await theirs.together(lambda c: change_jobs(c, moment, "pause_orphaned", moment, MAX_PAUSED, None))
+            await theirs.together(lambda connection: pause_orphaned(connection, moment, None))
         return revoked

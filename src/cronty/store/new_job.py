@@ -166,6 +166,7 @@ def made_job(owner: str, new: NewJob, added: Added) -> Job:
         created_at=new.created_at,
         updated_at=new.created_at,
         said=new.said,
+        made_by=_agent_of(new.origin),
     )
 
 
@@ -198,3 +199,8 @@ def columns_of(trigger: Trigger, *, changed: bool = False) -> dict[str, object]:
         "rules": None if zone is None else zone_rules(zone),
         "tzdata": tzdata_version(),
     }
+
+
+def _agent_of(origin: Mapping[str, object]) -> str | None:
+    agent = origin.get("agent")
+    return agent if isinstance(agent, str) else None

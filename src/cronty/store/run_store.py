@@ -88,7 +88,7 @@ class RunStore:
         async with self._database.of(owner).transaction() as connection:
             await connection.fetch(query("lock_due"), owner, sorted({number for number, _ in runs}))
             moment = self._database.moment()
-            given = (*columns(runs, 2), caller.may("prompts"), moment, rest)
+            given = (*columns(runs, 2), caller.may("prompts"), moment, rest, caller.agent)
             rows = await connection.fetch(query("redrive"), owner, *given)
             if rows:
                 now = moment or await connection.fetchval("select statement_timestamp()")

@@ -122,7 +122,7 @@ index jobs_idempotency on jobs USING btree (owner_id, idempotency_key) WHERE ((i
 index jobs_live on jobs USING btree (owner_id, created_at) WHERE ((deleted_at IS NULL) AND (NOT ended))
 index jobs_notify on jobs USING btree (owner_id, id) WHERE ((task = 'notify'::text) AND (deleted_at IS NULL) AND (NOT ended))
 index jobs_number on jobs USING btree (owner_id, number)
-index jobs_of_key on jobs USING btree (key_id) WHERE ((key_id IS NOT NULL) AND (state = 'active'::cronty.job_state))
+index jobs_of_key on jobs USING btree (key_id) WHERE ((key_id IS NOT NULL) AND (state = ANY (ARRAY['active'::cronty.job_state, 'paused'::cronty.job_state])))
 index jobs_pkey on jobs USING btree (id)
 index jobs_set_aside on jobs USING btree (id) WHERE ((state = 'set_aside'::cronty.job_state) AND (deleted_at IS NULL))
 index jobs_unique on jobs USING btree (owner_id, unique_key, unique_turn) WHERE (unique_key IS NOT NULL)

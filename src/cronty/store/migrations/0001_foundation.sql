@@ -88,7 +88,7 @@ create index jobs_set_aside on cronty.jobs (id) where state = 'set_aside' and de
 -- Jobs that have ended, the longest ago first: they are removed when their history is gone (see also due_ended).
 create index jobs_cancelled on cronty.jobs (updated_at, id) where state = 'cancelled' and deleted_at is null;
 create index jobs_deleted on cronty.jobs (deleted_at, id) where deleted_at is not null;
-create index jobs_of_key on cronty.jobs (key_id) where key_id is not null and state = 'active';
+create index jobs_of_key on cronty.jobs (key_id) where key_id is not null and state in ('active', 'paused');
 
 -- Take the next `many` numbers of an owner; returns the first. They are above every number in use, because a process may
 -- still use numbers that it took before the database was restored to an earlier time.
@@ -356,7 +356,8 @@ create view cronty.every_job as
   select j.id, j.number, j.owner_id, o.name as owner, j.name, j.task, j.arguments, j.trigger, j.said, j.zone, j.policy, j.tags, j.max_runs, j.slots_after, j.ends_at,
     j.state, j.reason, j.failure_count, j.cancelled_count, j.failures_in_row, j.last_error, j.version, j.created_at, j.updated_at,
     d.next_at - make_interval(secs => d.delay) as next_slot, d.held_slot, d.last_slot, d.last_run, d.run_count, d.manual_count,
-    coalesce(d.next_at - make_interval(secs => d.delay), d.held_slot, d.last_slot) as fire_at, j.deleted_at, j.deleted_from
+    coalesce(d.next_at - make_interval(secs => d.delay), d.held_slot, d.last_slot) as fire_at, j.deleted_at, j.deleted_from,
+    j.origin ->> 'agent' as made_by
   from cronty.jobs j
   join cronty.owners o on o.id = j.owner_id
   join cronty.due d on d.job_id = j.id;

@@ -1,5 +1,6 @@
 -- Give failed runs another round of attempts: same run, same id, a higher attempt. $1 owner, $2 numbers of jobs, $3 slots, $4 prompts too,
--- $5 now, $6 how many seconds ago those must have failed that reach outside.
+-- $5 now, $6 how many seconds ago those must have failed that reach outside, $7 the agent that asks (null: none): prompts for another are left out
+-- unless it has made them.
 -- The last attempt is stored in the run itself, and moves to `attempts`.
 with picked as (
   select r.job_id, r.scheduled_for, r.owner_id, r.attempt, r.started_at, r.finished_at, r.state, r.error, r.reason
@@ -9,6 +10,8 @@ with picked as (
   where r.state in ('failed', 'quarantined')
     and j.deleted_at is null and j.state <> 'cancelled'
     and ($4::boolean or not (j.task = 'prompt' or starts_with(j.task, 'prompt:')))
+    and ($7::text is null or not (j.task = 'prompt' or starts_with(j.task, 'prompt:'))
+      or $7 in (coalesce(j.arguments -> 'kwargs' ->> 'agent', $7), j.origin ->> 'agent'))
     and ($6::float8 = 0 or not (j.task in ('prompt', 'notify', 'webhook') or starts_with(j.task, 'prompt:'))
       or r.finished_at <= coalesce($5::timestamptz, statement_timestamp()) - $6 * interval '1 second')
   for update of r
