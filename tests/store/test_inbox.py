@@ -292,6 +292,14 @@ async def test_a_reader_that_has_gone_while_it_waited_is_handed_nothing(
     assert item.attempt == 1
 
 
+async def test_more_than_a_thousand_receipts_in_one_call_are_refused(inbox: Inbox) -> None:
+    receipts = [f"run_1_{number}#1" for number in range(1001)]
+    refused = await inbox.settle(local_caller("ann"), receipts, Done())
+    assert refused == Err("bad_receipt", "1001 receipts were given.", "Give 1 to 1000 in one call.")
+    taken = await inbox.settle(local_caller("ann"), receipts[:1000], Done())
+    assert taken == Ok(dict.fromkeys(receipts[:1000], False))
+
+
 def test_a_receipt_says_which_run_and_which_reading() -> None:
     assert read_receipt(receipt(7, START, 3)) == (7, START, 3)
     assert read_receipt(receipt(7, START, 3).split("#")[0]) == (7, START, None)

@@ -255,7 +255,7 @@ class Cronty(Operations, AsyncApi):
         self, status: str = "pending", since: datetime | None = None, until: datetime | None = None
     ) -> list[Job]:
         """The agenda by status and range, ordered by fire time."""
-        return value_of(await self._agenda.list(self.caller, status, since, until))
+        return value_of(await self._agenda.list(self.caller, status, since, until)).jobs
 
     async def update_scheduled_task(
         self, task_id: int, *, fire_at: datetime | None = None, prompt: str | None = None

@@ -60,7 +60,7 @@ CODES: Final[dict[str, Code]] = {
     "bad_owner": Code(422, "The name of an owner can't be used."),
     "bad_policy": Code(422, "The policy can't be read."),
     "bad_prompt": Code(422, "The prompt is empty or too long."),
-    "bad_receipt": Code(422, "No receipt was given."),
+    "bad_receipt": Code(422, "No receipt, or too many receipts, were given."),
     "bad_runs": Code(422, "No run, or too many runs, were named."),
     "bad_scope": Code(422, "There is no such scope."),
     "bad_slot": Code(422, "No run is planned for that time, or it can't be moved there."),

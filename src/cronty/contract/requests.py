@@ -322,7 +322,7 @@ class AcknowledgeInbox(Request):
     EXAMPLE: ClassVar = {"receipts": ["run_12_1789462800000000#1"], "report": "Two pull requests need you."}
 
     receipts: Sequence[str]
-    """The receipts that read_inbox gave."""
+    """The receipts that read_inbox gave, up to 1000."""
     outcome: Outcome = "done"
     """How they ended; quiet: done, with nothing to report."""
     _: KW_ONLY

@@ -1,6 +1,6 @@
 """The agenda dialect: prompts that an agent leaves for itself or for another."""
 
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from types import MappingProxyType
@@ -97,20 +97,19 @@ class AgendaTools:
         span = await context.ask(read_span(context.service.scheduler, caller, from_, to))
         if isinstance(span, Err):
             return _error(sentence(span))
-        result = await context.ask(self._agenda.list(caller, status, span.value.since, span.value.until))
+        result = await context.ask(self._agenda.list(caller, status, span.value.since, span.value.until, _MOST))
         if isinstance(result, Err):
             return _error(sentence(result))
-        jobs = result.value
-        items = [_item(job) for job in jobs[:_MOST]]
-        rows = {"tasks": [item.row for item in items], "count": len(jobs)}
-        if not jobs:
+        count, items = result.value.total, [_item(job) for job in _fitting(result.value.jobs)]
+        rows = {"tasks": [item.row for item in items], "count": count}
+        if not items:
             return answer(rows, "No scheduled tasks found matching filters.")
         lines = [
             f"#{one.number}  {one.time}  [{'paused' if one.paused else one.status}]  {_cut(one.prompt, 60)}{one.rule}"
             for one in items
         ]
-        if len(jobs) > _MOST:
-            lines.append(f"… and {len(jobs) - _MOST} more: narrow it down with from and to.")
+        if count > len(items):
+            lines.append(f"… and {count - len(items)} more: narrow it down with from and to.")
         return answer(rows, "\n".join(lines))
 
     async def schedule_edit(
@@ -156,6 +155,8 @@ class AgendaTools:
 
 
 _MOST: Final = 100
+_MOST_TEXT: Final = 1_000_000
+"""Characters of prompts in one answer."""
 _STARTS: Final = (
     'With every or cron, at is the first moment ("tomorrow at 9:00"); or give the whole rule as at, and leave them out.'
 )
@@ -176,6 +177,16 @@ def _any_id(arguments: Mapping[str, object]) -> dict[str, object]:
     given = arguments.get("id")
     number = read_job_id(given) if isinstance(given, str) else None
     return {**arguments} if number is None else {**arguments, "id": number}
+
+
+def _fitting(jobs: Iterable[Job]) -> Iterator[Job]:
+    """The first ones, as long as their prompts go into one answer."""
+    room = _MOST_TEXT
+    for job in jobs:
+        room -= len(str(job.action.kwargs.get("prompt", "")))
+        if room < 0:
+            return
+        yield job
 
 
 def _cut(text: str, length: int) -> str:

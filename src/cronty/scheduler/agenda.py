@@ -1,9 +1,10 @@
 """The agenda: prompts for an agent, listed by time, changed only while they are pending."""
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import replace
-from datetime import MINYEAR, datetime
-from typing import Any
+from datetime import MINYEAR, datetime, timedelta
+from typing import Any, Final
 
 from cronty.contract.answers import JobDetail, ScheduledJob
 from cronty.contract.caller import Caller
@@ -14,12 +15,17 @@ from cronty.contract.result import Err, Ok, Result
 from cronty.jobs.action import PROMPT
 from cronty.jobs.job import Filter, Job
 from cronty.scheduler.decisions import next_slot_of
+from cronty.scheduler.scheduler import JobPage
 from cronty.scheduler.service import Service
 from cronty.timing.offsets import TICK
 
 type When = tuple[TriggerType, Mapping[str, Any]]
 """A trigger type and its configuration."""
 
+_PAGE: Final = 100
+"""Few, because each has arguments of up to 64 KiB."""
+_HORIZON: Final = timedelta(days=3653)
+"""Counting the runs until then takes as long as they are many."""
 _GONE = frozenset({"not_found", "not_editable", "version_conflict"})
 NOT_PENDING = Err("not_pending", "It isn't there, or it is no longer pending.")
 
@@ -48,31 +54,44 @@ class Agenda:
         request = ScheduleJob(title(prompt), PROMPT, *when, kwargs=kwargs, timezone=timezone, starts_at=starts_at)
         return await self._service.answer(Operations.schedule_job, caller, request)
 
-    async def _every(self, caller: Caller, wanted: Filter) -> Result[list[Job]]:
-        found: list[Job] = []
+    async def list(
+        self,
+        caller: Caller,
+        status: str = "pending",
+        since: datetime | None = None,
+        until: datetime | None = None,
+        most: int | None = None,
+    ) -> Result[JobPage]:
+        """The items of a status and range, ordered by fire time: the first `most`, and how many there are. One that
+        repeats is in the range with the first of its times there, also if it fires before, by up to ten years."""
+        found = JobPage([], 0, None)
+        async for page in self._pages(caller, Filter(status, task="prompt", since=since, until=until)):
+            if isinstance(page, Err):
+                return page
+            found = JobPage([*found.jobs, *page.value.jobs], max(found.total, page.value.total), None)
+            if most is not None and len(found.jobs) >= most:
+                break
+        if since is None or status != "pending" or since.year == MINYEAR:
+            return Ok(JobPage(found.jobs[:most], found.total, None))
+        again, total = list(found.jobs), found.total
+        async for page in self._pages(caller, Filter(status, task="prompt", until=since - TICK)):
+            if isinstance(page, Err):
+                return page
+            for one in page.value.jobs:
+                await asyncio.sleep(0)  # others' turn: there may be very many, each with a walk
+                if (job := _within(one, since, until)) is not None:
+                    again.append(job)
+                    total += 1
+            again = sorted(again, key=lambda job: (job.fire_at or since, job.number))[:most]
+        return Ok(JobPage(again, total, None))
+
+    async def _pages(self, caller: Caller, wanted: Filter) -> AsyncGenerator[Result[JobPage]]:
         cursor: str | None = None
         while True:
-            result = await self._scheduler.list_jobs(caller, wanted, 1000, cursor)
-            if isinstance(result, Err):
-                return result
-            found += result.value.jobs
-            cursor = result.value.cursor
-            if cursor is None:
-                return Ok(found)
-
-    async def list(
-        self, caller: Caller, status: str = "pending", since: datetime | None = None, until: datetime | None = None
-    ) -> Result[list[Job]]:
-        """All items of a status and range, ordered by fire time. One that repeats is in the range with the first of its
-        times there, also if it fires before."""
-        found = await self._every(caller, Filter(status, task="prompt", since=since, until=until))
-        if isinstance(found, Err) or since is None or status != "pending" or since.year == MINYEAR:
-            return found
-        earlier = await self._every(caller, Filter(status, task="prompt", until=since - TICK))
-        if isinstance(earlier, Err):
-            return earlier
-        again = [job for one in earlier.value if (job := _within(one, since, until)) is not None]
-        return Ok(sorted([*found.value, *again], key=lambda job: (job.fire_at or since, job.number)))
+            page = await self._scheduler.list_jobs(caller, wanted, _PAGE, cursor)
+            yield page
+            if isinstance(page, Err) or (cursor := page.value.cursor) is None:
+                return
 
     async def pending(self, caller: Caller, number: int) -> Result[Job]:
         """An item that can still be changed; else `NOT_PENDING`."""
@@ -113,7 +132,7 @@ def _if_there[A](result: Result[A]) -> Result[A]:
 def _within(job: Job, since: datetime, until: datetime | None) -> Job | None:
     """The job with its first slot in the range as the next one; None if none of its slots is in it."""
     coming, slots = job.next_slot, job.slots
-    if coming is None or since <= coming:
+    if coming is None or since <= coming or since - coming > _HORIZON:
         return None
     slot = next_slot_of(slots, since - TICK, job.ends_at)
     if slot is None or (until is not None and slot > until):

@@ -10,6 +10,7 @@ from typing import Final
 import orjson
 
 from cronty.contract.caller import Caller
+from cronty.contract.requests import MAX_LISTED
 from cronty.contract.result import Err, Ok, Result
 from cronty.jobs.envelope import INBOX_LEASE as LEASE
 from cronty.jobs.envelope import Envelope, RunFacts
@@ -115,6 +116,8 @@ class Inbox:
         agent, or for any."""
         if not receipts:
             return Err("bad_receipt", "No receipt was given.", "Pass the receipts that read_inbox gave.")
+        if len(receipts) > MAX_LISTED:
+            return Err("bad_receipt", f"{len(receipts)} receipts were given.", f"Give 1 to {MAX_LISTED} in one call.")
         if isinstance(outcome, Snoozed) and outcome.wait < SHORTEST_SNOOZE:
             seconds = outcome.wait.total_seconds()
             return Err("bad_snooze", f"A prompt can't be snoozed for {seconds:g} seconds.", "Use 1 minute or more.")

@@ -230,7 +230,8 @@ class JobCalls:
         hint = "Only failed or quarantined runs of a live job can be tried again." if refused else None
         if hint is not None and caller.is_agent:
             hint += " An agent must wait a minute after a notification, webhook or prompt has failed."
-        return Ok(RedrivenRuns(redriven=[run for run in tried.value if run not in refused], refused=refused, hint=hint))
+        again = [run for run, accepted in tried.value.items() if accepted]
+        return Ok(RedrivenRuns(redriven=again, refused=refused, hint=hint))
 
     # -- time ---------------------------------------------------------------------------------------------------
 

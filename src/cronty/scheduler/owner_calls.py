@@ -117,7 +117,7 @@ class OwnerCalls:
         why = "Those are settled already, were handed out again, or don't exist; read_inbox shows what is open."
         return Ok(
             AcknowledgedItems(
-                acknowledged=[one for one in settled.value if one not in refused],
+                acknowledged=[receipt for receipt, accepted in settled.value.items() if accepted],
                 refused=refused,
                 hint=why if refused else None,
             )
