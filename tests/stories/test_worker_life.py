@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from cronty import CallNext, Cronty, CurrentRun, PermanentError, RunInLogs, TaskFailed, current, current_run
+from cronty import CallNext, Cronty, CurrentRun, PermanentError, Run, RunInLogs, TaskFailed, current, current_run
 from cronty.testing import by_hand, perform
 from tests.patience import PATIENCE
 
@@ -60,6 +60,49 @@ async def test_what_a_worker_opens_is_there_for_its_tasks_until_the_last_has_end
         assert seen == []
     with pool.instead({"size": 9}):
         assert pool() == {"size": 9}
+
+
+@pytest.mark.parametrize("form", ["coroutine", "function"])
+async def test_a_run_that_a_stop_waits_for_can_still_ask(url: str, form: str) -> None:
+    cronty = Cronty(url)
+    begun, closing = asyncio.Event(), threading.Event()
+    loop = asyncio.get_running_loop()
+    left: list[Run[None]] = []
+
+    @cronty.lifespan
+    async def pool() -> AsyncGenerator[None]:
+        yield
+        left.append(await follow.enqueue())
+
+    @cronty.task
+    async def follow() -> None: ...
+
+    if form == "coroutine":
+
+        @cronty.task(name="slow")
+        async def coroutine() -> str:
+            begun.set()
+            await asyncio.to_thread(closing.wait, PATIENCE)
+            return (await follow.enqueue()).run_id
+
+    else:
+
+        @cronty.task(name="slow")
+        def function() -> str:
+            loop.call_soon_threadsafe(begun.set)
+            closing.wait(PATIENCE)
+            return cronty.wait(follow.enqueue()).run_id
+
+    async with cronty:
+        slow = await cronty.enqueue("slow")
+        await asyncio.wait_for(begun.wait(), PATIENCE)
+        loop.call_later(0.05, closing.set)  # when it closes already
+    with pytest.raises(RuntimeError, match="isn't open"):
+        await follow.enqueue()
+    cronty.run_jobs = False
+    async with cronty:
+        assert (await slow.result(timeout=PATIENCE)).startswith("run_")
+        assert len(left) == 1
 
 
 async def test_a_worker_whose_lifespan_fails_does_not_open(url: str) -> None:

@@ -285,9 +285,10 @@ class Cronty(Operations, AsyncApi):
         return self
 
     async def __aexit__(self, *error: object) -> None:
-        self._service = None
-        await self._stack.aclose()
-        self._loop = None
+        try:
+            await self._stack.aclose()
+        finally:
+            self._loop = None
         if self._outgrown is not None and not any(error):
             raise self._outgrown
 
@@ -322,6 +323,7 @@ class Cronty(Operations, AsyncApi):
         jobs = JobStore(database)
         stack.push_async_callback(jobs.close)
         self._service = make_service(self.settings, database, jobs, self._outside)
+        stack.callback(self._refuse_calls)  # only when runs in flight have ended and lifespans are closed: both may ask
         await jobs.publish(self.registry.published())
         if self.settings.database_url is None and "zone" not in self.settings.model_fields_set:
             await self._service.scheduler.suggest_zone(self.caller, machine_zone() or "UTC")
@@ -347,6 +349,9 @@ class Cronty(Operations, AsyncApi):
             stack.callback(asyncio.create_task(care, name="cronty local database").cancel)
         watch = keep_doing("schema", self.check_schema, wake=asyncio.Event(), stop=asyncio.Event())
         stack.callback(asyncio.create_task(watch, name="cronty schema").cancel)
+
+    def _refuse_calls(self) -> None:
+        self._service = None
 
     async def why_not_ready(self) -> str | None:
         """Why this process can't work now, or None if it can; it returns in time even if the database hangs."""
