@@ -116,7 +116,8 @@ class Cronty(Operations, AsyncApi):
     @overload
     def task(
         self, /, *, name: str | None = None, owners: Sequence[str] | None = None, retries: int | None = None,
-        timeout: float | None = None, policy: Mapping[str, Any] | None = None,
+        timeout: float | None = None, policy: Mapping[str, Any] | None = None, concurrency: int | None = None,
+        limit: str | None = None,
     ) -> Registering: ...  # fmt: skip
     def task(
         self,
@@ -128,10 +129,14 @@ class Cronty(Operations, AsyncApi):
         retries: int | None = None,
         timeout: float | None = None,
         policy: Mapping[str, Any] | None = None,
+        concurrency: int | None = None,
+        limit: str | None = None,
     ) -> object:
         """Register a function (plain or async) under its own name, or under `name`, for every owner or for `owners`.
 
         `retries`, `timeout` (seconds) and `policy` hold for every job of this task that doesn't say otherwise.
+        `concurrency` is how many runs of it all workers together perform at once; `limit` names a limit that it shares
+        with other tasks (see `limit`). Runs that must wait are late, and none is lost.
         """
         usual = {**(policy or {})}
         if retries is not None:
@@ -141,10 +146,18 @@ class Cronty(Operations, AsyncApi):
         make_policy(usual)  # refuse a bad one now
 
         def register(function: Callable[..., Any]) -> Task[..., Any]:
-            registered = self.registry.add(function, name, owners, usual)
+            registered = self.registry.add(function, name, owners, usual, concurrency, limit)
             return (AsyncTask if registered.is_async else PlainTask)(self, registered, Options())
 
         return register if function is None else register(function)
+
+    def limit(self, name: str, *, per_minute: int | None = None, at_once: int | None = None) -> None:
+        """A limit for all runs of the tasks that name it, `@cronty.task(limit="…")`, over all workers.
+
+        At most `per_minute` attempts start within any 60 seconds, and at most `at_once` are under way. When one raises
+        `RetryAfter`, none starts until that time has passed, a day at most.
+        """
+        self.registry.limit(name, at_once, per_minute)
 
     def every(
         self,

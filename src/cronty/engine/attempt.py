@@ -27,6 +27,7 @@ class Attempt:
     failures: int = 0
     crashes: int = 0
     from_queue: bool = False
+    limits: tuple[str, ...] = ()
     started: float = 0.0
     ended: float = 0.0
     outcome: Outcome | None = None

@@ -1,4 +1,4 @@
-"""Claims waiting runs: retries, rescued runs, and runs that the engine that fired them couldn't start itself."""
+"""Claims waiting runs: retries, rescued runs, runs under a limit, and runs that couldn't start where they fired."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -11,17 +11,25 @@ from cronty.engine.admitting import Admitting
 from cronty.engine.attempt import Attempt
 from cronty.engine.counting import count_claimed
 from cronty.engine.crowd import Crowd
+from cronty.engine.fleetwide import Fleetwide
 from cronty.engine.limiting import NO_LIMIT, Limiting
 from cronty.engine.working import PATIENCE, Working
 from cronty.jobs.outcome import Cancelled
 from cronty.jobs.policy import load_policy
 from cronty.store.database import Row
 from cronty.store.engine_store import EngineStore
+from cronty.store.task_limit_store import Ask, LimitedClaim, Room, TaskLimitStore
 
 BATCH: Final = 500
 
 FULL_REST: Final = 0.25
-"""Seconds until the next look if some owners are at their limit: the waiting runs may be theirs."""
+"""Seconds until the next look if some owners are at their limit: the waiting runs may be theirs. The same for a
+limit of tasks that leaves no room: what another worker has under way may end."""
+
+LOCKED_REST: Final = 0.02
+"""Seconds until the next look if another engine claims under the same limit."""
+
+SHORTEST_REST: Final = 0.05
 
 LATEST_COMMIT: Final = timedelta(seconds=5)
 """The longest time between the start of a run's wait and the commit that makes it visible. Later ones are found by the
@@ -78,24 +86,41 @@ class Claiming:
     """The duty of claiming from the queue."""
 
     def __init__(
-        self, store: EngineStore, registry: Registry, working: Working, limiting: Limiting, admitting: Admitting
+        self,
+        store: EngineStore,
+        limits: TaskLimitStore,
+        registry: Registry,
+        working: Working,
+        limiting: Limiting,
+        admitting: Admitting,
+        fleetwide: Fleetwide,
     ) -> None:
         self._store = store
+        self._limits = limits
         self._limiting = limiting
         self._admitting = admitting
         self._registry = registry
         self._working = working
+        self._fleetwide = fleetwide
         self.crowd = Crowd()
         self._full: list[int] = []
         self._bounds = QueueBounds()
+        self._lines: dict[str, tuple[Crowd, QueueBounds]] = {}
 
     async def step(self, worker: int) -> float:
         """Claim a batch for each number of crashes; 0 if there may be more, else seconds until the next run is due."""
-        tasks = list(self._working.performable(self._registry.tasks))
+        performable = self._working.performable(self._registry.tasks)
+        tasks = list(self._fleetwide.direct(performable))
+        limited = self._fleetwide.limited(performable)
         longest = PATIENCE if self._working.threads_hang else float("inf")
-        if not tasks:
+        if not tasks and not limited:
             return longest
         await self._working.wait_for_place(self.crowd)
+        rest = await self._claim_limited(worker, limited) if limited else longest
+        return min(rest, longest, await self._claim_direct(worker, tasks) if tasks else longest)
+
+    async def _claim_direct(self, worker: int, tasks: list[str]) -> float:
+        """Claim runs of tasks that are under no limit; seconds until the next look."""
         if left_out := self.crowd.turn():
             began = monotonic()
             await self._claim(worker, tasks, 0, BATCH, left_out)
@@ -113,11 +138,11 @@ class Claiming:
         if claimed:
             return 0
         if full:
-            return 0.05
+            return SHORTEST_REST
         if self._full:
             return FULL_REST
         seconds = await self._store.seconds_until_queued(tasks)
-        return min(max(0.05, seconds), longest) if seconds is not None else longest
+        return max(SHORTEST_REST, seconds) if seconds is not None else float("inf")
 
     async def _claim(
         self, worker: int, tasks: list[str], crashes: int, limit: int, left_out: frozenset[int] = frozenset()
@@ -127,9 +152,7 @@ class Claiming:
         if not places:
             return 0, True
         try:
-            runs_left = await self._limiting.runs_left()
-            self._full = [] if runs_left is None else runs_left.full()
-            left, usual = ({}, NO_LIMIT) if runs_left is None else (runs_left.left, runs_left.usual)
+            left, usual = await self._runs_left()
             without = left_out.union(self._full)
             now = await self._store.now() if without else None
             low = self._bounds.bound(crashes, without)
@@ -141,14 +164,87 @@ class Claiming:
             self._bounds.through(crashes, without, now)
         if len(rows) == places and (not left_out or places == limit):
             self.crowd.saw([row["owner_id"] for row in rows])
-        count_claimed(rows)
-        self._working.release(places - len(rows))
-        self._working.drop([self._attempt(row, worker) for row in rows if row["cancelled"]], CANCELLED)
-        alive = [self._attempt(row, worker) for row in rows if not row["cancelled"]]
-        await self._admitting.start(worker, alive, first=bool(left_out))
+        await self._start(worker, rows, places, first=bool(left_out))
         return len(rows), False
 
-    def _attempt(self, row: Row, worker: int) -> Attempt:
+    async def _runs_left(self) -> tuple[Mapping[int, int], int]:
+        """How many runs may be claimed of single owners, and of each other one; notes who is at its limit."""
+        runs_left = await self._limiting.runs_left()
+        self._full = [] if runs_left is None else runs_left.full()
+        return ({}, NO_LIMIT) if runs_left is None else (runs_left.left, runs_left.usual)
+
+    async def _start(
+        self, worker: int, rows: list[Row], places: int, *, first: bool = False, limits: tuple[str, ...] = ()
+    ) -> None:
+        """Perform what was claimed, and give back the places that aren't used."""
+        count_claimed(rows)
+        self._working.release(places - len(rows))
+        self._working.drop([self._attempt(row, worker, limits) for row in rows if row["cancelled"]], CANCELLED)
+        alive = [self._attempt(row, worker, limits) for row in rows if not row["cancelled"]]
+        await self._admitting.start(worker, alive, first=first)
+
+    # -- under a limit of tasks ---------------------------------------------------------------------------------
+
+    async def _claim_limited(self, worker: int, tasks: list[str]) -> float:
+        """Claim runs of tasks under a limit, those first that have waited longest; seconds until the next look."""
+        rest = float("inf")
+        for head in await self._limits.heads(tasks):
+            if head.seconds > 0:
+                rest = min(rest, max(SHORTEST_REST, head.seconds))
+                continue
+            most = TOGETHER[head.crashes] - (self._working.suspects[head.crashes] if head.crashes else 0)
+            places = self._working.reserve(most)
+            if not places:
+                rest = min(rest, SHORTEST_REST)
+                continue
+            rest = min(rest, await self._claim_of(worker, head.task, head.crashes, places))
+        return rest
+
+    async def _claim_of(self, worker: int, task: str, crashes: int, places: int) -> float:
+        """Claim runs of one task, within the room that its limits leave; seconds until the next look."""
+        limits = self._fleetwide.limits_of(task)
+        rows: list[Row] = []
+        room: Room | None = None
+        try:
+            left, usual = await self._runs_left()
+            async with self._limits.locked(limits) as claim:
+                if claim is not None:
+                    room = await claim.room(self._fleetwide.lows)
+                    ask = Ask(worker, task, crashes, min(room.runs, places), dict(left), usual)
+                    rows = await self._claim_in_turn(claim, ask, room)
+        except BaseException:
+            self._working.release(places)
+            raise
+        await self._start(worker, rows, places, limits=limits)
+        if rows:
+            return 0
+        if room is None:
+            return LOCKED_REST
+        return FULL_REST if room.rest is None or room.runs else max(SHORTEST_REST, room.rest)
+
+    async def _claim_in_turn(self, claim: LimitedClaim, ask: Ask, room: Room) -> list[Row]:
+        """Claim runs of owners that would wait behind greedy ones, if it is their turn, and then of all."""
+        crowd, bounds = self._lines.setdefault(ask.task, (Crowd(), QueueBounds()))
+        rows: list[Row] = []
+        if room.owners:
+            crowd.saw(room.owners)
+        if not ask.most:
+            return rows
+        if left_out := crowd.turn():
+            began, without = monotonic(), left_out.union(self._full)
+            rows = await claim.claim(ask, without, bounds.bound(ask.crashes, without))
+            if len(rows) < ask.most and not _may_have_more(rows, ask.left, ask.usual):
+                bounds.through(ask.crashes, without, room.now)
+            crowd.looked(began)
+            for row in rows:
+                ask.left[row["owner_id"]] = ask.left.get(row["owner_id"], ask.usual) - 1
+        if len(rows) < ask.most:
+            rows += await claim.claim(ask._replace(most=ask.most - len(rows)), self._full, None)
+        if len(rows) == ask.most:
+            crowd.saw([row["owner_id"] for row in rows])
+        return rows
+
+    def _attempt(self, row: Row, worker: int, limits: tuple[str, ...]) -> Attempt:
         return Attempt(
             row["job_id"],
             row["scheduled_for"],
@@ -164,4 +260,5 @@ class Claiming:
             row["failures"],
             row["crashes"],
             from_queue=True,
+            limits=limits,
         )

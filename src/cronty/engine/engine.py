@@ -14,6 +14,7 @@ from cronty.engine.admitting import Admitting
 from cronty.engine.alerting import Alerting
 from cronty.engine.claiming import Claiming
 from cronty.engine.firing import LOOK_EVERYWHERE_EVERY, Firing
+from cronty.engine.fleetwide import Fleetwide
 from cronty.engine.handing import Ahead, HandingOver
 from cronty.engine.holidays import EVERY as HOLIDAYS_EVERY
 from cronty.engine.holidays import Holidays
@@ -37,6 +38,7 @@ from cronty.store.history_store import HistoryStore
 from cronty.store.holiday_store import HolidayStore
 from cronty.store.listen import listen
 from cronty.store.owner_store import OwnerStore
+from cronty.store.task_limit_store import TaskLimitStore
 from cronty.store.telling_store import TellingStore
 from cronty.store.zone_store import ZoneStore
 
@@ -84,14 +86,17 @@ class Engine:
         self._wakes: dict[str, asyncio.Event] = {}
         self.working = Working(options.concurrency, partial(self._wake, "settle"))
         self.limiting = Limiting(store, options.limits)
-        admitting = Admitting(store, OwnerStore(database), self.limiting, self.working)
-        self.firing = Firing(store, registry, self.working, self.limiting, admitting)
-        self.firing.more = partial(self._wake, "fire 2")
-        self.firing.look_soon = partial(self._wake, "look")
-        self.claiming = Claiming(store, registry, self.working, self.limiting, admitting)
-        self.settling = Settling(store, self.working, partial(self._wake, "claim"))
+        limits = TaskLimitStore(database)
+        self.settling = Settling(store, limits, self.working, partial(self._wake, "claim"))
         hurry = partial(self._wake, "beat")
         self.lease = Lease(store, self.working, self.settling, options.lease, options.version, hurry)
+        self.fleetwide = Fleetwide(limits, registry, self.lease)
+        admitting = Admitting(store, OwnerStore(database), self.limiting, self.working)
+        passing = registry, self.working, self.limiting, admitting, self.fleetwide
+        self.firing = Firing(store, *passing)
+        self.firing.more = partial(self._wake, "fire 2")
+        self.firing.look_soon = partial(self._wake, "look")
+        self.claiming = Claiming(store, limits, *passing)
         self.working.still_ours = self.lease.holds
         self.rescuing = Rescuing(store, self.lease, options.lease)
         self.retiming = Retiming(ZoneStore(database))
@@ -118,6 +123,7 @@ class Engine:
         self._duty("claim", self._claim, self._stopping)
         self._duty("rescue", self.rescuing.step, self._stopping)
         self._duty("prune", self._prune, self._stopping, longest=PRUNE_EVERY)
+        self._duty("settings", self.fleetwide.step, self._stopping, longest=PRUNE_EVERY)
         self._duty("retime", self.retiming.step, self._stopping)
         self._duty("holidays", self.holidays.step, self._stopping, longest=HOLIDAYS_EVERY)
         self._duty("seal", self.sealing.step, self._stopping)
@@ -155,6 +161,7 @@ class Engine:
         await self._store.publish_tasks(self._registry.published())
         await self.retiming.look()
         await self.lease.register()
+        await self.fleetwide.step()
         self._committed = monotonic()
 
     async def stop(self) -> None:
@@ -247,7 +254,7 @@ class Engine:
                 self._wake("fire")
             case "queue":
                 self._wake("claim")
-            case "alert" | "tell":
+            case "alert" | "tell" | "settings":
                 self._wake(word)
             case "stop" if detail == str(self.worker):
                 self._wake("beat")

@@ -14,6 +14,7 @@ from cronty.engine.attempt import Attempt
 from cronty.engine.batch import Batch
 from cronty.engine.counting import count_fired
 from cronty.engine.crowd import Crowd
+from cronty.engine.fleetwide import Fleetwide
 from cronty.engine.limiting import Limiting, RunsLeft
 from cronty.engine.planning import agent_of, is_whole, policy_of, slot_after, trigger_of
 from cronty.engine.working import Working
@@ -102,9 +103,16 @@ class Firing:
     """The duty of firing. Any number may run at once, in this process and in others."""
 
     def __init__(
-        self, store: EngineStore, registry: Registry, working: Working, limiting: Limiting, admitting: Admitting
+        self,
+        store: EngineStore,
+        registry: Registry,
+        working: Working,
+        limiting: Limiting,
+        admitting: Admitting,
+        fleetwide: Fleetwide,
     ) -> None:
         self._store = store
+        self._fleetwide = fleetwide
         self._limiting = limiting
         self._admitting = admitting
         self._tasks = registry.tasks
@@ -277,7 +285,7 @@ class Firing:
         by_lists: Mapping[int, Trigger],
     ) -> datetime | None:
         """Fill the batch; the latest time at which one of the jobs was due."""
-        tasks = self._working.performable(self._tasks)
+        tasks = self._fleetwide.direct(self._working.performable(self._tasks))
         latest: datetime | None = None
         for row in rows:
             # Unpacked at once, because reading each column by its name makes planning a job a third slower.

@@ -228,14 +228,44 @@ create table cronty.stop_requests (
   primary key (worker, job_id, scheduled_for)
 );
 
--- `owners` are those that may use the task, as a JSON array of names; null means every owner.
+-- `owners` are those that may use the task, as a JSON array of names; null means every owner. `settings` are what holds for
+-- all workers (`cronty.jobs.task_settings`), null for nothing, as the worker `said_by` has them, which started at `said_at`:
+-- the youngest worker that lives has the last word.
 create table cronty.tasks (
   name text primary key,
   parameters json not null,
   doc text not null,
   seen_at timestamptz not null,
-  owners jsonb
+  owners jsonb,
+  settings jsonb,
+  said_at timestamptz,
+  said_by bigint
 );
+
+-- Limits that tasks share, and those of single tasks (`task:` and the name). Whoever claims runs under a limit locks its row
+-- before it counts. `held_until` is when something outside may be asked again.
+create table cronty.task_limits (
+  name text primary key,
+  at_once int check (at_once > 0),
+  per_minute int check (per_minute > 0),
+  held_until timestamptz
+) with (fillfactor = 50);
+
+-- Attempts that were started under a limit. What is under way is known from `runs` alone: a row counts only while its run is
+-- running with this attempt, so nothing has to be given back by whoever ends a run, in whatever way. `ended` rows are kept for
+-- a minute, where starts are counted by the minute.
+create table cronty.starts (
+  limit_name text not null,
+  job_id bigint not null,
+  scheduled_for timestamptz not null,
+  attempt int not null,
+  owner_id bigint not null,
+  started_at timestamptz not null,
+  ended boolean not null,
+  primary key (limit_name, job_id, scheduled_for, attempt)
+) with (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0);
+create index starts_under_way on cronty.starts (limit_name, started_at) where not ended;
+create index starts_by_time on cronty.starts (limit_name, started_at);
 
 -- Creates the partition for the week of `moment`, if it doesn't exist. There is no default partition, so that attaching
 -- one doesn't block readers or writers of `runs`, not even pg_dump.

@@ -1,0 +1,65 @@
+"""What holds for tasks over all workers: a process says what its code says, and goes by what the youngest one has said.
+
+A task under a limit is never started where it is fired. Its runs wait in the queue, and are claimed there with the
+limit's row locked; so those without a limit pay nothing.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Final
+
+from cronty.actions.tasks import Registry, Task
+from cronty.engine.lease import Lease
+from cronty.jobs.task_settings import Said
+from cronty.store.task_limit_store import StoredSettings, TaskLimitStore
+
+REFRESH_EVERY: Final = 10.0
+"""Seconds between looks at what is said, where anything is. Workers are notified of a change as well."""
+
+NOTHING: Final = Said()
+
+
+class Fleetwide:
+    """The settings of the tasks that this process has."""
+
+    def __init__(self, store: TaskLimitStore, registry: Registry, lease: Lease) -> None:
+        self._store = store
+        self._registry = registry
+        self._lease = lease
+        self._since: datetime | None = None
+        self._said: dict[str, Said] = {}
+        self.lows: dict[str, datetime] = {}
+        """For each limit a time before which nothing is under way."""
+
+    async def step(self) -> float:
+        """Say what isn't said, unless a younger worker says otherwise; seconds until the next look."""
+        if self._since is None:
+            self._since = self._lease.beat_at
+        ours = self._registry.settings()
+        stored = await self._store.said(list(ours))
+        unsaid = {name: said for name, said in ours.items() if self._must_say(said, stored.get(name))}
+        if unsaid and self._since is not None:
+            await self._store.say(self._lease.worker, self._since, unsaid)
+            stored = await self._store.said(list(ours))
+        read = {name: Said.read(found.settings) for name, found in stored.items()}
+        self._said = {name: said for name, said in read.items() if said != NOTHING}
+        self.lows.clear()  # should the database have lost its latest history
+        return REFRESH_EVERY if stored else float("inf")
+
+    def _must_say(self, ours: Mapping[str, object] | None, stored: StoredSettings | None) -> bool:
+        if stored is None:
+            return ours is not None
+        is_ours_to_say = not stored.by_living or (self._since is not None and self._since >= stored.said_at)
+        return stored.settings != ours and is_ours_to_say
+
+    def limits_of(self, task: str) -> tuple[str, ...]:
+        """The limits that a task is under."""
+        return self._said.get(task, NOTHING).limits
+
+    def direct(self, tasks: Mapping[str, Task]) -> Mapping[str, Task]:
+        """Those of these tasks whose runs may be started where they are fired, and claimed without a limit."""
+        return {name: task for name, task in tasks.items() if not self.limits_of(name)} if self._said else tasks
+
+    def limited(self, tasks: Mapping[str, Task]) -> list[str]:
+        """Those of these tasks that are under a limit."""
+        return [name for name, said in self._said.items() if said.limits and name in tasks]
