@@ -48,11 +48,6 @@ class Room:
             self.inside -= 1
 
 
-@pytest.fixture
-def room() -> Room:
-    return Room()
-
-
 def with_busy(room: Room, **settings: object) -> Registry:
     made = Registry()
     made.add(room.busy, **settings)  # pyright: ignore[reportArgumentType]

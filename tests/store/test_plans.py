@@ -19,6 +19,9 @@ SLOTS = f"array['{NOW}', '{NOW}']::timestamptz[]"
 LONG_AGO = (START - timedelta(days=400)).isoformat()
 HOT = {
     "pick_due": f"('{NOW}', '{(START - timedelta(minutes=1)).isoformat()}', 500, '{{2}}', '{{Europe/Riga}}')",
+    "pick_urgent": f"('{NOW}', '{(START - timedelta(minutes=1)).isoformat()}', 500, '{{2}}', '{{Europe/Riga}}')",
+    "next_urgent": f"('{NOW}', '{(START - timedelta(minutes=1)).isoformat()}', '{{Europe/Riga}}')",
+    "mark_urgent": "(0, 100, '{note}', '{note}')",
     "fire": f"('{{1,2}}', {SLOTS}, 1, '{NOW}')",
     "move_due": f"('{{1,2}}', {SLOTS}, {SLOTS}, {SLOTS}, '{{1,1}}')",
     "insert_queue": f"('{{1,2}}', {SLOTS}, '{{1,1}}', '{{note,note}}', '{{true,false}}', '{NOW}')",

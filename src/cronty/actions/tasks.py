@@ -17,7 +17,7 @@ from cronty.actions.hints import Hints, WrongArguments, hints_of, to_json
 from cronty.jobs.action import BUILT_IN, COMMAND
 from cronty.jobs.outcome import DONE, Done, Failed, Outcome, Snoozed
 from cronty.jobs.run import message_id, run_id
-from cronty.jobs.task_settings import NOTHING_SET, TaskLimit, TaskSettings, named_limit, settings_of
+from cronty.jobs.task_settings import NOTHING_SET, Priority, TaskLimit, TaskSettings, named_limit, settings_of
 
 MAX_RESULT_BYTES: Final = 64 * 1024
 MAX_ERROR: Final = 2000
@@ -142,14 +142,16 @@ class Registry:
         policy: Mapping[str, object] | None = None,
         concurrency: int | None = None,
         limit: str | None = None,
+        priority: Priority | None = None,
     ) -> Task:
         """A function that this process performs, for these owners or (None) for every owner.
 
         `policy` is published with its parameters: a job of this task has it unless it says otherwise.
         `concurrency` is how many runs of it all workers perform at once, `limit` names one that it shares with others.
+        `priority` is urgent for what goes before all that isn't.
         """
         task = self._task(function, name)
-        settings = settings_of(task.name, concurrency, limit)
+        settings = settings_of(task.name, concurrency, limit, priority)
         task = replace(task, owners=None if owners is None else tuple(owners), settings=settings)
         if policy:
             task = replace(task, parameters={**task.parameters, "policy": policy})

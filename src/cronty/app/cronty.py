@@ -27,6 +27,7 @@ from cronty.engine.loop import MAX_REST, keep_doing
 from cronty.jobs.envelope import RunFacts
 from cronty.jobs.job import Job
 from cronty.jobs.policy import make_policy
+from cronty.jobs.task_settings import Priority
 from cronty.scheduler import Service
 from cronty.scheduler.agenda import NOT_PENDING, Agenda, When
 from cronty.settings import Settings
@@ -117,7 +118,7 @@ class Cronty(Operations, AsyncApi):
     def task(
         self, /, *, name: str | None = None, owners: Sequence[str] | None = None, retries: int | None = None,
         timeout: float | None = None, policy: Mapping[str, Any] | None = None, concurrency: int | None = None,
-        limit: str | None = None,
+        limit: str | None = None, priority: Priority | None = None,
     ) -> Registering: ...  # fmt: skip
     def task(
         self,
@@ -131,12 +132,14 @@ class Cronty(Operations, AsyncApi):
         policy: Mapping[str, Any] | None = None,
         concurrency: int | None = None,
         limit: str | None = None,
+        priority: Priority | None = None,
     ) -> object:
         """Register a function (plain or async) under its own name, or under `name`, for every owner or for `owners`.
 
         `retries`, `timeout` (seconds) and `policy` hold for every job of this task that doesn't say otherwise.
         `concurrency` is how many runs of it all workers together perform at once; `limit` names a limit that it shares
-        with other tasks (see `limit`). Runs that must wait are late, and none is lost.
+        with other tasks (see `limit`). Runs that must wait are late, and none is lost. Those of a task whose `priority`
+        is "urgent" go before all others.
         """
         usual = {**(policy or {})}
         if retries is not None:
@@ -146,7 +149,7 @@ class Cronty(Operations, AsyncApi):
         make_policy(usual)  # refuse a bad one now
 
         def register(function: Callable[..., Any]) -> Task[..., Any]:
-            registered = self.registry.add(function, name, owners, usual, concurrency, limit)
+            registered = self.registry.add(function, name, owners, usual, concurrency, limit, priority)
             return (AsyncTask if registered.is_async else PlainTask)(self, registered, Options())
 
         return register if function is None else register(function)

@@ -29,7 +29,7 @@ class Admitting:
         self._limiting = limiting
         self._working = working
 
-    async def start(self, worker: int, attempts: Sequence[Attempt], *, first: bool) -> None:
+    async def start(self, worker: int, attempts: Sequence[Attempt], *, first: bool, urgent: bool = False) -> None:
         """Perform attempts whose places are reserved, and give back the places of those that may not start yet."""
         started: Sequence[Attempt] = ()
         refused: list[Attempt] = []
@@ -40,7 +40,7 @@ class Admitting:
         finally:
             self._working.release(len(attempts) - len(started) - len(refused))
             self._working.drop(refused, NOT_SERVED)
-        self._working.take(started, first=first)
+        self._working.take(started, first=first, urgent=urgent)
 
     async def _without_ending(self, worker: int, attempts: Sequence[Attempt]) -> Sequence[Attempt]:
         """Queue attempts again whose run has an earlier one here that is still cleaning up; returns the others."""

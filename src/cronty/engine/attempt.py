@@ -28,6 +28,7 @@ class Attempt:
     crashes: int = 0
     from_queue: bool = False
     limits: tuple[str, ...] = ()
+    urgent: bool = False
     started: float = 0.0
     ended: float = 0.0
     outcome: Outcome | None = None

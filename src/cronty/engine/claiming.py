@@ -103,8 +103,10 @@ class Claiming:
         self._working = working
         self._fleetwide = fleetwide
         self.crowd = Crowd()
+        self._urgent_crowd = Crowd()
         self._full: list[int] = []
         self._bounds = QueueBounds()
+        self._urgent_bounds = QueueBounds()
         self._lines: dict[str, tuple[Crowd, QueueBounds]] = {}
 
     async def step(self, worker: int) -> float:
@@ -117,14 +119,22 @@ class Claiming:
             return longest
         await self._working.wait_for_place(self.crowd)
         rest = await self._claim_limited(worker, limited) if limited else longest
-        return min(rest, longest, await self._claim_direct(worker, tasks) if tasks else longest)
+        return min(rest, longest, await self._claim_direct(worker, tasks, self.crowd) if tasks else longest)
 
-    async def _claim_direct(self, worker: int, tasks: list[str]) -> float:
+    async def step_urgent(self, worker: int) -> float:
+        """The same for urgent tasks alone, whether or not the worker is full."""
+        performable = self._working.performable(self._registry.tasks, urgent=True)
+        tasks = list(self._fleetwide.direct(performable, urgent=True))
+        limited = [task for task in self._fleetwide.limited(performable) if self._fleetwide.is_urgent(task)]
+        rest = await self._claim_limited(worker, limited, urgent=True) if limited else float("inf")
+        return min(rest, await self._claim_direct(worker, tasks, self._urgent_crowd) if tasks else float("inf"))
+
+    async def _claim_direct(self, worker: int, tasks: list[str], crowd: Crowd) -> float:
         """Claim runs of tasks that are under no limit; seconds until the next look."""
-        if left_out := self.crowd.turn():
+        if left_out := crowd.turn():
             began = monotonic()
-            await self._claim(worker, tasks, 0, BATCH, left_out)
-            self.crowd.looked(began)
+            await self._claim(worker, tasks, 0, BATCH, crowd, left_out)
+            crowd.looked(began)
         claimed = 0
         full = False
         for crashes, together in enumerate(TOGETHER):
@@ -132,7 +142,7 @@ class Claiming:
             if limit <= 0:
                 full = True
                 continue
-            count, refused = await self._claim(worker, tasks, crashes, limit)
+            count, refused = await self._claim(worker, tasks, crashes, limit, crowd)
             claimed += count
             full = full or refused
         if claimed:
@@ -145,26 +155,34 @@ class Claiming:
         return max(SHORTEST_REST, seconds) if seconds is not None else float("inf")
 
     async def _claim(
-        self, worker: int, tasks: list[str], crashes: int, limit: int, left_out: frozenset[int] = frozenset()
+        self,
+        worker: int,
+        tasks: list[str],
+        crashes: int,
+        limit: int,
+        crowd: Crowd,
+        left_out: frozenset[int] = frozenset(),
     ) -> tuple[int, bool]:
         """How many runs were claimed, and whether the worker was full."""
-        places = self._working.reserve(limit, beyond=bool(left_out))
+        urgent = crowd is self._urgent_crowd
+        bounds = self._urgent_bounds if urgent else self._bounds
+        places = self._working.reserve(limit, beyond=bool(left_out), urgent=urgent)
         if not places:
             return 0, True
         try:
             left, usual = await self._runs_left()
             without = left_out.union(self._full)
             now = await self._store.now() if without else None
-            low = self._bounds.bound(crashes, without)
+            low = bounds.bound(crashes, without)
             rows = await self._store.claim_runs(worker, tasks, crashes, places, without, left, usual, low)
         except BaseException:
             self._working.release(places)
             raise
         if now is not None and len(rows) < places and not _may_have_more(rows, left, usual):
-            self._bounds.through(crashes, without, now)
+            bounds.through(crashes, without, now)
         if len(rows) == places and (not left_out or places == limit):
-            self.crowd.saw([row["owner_id"] for row in rows])
-        await self._start(worker, rows, places, first=bool(left_out))
+            crowd.saw([row["owner_id"] for row in rows])
+        await self._start(worker, rows, places, first=bool(left_out), urgent=urgent)
         return len(rows), False
 
     async def _runs_left(self) -> tuple[Mapping[int, int], int]:
@@ -174,33 +192,41 @@ class Claiming:
         return ({}, NO_LIMIT) if runs_left is None else (runs_left.left, runs_left.usual)
 
     async def _start(
-        self, worker: int, rows: list[Row], places: int, *, first: bool = False, limits: tuple[str, ...] = ()
+        self,
+        worker: int,
+        rows: list[Row],
+        places: int,
+        *,
+        first: bool = False,
+        urgent: bool = False,
+        limits: tuple[str, ...] = (),
     ) -> None:
         """Perform what was claimed, and give back the places that aren't used."""
         count_claimed(rows)
         self._working.release(places - len(rows))
         self._working.drop([self._attempt(row, worker, limits) for row in rows if row["cancelled"]], CANCELLED)
         alive = [self._attempt(row, worker, limits) for row in rows if not row["cancelled"]]
-        await self._admitting.start(worker, alive, first=first)
+        await self._admitting.start(worker, alive, first=first, urgent=urgent)
 
     # -- under a limit of tasks ---------------------------------------------------------------------------------
 
-    async def _claim_limited(self, worker: int, tasks: list[str]) -> float:
-        """Claim runs of tasks under a limit, those first that have waited longest; seconds until the next look."""
+    async def _claim_limited(self, worker: int, tasks: list[str], *, urgent: bool = False) -> float:
+        """Claim runs of tasks under a limit, urgent ones first, then those that have waited longest; seconds until the
+        next look."""
         rest = float("inf")
-        for head in await self._limits.heads(tasks):
+        for head in sorted(await self._limits.heads(tasks), key=lambda head: not self._fleetwide.is_urgent(head.task)):
             if head.seconds > 0:
                 rest = min(rest, max(SHORTEST_REST, head.seconds))
                 continue
             most = TOGETHER[head.crashes] - (self._working.suspects[head.crashes] if head.crashes else 0)
-            places = self._working.reserve(most)
+            places = self._working.reserve(most, urgent=urgent)
             if not places:
                 rest = min(rest, SHORTEST_REST)
                 continue
-            rest = min(rest, await self._claim_of(worker, head.task, head.crashes, places))
+            rest = min(rest, await self._claim_of(worker, head.task, head.crashes, places, urgent))
         return rest
 
-    async def _claim_of(self, worker: int, task: str, crashes: int, places: int) -> float:
+    async def _claim_of(self, worker: int, task: str, crashes: int, places: int, urgent: bool) -> float:
         """Claim runs of one task, within the room that its limits leave; seconds until the next look."""
         limits = self._fleetwide.limits_of(task)
         rows: list[Row] = []
@@ -215,7 +241,7 @@ class Claiming:
         except BaseException:
             self._working.release(places)
             raise
-        await self._start(worker, rows, places, limits=limits)
+        await self._start(worker, rows, places, urgent=urgent, limits=limits)
         if rows:
             return 0
         if room is None:

@@ -10,6 +10,7 @@ from typing import Final
 
 from cronty import telemetry
 from cronty.actions.tasks import Registry
+from cronty.engine import urgent
 from cronty.engine.admitting import Admitting
 from cronty.engine.alerting import Alerting
 from cronty.engine.claiming import Claiming
@@ -27,6 +28,7 @@ from cronty.engine.retiming import Retiming
 from cronty.engine.sealing import Sealing
 from cronty.engine.settling import Settling
 from cronty.engine.telling import TellingResults
+from cronty.engine.urgent import UrgentFiring
 from cronty.engine.watchdog import watch
 from cronty.engine.working import Working
 from cronty.jobs.limits import DEFAULTS, Limits
@@ -44,7 +46,7 @@ from cronty.store.zone_store import ZoneStore
 
 LEAST_PATIENCE: Final = 5.0
 EXPIRE_EVERY: Final = 0.25
-CLAIMING: Final = ("fire", "fire 2", "claim", "tell", "hand over")
+CLAIMING: Final = ("fire", "fire 2", "claim", "urgent", "tell", "hand over")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -87,7 +89,7 @@ class Engine:
         self.working = Working(options.concurrency, partial(self._wake, "settle"))
         self.limiting = Limiting(store, options.limits)
         limits = TaskLimitStore(database)
-        self.settling = Settling(store, limits, self.working, partial(self._wake, "claim"))
+        self.settling = Settling(store, limits, self.working, self._requeued)
         hurry = partial(self._wake, "beat")
         self.lease = Lease(store, self.working, self.settling, options.lease, options.version, hurry)
         self.fleetwide = Fleetwide(limits, registry, self.lease)
@@ -97,10 +99,11 @@ class Engine:
         self.firing.more = partial(self._wake, "fire 2")
         self.firing.look_soon = partial(self._wake, "look")
         self.claiming = Claiming(store, limits, *passing)
+        self.urgent_firing = UrgentFiring(store, *passing)
         self.working.still_ours = self.lease.holds
         self.rescuing = Rescuing(store, self.lease, options.lease)
         self.retiming = Retiming(ZoneStore(database))
-        self.firing.left_zones = self.retiming.left_zones
+        self.firing.left_zones = self.urgent_firing.left_zones = self.retiming.left_zones
         self.holidays = Holidays(HolidayStore(database))
         self.sealing = Sealing(AuditStore(database))
         self.alerting = Alerting(store, self.limiting.topic_of, options.zone)
@@ -121,9 +124,10 @@ class Engine:
         self._duty("fire 2", self._fire_more, self._stopping)
         self._duty("look", self.firing.look_everywhere, self._stopping, longest=LOOK_EVERYWHERE_EVERY)
         self._duty("claim", self._claim, self._stopping)
+        self._duty("urgent", self._urgent, self._stopping)
         self._duty("rescue", self.rescuing.step, self._stopping)
         self._duty("prune", self._prune, self._stopping, longest=PRUNE_EVERY)
-        self._duty("settings", self.fleetwide.step, self._stopping, longest=PRUNE_EVERY)
+        self._duty("settings", self._settings, self._stopping, longest=PRUNE_EVERY)
         self._duty("retime", self.retiming.step, self._stopping)
         self._duty("holidays", self.holidays.step, self._stopping, longest=HOLIDAYS_EVERY)
         self._duty("seal", self.sealing.step, self._stopping)
@@ -161,7 +165,7 @@ class Engine:
         await self._store.publish_tasks(self._registry.published())
         await self.retiming.look()
         await self.lease.register()
-        await self.fleetwide.step()
+        await self.fleetwide.look()
         self._committed = monotonic()
 
     async def stop(self) -> None:
@@ -225,6 +229,16 @@ class Engine:
     async def _claim(self) -> float:
         return await self.lease.claiming(self.claiming.step)
 
+    async def _urgent(self) -> float:
+        if not self.fleetwide.has_urgent:
+            return float("inf")
+        return await self.lease.claiming(partial(urgent.step, self.urgent_firing, self.claiming))
+
+    async def _settings(self) -> float:
+        rest = await self.fleetwide.step()
+        self._wake("urgent")
+        return rest
+
     async def _beat(self) -> float:
         rest = await self.lease.beat()
         self._committed = monotonic()
@@ -250,10 +264,12 @@ class Engine:
         word, _, detail = message.partition(" ")
         match word:
             case "due":
-                self.firing.low.lower(_moment(detail))
-                self._wake("fire")
+                for firing, duty in ((self.firing, "fire"), (self.urgent_firing, "urgent")):
+                    firing.low.lower(_moment(detail))
+                    self._wake(duty)
             case "queue":
                 self._wake("claim")
+                self._wake("urgent")
             case "alert" | "tell" | "settings":
                 self._wake(word)
             case "stop" if detail == str(self.worker):
@@ -262,9 +278,14 @@ class Engine:
                 self._wake_all()
             case "listening":  # earlier messages were missed
                 self.firing.low.forget()
+                self.urgent_firing.low.forget()
                 self._wake_all()
             case _:
                 pass
+
+    def _requeued(self) -> None:
+        self._wake("claim")
+        self._wake("urgent")
 
     def _wake(self, duty: str) -> None:
         if wake := self._wakes.get(duty):

@@ -16,6 +16,9 @@ from cronty.store.task_limit_store import StoredSettings, TaskLimitStore
 REFRESH_EVERY: Final = 10.0
 """Seconds between looks at what is said, where anything is. Workers are notified of a change as well."""
 
+PAGE: Final = 2000
+"""How many jobs are looked at in one statement when the priority of a task changes."""
+
 NOTHING: Final = Said()
 
 
@@ -28,21 +31,36 @@ class Fleetwide:
         self._lease = lease
         self._since: datetime | None = None
         self._said: dict[str, Said] = {}
+        self._urgent: frozenset[str] = frozenset()
+        self._to_mark = False
         self.lows: dict[str, datetime] = {}
         """For each limit a time before which nothing is under way."""
 
     async def step(self) -> float:
+        """Look, and note in the jobs what is urgent if that may have changed; seconds until the next look."""
+        rest = await self.look()
+        after: int | None = 0
+        while self._to_mark and after is not None:
+            after = await self._store.mark_urgent(after, PAGE, list(self._registry.tasks), list(self._urgent))
+        self._to_mark = False
+        return rest
+
+    async def look(self) -> float:
         """Say what isn't said, unless a younger worker says otherwise; seconds until the next look."""
-        if self._since is None:
-            self._since = self._lease.beat_at
         ours = self._registry.settings()
         stored = await self._store.said(list(ours))
+        were_urgent = _urgent(stored)
+        if self._since is None:
+            self._since = self._lease.beat_at
+            self._to_mark = bool(were_urgent)  # whoever said it may have died before all was noted
         unsaid = {name: said for name, said in ours.items() if self._must_say(said, stored.get(name))}
         if unsaid and self._since is not None:
             await self._store.say(self._lease.worker, self._since, unsaid)
             stored = await self._store.said(list(ours))
         read = {name: Said.read(found.settings) for name, found in stored.items()}
         self._said = {name: said for name, said in read.items() if said != NOTHING}
+        self._urgent = _urgent(stored)
+        self._to_mark = self._to_mark or self._urgent != were_urgent
         self.lows.clear()  # should the database have lost its latest history
         return REFRESH_EVERY if stored else float("inf")
 
@@ -56,10 +74,25 @@ class Fleetwide:
         """The limits that a task is under."""
         return self._said.get(task, NOTHING).limits
 
-    def direct(self, tasks: Mapping[str, Task]) -> Mapping[str, Task]:
-        """Those of these tasks whose runs may be started where they are fired, and claimed without a limit."""
-        return {name: task for name, task in tasks.items() if not self.limits_of(name)} if self._said else tasks
+    def is_urgent(self, task: str) -> bool:
+        return self._said.get(task, NOTHING).urgent
+
+    @property
+    def has_urgent(self) -> bool:
+        return bool(self._urgent)
+
+    def direct(self, tasks: Mapping[str, Task], *, urgent: bool = False) -> Mapping[str, Task]:
+        """Those of these tasks whose runs may be started where they are fired, and claimed without a limit: the
+        ordinary ones, or the urgent ones."""
+        if not self._said:
+            return {} if urgent else tasks
+        asked = Said(urgent=urgent)
+        return {name: task for name, task in tasks.items() if self._said.get(name, NOTHING) == asked}
 
     def limited(self, tasks: Mapping[str, Task]) -> list[str]:
         """Those of these tasks that are under a limit."""
         return [name for name, said in self._said.items() if said.limits and name in tasks]
+
+
+def _urgent(stored: Mapping[str, StoredSettings]) -> frozenset[str]:
+    return frozenset(name for name, found in stored.items() if Said.read(found.settings).urgent)

@@ -32,7 +32,8 @@ class Working:
 
     `concurrency` limits the busy coroutines and, separately, the busy threads. Attempts are claimed ahead of that only
     as fast as they end: a process with slow tasks leaves runs to other workers, one with fast tasks never runs dry.
-    Coroutines of owners that would wait behind greedy ones start beyond that limit, up to as many again.
+    Coroutines of owners that would wait behind greedy ones start beyond that limit, up to as many again. So do those of
+    urgent tasks, which have threads of their own too.
     """
 
     def __init__(self, concurrency: int, ended: Callable[[], None]) -> None:
@@ -40,9 +41,13 @@ class Working:
         self._tell_ended = ended
         self._line: deque[Attempt] = deque()
         self._before_line: deque[Attempt] = deque()  # of owners that would wait behind greedy ones
+        self._urgent_line: deque[Attempt] = deque()
         self._performing: dict[Attempt, None] = {}  # a set that keeps its order
         self._coroutines = 0
         self._threads = Threads(concurrency, self._in_thread, self._returned)
+        self._urgent_threads = Threads(
+            concurrency, self._in_thread, self._returned
+        )  # none is started before it is used
         self._told_that_all_hang = False
         self._ended: list[Attempt] = []
         self._unsettled: dict[tuple[int, datetime], Attempt] = {}  # by job and slot
@@ -62,12 +67,14 @@ class Working:
     def free_places(self) -> int:
         return self.concurrency + min(MAX_AHEAD, self._ended_lately()) - self.in_flight
 
-    def reserve(self, most: int, *, beyond: bool = False) -> int:
+    def reserve(self, most: int, *, beyond: bool = False, urgent: bool = False) -> int:
         """Reserve up to `most` places before claiming; `release` those that aren't used.
 
-        `beyond` adds `concurrency` more places, for owners that would have to wait behind greedy ones.
+        `beyond` adds `concurrency` more places, for owners that would have to wait behind greedy ones; `urgent` adds
+        as many again to these.
         """
-        places = max(0, min(most, self.free_places() + (self.concurrency if beyond else 0)))
+        more = 2 if urgent else 1 if beyond else 0
+        places = max(0, min(most, self.free_places() + more * self.concurrency))
         self.in_flight += places
         return places
 
@@ -113,16 +120,19 @@ class Working:
         """Whether no thread is left for plain functions: twice `concurrency` of them run past their time limits."""
         return self._threads.all_hang
 
-    def performable(self, tasks: Mapping[str, Task]) -> Mapping[str, Task]:
+    def performable(self, tasks: Mapping[str, Task], *, urgent: bool = False) -> Mapping[str, Task]:
         """Those of these tasks that this worker can perform now."""
-        return {name: task for name, task in tasks.items() if task.is_async} if self.threads_hang else tasks
+        hang = self._urgent_threads.all_hang if urgent else self.threads_hang
+        return {name: task for name, task in tasks.items() if task.is_async} if hang else tasks
 
     # -- performing ---------------------------------------------------------------------------------------------
 
-    def take(self, attempts: Sequence[Attempt], *, first: bool = False) -> None:
+    def take(self, attempts: Sequence[Attempt], *, first: bool = False, urgent: bool = False) -> None:
         """Perform attempts whose places are reserved; `first` puts them before those that wait."""
         calls: list[Attempt] = []
         for attempt in attempts:
+            if urgent:
+                attempt.urgent = True
             if attempt.crashes:
                 self.suspects[attempt.crashes] += 1
             run = (attempt.job_id, attempt.slot)
@@ -134,6 +144,8 @@ class Working:
             if not attempt.task.is_async:
                 self._performing[attempt] = None
                 calls.append(attempt)
+            elif urgent:
+                self._urgent_line.append(attempt)
             elif first:
                 self._before_line.append(attempt)
             elif attempt.crashes:  # while it waits, it would be blamed for another run's crash
@@ -141,8 +153,11 @@ class Working:
             else:
                 self._line.append(attempt)
         if calls:
-            self._threads.submit(calls, first=first or attempts[0].crashes > 0)
+            self._threads_of(attempts[0]).submit(calls, first=first or attempts[0].crashes > 0)
         self._start_coroutines()
+
+    def _threads_of(self, attempt: Attempt) -> Threads[Attempt]:
+        return self._urgent_threads if attempt.urgent else self._threads
 
     def still_ending(self, attempts: Sequence[Attempt]) -> list[Attempt]:
         """Those of these attempts whose run has an earlier one that was cancelled or timed out, and is cleaning up."""
@@ -185,6 +200,8 @@ class Working:
 
     def _next(self) -> Attempt | None:
         """The next coroutine to start, if there is a place for it."""
+        if self._urgent_line and self._coroutines < 3 * self.concurrency:
+            return self._urgent_line.popleft()
         if self._before_line and self._coroutines < 2 * self.concurrency:
             return self._before_line.popleft()
         return self._line.popleft() if self._line and self._coroutines < self.concurrency else None
@@ -202,7 +219,7 @@ class Working:
         if self._ending and self._ending.get(run := (attempt.job_id, attempt.slot)) is attempt:
             del self._ending[run]
         self._end(attempt, outcome)
-        if (self._line or self._before_line) and attempt.handle is not None:
+        if (self._line or self._before_line or self._urgent_line) and attempt.handle is not None:
             self._start_coroutines()
 
     def _in_thread(self, attempt: Attempt) -> None:
@@ -220,7 +237,7 @@ class Working:
     def _returned(self, attempts: list[Attempt]) -> None:
         for attempt in attempts:
             if attempt.given_up:
-                self._threads.take_back_one()
+                self._threads_of(attempt).take_back_one()
             self._end(attempt, attempt.outcome or Cancelled())
 
     def _end(self, attempt: Attempt, outcome: Outcome) -> None:
@@ -239,7 +256,7 @@ class Working:
 
     def known(self) -> list[Attempt]:
         """Everything claimed and not yet taken for settlement."""
-        return [*self._before_line, *self._line, *self._performing, *self._ended]
+        return [*self._urgent_line, *self._before_line, *self._line, *self._performing, *self._ended]
 
     def take_ended(self, most: int) -> list[Attempt]:
         """Take attempts that have ended, to settle them."""
@@ -273,9 +290,10 @@ class Working:
 
     def _leave_functions_to_others(self) -> None:
         """If no thread is left, hand back the functions in line: their timeout begins only when they do."""
-        if self.threads_hang:
-            for attempt in self._threads.withdraw():
-                self._end(attempt, _ALL_HANG)
+        for threads in (self._threads, self._urgent_threads):
+            if threads.all_hang:
+                for attempt in threads.withdraw():
+                    self._end(attempt, _ALL_HANG)
         if self.threads_hang != self._told_that_all_hang:
             self._told_that_all_hang = self.threads_hang
             telemetry.threads_hang(2 * self.concurrency, over=not self.threads_hang)
@@ -287,19 +305,20 @@ class Working:
 
     def close(self) -> None:
         self._threads.close()
+        self._urgent_threads.close()
 
     def _abandon(self, attempt: Attempt, outcome: Outcome) -> None:
         """End an attempt. A coroutine is cancelled; a thread can only be asked to stop, and its result is ignored."""
         if attempt.over:
             return
-        for line in (self._before_line, self._line):
+        for line in (self._urgent_line, self._before_line, self._line):
             if attempt in line:
                 line.remove(attempt)
         if attempt.run is not None:
             attempt.run.stop_requested = True
         if attempt.started and not attempt.task.is_async:
             attempt.given_up = True
-            self._threads.give_up_one()
+            self._threads_of(attempt).give_up_one()
         self._end(attempt, outcome)
         if attempt.handle is not None and not attempt.handle.done():
             self._ending[attempt.job_id, attempt.slot] = attempt

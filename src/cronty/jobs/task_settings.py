@@ -1,12 +1,14 @@
-"""What holds for all runs of a task over all workers: how many at once, and under which limit."""
+"""What holds for all runs of a task over all workers: how many at once, under which limit, and how urgent."""
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Self, cast
+from typing import Any, Final, Literal, Self, cast
 
 OWN: Final = "task:"
 """How the limit of a single task is called, before the task's name. No other limit may have a colon in its name."""
+
+type Priority = Literal["urgent", "ordinary"]
 
 MOST: Final = 1_000_000
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
@@ -36,22 +38,27 @@ def named_limit(name: str, at_once: int | None, per_minute: int | None) -> TaskL
 
 @dataclass(frozen=True, slots=True)
 class TaskSettings:
-    """The limits of a task: its own one, and the one that it shares."""
+    """The limits of a task: its own one, and the one that it shares; and whether its runs go before others."""
 
     limits: tuple[TaskLimit, ...] = ()
+    urgent: bool = False
 
     def stored(self) -> dict[str, Any] | None:
         """As JSON; None if nothing is set."""
         said: dict[str, Any] = {}
         if self.limits:
             said["limits"] = {limit.name: limit.stored() for limit in self.limits}
+        if self.urgent:
+            said["priority"] = "urgent"
         return said or None
 
 
 NOTHING_SET: Final = TaskSettings()
 
 
-def settings_of(task: str, concurrency: int | None = None, limit: str | None = None) -> TaskSettings:
+def settings_of(
+    task: str, concurrency: int | None = None, limit: str | None = None, priority: Priority | None = None
+) -> TaskSettings:
     """The settings of a task as its author gives them; ValueError if there can be no such."""
     limits: list[TaskLimit] = []
     if concurrency is not None:
@@ -59,7 +66,9 @@ def settings_of(task: str, concurrency: int | None = None, limit: str | None = N
     if limit is not None:
         _check_name("A limit's name", limit)
         limits.append(TaskLimit(limit, declared=False))
-    return TaskSettings(tuple(limits))
+    if priority not in (None, "urgent", "ordinary"):
+        raise ValueError(f"priority is 'urgent' or 'ordinary', not {priority!r}.")
+    return TaskSettings(tuple(limits), priority == "urgent")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +76,14 @@ class Said:
     """What the workers have said of a task. What a newer version says and this one doesn't know is ignored."""
 
     limits: tuple[str, ...] = ()
+    urgent: bool = False
 
     @classmethod
     def read(cls, stored: Mapping[str, Any] | None) -> Self:
-        limits: object = (stored or {}).get("limits")
-        return cls(tuple(sorted(cast("Mapping[str, object]", limits))) if isinstance(limits, Mapping) else ())
+        said = stored or {}
+        limits: object = said.get("limits")
+        names = tuple(sorted(cast("Mapping[str, object]", limits))) if isinstance(limits, Mapping) else ()
+        return cls(names, said.get("priority") == "urgent")
 
 
 def _checked(what: str, figure: int | None) -> int | None:

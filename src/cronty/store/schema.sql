@@ -111,6 +111,7 @@ index dropped_weeks_pkey on dropped_weeks USING btree (monday)
 index due_ended on due USING btree (last_slot, job_id) WHERE ((next_at IS NULL) AND (held_slot IS NULL))
 index due_next on due USING btree (next_at) WHERE (next_at IS NOT NULL)
 index due_pkey on due USING btree (job_id)
+index due_urgent on due USING btree (next_at) WHERE (urgent AND (next_at IS NOT NULL))
 index handed_over_due on handed_over USING btree (due_at) WHERE (due_at IS NOT NULL)
 index handed_over_owner on handed_over USING btree (owner_id, channel)
 index handed_over_pkey on handed_over USING btree (job_id, scheduled_for)
@@ -298,6 +299,7 @@ table due.owner_id bigint not null
 table due.period bigint
 table due.run_count integer not null default 0
 table due.serial boolean not null
+table due.urgent boolean not null default false
 table due.zone text
 table found_waiting
 table found_waiting constraint at_commit TRIGGER DEFERRABLE INITIALLY DEFERRED

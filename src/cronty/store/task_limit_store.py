@@ -3,7 +3,7 @@
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
 import orjson
 
@@ -91,7 +91,7 @@ def _room(row: Row) -> Room:
         runs = max(0, row["at_once"] - row["running"])
     if row["per_minute"] is not None and row["per_minute"] - row["starts"] < runs:
         runs = max(0, row["per_minute"] - row["starts"])
-        rest = max(0.0, (row["first"] + MINUTE - now).total_seconds()) if row["first"] else None
+        rest = (row["again_at"] - now).total_seconds() if row["again_at"] else None
     return Room(runs, rest, now, row["owners"])
 
 
@@ -124,6 +124,10 @@ class TaskLimitStore:
                 await connection.fetchval(query("notify"), "settings")
 
         await self._database.together(work)
+
+    async def mark_urgent(self, after: int, most: int, tasks: Sequence[str], urgent: Sequence[str]) -> int | None:
+        """Note in a page of jobs whether their task is urgent; the last of them, None after the end."""
+        return cast("int | None", await self._database.value("mark_urgent", after, most, tasks, urgent))
 
     async def heads(self, tasks: Sequence[str]) -> list[Head]:
         """The earliest waiting runs of these tasks, in the order in which they are due; none while all is frozen."""

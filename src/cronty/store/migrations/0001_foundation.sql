@@ -123,7 +123,7 @@ revoke execute on function cronty.be_server(int) from public;
 -- run row. `last_run` is the last one that was executed or, if runs of the job go one at a time (`serial`), the one
 -- whose turn it is: as long as that isn't over, the others wait in line. `dst_gap` and `dst_overlap` are null for the
 -- default: run after a gap, and in an overlap the first time only. `expression` is that of a cron, or `calendar`: then the
--- rules, or what was said of single slots, are in the job's trigger.
+-- rules, or what was said of single slots, are in the job's trigger. `urgent` is what was said of its task.
 create table cronty.due (
   job_id bigint primary key references cronty.jobs,
   next_at timestamptz,
@@ -139,10 +139,13 @@ create table cronty.due (
   expression text,
   zone text,
   dst_gap text,
-  dst_overlap text
+  dst_overlap text,
+  urgent boolean not null default false
 ) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 5000,
         autovacuum_vacuum_cost_delay = 0, autovacuum_analyze_scale_factor = 0.1);
 create index due_next on cronty.due (next_at) where next_at is not null;
+-- Jobs of tasks that are urgent. The others have no entry here, and so nobody pays for it who doesn't use it.
+create index due_urgent on cronty.due (next_at) where urgent and next_at is not null;
 -- Jobs that have no more slots and weren't stopped.
 create index due_ended on cronty.due (last_slot, job_id) where next_at is null and held_slot is null;
 
@@ -952,9 +955,10 @@ begin
       on conflict do nothing
       returning *
     ), due as (
-      insert into cronty.due (job_id, owner_id, next_at, delay, serial, period, expression, zone, dst_gap, dst_overlap)
+      insert into cronty.due (job_id, owner_id, next_at, delay, serial, period, expression, zone, dst_gap, dst_overlap, urgent)
       select j.id, j.owner_id, due_at, (given ->> 'delay')::int, (given ->> 'serial')::boolean, (given ->> 'period')::bigint,
-        given ->> 'expression', given ->> 'rule_zone', given ->> 'dst_gap', given ->> 'dst_overlap' from job j
+        given ->> 'expression', given ->> 'rule_zone', given ->> 'dst_gap', given ->> 'dst_overlap',
+        coalesce((select t.settings ->> 'priority' = 'urgent' from cronty.tasks t where t.name = j.task), false) from job j
     ), zoned as (
       -- If the zone is new, or has other rules in this process, its jobs are checked again. Usually no row is written,
       -- because others would have to wait for it.
