@@ -295,7 +295,7 @@ class Hands:
 
 @asynccontextmanager
 async def hands_of(
-    url: str, clock: HandClock | None, registry: Registry, ahead: Ahead | None = None, **options: float
+    url: str, clock: HandClock | None, registry: Registry, ahead: Ahead | None = None, **options: object
 ) -> AsyncGenerator[Hands]:
     database = await Database(url, clock=clock, hot=True).open()
     store = EngineStore(database)

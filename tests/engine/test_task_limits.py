@@ -9,8 +9,11 @@ from datetime import timedelta
 import asyncpg
 import pytest
 
+from cronty import Cronty
 from cronty.actions.tasks import Registry, RetryAfter
+from cronty.app.assembly import queues_of
 from cronty.scheduler import Scheduler
+from cronty.settings import BadSetting
 from cronty.store.database import query
 from tests.conftest import START, HandClock, Hands, add, hands_of
 from tests.patience import PATIENCE
@@ -256,6 +259,23 @@ async def test_a_run_that_is_told_to_wait_holds_all_that_share_its_limit(
     assert room.begun == 5
 
 
+async def test_a_run_holds_the_others_under_its_limit_for_a_day_at_most(
+    url: str, door: Scheduler, clock: HandClock, sql: asyncpg.Connection
+) -> None:
+    registry = Registry()
+
+    def told() -> None:
+        raise RetryAfter("come back next year", timedelta(days=365))
+
+    registry.add(told, limit="model")
+    async with hands_of(url, clock, registry) as hands:
+        await add(door, "once", SOON, task="told")
+        clock.advance(seconds=2)
+        await hands.all()
+    held_until = await sql.fetchval("select held_until from cronty.task_limits where name = 'model'")
+    assert timedelta(hours=23) < held_until - clock() <= timedelta(days=1)
+
+
 async def test_a_task_with_both_limits_goes_by_the_narrower(
     url: str, door: Scheduler, clock: HandClock, sql: asyncpg.Connection, room: Room
 ) -> None:
@@ -298,6 +318,7 @@ async def test_two_engines_never_count_under_a_limit_at_the_same_time(
         ({"concurrency": 0}, "concurrency must be from 1"),
         ({"limit": "a:b"}, "letters, digits"),
         ({"limit": ""}, "letters, digits"),
+        ({"queue": "a,b"}, "letters, digits"),
     ],
 )
 def test_a_setting_that_cannot_be_is_refused_where_it_is_written(
@@ -310,3 +331,50 @@ def test_a_setting_that_cannot_be_is_refused_where_it_is_written(
 def test_a_limit_that_limits_nothing_is_refused(room: Room) -> None:
     with pytest.raises(ValueError, match="limits nothing"):
         with_busy(room).limit("model")
+
+
+async def test_a_worker_performs_only_tasks_of_its_queues_and_leaves_the_others_to_theirs(
+    url: str, door: Scheduler, clock: HandClock, sql: asyncpg.Connection, room: Room
+) -> None:
+    registry = with_busy(room, queue="gpu")
+    other = Room()
+    registry.add(other.busy, "usual")
+    room.hold.set()
+    other.hold.set()
+    async with (
+        hands_of(url, clock, registry, queues=("default",)) as ordinary,  # pyright: ignore[reportArgumentType]
+        hands_of(url, clock, registry, queues=("gpu", "big")) as special,  # pyright: ignore[reportArgumentType]
+    ):
+        await add(door, "once", SOON, task="busy")
+        await add(door, "once", SOON, task="usual", name="b job")
+        clock.advance(seconds=2)
+        await ordinary.all()
+        assert (room.begun, other.begun) == (0, 1)
+        await special.all()
+        assert (room.begun, other.begun) == (1, 1)
+        await add(door, "once", {"run_at": clock() + timedelta(seconds=1)}, task="usual", name="c job")
+        clock.advance(seconds=2)
+        await special.all()
+        assert other.begun == 1, "it was fired there, and waits"
+        await ordinary.all()
+    assert other.begun == 2
+
+
+async def test_a_worker_that_chooses_no_queue_performs_all(
+    url: str, door: Scheduler, clock: HandClock, room: Room
+) -> None:
+    room.hold.set()
+    async with hands_of(url, clock, with_busy(room, queue="gpu")) as hands:
+        await add(door, "once", SOON, task="busy")
+        clock.advance(seconds=2)
+        await hands.fire()
+    assert room.begun == 1
+
+
+def test_queues_of_a_worker_come_from_the_program_or_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert queues_of(Cronty("postgresql://x", queues=["gpu", "big"]).settings) == ("gpu", "big")
+    monkeypatch.setenv("CRONTY_QUEUES", "gpu, default")
+    assert queues_of(Cronty("postgresql://x").settings) == ("gpu", "default")
+    monkeypatch.setenv("CRONTY_QUEUES", "gpu; big")
+    with pytest.raises(BadSetting, match="CRONTY_QUEUES"):
+        Cronty("postgresql://x")

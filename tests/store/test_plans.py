@@ -27,7 +27,7 @@ HOT = {
     "insert_queue": f"('{{1,2}}', {SLOTS}, '{{1,1}}', '{{note,note}}', '{{true,false}}', '{NOW}')",
     "claim_runs": f"('{NOW}', 1, '{{note}}', 0, 500, '{{2}}', '{{1}}', '{{100}}', 500, null)",
     "lock_limits": "('{model,task:note}')",
-    "room_of_limits": f"('{NOW}', '{{model,task:note}}', '{{null,{NOW}}}')",
+    "room_of_limits": f"('{NOW}', '{{model,task:note}}', '{{null,{NOW}}}', 1)",
     "note_starts": f"('{NOW}', '{{model}}', '{{1,2}}', {SLOTS}, '{{1,1}}', '{{1,1}}')",
     "heads_of_tasks": f"('{NOW}', '{{note}}')",
     "hold_limits": f"('{NOW}', '{{model}}', '{{60}}')",

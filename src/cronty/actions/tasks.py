@@ -143,15 +143,16 @@ class Registry:
         concurrency: int | None = None,
         limit: str | None = None,
         priority: Priority | None = None,
+        queue: str | None = None,
     ) -> Task:
         """A function that this process performs, for these owners or (None) for every owner.
 
         `policy` is published with its parameters: a job of this task has it unless it says otherwise.
         `concurrency` is how many runs of it all workers perform at once, `limit` names one that it shares with others.
-        `priority` is urgent for what goes before all that isn't.
+        `priority` is urgent for what goes before all that isn't. Workers that choose queues perform it if `queue` is one.
         """
         task = self._task(function, name)
-        settings = settings_of(task.name, concurrency, limit, priority)
+        settings = settings_of(task.name, concurrency, limit, priority, queue)
         task = replace(task, owners=None if owners is None else tuple(owners), settings=settings)
         if policy:
             task = replace(task, parameters={**task.parameters, "policy": policy})

@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, Self, cast, overload
 
 from cronty import telemetry
 from cronty.actions.tasks import Registry, running_in
-from cronty.app.assembly import limits_of, make_engine, make_service
+from cronty.app.assembly import limits_of, make_engine, make_service, queues_of
 from cronty.app.background import Background
 from cronty.app.declared import Declared, sync
 from cronty.app.figures import metrics_text, why_late
@@ -71,13 +71,16 @@ class Cronty(Operations, AsyncApi):
         *,
         owner: str = "local",
         concurrency: int | None = None,
+        queues: Sequence[str] | None = None,
         run_jobs: bool = True,
         data_dir: Path | None = None,
         clock: Clock | None = None,
     ) -> None:
         given = {"database_url": database_url, "concurrency": concurrency, "data_dir": data_dir}
+        given["queues"] = None if queues is None else ",".join(queues)
         self.settings = Settings(**{name: value for name, value in given.items() if value is not None})  # pyright: ignore[reportArgumentType]
         limits_of(self.settings)  # refuse bad limits now
+        queues_of(self.settings)
         self.owner = owner
         self.registry = Registry()
         self.declared: list[Declared] = []
@@ -118,7 +121,7 @@ class Cronty(Operations, AsyncApi):
     def task(
         self, /, *, name: str | None = None, owners: Sequence[str] | None = None, retries: int | None = None,
         timeout: float | None = None, policy: Mapping[str, Any] | None = None, concurrency: int | None = None,
-        limit: str | None = None, priority: Priority | None = None,
+        limit: str | None = None, priority: Priority | None = None, queue: str | None = None,
     ) -> Registering: ...  # fmt: skip
     def task(
         self,
@@ -133,13 +136,14 @@ class Cronty(Operations, AsyncApi):
         concurrency: int | None = None,
         limit: str | None = None,
         priority: Priority | None = None,
+        queue: str | None = None,
     ) -> object:
         """Register a function (plain or async) under its own name, or under `name`, for every owner or for `owners`.
 
         `retries`, `timeout` (seconds) and `policy` hold for every job of this task that doesn't say otherwise.
         `concurrency` is how many runs of it all workers together perform at once; `limit` names a limit that it shares
         with other tasks (see `limit`). Runs that must wait are late, and none is lost. Those of a task whose `priority`
-        is "urgent" go before all others.
+        is "urgent" go before all others. `queue` is for workers that perform only some: `Cronty(queues=[…])`.
         """
         usual = {**(policy or {})}
         if retries is not None:
@@ -149,7 +153,7 @@ class Cronty(Operations, AsyncApi):
         make_policy(usual)  # refuse a bad one now
 
         def register(function: Callable[..., Any]) -> Task[..., Any]:
-            registered = self.registry.add(function, name, owners, usual, concurrency, limit, priority)
+            registered = self.registry.add(function, name, owners, usual, concurrency, limit, priority, queue)
             return (AsyncTask if registered.is_async else PlainTask)(self, registered, Options())
 
         return register if function is None else register(function)
@@ -173,6 +177,10 @@ class Cronty(Operations, AsyncApi):
         retries: int | None = None,
         timeout: float | None = None,
         policy: Mapping[str, Any] | None = None,
+        concurrency: int | None = None,
+        limit: str | None = None,
+        priority: Priority | None = None,
+        queue: str | None = None,
     ) -> Registering:
         """Register a function without parameters and declare its schedule: `@cronty.every("weekday at 3:00")`.
 
@@ -181,7 +189,10 @@ class Cronty(Operations, AsyncApi):
         """
 
         def declare(function: Callable[..., Any]) -> object:
-            task = self.task(name=name, retries=retries, timeout=timeout, policy=policy)(function)
+            task = self.task(
+                name=name, retries=retries, timeout=timeout, policy=policy, concurrency=concurrency, limit=limit,
+                priority=priority, queue=queue,
+            )(function)  # fmt: skip
             self.declared.append(Declared(task.name, _with_every(when), task, zone, tuple(tags)))
             return task
 

@@ -229,6 +229,9 @@ class Claiming:
     async def _claim_of(self, worker: int, task: str, crashes: int, places: int, urgent: bool) -> float:
         """Claim runs of one task, within the room that its limits leave; seconds until the next look."""
         limits = self._fleetwide.limits_of(task)
+        if not limits:  # it has just been said that there are none any more
+            self._working.release(places)
+            return 0
         rows: list[Row] = []
         room: Room | None = None
         try:

@@ -54,6 +54,8 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 class EngineOptions:
     """`lease` and `drain` are seconds; `keep_days` is how much history is kept; `zone` is for owners without their own.
 
+    `queues` are those whose tasks are performed; none for all.
+
     `die_when_stuck` ends the process when a task blocks the event loop for two leases. That is right for a worker
     process, and wrong inside a user's own program.
     """
@@ -66,6 +68,7 @@ class EngineOptions:
     die_when_stuck: bool = False
     limits: Limits = DEFAULTS
     zone: str = "UTC"
+    queues: tuple[str, ...] = ()
 
 
 class Engine:
@@ -92,7 +95,7 @@ class Engine:
         self.settling = Settling(store, limits, self.working, self._requeued)
         hurry = partial(self._wake, "beat")
         self.lease = Lease(store, self.working, self.settling, options.lease, options.version, hurry)
-        self.fleetwide = Fleetwide(limits, registry, self.lease)
+        self.fleetwide = Fleetwide(limits, registry, self.lease, options.queues)
         admitting = Admitting(store, OwnerStore(database), self.limiting, self.working)
         passing = registry, self.working, self.limiting, admitting, self.fleetwide
         self.firing = Firing(store, *passing)

@@ -11,7 +11,7 @@ from typing import Final
 from cronty.actions.tasks import Registry, Task
 from cronty.engine.lease import Lease
 from cronty.jobs.task_settings import Said
-from cronty.store.task_limit_store import StoredSettings, TaskLimitStore
+from cronty.store.task_limit_store import Lows, StoredSettings, TaskLimitStore
 
 REFRESH_EVERY: Final = 10.0
 """Seconds between looks at what is said, where anything is. Workers are notified of a change as well."""
@@ -25,16 +25,17 @@ NOTHING: Final = Said()
 class Fleetwide:
     """The settings of the tasks that this process has."""
 
-    def __init__(self, store: TaskLimitStore, registry: Registry, lease: Lease) -> None:
+    def __init__(self, store: TaskLimitStore, registry: Registry, lease: Lease, queues: tuple[str, ...] = ()) -> None:
+        """`queues` are those whose tasks are performed here; none for all."""
         self._store = store
         self._registry = registry
         self._lease = lease
+        self._queues = frozenset(queues)
         self._since: datetime | None = None
         self._said: dict[str, Said] = {}
         self._urgent: frozenset[str] = frozenset()
         self._to_mark = False
-        self.lows: dict[str, datetime] = {}
-        """For each limit a time before which nothing is under way."""
+        self.lows = Lows()
 
     async def step(self) -> float:
         """Look, and note in the jobs what is urgent if that may have changed; seconds until the next look."""
@@ -61,7 +62,6 @@ class Fleetwide:
         self._said = {name: said for name, said in read.items() if said != NOTHING}
         self._urgent = _urgent(stored)
         self._to_mark = self._to_mark or self._urgent != were_urgent
-        self.lows.clear()  # should the database have lost its latest history
         return REFRESH_EVERY if stored else float("inf")
 
     def _must_say(self, ours: Mapping[str, object] | None, stored: StoredSettings | None) -> bool:
@@ -84,14 +84,20 @@ class Fleetwide:
     def direct(self, tasks: Mapping[str, Task], *, urgent: bool = False) -> Mapping[str, Task]:
         """Those of these tasks whose runs may be started where they are fired, and claimed without a limit: the
         ordinary ones, or the urgent ones."""
-        if not self._said:
+        if not self._said and not self._queues:
             return {} if urgent else tasks
-        asked = Said(urgent=urgent)
-        return {name: task for name, task in tasks.items() if self._said.get(name, NOTHING) == asked}
+        return {name: task for name, task in tasks.items() if self._goes(name, urgent=urgent)}
 
     def limited(self, tasks: Mapping[str, Task]) -> list[str]:
-        """Those of these tasks that are under a limit."""
-        return [name for name, said in self._said.items() if said.limits and name in tasks]
+        """Those of these tasks that are under a limit, and in a queue that is served here."""
+        return [name for name, said in self._said.items() if said.limits and name in tasks and self._serves(said)]
+
+    def _goes(self, task: str, *, urgent: bool) -> bool:
+        said = self._said.get(task, NOTHING)
+        return not said.limits and said.urgent == urgent and self._serves(said)
+
+    def _serves(self, said: Said) -> bool:
+        return not self._queues or said.queue in self._queues
 
 
 def _urgent(stored: Mapping[str, StoredSettings]) -> frozenset[str]:

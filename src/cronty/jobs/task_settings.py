@@ -1,7 +1,7 @@
-"""What holds for all runs of a task over all workers: how many at once, under which limit, and how urgent."""
+"""What holds for all runs of a task over all workers: how many at once, how urgent, in which queue."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal, Self, cast
 
@@ -9,6 +9,9 @@ OWN: Final = "task:"
 """How the limit of a single task is called, before the task's name. No other limit may have a colon in its name."""
 
 type Priority = Literal["urgent", "ordinary"]
+
+DEFAULT_QUEUE: Final = "default"
+"""Where tasks are that name no queue."""
 
 MOST: Final = 1_000_000
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
@@ -38,10 +41,12 @@ def named_limit(name: str, at_once: int | None, per_minute: int | None) -> TaskL
 
 @dataclass(frozen=True, slots=True)
 class TaskSettings:
-    """The limits of a task: its own one, and the one that it shares; and whether its runs go before others."""
+    """The limits of a task: its own one, and the one that it shares; whether its runs go before others; and which
+    workers perform them: those of its queue."""
 
     limits: tuple[TaskLimit, ...] = ()
     urgent: bool = False
+    queue: str = DEFAULT_QUEUE
 
     def stored(self) -> dict[str, Any] | None:
         """As JSON; None if nothing is set."""
@@ -50,6 +55,8 @@ class TaskSettings:
             said["limits"] = {limit.name: limit.stored() for limit in self.limits}
         if self.urgent:
             said["priority"] = "urgent"
+        if self.queue != DEFAULT_QUEUE:
+            said["queue"] = self.queue
         return said or None
 
 
@@ -57,7 +64,11 @@ NOTHING_SET: Final = TaskSettings()
 
 
 def settings_of(
-    task: str, concurrency: int | None = None, limit: str | None = None, priority: Priority | None = None
+    task: str,
+    concurrency: int | None = None,
+    limit: str | None = None,
+    priority: Priority | None = None,
+    queue: str | None = None,
 ) -> TaskSettings:
     """The settings of a task as its author gives them; ValueError if there can be no such."""
     limits: list[TaskLimit] = []
@@ -68,7 +79,15 @@ def settings_of(
         limits.append(TaskLimit(limit, declared=False))
     if priority not in (None, "urgent", "ordinary"):
         raise ValueError(f"priority is 'urgent' or 'ordinary', not {priority!r}.")
-    return TaskSettings(tuple(limits), priority == "urgent")
+    [queue] = read_queues([DEFAULT_QUEUE if queue is None else queue])
+    return TaskSettings(tuple(limits), priority == "urgent", queue)
+
+
+def read_queues(names: Iterable[str]) -> tuple[str, ...]:
+    """Names of queues, each once; ValueError if one can't be."""
+    for name in names:
+        _check_name("A queue's name", name)
+    return tuple(dict.fromkeys(names))
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +96,14 @@ class Said:
 
     limits: tuple[str, ...] = ()
     urgent: bool = False
+    queue: str = DEFAULT_QUEUE
 
     @classmethod
     def read(cls, stored: Mapping[str, Any] | None) -> Self:
         said = stored or {}
         limits: object = said.get("limits")
         names = tuple(sorted(cast("Mapping[str, object]", limits))) if isinstance(limits, Mapping) else ()
-        return cls(names, said.get("priority") == "urgent")
+        return cls(names, said.get("priority") == "urgent", str(said.get("queue", DEFAULT_QUEUE)))
 
 
 def _checked(what: str, figure: int | None) -> int | None:

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple, cast
 
@@ -52,6 +53,14 @@ class Room(NamedTuple):
     """Whose runs are under way under the limit that leaves the least room."""
 
 
+@dataclass(slots=True)
+class Lows:
+    """For each limit a time before which nothing is under way, as it was known in an epoch."""
+
+    epoch: int = -1
+    known: dict[str, datetime] = field(default_factory=dict[str, datetime])
+
+
 class LimitedClaim:
     """Limits whose rows are locked until the block ends."""
 
@@ -60,12 +69,15 @@ class LimitedClaim:
         self._names = names
         self._moment = moment
 
-    async def room(self, lows: dict[str, datetime]) -> Room:
-        """`lows` has for each limit a time before which nothing is under way, and is brought up to date."""
-        given = [lows.get(name) for name in self._names]
-        rows = await self._connection.fetch(query("room_of_limits"), self._moment, self._names, given)
+    async def room(self, lows: Lows) -> Room:
+        """`lows` are brought up to date."""
+        given = [lows.known.get(name) for name in self._names]
+        rows = await self._connection.fetch(query("room_of_limits"), self._moment, self._names, given, lows.epoch)
         for row in rows:
-            lows[row["name"]] = min(
+            if row["epoch"] != lows.epoch:
+                lows.known.clear()
+                lows.epoch = row["epoch"]
+            lows.known[row["name"]] = min(
                 row["oldest"] or row["now"], row["now"] - MINUTE
             )  # the clock may be set back a little
         return min((_room(row) for row in rows), key=lambda room: room.runs)

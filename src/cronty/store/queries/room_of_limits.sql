@@ -1,5 +1,6 @@
 -- What is under way under limits that are locked, and what began within the last minute. $1 now, $2 names, $3 for each a time
--- before which nothing is under way (null: unknown): it spares the dead entries of the index.
+-- before which nothing is under way (null: unknown), as it was known in the epoch $4: it spares the dead entries of the index.
+-- When the database has lost its latest history, what had ended may be under way again.
 -- A claimed run begins a little later, by the worker's own clock; that is known when it is settled. Until then a start counts for
 -- a second longer. So there are never more within any minute, however late a busy worker begins.
 -- Starts whose run has ended are forgotten, or kept for a minute where they count for that long. `again_at` is when the first of
@@ -13,7 +14,7 @@ with held as materialized (
     select *, ctid as place from cronty.starts
     where limit_name = u.name and not ended and started_at >= case
       when l.at_once is null then coalesce($1::timestamptz, statement_timestamp()) - interval '61 seconds'
-      else coalesce(u.low, '-infinity') end
+      else coalesce(case when (select cronty.epoch()) = $4::int then u.low end, '-infinity') end
     offset 0
   ) s
   left join lateral (
@@ -38,7 +39,7 @@ with held as materialized (
     and s.started_at <= coalesce($1::timestamptz, statement_timestamp()) - interval '1 minute'
     and s.started_at > coalesce($1::timestamptz, statement_timestamp()) - interval '10 minutes'
 )
-select n.now, l.name, l.at_once, l.per_minute, l.held_until, h.running, h.oldest, m.starts, m.again_at,
+select n.now, l.name, l.at_once, l.per_minute, l.held_until, h.running, h.oldest, (select cronty.epoch()) as epoch, m.starts, m.again_at,
   case when l.at_once is null then m.owners else h.owners end as owners
 from (select coalesce($1::timestamptz, statement_timestamp()) as now) n
 cross join unnest($2::text[]) u(name)
