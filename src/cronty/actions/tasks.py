@@ -149,7 +149,7 @@ class Registry:
 
         `policy` is published with its parameters: a job of this task has it unless it says otherwise.
         `concurrency` is how many runs of it all workers perform at once, `limit` names one that it shares with others.
-        `priority` is urgent for what goes before all that isn't. Workers that choose queues perform it if `queue` is one.
+        `priority` is urgent for what goes before all that isn't. `queue` is for workers that choose queues.
         """
         task = self._task(function, name)
         settings = settings_of(task.name, concurrency, limit, priority, queue)
