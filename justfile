@@ -28,12 +28,15 @@ test *args:
 photograph:
     python -m cronty.store.photograph
 
-# Rewrite the reference pages of tools, commands and REST from the things themselves.
+# Rewrite the reference pages, the man page, completions, server.json and the bundle's manifest from the things themselves.
 reference:
     python -m tests.house.operations_page
     python -m tests.house.tools_page
     python -m tests.house.metrics_page
+    python -m tests.house.tables_page
+    python -m tests.house.registry_files
     python -m tests.cli.reference_page
+    python -m tests.cli.man_page
     python -m tests.web.test_rest_page
 
 # Take the pictures of the dashboard anew, those of the README among them. Needs Chromium.
@@ -48,6 +51,15 @@ lock *args:
     {{ compile }} {{ args }} -o requirements/dev.txt -c requirements/extras.txt --all-extras --group dev pyproject.toml
     {{ compile }} {{ args }} -o requirements/image.txt -c requirements/extras.txt --extra web --extra apprise --extra holidays pyproject.toml
     {{ compile }} {{ args }} -o requirements/build.txt -c requirements/dev.txt --group pyproject.toml:build
+    {{ compile }} {{ args }} -o requirements/site.txt -c requirements/dev.txt --group pyproject.toml:site
+
+# Build the documentation as a site in build/site; warnings, links to nowhere and lists that come apart are errors.
+site:
+    python -m tests.house.site
+
+# Pack dist/cronty-….mcpb, which desktop clients install with a click.
+bundle:
+    python -m tests.house.registry_files pack
 
 # What Cronty is made of, as CycloneDX, from the locked dependencies.
 sbom:

@@ -53,7 +53,7 @@ KINDS: Final = {
 class Plan:
     kinds: tuple[str, ...] = tuple(KINDS)
     bystanders: int = 60
-    patience: float = 40.0
+    patience: float = 80.0
 
 
 def make_load(kind: str, plan: Plan) -> list[Spec]:

@@ -89,7 +89,7 @@ class Year:
         for _ in range(7):
             self._clock.moment += DAY
             await self._engine.lease.beat()
-            await self._engine._store.make_partitions()  # pyright: ignore[reportPrivateUsage]
+            await self._engine.store.make_partitions()
             await self._fire()
             await self._engine.alerting.step()
         await self._rescue()
@@ -143,7 +143,7 @@ class Year:
 
     async def _die(self) -> None:
         """A worker that registers and is never heard of again."""
-        await self._engine._store.register_worker("gone", "0", "0", 1, 30.0)  # pyright: ignore[reportPrivateUsage]
+        await self._engine.store.register_worker("gone", "0", "0", 1, 30.0)
 
     async def _rescue(self) -> None:
         """Beat for long enough to strike off the dead."""

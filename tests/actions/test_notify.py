@@ -121,6 +121,12 @@ async def test_an_answer_that_is_not_ntfys_is_no_delivery(body: bytes) -> None:
     assert "not as ntfy does" in outcome.error
 
 
+async def test_an_answer_that_was_cut_off_is_tried_again() -> None:
+    async with plain(b'HTTP/1.0 200 OK\r\n\r\n{"id":"sPs') as server:
+        outcome = await perform(server)
+    assert outcome == Failed("CallFailed: '127.0.0.1' answered 200, but the answer was cut off.")
+
+
 async def test_a_server_that_is_away_is_tried_again() -> None:
     async with plain(PUBLISHED) as server:
         pass

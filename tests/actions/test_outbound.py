@@ -85,6 +85,24 @@ async def test_a_certificate_nobody_vouches_for_is_not_trusted(tmp_path: Path) -
     assert (failed.value.category, server.received) == ("tls", [])
 
 
+@pytest.mark.parametrize("trusted", [False, True])
+async def test_what_may_have_arrived_is_told_from_what_was_never_sent(tmp_path: Path, trusted: bool) -> None:
+    tls, trusting = certificate_for("hooks.example.com", tmp_path)
+    got: list[bytes] = []
+
+    async def garble(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        got.append(await reader.readuntil(b"\r\n\r\n"))
+        below = writer.transport._ssl_protocol._transport  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType]
+        below.write(b"\x17\x03\x03\x00\x20" + b"x" * 32)  # pyright: ignore[reportUnknownMemberType]
+
+    async with listening(garble, tls) as port:
+        outbound = Outbound([f"hooks.example.com:{port}"], resolver=here, tls=trusting if trusted else None)
+        with pytest.raises(CallFailed) as failed:
+            await outbound.send("POST", f"https://hooks.example.com:{port}/")
+        await outbound.aclose()
+    assert (failed.value.category, failed.value.arrived, len(got)) == ("tls", trusted, int(trusted))
+
+
 # -- limits ---------------------------------------------------------------------------------------------------------
 
 

@@ -57,6 +57,7 @@ def test_webhooks_and_prompts_all_arrive_while_workers_are_killed_and_agents_die
     assert figures["read_again"] > 0
 
 
+@pytest.mark.long
 @pytest.mark.timeout(400)
 def test_exactly_the_runs_whose_transaction_was_committed_are_performed() -> None:
     figures = enqueue.run(enqueue.Plan(runs=300, programs=6, workers=3, patience=LONG, lease=2))

@@ -47,6 +47,7 @@ def test_a_mend_of_a_statement_can_still_be_taken_out(name: str) -> None:
         assert unmended(query(statement), edits) != query(statement)
 
 
+@pytest.mark.long
 @pytest.mark.timeout(120)
 def test_the_same_seed_is_the_same_life() -> None:
     figures = run(Plan(steps=300, seeds=(11, 11), only=("nothing",)))
@@ -77,6 +78,7 @@ def test_a_life_that_makes_no_step_is_given_up() -> None:
     watch.end()
 
 
+@pytest.mark.long
 @pytest.mark.timeout(120)
 def test_sigterm_ends_lives_and_their_postgresql() -> None:
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:

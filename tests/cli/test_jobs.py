@@ -128,14 +128,15 @@ def test_one_run_is_skipped_moved_and_restored(say: Say) -> None:
     say("add", "every day at 8:30", "Stand-up", "--notify", "phone", "--zone", "UTC")
     first = json.loads(say("show", "1", "--json").output)["next_run"]
     skipped = say("skip", "1")
-    assert skipped.output.startswith("Skipped a run of Stand-up; next on "), skipped.output
+    assert skipped.output.startswith("Stand-up: The run of "), skipped.output
+    assert "08:30, UTC is skipped. Next on " in skipped.output
     assert "asked for by local" in say("show", "1").output
     assert "It won't run: asked for by local." in say("why", "1", first).output
     assert say("skip", "1", first, "--undo").exit_code == 0
     assert json.loads(say("show", "1", "--json").output)["next_run"] == first
     moved = say("move", "1", first, first.replace("08:30", "08:45"))
-    assert moved.output.startswith("Moved a run of Stand-up; next on "), moved.output
-    assert "08:45" in moved.output
+    assert "08:30, UTC is moved to " in moved.output
+    assert "08:45, UTC. Next on " in moved.output
     assert "moved to" in say("show", "1").output
     assert say("skip", "1", "--undo").exit_code == 2
     odd = say("skip", "1", "2098-01-01 08:00")

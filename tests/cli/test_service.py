@@ -119,6 +119,7 @@ def remind(machine: Machine, ntfy: Ntfy, text: str) -> None:
     wait_until(lambda: any(one["message"] == text for one in ntfy.to("phone")), text)
 
 
+@pytest.mark.long
 def test_nothing_in_the_folder_where_it_was_started_is_taken_for_a_module(
     joined: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -131,6 +132,7 @@ def test_nothing_in_the_folder_where_it_was_started_is_taken_for_a_module(
     assert [one.name for one in shared.iterdir()] == ["typer.py"]
 
 
+@pytest.mark.long
 def test_reminders_arrive_with_every_client_closed_and_after_the_server_was_killed(
     machine: Machine, ntfy: Ntfy
 ) -> None:
@@ -264,6 +266,7 @@ def test_up_with_other_settings_starts_it_anew_and_tokens_are_for_where_it_is(jo
     assert httpx2.post(there, json=listing, headers=shown).status_code == 200
 
 
+@pytest.mark.long
 def test_why_it_does_not_come_up_is_said_with_the_end_of_the_log_and_nothing_is_left(machine: Machine) -> None:
     machine.settings["database_url"] = NOWHERE
     said = machine.up(code=1)

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from cronty.engine.sending import Sending
+from cronty.store.database import StoreUnavailable
 
 
 class Book:
@@ -16,7 +17,9 @@ class Book:
 
     async def write(self, ended: list[str]) -> None:
         if self.shut:
-            raise ConnectionError("the database is away")
+            raise StoreUnavailable("the database is away")
+        if "unwritable" in ended:
+            raise ValueError("the database refuses it")
         self.lines += ended
 
 
@@ -43,7 +46,7 @@ async def test_how_it_went_is_kept_until_it_is_written() -> None:
     sending = Sending("test", book.write, 10, 5)
     sending.start(1, says("a"))
     book.shut = True
-    with pytest.raises(ConnectionError):
+    with pytest.raises(StoreUnavailable):
         await sending.wait()
     book.shut = False
     await sending.finish(0)
@@ -74,3 +77,28 @@ async def test_what_does_not_end_is_left_to_another() -> None:
     sending.start(1, says("a"))
     await sending.finish(0.01)
     assert book.lines == ["a"]
+
+
+async def test_what_the_database_refuses_is_dropped_and_the_others_are_written() -> None:
+    book = Book()
+    sending = Sending("test", book.write, 10, 5)
+    for said in ("a", "unwritable", "b"):
+        sending.start(1, says(said))
+    await sending.wait()
+    assert book.lines == ["a", "b"]
+    sending.start(1, says("c"))
+    await sending.wait()
+    assert book.lines == ["a", "b", "c"]
+
+
+async def test_a_server_is_full_with_half_of_the_places() -> None:
+    sending, never = Sending("test", Book().write, 4, 4), asyncio.Event()
+
+    async def hangs() -> str:
+        await never.wait()
+        return "late"
+
+    for owner, server in ((1, "a"), (2, "a"), (3, "b"), (4, "")):
+        sending.start(owner, hangs(), server)
+    assert (sending.full(), sending.free) == ({"a"}, 0)
+    await sending.finish(0)

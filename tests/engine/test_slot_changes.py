@@ -29,7 +29,7 @@ async def change(
 ) -> Job:
     changed = await door.change_slot(ANN, ChangeSlot(str(job.number), slot, to))
     assert isinstance(changed, Ok), changed
-    return changed.value
+    return changed.value.job
 
 
 async def refused(door: Scheduler, job: Job, slot: datetime | str | None, to: datetime | str | None = None) -> str:
@@ -62,6 +62,21 @@ async def test_the_next_run_is_skipped_and_says_who_asked(
     ]
     assert len(calls) == 2
     assert await unaccounted(sql) == 0
+
+
+async def test_a_day_names_its_only_run_and_a_clock_a_time_of_the_same_day(door: Scheduler) -> None:
+    job = await change(door, await add(door, "cron", DAILY), "2 March 2027", "10:30")
+    assert [(each.slot, each.to) for each in job.changes] == [(on(2), on(2, 10, 30))]
+    job = await change(door, job, "2027-03-02")
+    assert [(each.slot, each.to) for each in job.changes] == [(on(2), None)], "by its day again, though it was moved"
+    job = await change(door, job, "tomorrow", "tomorrow")
+    assert job.changes == (), "and back"
+    twice = await add(door, "cron", {"expression": "0 9,17 * * *"})
+    assert await refused(door, twice, "tomorrow") == (
+        'Which run? "tomorrow" has several, such as Tue 2 Mar 2027 09:00, UTC and Tue 2 Mar 2027 17:00, UTC.'
+    )
+    weekly = await add(door, "cron", {"expression": "0 9 * * FRI"})
+    assert await refused(door, weekly, "tomorrow") == 'No run of this job is planned for "tomorrow".'
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ import asyncpg
 import pytest
 
 from cronty.actions.tasks import Registry
-from cronty.engine import urgent
 from cronty.scheduler import Scheduler
 from cronty.store.database import query
 from tests.conftest import START, HandClock, Hands, add, hands_of
@@ -21,7 +20,7 @@ LATER: dict[str, object] = {"run_at": START + timedelta(seconds=2)}
 async def hurry(hands: Hands) -> None:
     """One step of the duty for urgent tasks."""
     engine = hands.engine
-    await engine.lease.claiming(lambda worker: urgent.step(engine.urgent_firing, engine.claiming, worker))
+    await engine.lease.claiming(engine.urgent_step)
     await asyncio.sleep(0)
     await engine.settling.step()
 

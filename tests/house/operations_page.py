@@ -35,11 +35,10 @@ def page() -> str:
 
 
 def _section(operation: AnyOperation) -> str:
-    scope = "any key" if operation.scope is None else f"scope `{operation.scope}`"
     tool = ", MCP tool" if operation.tool else ""
     lines = [
         f"### `{operation.name}{_parameters(operation)}`\n",
-        f"`{operation.method} {operation.path}`, {scope}{tool}. {operation.description}\n",
+        f"`{operation.method} {operation.path}`, {operation.needs}{tool}. {operation.description}\n",
     ]
     if operation.fields:
         lines += ["| field | meaning |", "| --- | --- |"]

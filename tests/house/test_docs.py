@@ -11,6 +11,7 @@ import pytest
 from packaging.requirements import Requirement
 
 import cronty
+import cronty.testing
 from cronty import Cronty
 from cronty.contract.operations import ALL
 from cronty.jobs.job import JOB_MOVES, STATUSES
@@ -121,5 +122,5 @@ def test_every_state_is_documented() -> None:
 def test_every_public_name_is_documented() -> None:
     page = read("docs/reference/python.md")
     members = [name for name in dir(Cronty) if not name.startswith("_") and name not in ("open_database", *ALL)]
-    for name in (*cronty.__all__, *members):
+    for name in (*cronty.__all__, *cronty.testing.__all__, *members):
         assert name in page, name

@@ -24,7 +24,8 @@ def examples() -> list[tuple[str, str]]:
     for page in PAGES:
         for number, block in enumerate(re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)):
             text = dedent(block)
-            found.append((f"{page.stem.lower().replace('-', '_')}_{number}", text if _is_whole(text) else _wrap(text)))
+            name = f"{page.parent.name}_{page.stem}_{number}".lower().replace("-", "_")
+            found.append((name, text if _is_whole(text) else _wrap(text)))
     return found
 
 
@@ -45,6 +46,8 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("examples")
     for name, text in examples():
         (folder / f"{name}.py").write_text(text, encoding="utf-8")
+        if called := re.match(r"# (\w+\.py)\n", text):  # others of its page import it by this name
+            (folder / called[1]).write_text(text, encoding="utf-8")
     (folder / "pyproject.toml").write_text(PYRIGHT)
     return folder
 

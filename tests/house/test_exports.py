@@ -5,7 +5,7 @@ import importlib
 import pytest
 
 
-@pytest.mark.parametrize("room", ["cronty", "cronty.timing"])
+@pytest.mark.parametrize("room", ["cronty", "cronty.testing", "cronty.timing"])
 def test_every_exported_name_exists_once(room: str) -> None:
     module = importlib.import_module(room)
     exported: list[str] = module.__all__
@@ -13,7 +13,7 @@ def test_every_exported_name_exists_once(room: str) -> None:
     assert len(exported) == len(set(exported))
 
 
-@pytest.mark.parametrize("room", ["cronty.timing"])
+@pytest.mark.parametrize("room", ["cronty.testing", "cronty.timing"])
 def test_exports_are_sorted_the_way_ruff_sorts_them(room: str) -> None:
     exported: list[str] = importlib.import_module(room).__all__
     assert list(exported) == sorted(exported, key=constants_then_classes_then_functions)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -72,7 +73,7 @@ def test_the_bill_of_materials_names_every_locked_package_and_vendored_file_with
 
 
 def test_every_package_of_every_extra_is_locked_by_hash() -> None:
-    files = {name: locked(f"{name}.txt") for name in ("extras", "runtime", "dev", "image", "build")}
+    files = {name: locked(f"{name}.txt") for name in ("extras", "runtime", "dev", "image", "build", "site")}
     assert needed() - files["extras"].keys() == set()
     assert files["runtime"].keys() - files["image"].keys() == set()
     for packages in files.values():
@@ -99,6 +100,21 @@ def test_what_ci_installs_is_pinned() -> None:
             assert "==$uv_version" in line or "--require-hashes" in line or "--no-deps --no-build-isolation" in line, (
                 line
             )
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / ".github/workflows").glob("*.yml")), ids=lambda path: path.name)
+def test_hosted_workflows_run_the_proof_with_pinned_actions_and_few_rights(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    workflow = cast("dict[str, Any]", yaml.safe_load(text))
+    steps = [step for job in workflow["jobs"].values() for step in job["steps"]]
+    assert workflow["permissions"] == {"contents": "read"}
+    assert {"run": ".ci/run"} in steps
+    used = [step["uses"] for step in steps if "uses" in step]
+    assert [one for one in used if not re.fullmatch(r"actions/[a-z-]+@[0-9a-f]{40}", one)] == []
+    assert [
+        one for one in re.findall(r"pip install .*", text) if "--require-hashes" not in one and "--no-deps" not in one
+    ] == []
+    assert [one for one in re.findall(r"-r (\S+)", text) if not (ROOT / one).is_file()] == []
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,12 @@ from asyncpg import Connection
 from jsonschema import Draft202012Validator
 from mcp import Client
 
-from cronty import Cronty
+from cronty import Cronty, metrics
 from cronty.contract.caller import local_caller
 from cronty.mcp.context import ToolContext
 from cronty.mcp.server import CrontyServer
 from cronty.mcp.tool import Group
+from tests.conftest import TRAIL
 from tests.mcp.caller import Caller, held
 
 JOBS = [
@@ -152,6 +153,18 @@ async def test_a_job_is_called_by_its_name(caller: Caller) -> None:
     refused = await caller.ask("cancel_job", job_id="backup")
     assert (refused["cancelled"], "Did you mean 1 (Nightly backup)?" in refused["error"]) == (False, True)
     assert await caller.ask("cancel_job", job_id="Nightly backup") == {"cancelled": True, "job_id": "Nightly backup"}
+
+
+async def test_the_agendas_tools_ask_for_operations_which_are_counted_and_noted(
+    caller: Caller, sql: Connection
+) -> None:
+    before = sum(metrics.REQUESTS.counts.values())
+    await caller.ask("schedule", at="tomorrow at 9:00", prompt="Look")
+    await caller.ask("schedule_edit", id=1, prompt="Look again")
+    await caller.ask("schedule_cancel", id=1)
+    assert sum(metrics.REQUESTS.counts.values()) - before == 3
+    noted = await sql.fetch(f"select client ->> 'operation' as operation from {TRAIL} where job_number = 1 order by at")
+    assert {row["operation"] for row in noted} == {"schedule_job", "edit_job", "cancel_job"}
 
 
 async def test_the_agenda_of_a_day_has_what_repeats_into_it(caller: Caller) -> None:

@@ -163,8 +163,7 @@ async def test_a_closed_owner_gets_nothing_new_and_its_keys_are_no_good(
     assert isinstance(refused, Err)
     assert refused.code == "owner_erased"
     deleted = await door.list_deleted(local_caller(NAME))
-    assert isinstance(deleted, Ok)
-    refused = await door.undelete(local_caller(NAME), deleted.value[0].number)
+    refused = await door.undelete(local_caller(NAME), deleted[0].number)
     assert isinstance(refused, Err)
     assert refused.code == "owner_erased"
     store = OwnerStore(database)

@@ -227,7 +227,7 @@ async def caller_of(identity: Identity, key: NewKey) -> Caller:
 
 
 async def made_with(identity: Identity, caller: Caller, **given: Any) -> NewKey:
-    made = await identity.add_key(caller, "made with another", ["admin"], **given)
+    made = await identity.add_key(caller, "made with another", ["admin", "schedule"], **given)
     assert isinstance(made, Ok), made
     return made.value
 

@@ -257,3 +257,14 @@ def test_migrations_are_in_the_order_of_their_numbers(tmp_path: Path) -> None:
     assert mine.names == ["0002_second", "9999_many", "10000_more"]
     rows = [{"name": name, "older_code_works": False, "walls": ""} for name in ("10002_b", "9998_a", *mine.names)]
     assert compare(mine, rows).newer == ["9998_a", "10002_b"]
+
+
+async def test_a_database_of_an_older_checkout_is_refused_in_a_sentence(fresh: str) -> None:
+    await migrate(fresh)
+    connection = await asyncpg.connect(fresh)
+    try:
+        await connection.execute("drop table cronty.tellings cascade; update cronty.migrations set walls = 'older'")
+    finally:
+        await connection.close()
+    with pytest.raises(CannotMigrate, match=r"by an older checkout: .*tellings.*`cronty export`"):
+        await migrate(fresh)

@@ -162,7 +162,8 @@ async def test_a_week_ends_with_its_jobs_and_shows_what_was_moved(
 ) -> None:
     job = await add(door, config={"hours": 24}, name="three times", max_runs=3)
     assert job.next_slot is not None
-    moved = value_of(await door.change_slot(ANN, ChangeSlot(str(job.number), None, job.next_slot + HOUR)))
+    changed = await door.change_slot(ANN, ChangeSlot(str(job.number), None, job.next_slot + HOUR))
+    moved = value_of(changed).job
     week = await overview.week(ANN, _days(clock()))
     taken = [slot for slot in week.slots if slot.reason]
     assert [slot.scheduled_for for slot in taken] == [job.next_slot]

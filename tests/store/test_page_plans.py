@@ -44,12 +44,14 @@ LOOKS = {
     "list_runs": "('ann', 5, 20, null, null)",
     "list_attempts": f"('ann', 5, {NOW})",
     "days_of_job": f"('ann', 5, 'UTC', {NOW} - interval '371 days', 100000)",
-    "list_dead": "('ann', 16, null, null, null)",
+    "list_failed": "('ann', 16, null, null, null)",
     "tally": f"('ann', {NOW} - interval '1 day')",
     "absences": f"('ann', {NOW} - interval '1 day', 5)",
     "peek_inbox": f"({NOW}, 'ann', 20, null, null, null)",
     "read_inbox": f"({NOW}, 'ann', null, 20, 600, null)",
-    "standing": _named("standing", now=NOW, owner="'ann'", leased="true", lease="600", key="'a key'", tasks="'{note}'"),
+    "standing": _named(
+        "standing", now=NOW, owner="'ann'", leased="true", lease="600", key="'a key'", tasks="'{note}'", channels="true"
+    ),
     "recount": f"('ann', {NOW})",
     "list_usage": f"('ann', {NOW}, {NOW}, {NOW}, 'calls')",
     "list_keys": "('ann')",

@@ -34,7 +34,7 @@ HOT = {
     "settings_of_tasks": "('{note}')",
     "settle_done": f"('{NOW}', 1, '{{1,2}}', {SLOTS}, '{{1,1}}', '{{1,1}}', '{{0,0}}', '{{0,0}}', '{NOW}', '{NOW}')",
     "settle_rest": f"('{NOW}', 1, '{{1,2}}', {SLOTS}, '{{1,1}}', '{{failed,waiting}}', '{{null,1}}', '{{a,b}}',"
-    f" '{{null,null}}', '{{null,failed}}', '{{0,0}}', '{{0,0}}', '{NOW}', '{NOW}')",
+    f" '{{null,null}}', '{{null,failed}}', '{{0,0}}', '{{0,0}}', '{{t,null}}', '{NOW}', '{NOW}')",
     "lock_lines": "('{1,2}')",
     "lock_free_lines": "(0, 1000)",
     "release": f"('{NOW}', '{{1,2}}')",
@@ -68,10 +68,11 @@ HOT = {
     "delete_presses": "('{1,2}', 1000)",
     "prune_handed_over": f"('{LONG_AGO}', 1000)",
     "delivered": f"('{{1,2}}', '{NOW}')",
-    "claim_handings": f"('{NOW}', 20, 60, 5, '{{}}', 30)",
-    "settle_handing": f"('{NOW}', '{{1,2}}', {SLOTS}, '{{1,1}}', '{{giving,taking}}', '{{1,1}}', '{{true,false}}',"
-    " '{true,false}', '{0,30}', '{false,true}', '{null,b}')",
-    "forget_handed": f"('{{1,2}}', {SLOTS}, '{{1,1}}', '{{taking,taking}}', '{{1,1}}')",
+    "claim_handings": f"('{NOW}', 20, 60, 5, '{{}}', 30, 120, '{{7}}', '{{{NOW}}}')",
+    "settle_handing": f"('{NOW}', '{{1,2}}', '{{1,1}}', '{{giving,taking}}', '{{1,1}}', '{{true,false}}',"
+    " '{true,false}', '{false,true}', '{null,null}', '{null,30}', '{false,true}', '{null,b}')",
+    "forget_handed": "('{1,2}', '{1,1}', '{taking,taking}', '{1,1}')",
+    "drop_handing": f"('{NOW}', 60, '{{1,2}}', '{{1,2}}', {SLOTS}, '{{1,1}}', '{{x,x}}')",
     "note_absence": f"('{NOW}', '{{1,1}}', '{{1,2}}', {SLOTS}, '{{1,0}}', '{{0,1}}', '{{0,0}}')",
     "pause_orphaned": f"('{NOW}', 1000, '{NOW}')",
 }
@@ -257,7 +258,7 @@ select i, timestamptz '2027-03-02 09:00+00', 1, 'ann', 'phone', 1, 'k', 'x', now
 
 @pytest.mark.parametrize(
     ("name", "arguments"),
-    [("jobs_ahead", f"('{NOW}', 0, 200, 250000, 30, 0, true)"), ("take_back", f"('{NOW}', 60, 0)")],
+    [("jobs_ahead", f"('{NOW}', 0, 200, 250000, 30, 0, true)"), ("take_back", f"('{NOW}', 60, 0, 0, 5000)")],
 )
 @pytest.mark.parametrize("known", [False, True], ids=["without statistics", "with statistics"])
 async def test_looking_ahead_costs_nothing_for_jobs_of_others(

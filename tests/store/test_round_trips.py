@@ -8,12 +8,16 @@ from re import findall
 
 import pytest
 
+from cronty import Cronty
+from cronty.app.assembly import make_service
 from cronty.contract.caller import local_caller
+from cronty.contract.operations import Operations
 from cronty.contract.requests import EditJob, ScheduleJob
 from cronty.contract.result import Ok
+from cronty.jobs.ids import read_job_id
 from cronty.jobs.outcome import Done
 from cronty.jobs.run import run_id
-from cronty.scheduler import Scheduler
+from cronty.scheduler import Scheduler, Service
 from cronty.scheduler.agenda import Agenda
 from cronty.scheduler.identity import Identity
 from cronty.scheduler.inbox import Inbox
@@ -39,6 +43,7 @@ class House:
 
     line: Middleman
     database: Database
+    service: Service
     door: Scheduler
     agenda: Agenda
     inbox: Inbox
@@ -63,26 +68,30 @@ class House:
 @pytest.fixture
 async def house(url: str, door: Scheduler, hands: Hands, clock: HandClock) -> AsyncGenerator[House]:
     failing = [await add(door, task="fail", policy={"attempts": 1}, tags=("t",)) for _ in range(2)]
-    prompts = [await Agenda(door).add(local_caller("ann"), "Look", ("interval", {"minutes": 1})) for _ in range(2)]
+    every: dict[str, object] = {"minutes": 1}
+    prompts = [await add(door, "interval", every, task="prompt", kwargs={"prompt": "Look"}) for _ in range(2)]
     clock.advance(seconds=60)
     await hands.all()
     line = Middleman(url)
     await line.start()
     database = await Database(through(url, line.address), clock=clock, size=1).open()
     store = JobStore(database)
-    counted = Scheduler(store)
+    shut = Cronty(url, owner="ann", run_jobs=False)
+    service = make_service(shut.settings, database, store, shut._outside)  # pyright: ignore[reportPrivateUsage]
+    await store.publish(shut.registry.published())
+    counted = service.scheduler
     identity = Identity(KeyStore(database), "us")
     token = await identity.add_key(local_caller("ann"), "k")
     assert isinstance(token, Ok)
     await identity.identify(token.value.text)
     inbox = Inbox(InboxStore(database), counted.allowance, Listeners(KeyStore(database).ended))
     yield House(
-        line, database, counted, Agenda(counted), inbox,
+        line, database, service, counted, Agenda(service), inbox,
         Runs(RunStore(database), counted),
         Overview(OverviewStore(database), counted, "ann"), identity, AuditStore(database),
         ChannelStore(database, Sealer([b"k" * 32])), store, token.value.text, failing[0].number,
         [run_id(job.number, SLOT) for job in failing],
-        [run_id(prompt.value.number, SLOT) for prompt in prompts if isinstance(prompt, Ok)],
+        [run_id(prompt.number, SLOT) for prompt in prompts],
     )  # fmt: skip
     await database.close()
     await line.stop()
@@ -104,6 +113,17 @@ async def schedule(house: House) -> object:
 async def schedule_without_a_number(house: House) -> object:
     house.store.new_jobs._numbers.forget("ann")  # pyright: ignore[reportPrivateUsage]
     return await house.door.schedule(local_caller("ann"), house.request())
+
+
+def making(task: str, **kwargs: object) -> "Call":
+    async def make(house: House) -> object:
+        house.store.new_jobs._numbers.forget("ann")  # pyright: ignore[reportPrivateUsage]
+        request = ScheduleJob("n", task, "interval", {"hours": 1}, kwargs=kwargs)
+        made = await house.service.answer(Operations.schedule_job, local_caller("ann"), request)
+        assert isinstance(made, Ok), made
+        return made
+
+    return make
 
 
 async def resume(house: House) -> object:
@@ -154,8 +174,9 @@ async def run_now(house: House) -> object:
 async def edit_agenda(house: House) -> object:
     made = await house.agenda.add(local_caller("ann"), "Look", ("interval", {"hours": 1}))
     assert isinstance(made, Ok)
+    number = read_job_id(made.value.job_id) or 0
     house.line.trips = 0
-    return await house.agenda.edit(local_caller("ann"), made.value.number, "Look again", None)
+    return await house.agenda.edit(local_caller("ann"), number, "Look again", None)
 
 
 async def settle(house: House) -> object:
@@ -193,6 +214,8 @@ OPERATIONS: dict[str, tuple[Call, int]] = {
     "agenda: add": (lambda h: h.agenda.add(local_caller("ann"), "Look", ("interval", {"hours": 1})), 3),
     "agenda: list": (lambda h: h.agenda.list(local_caller("ann")), 1),
     "agenda: edit": (edit_agenda, 9),
+    "make a webhook": (making("webhook", url="https://example.com/"), 3),
+    "make a notification": (making("notify", message="Hi", topic="phone"), 3),
     "inbox: read": (lambda h: h.inbox.read(local_caller("ann")), 1),
     "inbox: peek": (lambda h: h.inbox.peek(local_caller("ann")), 1),
     "inbox: settle": (settle, 6),

@@ -8,6 +8,7 @@ from typing import Any
 import asyncpg
 import pytest
 
+from cronty import Cronty
 from cronty.actions.tasks import Registry
 from cronty.contract.caller import local_caller
 from cronty.contract.requests import EditJob, ScheduleJob
@@ -16,7 +17,6 @@ from cronty.jobs.action import Action
 from cronty.jobs.envelope import Envelope
 from cronty.jobs.job import Filter, Job
 from cronty.scheduler import Scheduler
-from cronty.scheduler.agenda import Agenda
 from cronty.scheduler.answers import job_detail
 from cronty.scheduler.inbox import Inbox
 from cronty.scheduler.listeners import Listeners
@@ -54,6 +54,10 @@ async def ask(door: Scheduler, agent: str | None, task: str = "prompt", **rest: 
     return result.value
 
 
+def saying(job: Job, prompt: str) -> EditJob:
+    return EditJob(str(job.number), kwargs={**job.action.kwargs, "prompt": prompt})
+
+
 async def test_a_prompt_for_an_agent_that_a_worker_wakes_is_performed_and_others_wait(
     door: Scheduler, database: Database, hands: Hands, clock: HandClock, woken: list[str]
 ) -> None:
@@ -73,16 +77,18 @@ async def test_a_prompt_for_an_agent_that_a_worker_wakes_is_performed_and_others
     assert [item.agent for item in read.value] == ["ops"]
 
 
-async def test_the_agenda_the_lists_and_the_answers_treat_both_routes_alike(door: Scheduler, hands: Hands) -> None:
+async def test_the_agenda_the_lists_and_the_answers_treat_both_routes_alike(
+    door: Scheduler, hands: Hands, url: str
+) -> None:
     routed, waiting = await ask(door, "claude"), await ask(door, "ops")
     listed = await door.list_jobs(local_caller("ann"), Filter(task="prompt"))
     assert isinstance(listed, Ok)
     assert [job.number for job in listed.value.jobs] == [routed.number, waiting.number]
-    agenda = await Agenda(door).list(local_caller("ann"))
-    assert isinstance(agenda, Ok)
-    assert len(agenda.value) == 2
-    assert {job_detail(job, []).task for job in agenda.value} == {"prompt"}
-    assert isinstance(await Agenda(door).cancel(local_caller("ann"), routed.number), Ok)
+    async with Cronty(url, owner="ann", run_jobs=False) as cronty:
+        agenda = await cronty.list_scheduled_tasks()
+        assert len(agenda) == 2
+        assert {job_detail(job, []).task for job in agenda} == {"prompt"}
+        assert await cronty.cancel_scheduled_task(routed.number) == 1
 
 
 async def test_a_job_keeps_the_route_it_was_made_with_until_it_changes_its_agent(
@@ -91,11 +97,11 @@ async def test_a_job_keeps_the_route_it_was_made_with_until_it_changes_its_agent
     early = await ask(door, "claude")
     assert early.action.task == "prompt", "nobody could wake claude yet"
     async with hands_of(url, clock, registry):
-        edited = await Agenda(door).edit(local_caller("ann"), early.number, "Look again", None)
+        edited = await door.edit(local_caller("ann"), saying(early, "Look again"))
         assert isinstance(edited, Ok)
         assert edited.value.action == Action("prompt", (), {"prompt": "Look again", "agent": "claude"})
         late = await ask(door, "claude")
-        again = await Agenda(door).edit(local_caller("ann"), late.number, "Look closer", None)
+        again = await door.edit(local_caller("ann"), saying(late, "Look closer"))
         assert isinstance(again, Ok)
         assert again.value.action.task == "prompt:claude"
         other = Action("prompt:claude", (), {"prompt": "x", "agent": "ops"})

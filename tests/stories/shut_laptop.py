@@ -35,9 +35,11 @@ class Laptop:
         assert self.hands.engine.handing is not None
         return self.hands.engine.handing
 
-    async def channel(self, topic: str = "hard-to-guess", *, ahead: bool = True, caller: Caller = ANN) -> None:
+    async def channel(
+        self, topic: str = "hard-to-guess", *, ahead: bool = True, caller: Caller = ANN, at: str | None = None
+    ) -> None:
         added = await self.cronty.service.channels.add(
-            caller, "phone", f"ntfy://{self.ntfy.allowed}/{topic}", ahead=ahead
+            caller, "phone", f"ntfy://{at or self.ntfy.allowed}/{topic}", ahead=ahead
         )
         assert isinstance(added, Ok), added
 
@@ -74,10 +76,12 @@ class Laptop:
 
 
 @asynccontextmanager
-async def open_laptop(url: str, clock: HandClock, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[Laptop]:
+async def open_laptop(
+    url: str, clock: HandClock, monkeypatch: pytest.MonkeyPatch, *others: KeepingNtfy
+) -> AsyncGenerator[Laptop]:
     key = new_key()
     async with keeping_ntfy(clock) as ntfy:
-        monkeypatch.setenv("CRONTY_ALLOWED_HOSTS", f"{ntfy.allowed}@*")
+        monkeypatch.setenv("CRONTY_ALLOWED_HOSTS", ",".join(f"{one.allowed}@*" for one in (ntfy, *others)))
         monkeypatch.setenv("CRONTY_SECRET_KEY", key)
         monkeypatch.setenv("CRONTY_AHEAD", "true")
         async with Cronty(url, run_jobs=False, clock=clock) as cronty:

@@ -192,9 +192,9 @@ async def test_a_text_changed_at_the_last_moment_is_the_one_that_rings(laptop: L
     await laptop.cronty.service.scheduler.edit(
         ANN, EditJob(str(number), kwargs={"message": "Call dad", "topic": "phone"})
     )
-    laptop.ntfy.offline = True  # and it can't even be taken back
+    laptop.ntfy.limit = True  # and it can't even be taken back
     await laptop.awake()
-    laptop.ntfy.offline = False
+    laptop.ntfy.limit = False
     laptop.clock.advance(seconds=15)
     await laptop.hands.all()
     assert laptop.ntfy.ring() == ["Call dad"]

@@ -17,7 +17,7 @@ from cronty.actions.buttons import link_of, phone_address, read_link
 from cronty.cli.serve import http_app
 from cronty.contract.caller import Caller, local_caller
 from cronty.contract.requests import ScheduleJob
-from cronty.contract.result import Ok
+from cronty.contract.result import Err, Ok
 from cronty.mcp.server import GROUPS
 from cronty.store.database import query
 from cronty.store.sealing import new_key, read_keys
@@ -267,6 +267,22 @@ async def test_a_link_does_what_it_was_signed_for_and_nothing_else(street: Stree
     other = replace(press, owner_id=bob)  # signed with bob's key, about ann's run
     assert (await street.http.post(f"/press/{link_of(other, street.key)}")).status_code == 404
     assert await trail(sql) == []
+
+
+async def test_what_has_not_come_or_was_cancelled_before_is_not_snoozed(
+    street: Street, sql: asyncpg.Connection
+) -> None:
+    await street.remind()
+    came = read_link(street.links()[1].removeprefix("/press/"), [street.key])
+    assert came is not None
+    press = replace(came, slot=street.clock() + timedelta(hours=2))
+    early = await street.cronty.service.presses.press(link_of(press, street.key))
+    assert isinstance(early, Err)
+    assert early.message == "This reminder hasn't come yet."
+    await sql.execute("update cronty.jobs set state = 'cancelled', updated_at = $1", street.clock())
+    street.clock.advance(hours=3)
+    assert isinstance(await street.cronty.service.presses.press(link_of(press, street.key)), Err)
+    assert await sql.fetchval("select count(*) from cronty.jobs") == 1
 
 
 async def test_a_link_ends_after_a_week_and_with_its_job(street: Street, sql: asyncpg.Connection) -> None:

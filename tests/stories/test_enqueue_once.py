@@ -1,8 +1,6 @@
 """The same wish twice: keys that notice other arguments, and one run while it waits."""
 
 import asyncio
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
 
@@ -11,19 +9,11 @@ import pytest
 
 from cronty import Cronty, CrontyError
 from tests.patience import PATIENCE
+from tests.stories.test_in_my_transaction import connected
 
 
 def shop(url: str, *, run_jobs: bool = False) -> Cronty:
     return Cronty(url, data_dir=Path("/nonexistent"), run_jobs=run_jobs)
-
-
-@asynccontextmanager
-async def connected(url: str) -> AsyncGenerator[asyncpg.Connection]:
-    connection = await asyncpg.connect(url)
-    try:
-        yield connection
-    finally:
-        await connection.close()
 
 
 async def test_the_same_key_with_the_same_arguments_is_the_first_run_also_when_that_has_ended(url: str) -> None:

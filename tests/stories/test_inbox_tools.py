@@ -121,8 +121,8 @@ async def test_what_is_reported_with_quiet_is_kept_with_the_run(caller: Caller) 
 @pytest.mark.parametrize(
     ("tool", "arguments", "error", "hint"),
     [
-        ("read_inbox", {"wait_seconds": 60}, "Invalid wait_seconds: 60", "Use 0 to 20."),
-        ("read_inbox", {"wait_seconds": 2**53}, "Invalid wait_seconds: 9.0072e+15", "Use 0 to 20."),
+        ("read_inbox", {"wait_seconds": 60}, "Invalid wait_seconds: 60", "Use a number from 0 to 20."),
+        ("read_inbox", {"wait_seconds": 2**53}, "Invalid wait_seconds: 9.0072e+15", "Use a number from 0 to 20."),
         ("read_inbox", {"limit": 0}, "Invalid limit: 0", "Use a number from 1 to 100."),
         (
             "acknowledge_inbox",

@@ -181,6 +181,7 @@ async def test_tomorrow_at_9_rings_at_9_in_new_york_with_everything_closed(lapto
     assert not any(laptop.processes().values())
 
 
+@pytest.mark.long
 async def test_a_database_that_is_killed_comes_back_and_nothing_is_lost(laptop: Laptop) -> None:
     async with laptop.client() as client:
         made: dict[str, Any] = await client.ask(

@@ -1,17 +1,17 @@
 """Agents that schedule themselves without end are held within a minute, and their owner is told once."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 
 import asyncpg
 import pytest
 
 from cronty.contract.caller import local_caller
+from cronty.contract.requests import ScheduleJob, TriggerType
 from cronty.contract.result import Err, Ok
 from cronty.jobs.envelope import Envelope
 from cronty.jobs.outcome import Done
 from cronty.scheduler import Scheduler
-from cronty.scheduler.agenda import Agenda
 from cronty.scheduler.inbox import Inbox
 from cronty.scheduler.listeners import Listeners
 from cronty.store.database import Database
@@ -20,6 +20,10 @@ from cronty.store.key_store import KeyStore
 from tests.conftest import HandClock, Hands
 
 MCP = local_caller("ann", "mcp")
+
+
+def again(kind: TriggerType, config: Mapping[str, object]) -> ScheduleJob:
+    return ScheduleJob("again", "prompt", kind, config, kwargs={"prompt": "Again!", "agent": "me"})
 
 
 class Agent:
@@ -36,7 +40,7 @@ class Agent:
 
     async def plan(self, seconds: float = 1) -> None:
         at = self._clock() + timedelta(seconds=seconds)
-        result = await Agenda(self._door).add(MCP, "Again!", ("once", {"run_at": at}), agent="me")
+        result = await self._door.schedule(MCP, again("once", {"run_at": at}))
         if isinstance(result, Err):
             self.refusals.append(result)
 
@@ -74,7 +78,7 @@ async def test_an_agent_that_wants_to_be_woken_every_second_is_refused(
 ) -> None:
     await door.allowance.set(local_caller("ann"), {"alert": "ann-phone"})
     for _ in range(60):
-        result = await Agenda(door).add(MCP, "Again!", ("interval", {"seconds": 1}), agent="me")
+        result = await door.schedule(MCP, again("interval", {"seconds": 1}))
         assert isinstance(result, Err)
         assert (result.code, "60 seconds" in result.hint) == ("over_limit", True)
     assert len(await told(sql)) == 1

@@ -239,6 +239,61 @@ def test_the_all_day_events_of_a_file_are_days_off() -> None:
     assert len(off) == 13
 
 
+def event(*lines: str, start: str = "20271224") -> str:
+    return "\n".join(("BEGIN:VEVENT", "UID:a", f"DTSTART;VALUE=DATE:{start}", *lines, "END:VEVENT", ""))
+
+
+@pytest.mark.parametrize(
+    ("text", "days"),
+    [
+        (event("DURATION:P3D"), "2027-12-24 2027-12-25 2027-12-26"),
+        (event("DURATION:P1W"), " ".join(f"2027-12-{day}" for day in range(24, 31))),
+        (event("RDATE;VALUE=DATE:20271231,20280101"), "2027-12-24 2027-12-31 2028-01-01"),
+        (event("EXDATE;VALUE=DATE:20271224", "RDATE;VALUE=DATE:20271231"), "2027-12-31"),
+        (event("RRULE:FREQ=YEARLY;WKST=SU;UNTIL=20291224"), "2027-12-24 2028-12-24 2029-12-24"),
+        (event("RRULE:FREQ=YEARLY;COUNT=8", start="20200301"), "2026-03-01 2027-03-01"),
+        (event("RRULE:FREQ=YEARLY;COUNT=3", "EXDATE;VALUE=DATE:20281224"), "2027-12-24 2029-12-24"),
+        (event("RRULE:FREQ=YEARLY;COUNT=3", start="20240229"), "2028-02-29 2032-02-29"),
+        (event("STATUS:CANCELLED") + event(start="20271226"), "2027-12-26"),
+        (
+            event("RRULE:FREQ=YEARLY;COUNT=2") + event("RECURRENCE-ID;VALUE=DATE:20281224", start="20281227"),
+            "2027-12-24 2028-12-27",
+        ),
+        (
+            event("RRULE:FREQ=YEARLY;COUNT=2") + event("RECURRENCE-ID;VALUE=DATE:20281224", "STATUS:CANCELLED"),
+            "2027-12-24",
+        ),
+        (event("TRANSP:TRANSPARENT"), "2027-12-24"),
+        (event("SUMMARY:one\u2028DTSTART;VALUE=DATE:20280101"), "2027-12-24"),
+        (event("SUMMARY:one").replace("\n", "\r"), "2027-12-24"),
+    ],
+)
+def test_what_an_event_says_of_its_days_counts(text: str, days: str) -> None:
+    assert [day.isoformat() for day in sorted(read_ics(text, date(2027, 3, 9)).off)] == days.split()
+
+
+def test_the_name_of_an_event_is_not_that_of_its_alarm() -> None:
+    text = event("SUMMARY:Christmas", "BEGIN:VALARM", "SUMMARY:Buy gifts", "DTSTART;VALUE=DATE:20271201", "END:VALARM")
+    assert read_ics(text, date(2027, 3, 9)).off == {date(2027, 12, 24): "holiday (Christmas)"}
+
+
+@pytest.mark.parametrize(
+    ("lines", "named"),
+    [
+        (["DURATION:PT36H"], "DURATION: 'PT36H'"),
+        (["RRULE:FREQ=YEARLY;BYDAY=4TH"], "BYDAY=4TH"),
+        (["RRULE:FREQ=YEARLY;COUNT=0"], "COUNT=0"),
+        (["RDATE:20271231T090000"], "20271231T090000"),
+        (["RECURRENCE-ID;RANGE=THISANDFUTURE;VALUE=DATE:20271224"], "RECURRENCE-ID"),
+        (["DURATION:P400W", f"RDATE:{','.join(['20271231', '20281231'])}"], "Too many days"),
+    ],
+)
+def test_what_cannot_be_said_of_days_off_is_refused_by_name(lines: list[str], named: str) -> None:
+    with pytest.raises(BadTrigger) as refused:
+        read_ics(event(*lines), date(2027, 3, 9))
+    assert named in refused.value.message
+
+
 @pytest.mark.parametrize(
     "text",
     [

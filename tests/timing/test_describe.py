@@ -194,7 +194,7 @@ def test_a_period_reads_back_at_its_anchor(now: datetime, period: timedelta) -> 
     assert found.trigger == interval
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=750, deadline=None)
 @given(CRONS)
 def test_no_cron_is_said_in_words_that_read_as_something_else(cron: Cron) -> None:
     words = describe(cron)

@@ -72,6 +72,72 @@ def test_count_counts_from_the_start_and_a_job_from_now_on() -> None:
         read_rrule(text, "UTC", NOW + timedelta(days=30))
 
 
+@pytest.mark.parametrize(
+    ("text", "left", "last"),
+    [
+        ("DTSTART:20270405T090000Z\nRRULE:FREQ=WEEKLY;COUNT=5\nEXDATE:20270412T090000Z", 4, "2027-05-03"),
+        (
+            "DTSTART:20270405T090000Z\nRRULE:FREQ=WEEKLY;COUNT=5\nEXDATE:20270412T090000Z,20270419T090000Z",
+            3,
+            "2027-05-03",
+        ),
+        ("DTSTART:20270405T090000Z\nRRULE:FREQ=WEEKLY;COUNT=5\nEXDATE:20270510T090000Z", 5, "2027-05-03"),
+        ("DTSTART:20270301T090000Z\nRRULE:FREQ=DAILY;COUNT=20\nEXDATE:20270303T090000Z", 10, "2027-03-20"),
+        ("DTSTART:20270301T090000Z\nRRULE:FREQ=DAILY;COUNT=20\nEXDATE:20270315T090000Z", 9, "2027-03-20"),
+        ("DTSTART:20270405T090000Z\nRRULE:FREQ=DAILY;BYHOUR=9,18;COUNT=3\nEXDATE;VALUE=DATE:20270406", 2, "2027-04-05"),
+    ],
+)
+def test_count_counts_what_is_left_out_too(text: str, left: int, last: str) -> None:
+    calendar, count = read_rrule(text, "UTC", NOW)
+    assert count == left
+    slot = NOW
+    for _ in range(left):
+        slot = calendar.after(slot) or NOW
+    assert slot.date().isoformat() == last
+
+
+def test_a_count_of_nothing_but_days_left_out_is_refused() -> None:
+    with pytest.raises(BadTrigger, match="COUNT=1 from"):
+        read_rrule("DTSTART:20270405T090000Z\nRRULE:FREQ=DAILY;COUNT=1\nEXDATE:20270405T090000Z", "UTC", NOW)
+    with pytest.raises(BadTrigger, match="COUNT beside EXDATE on 9000-04-05"):
+        read_rrule("DTSTART:20270405T090000Z\nRRULE:FREQ=YEARLY;COUNT=1\nEXDATE:90000405T090000Z", "UTC", NOW)
+
+
+@pytest.mark.parametrize(
+    ("start", "days", "begins"),
+    [
+        *(
+            (start, day, begins)
+            for start in ("20270405", "20270411")
+            for day in ("FR", "SU")
+            for begins in ("SU", "WE")
+        ),
+        ("20270411", "MO,WE,FR", "SU"),
+        ("20270411", "MO,TU,WE,TH,FR", "SA"),
+        ("20270407", "WE,TH,FR", "WE"),
+        ("20270405", "MO,TU", "WE"),
+    ],
+)
+def test_weeks_may_begin_on_any_day_that_does_not_part_the_days(start: str, days: str, begins: str) -> None:
+    text = f"DTSTART:{start}T090000Z\nRRULE:FREQ=WEEKLY;INTERVAL=2;BYDAY={days};WKST={begins}"
+    calendar, _ = read_rrule(text, "UTC", NOW)
+    rule: Any = import_module("dateutil.rrule").rrulestr(text)
+    slots, slot = list[datetime](), NOW
+    while len(slots) < 20 and (slot := calendar.after(slot) or NOW) > NOW:
+        slots.append(slot)
+    assert slots == [rule[number] for number in range(20)]
+
+
+def test_a_zone_in_quotes_is_the_zone() -> None:
+    text = 'DTSTART;TZID="Europe/Berlin":20270405T090000\nRRULE:FREQ=DAILY\nEXDATE;TZID="Europe/Berlin":20270406T090000'
+    assert read_rrule(text, "UTC", NOW)[0].zone == BERLIN
+
+
+def test_a_zone_with_spaces_in_its_name_is_named_whole() -> None:
+    with pytest.raises(BadTrigger, match=r"Unknown time zone: W\. Europe Standard Time"):
+        read_rrule("DTSTART;TZID=W. Europe Standard Time:20270405T090000 RRULE:FREQ=DAILY", "UTC", NOW)
+
+
 def test_days_left_out_are_read() -> None:
     text = f"{START}RRULE:FREQ=DAILY\nEXDATE;TZID=Europe/Berlin:20271225T090000,20271226T090000"
     assert read_rrule(text, "UTC", NOW)[0].without == (date(2027, 12, 25), date(2027, 12, 26))
@@ -90,7 +156,8 @@ def test_days_left_out_are_read() -> None:
         ("RRULE:FREQ=DAILY;INTERVAL=0", "INTERVAL=0"),
         ("RRULE:FREQ=DAILY;INTERVAL=x", "INTERVAL=X"),
         ("RRULE:FREQ=DAILY;COUNT=2;UNTIL=20271231", "COUNT beside UNTIL"),
-        ("RRULE:FREQ=WEEKLY;INTERVAL=2;WKST=SU", "WKST=SU"),
+        ("RRULE:FREQ=WEEKLY;INTERVAL=2;BYDAY=SU,MO;WKST=SU", "WKST=SU"),
+        ("RRULE:FREQ=WEEKLY;INTERVAL=2;WKST=XX", "WKST='XX'"),
         ("RRULE:FREQ=WEEKLY;BYMONTHDAY=1", "BYMONTHDAY with FREQ=WEEKLY"),
         ("RRULE:FREQ=WEEKLY;BYDAY=1MO", "BYDAY=1MO with FREQ=WEEKLY"),
         ("RRULE:FREQ=YEARLY;BYDAY=20MO", "BYDAY=20MO with FREQ=YEARLY"),

@@ -256,6 +256,23 @@ def test_a_time_that_comes_twice_is_the_first_and_says_so() -> None:
         read_words("1 November at 02:30 (second pass)", now_in(BERLIN), BERLIN)
 
 
+@pytest.mark.parametrize(
+    ("text", "said_at", "moments"),
+    [
+        ("tomorrow at 2:30am cet", "2027-10-30T20:00+02:00", ["31 01:30"]),
+        ("tomorrow at 2:30am CEST", "2027-10-30T20:00+02:00", ["31 00:30"]),
+        ("tomorrow at 9am CEST", "2027-03-09T10:20+01:00", ["10 07:00", "10 08:00"]),
+        ("tomorrow at 9am CET", "2027-07-09T10:20+02:00", ["10 07:00", "10 08:00"]),
+        ("tomorrow at 9am CET", "2027-03-09T10:20+01:00", ["10 08:00"]),
+        ("every day at 9am CET", "2027-07-09T10:20+02:00", ["10 07:00"]),
+    ],
+)
+def test_a_clock_that_says_summer_or_winter_is_taken_at_its_word(text: str, said_at: str, moments: list[str]) -> None:
+    found = readings(text, BERLIN, datetime.fromisoformat(said_at))
+    assert [f"{each.next_at:%d %H:%M}" for each in found] == moments
+    assert all("first is meant" not in (each.note or "") for each in found)
+
+
 def test_a_day_that_was_skipped_altogether_moves_to_the_next() -> None:
     before = datetime(2011, 12, 28, tzinfo=UTC)
     found = one("2011-12-30 09:00", "Pacific/Apia", before)
@@ -274,6 +291,53 @@ def test_a_friday_said_on_a_friday_is_today_or_in_a_week() -> None:
     assert shown(one("next Friday at 9", "UTC", friday).trigger, "UTC") == "once 2027-03-19 09:00"
 
 
+@pytest.mark.parametrize(
+    ("text", "meanings"),
+    [
+        ("3/9 9am", ["2027-09-03", "2028-03-09"]),
+        ("3/9 11am", ["2027-03-09", "2027-09-03"]),
+        ("3/9/2027 9am", ["2027-09-03"]),
+        ("3/9/2027 11am", ["2027-03-09", "2027-09-03"]),
+    ],
+)
+def test_a_date_with_two_meanings_is_asked_also_if_one_has_just_passed(text: str, meanings: list[str]) -> None:
+    found = read_words(text, datetime(2027, 3, 9, 10, 20, tzinfo=UTC), "UTC")
+    assert isinstance(found, Ambiguous)
+    assert [f"{each.next_at:%Y-%m-%d}" for each in found.readings] == meanings
+
+
+def test_the_one_day_of_a_rule_says_that_a_gap_moves_it() -> None:
+    note = "02:30 doesn't exist on Sunday 28 March 2027, Berlin time: clocks go forward; moved to 03:00"
+    assert one("once on the last sunday of march at 2:30am").note == note
+    once, again = readings("last sunday of march at 2:30am", BERLIN)
+    assert (once.note, again.note) == (note, None)
+    calendar, _ = readings("on the 28th at 2:30am if that is also a Sunday", BERLIN)
+    assert calendar.note == note
+
+
+@pytest.mark.parametrize(
+    ("text", "said_at", "meanings"),
+    [
+        ("tonight at 2am", "10 00:30", ["10 02:00", "11 02:00"]),
+        ("tonight at 3", "10 01:10", ["10 03:00", "11 03:00"]),
+        ("tonight at 2am", "10 03:00", ["11 02:00"]),
+        ("tonight at 2am", "10 07:00", ["11 02:00"]),
+        ("tonight at 9", "10 00:30", ["10 21:00"]),
+        ("tuesday night at 3am", "10 01:10", ["10 03:00", "17 03:00"]),
+        ("tuesday at 3 at night", "10 01:10", ["10 03:00", "17 03:00"]),
+        ("tuesday night at 11", "10 01:10", ["16 23:00"]),
+        ("tuesday at 3am", "10 01:10", ["16 03:00"]),
+        ("friday night at 3am", "10 01:10", ["13 03:00"]),
+    ],
+)
+def test_after_midnight_the_night_is_the_one_that_goes_on_or_the_next(
+    text: str, said_at: str, meanings: list[str]
+) -> None:
+    now = datetime.fromisoformat(f"2027-03-{said_at}").replace(tzinfo=UTC)
+    found = readings(text, "UTC", now)
+    assert [f"{each.next_at:%d %H:%M}" for each in found] == meanings
+
+
 def test_next_monday_said_on_a_sunday_depends_on_when_the_week_begins() -> None:
     sunday = datetime(2027, 3, 14, 8, 0, tzinfo=UTC)
     assert [shown(each.trigger, "UTC") for each in readings("next Monday at 9", "UTC", sunday)] == [
@@ -288,6 +352,18 @@ def test_today_at_eight_said_at_nine_is_refused_with_both_ways_out() -> None:
         read_words("today at 8", nine, "UTC")
     assert refused.value.message == "Wednesday 10 March 2027 at 08:00 has passed: it is already 09:00, UTC"
     assert refused.value.hint == 'Say "tomorrow at 08:00" or "today at 20:00".'
+
+
+@pytest.mark.parametrize(
+    ("text", "meaning"),
+    [
+        ("0900 hours", "once 2027-03-11 09:00"),
+        ("tomorrow at 1830 hours", "once 2027-03-11 18:30"),
+        ("every day 0900 hours", "cron 0 9 * * *"),
+    ],
+)
+def test_hours_after_four_digits_say_nothing_more(text: str, meaning: str) -> None:
+    assert shown(one(text).trigger, BERLIN) == meaning
 
 
 def test_a_while_is_counted_from_now_and_never_ends_early() -> None:

@@ -24,9 +24,9 @@ from schemathesis.checks import load_all_checks
 from schemathesis.core.failures import FailureGroup
 
 from cronty.store.migrate import migrate
+from cronty.store.scratch import scratch_server
 from cronty.store.sealing import new_key
 from tests.clients.serving import Served, accepting, serving
-from tests.conftest import get_server
 from tests.web.conftest import APP, PLACE, key_of
 
 STREAMS: Final = "/events"
@@ -192,13 +192,9 @@ def conform(url: str, folder: Path, calls: int) -> Figures:
 
 def main(calls: int, say: Callable[[str], object] = print) -> int:
     began = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="cronty-conform-") as folder:
-        server = get_server(Path(folder) / "pg", cleanup_mode="stop")
-        try:
-            asyncio.run(migrate(server.get_uri()))
-            figures = conform(server.get_uri(), Path(folder), calls)
-        finally:
-            server.cleanup()
+    with tempfile.TemporaryDirectory(prefix="cronty-conform-") as folder, scratch_server() as url:
+        asyncio.run(migrate(url))
+        figures = conform(url, Path(folder), calls)
     for what in (figures.faults, figures.broken, figures.foreign):
         for told in what[:10]:
             say(f"--- {told}")

@@ -148,7 +148,9 @@ def test_one_of_several_meanings_is_pressed_and_a_time_is_moved_in_the_week(chro
 
 
 @pytest.mark.npm
-@pytest.mark.parametrize("look", ["light", pytest.param("dark", marks=pytest.mark.long), "phone"])
+@pytest.mark.parametrize(
+    "look", [pytest.param("light", marks=pytest.mark.long), pytest.param("dark", marks=pytest.mark.long), "phone"]
+)
 def test_pictures_of_every_page_that_everybody_can_read(
     chromium: Browser, demo: Served, pictures: Path, look: Look
 ) -> None:
@@ -174,7 +176,7 @@ def test_pictures_of_every_page_that_everybody_can_read(
 
 def _failed_run(page: Page, demo: Served) -> str:
     page.goto(f"{demo.url}/fleet")
-    return page.locator(".dead a.row-main").first.get_attribute("href") or ""
+    return page.locator(".failed-runs a.row-main").first.get_attribute("href") or ""
 
 
 async def _hostile(url: str) -> None:
@@ -219,6 +221,7 @@ async def _hostile(url: str) -> None:
     await sql.close()
 
 
+@pytest.mark.long
 def test_nothing_that_somebody_wrote_runs(chromium: Browser, server_url: str, tmp_path: Path) -> None:
     seen: list[str] = []
     with furnished(server_url, tmp_path, "hostile", _hostile) as served, looking(chromium, served) as page:

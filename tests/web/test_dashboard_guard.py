@@ -197,7 +197,7 @@ async def test_a_key_does_what_its_scopes_allow_and_no_more(
         "/runs/redrive",
     ):
         page = await visitor.post(path, 403)
-        assert "doesn't have the scope" in page.text
+        assert "needs the scope" in page.text
     await visitor.get("/inbox", 403)
     await visitor.get("/jobs/new", 403)
     assert "need the scope “admin”" in (await visitor.get("/settings")).text

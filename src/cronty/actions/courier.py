@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple, cast
 from urllib.parse import urlsplit
 
 from cronty.actions.fence import unlogged
-from cronty.actions.ntfy import Ahead, publish, take_back
+from cronty.actions.ntfy import PROBE, Ahead, publish, take_back
 from cronty.actions.outbound import MAX_URL, CallFailed, CallRefused, CallRejected, Outbound
 from cronty.actions.relay import Relay
 from cronty.actions.tasks import PermanentError
@@ -66,13 +66,18 @@ class Courier:
         await self._outbound.permit(host, server.port or (443 if secure else 80), encrypted=secure, owner=owner)
         return ChannelSummary(scheme, f"{'public ntfy topic' if secure and not ntfy.token else 'ntfy'} at {host}")
 
-    async def deliver(self, url: str, fields: Mapping[str, object], owner: str | None = None) -> dict[str, object]:
-        """`fields` are the arguments of `notify`; `fields["topic"]` is the channel's name."""
+    async def deliver(
+        self, url: str, fields: Mapping[str, object], owner: str | None = None, *, sequence: str | None = None
+    ) -> dict[str, object]:
+        """`fields` are the arguments of `notify`; `fields["topic"]` is the channel's name. `sequence` is the id of the
+        message at ntfy that it replaces, if that isn't the run's."""
         if self._scheme(url) in NTFY_SCHEMES:
             ntfy = self._ntfy(url, owner)
             sent = {**fields, "topic": ntfy.topic}
             with unlogged():
-                facts = await publish(self._outbound, ntfy.server, ntfy.token, sent, owner=owner, confidential=True)
+                facts = await publish(
+                    self._outbound, ntfy.server, ntfy.token, sent, owner=owner, confidential=True, sequence=sequence
+                )
             return {"id": facts["id"], "channel": fields["topic"], "time": facts["time"]}
         await self._relay.send(
             url,
@@ -90,7 +95,7 @@ class Courier:
         with unlogged():
             if monotonic() >= self._takes_back.get((owner, ntfy), 0):
                 try:
-                    await take_back(self._outbound, *ntfy, ahead.sequence, owner=owner)
+                    await take_back(self._outbound, *ntfy, PROBE, owner=owner)
                 except CallRejected as refused:
                     raise CallRejected(f"{refused} It takes no message back that it was given ahead.") from None
                 now = monotonic()

@@ -11,6 +11,8 @@ from pydantic import TypeAdapter, ValidationError, validate_call
 from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
 from pydantic_core import to_jsonable_python
 
+from cronty.actions.current import CurrentRun
+
 _AS_IN_JSON: Final = frozenset({Any, object, str, int, float, bool, NoneType, dict, list})
 
 type Arguments = tuple[Sequence[Any], Mapping[str, Any]]
@@ -26,7 +28,7 @@ class Hints:
     def __init__(self, function: Callable[..., object]) -> None:
         self._function = function
         self._hints = hints_of(function)
-        given = [hint for name, hint in self._hints.items() if name != "return"]
+        given = [self._hints[one.name] for one in given_parameters(function, self._hints) if one.name in self._hints]
         self.convert = not all(map(_is_as_in_json, given))
         """Whether arguments read from JSON differ from what the function takes."""
 
@@ -52,13 +54,14 @@ class Hints:
     def _validated(self) -> Callable[..., Arguments] | None:
         """A function with the same parameters that returns its arguments, as pydantic makes them."""
         signature = inspect.signature(self._function)
-        parameters = [one.replace(annotation=self._hints.get(one.name, Any)) for one in signature.parameters.values()]
+        given_ones = given_parameters(self._function, self._hints)
+        parameters = [one.replace(annotation=self._hints.get(one.name, Any)) for one in given_ones]
 
         def given(*args: Any, **kwargs: Any) -> Arguments:
             return args, kwargs
 
         given.__name__ = given.__qualname__ = getattr(self._function, "__name__", "task")
-        given.__annotations__ = self._hints
+        given.__annotations__ = {one.name: one.annotation for one in parameters}
         given.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]  # pyright: ignore[reportFunctionMemberAccess]
         try:
             return validate_call(given)
@@ -80,6 +83,21 @@ def hints_of(function: Callable[..., object]) -> dict[str, Any]:
         return get_type_hints(function, include_extras=True)
     except Exception:
         return {}
+
+
+def given_parameters(function: Callable[..., object], hints: Mapping[str, Any]) -> list[inspect.Parameter]:
+    """The parameters that a caller gives; the one for the current run is left out."""
+    parameters = list(inspect.signature(function).parameters.values())
+    for place, one in enumerate(parameters):
+        if hints.get(one.name) is CurrentRun:
+            if one.default is one.empty or any(
+                later.kind is not later.KEYWORD_ONLY for later in parameters[place + 1 :]
+            ):
+                message = f"Put {one.name} last in {getattr(function, '__name__', 'the task')}, as"
+                raise ValueError(f"{message} `{one.name}: CurrentRun = current()`: nobody gives it.")
+            del parameters[place]
+            break
+    return parameters
 
 
 def to_json(value: object, fallback: Callable[[Any], Any] | None = None) -> Any:

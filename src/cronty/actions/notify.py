@@ -19,6 +19,7 @@ from cronty.contract.result import Err
 from cronty.jobs.action import Action
 from cronty.jobs.envelope import RunFacts
 from cronty.jobs.moments import local_text
+from cronty.jobs.run import message_id
 
 MAX_MESSAGE_BYTES: Final = 4096
 MAX_TITLE: Final = 250
@@ -118,7 +119,8 @@ class Notify:
         Use it to reach a person: a reminder, an alert, a result. If there is a channel called `topic` it goes there,
         else to the ntfy topic. Returns what is known of it: id, topic or channel, time. If the other side is busy or
         unreachable it is tried again; ntfy apps that know sequence ids show it once. What arrives late says when it was
-        planned for. If ntfy was given it ahead of its time, nothing is sent, and the note says so.
+        planned for. If ntfy was given it ahead of its time, or a button under it was pressed before it is sent again,
+        nothing is sent, and the note says so.
 
         Example: notify(message="Backup finished", topic="ann-backups", title="Backups", tags=["tada"])
         """
@@ -130,30 +132,30 @@ class Notify:
         if flaw := check_notification(**fields):
             raise PermanentError(flaw.message)
         run, facts = await self._run()
-        if facts is not None and facts.reminder and facts.handed_at is not None:
-            return {"channel": topic, "time": int(facts.scheduled_for.timestamp()), "note": _delivered(facts)}
+        if facts is not None and facts.reminder and (note := _seen(facts)):
+            return {"channel": topic, "time": int(facts.scheduled_for.timestamp()), "note": note}
         url = None if run is None or self._find is None else await self._find(run.owner_id, topic)
         if facts is not None and facts.planned is not None:
             fields["message"] = with_note(message, facts.planned)
         if actions is None and facts is not None:
             fields["actions"] = self._buttons_under(url, facts)
-        return await self._deliver(url, fields, None if facts is None else facts.owner)
+        return await self._deliver(url, fields, None if facts is None else facts.owner, _sequence(run, facts))
 
     async def push(self, url: str | None, owner: str | None = None, /, **fields: Any) -> dict[str, object]:
         """Send fields that were checked, outside of a run; `url` is the channel's, None for the ntfy topic."""
         return await self._deliver(url, fields, owner)
 
-    async def hand_over(self, url: str, run: CurrentRun, owner: str, kwargs: Mapping[str, Any]) -> None:
+    async def hand_over(self, url: str, run: CurrentRun, owner: str, kwargs: Mapping[str, Any], sequence: str) -> None:
         """Give ntfy a run's notification ahead of its time, to be sent at its slot; `url` is the channel's."""
         if flaw := undeliverable(Action("notify", (), kwargs)):
             raise PermanentError(flaw.message)
         fields = dict(kwargs)
         if fields.get("actions") is None and self._buttons is not None:
             fields["actions"] = self._buttons.under(run, run.scheduled_for)
-        await self._courier.hand_over(url, fields, Ahead(run.scheduled_for, run.idempotency_key), owner)
+        await self._courier.hand_over(url, fields, Ahead(run.scheduled_for, sequence), owner)
 
     async def take_back(self, url: str, sequence: str, owner: str) -> None:
-        """Have ntfy forget what it was given ahead, by the run's message id."""
+        """Have ntfy forget what it was given ahead, by its id."""
         await self._courier.take_back(url, sequence, owner)
 
     def public_at(self, owner: str) -> str | None:
@@ -176,16 +178,29 @@ class Notify:
             return None
         return self._buttons.under(current_run(), facts.now)
 
-    async def _deliver(self, url: str | None, fields: Mapping[str, object], owner: str | None) -> dict[str, object]:
+    async def _deliver(
+        self, url: str | None, fields: Mapping[str, object], owner: str | None, sequence: str | None = None
+    ) -> dict[str, object]:
         if url is not None:
-            return await self._courier.deliver(url, fields, owner)
+            return await self._courier.deliver(url, fields, owner, sequence=sequence)
         token = self._token.text if self._token is not None and self._token.serves(owner) else None
         return await publish(self._outbound, self._url, token, fields)
 
 
-def _delivered(facts: RunFacts) -> str:
-    handed_at = facts.handed_at or facts.now
-    return f"delivered by ntfy, handed over at {local_text(handed_at.replace(microsecond=0), facts.zone)}"
+def _seen(facts: RunFacts) -> str | None:
+    """Why a reminder needn't be sent; None if it must be."""
+    if facts.handed_at is not None:
+        return f"delivered by ntfy, handed over at {local_text(facts.handed_at.replace(microsecond=0), facts.zone)}"
+    return None if facts.pressed is None else "not sent again: a button under it was pressed"
+
+
+def _sequence(run: CurrentRun | None, facts: RunFacts | None) -> str | None:
+    """The id of the message that ntfy may have of a run already."""
+    return (
+        None
+        if run is None or facts is None or facts.handed is None
+        else message_id(run.job_id, run.scheduled_for, facts.handed)
+    )
 
 
 def with_note(message: str, note: str) -> str:

@@ -9,12 +9,19 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from cronty.actions.outbound import Answer, CallRejected, Outbound, require_success, untrusted_text
+from cronty.actions.outbound import Answer, CallFailed, CallRejected, Outbound, require_success, untrusted_text
 from cronty.actions.tasks import current_run
 
 MAX_SAID: Final = 200
 
+PROBE: Final = "cronty_probe"
+"""No message has this id: having it taken back shows whether a server can do that."""
+
 _MESSAGE_ID: Final = pattern(r"[A-Za-z0-9_-]{1,64}")
+
+
+class NotNtfy(CallRejected):
+    """It said yes, but not as ntfy does: it may have taken it."""
 
 
 class Ahead(NamedTuple):
@@ -33,14 +40,18 @@ async def publish(
     owner: str | None = None,
     confidential: bool = False,
     ahead: Ahead | None = None,
+    sequence: str | None = None,
 ) -> dict[str, object]:
     """Post the fields, and answer with what ntfy says of it. `confidential`: nothing in the server's words is kept.
-    `owner` is whose server it is, None for the operator's. `ahead`: ntfy keeps it, and sends it when it is time."""
+    `owner` is whose server it is, None for the operator's. `ahead`: ntfy keeps it, and sends it when it is time.
+    `sequence` is the id of the message that it replaces, if that isn't the run's."""
     given = {name: value for name, value in fields.items() if value is not None and value is not False}
     headers = _headers(token)
     if ahead is not None:
         given["delay"] = str(int(ahead.at.timestamp()))
-        headers["x-sequence-id"] = ahead.sequence
+        sequence = ahead.sequence
+    if sequence is not None:
+        headers["x-sequence-id"] = sequence
     answer = await outbound.send("POST", server, headers=headers, body=orjson.dumps(given), owner=owner)
     host = urlsplit(server).hostname or server
     require_success(answer, host, "" if confidential else _said(answer, token))
@@ -84,6 +95,8 @@ def _facts(answer: Answer, topic: object, host: str) -> dict[str, object]:
     """What we keep of ntfy's answer, each part only if it looks like what it should be."""
     read = _read(answer)
     message_id, time = read.get("id"), read.get("time")
+    if answer.body.startswith(b"{") and not answer.body.rstrip().endswith(b"}"):
+        raise CallFailed(f"{host!r} answered {answer.status}, but the answer was cut off.", "protocol")
     if not isinstance(message_id, str) or not _MESSAGE_ID.fullmatch(message_id):
-        raise CallRejected(f"{host!r} answered {answer.status}, but not as ntfy does. Check the address of the server.")
+        raise NotNtfy(f"{host!r} answered {answer.status}, but not as ntfy does. Check the address of the server.")
     return {"id": message_id, "topic": topic, "time": time if type(time) is int else None}

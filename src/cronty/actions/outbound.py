@@ -67,11 +67,15 @@ class CallGone(CallRejected, TargetGone):
 
 
 class CallFailed(RetryAfter):
-    """It may go better another time; `category` says what went wrong, never in the other side's words."""
+    """It may go better another time; `category` says what went wrong, never in the other side's words. `arrived`: the
+    other side may have got it, and done what it was asked for."""
 
-    def __init__(self, message: str, category: Category, wait: timedelta = timedelta(0)) -> None:
+    def __init__(
+        self, message: str, category: Category, wait: timedelta = timedelta(0), *, arrived: bool = True
+    ) -> None:
         super().__init__(message, wait)
         self.category: Category = category
+        self.arrived = arrived
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +152,8 @@ class Outbound:
                 return await self._exchange(target, addresses, method, headers, body)
         except (OSError, httpx2.TransportError) as error:
             category = _category(error)
-            raise CallFailed(f"Calling {_shown(target.host)!r} failed: {_SENTENCES[category]}.", category) from error
+            said = f"Calling {_shown(target.host)!r} failed: {_SENTENCES[category]}."
+            raise CallFailed(said, category, arrived=not _is_before_sending(error)) from error
 
     async def permit(
         self,
@@ -291,7 +296,9 @@ def require_success(answer: Answer, host: str, said: str = "") -> None:
         words += f"; the server said: {said!r}"
     if answer.status == 429 or answer.status >= 500:
         wait = retry_after(answer.headers.get("retry-after", ""), datetime.now(UTC))
-        raise CallFailed(f"{words}.", "http_429" if answer.status == 429 else "http_5xx", wait)
+        if answer.status == 429:
+            raise CallFailed(f"{words}.", "http_429", wait, arrived=False)
+        raise CallFailed(f"{words}.", "http_5xx", wait)
     if answer.status == 410:
         raise CallGone(f"{words}. Gone: the receiver asked not to be called again.")
     if answer.status < 400:
@@ -359,6 +366,12 @@ def _require_open(target: Target, addresses: Sequence[Address]) -> None:
             raise CallRefused(
                 target.host, f"it has a {kind} address" if kind != "embedded IPv4" else "it hides an IPv4 address"
             )
+
+
+def _is_before_sending(error: BaseException) -> bool:
+    """Whether there was no connection yet. TLS, for one, may fail before and after something was sent."""
+    kinds = (httpx2.ConnectError, httpx2.ConnectTimeout, socket.gaierror)
+    return any(isinstance(one, kinds) for one in _chain(error))
 
 
 def _category(error: BaseException) -> Category:

@@ -1,27 +1,39 @@
 """Registered functions: what they are called, what they take, and performing one."""
 
+import asyncio
 import inspect
 import logging
-from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from contextvars import ContextVar
+import traceback
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
+from functools import partial
 from typing import Any, Final, cast
 
 import orjson
 from pydantic import TypeAdapter
 from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
 
-from cronty.actions.hints import Hints, WrongArguments, hints_of, to_json
+from cronty.actions import around
+from cronty.actions.around import Middleware, through, through_from_thread
+from cronty.actions.current import CurrentRun as CurrentRun
+from cronty.actions.current import begin
+from cronty.actions.current import current as current
+from cronty.actions.current import current_run as current_run
+from cronty.actions.current import performing as performing
+from cronty.actions.current import running_in as running_in
+from cronty.actions.hints import Hints, WrongArguments, given_parameters, hints_of, to_json
 from cronty.jobs.action import BUILT_IN, COMMAND
 from cronty.jobs.outcome import DONE, Done, Failed, Outcome, Snoozed
-from cronty.jobs.run import message_id, run_id
 from cronty.jobs.task_settings import NOTHING_SET, Priority, TaskLimit, TaskSettings, named_limit, settings_of
 
 MAX_RESULT_BYTES: Final = 64 * 1024
 MAX_ERROR: Final = 2000
+MAX_TRACEBACK: Final = 8000
 MAX_SNOOZE: Final = timedelta(days=3653)
+
+_OURS: Final = (__file__, around.__file__)
 
 log = logging.getLogger("cronty.tasks")
 
@@ -50,60 +62,6 @@ class Snooze(Exception):
         self.wait = wait
 
 
-@dataclass(slots=True)
-class CurrentRun:
-    """What a task may know about the run it performs. `job_number` is what the job's owner calls it; ids are global.
-
-    A repeat has the same `run_id` and a higher `attempt`. Only where the database lost its latest history, by a
-    failover to a server that lagged behind or by a restore, may an attempt come again: then with a higher `epoch`.
-    """
-
-    owner_id: int
-    job_id: int
-    job_number: int
-    scheduled_for: datetime
-    attempt: int
-    epoch: int = 0
-    stop_requested: bool = False
-
-    @property
-    def run_id(self) -> str:
-        """What its owner calls the run; the same for every attempt."""
-        return run_id(self.job_number, self.scheduled_for)
-
-    @property
-    def idempotency_key(self) -> str:
-        """The same for every attempt, and no other run of any owner has it: hand it to the outside."""
-        return message_id(self.job_id, self.scheduled_for)
-
-
-_current: ContextVar[CurrentRun] = ContextVar("cronty_current_run")
-
-
-def current_run() -> CurrentRun:
-    """The run being performed; raises LookupError outside of one."""
-    return _current.get()
-
-
-@contextmanager
-def performing(run: CurrentRun) -> Generator[None]:
-    """Inside, `current_run` returns this run."""
-    token = _current.set(run)
-    try:
-        yield
-    finally:
-        _current.reset(token)
-
-
-def running_in() -> str | None:
-    """The run being performed, by its idempotency key; None outside of one.
-
-    Not by its run id: whoever asks next may do so as another owner, who has such a run too.
-    """
-    run = _current.get(None)
-    return None if run is None else run.idempotency_key
-
-
 @dataclass(frozen=True, slots=True)
 class Task:
     """A function under the name it is scheduled by."""
@@ -117,6 +75,10 @@ class Task:
     owners: tuple[str, ...] | None = None
     """Who may use it; None for every owner."""
     settings: TaskSettings = NOTHING_SET
+    around: Sequence[Middleware] | None = None
+    """Its middleware; None for what is built in, which has none and keeps no tracebacks."""
+    process: bool = False
+    """Whether it is performed in a process of its own."""
 
     def serves(self, owner: str) -> bool:
         return self.owners is None or owner in self.owners
@@ -140,6 +102,9 @@ class Registry:
         name: str | None = None,
         owners: Sequence[str] | None = None,
         policy: Mapping[str, object] | None = None,
+        around: Sequence[Middleware] | None = None,
+        *,
+        process: bool = False,
         concurrency: int | None = None,
         limit: str | None = None,
         priority: Priority | None = None,
@@ -153,7 +118,9 @@ class Registry:
         """
         task = self._task(function, name)
         settings = settings_of(task.name, concurrency, limit, priority, queue)
-        task = replace(task, owners=None if owners is None else tuple(owners), settings=settings)
+        task = replace(task, owners=None if owners is None else tuple(owners), around=around, settings=settings)
+        if process:
+            task = replace(task, process=_in_process(task))
         if policy:
             task = replace(task, parameters={**task.parameters, "policy": policy})
         self.tasks[task.name] = task
@@ -205,6 +172,17 @@ class Registry:
         return [_described(task) for task in {**self.known, **self.tasks}.values() if task.name in (*BUILT_IN, COMMAND)]
 
 
+def _in_process(task: Task) -> bool:
+    """True if another process can import the function, else ValueError."""
+    qualname = getattr(task.function, "__qualname__", "<")
+    if "<" in qualname or task.is_async or inspect.ismethod(task.function):
+        raise ValueError(
+            f"{task.name} can't be performed in a process of its own: make it a plain function (`def`) at the top of a "
+            "module, so that the process can import it."
+        )
+    return True
+
+
 def _described(task: Task) -> Published:
     owners = None if task.owners is None else orjson.dumps(task.owners).decode()
     return task.name, orjson.dumps(task.parameters).decode(), task.doc, owners
@@ -219,7 +197,7 @@ def describe_parameters(function: Callable[..., object]) -> dict[str, object]:
     positional_only: list[str] = []
     shared: dict[str, object] = {}
     schema: dict[str, object] = {"type": "object", "properties": properties, "additionalProperties": False}
-    for parameter in inspect.signature(function).parameters.values():
+    for parameter in given_parameters(function, hints):
         if parameter.kind is parameter.VAR_POSITIONAL:
             schema["more_positional"] = True
             continue
@@ -254,22 +232,59 @@ def _schema_of(hint: Any, parameter: inspect.Parameter) -> dict[str, object]:
     return schema
 
 
-def outcome_of_sync(task: Task, run: CurrentRun, arguments: str) -> Outcome:
-    """Perform a plain function in the calling thread; whatever it does becomes a value."""
+type Elsewhere = Callable[[Task, CurrentRun, str], Outcome]
+"""Performs a task in another process, and waits for it."""
+
+
+def outcome_of_sync(
+    task: Task,
+    run: CurrentRun,
+    arguments: str,
+    loop: asyncio.AbstractEventLoop | None = None,
+    elsewhere: Elsewhere | None = None,
+) -> Outcome:
+    """Perform a plain function in the calling thread, or `elsewhere`; whatever it does becomes a value.
+
+    Its middleware is on `loop`.
+    """
     try:
-        args, kwargs = _read_arguments(task, arguments)
-        _current.set(run)
-        return _done(task.function(*args, **kwargs))
+        begin(run)
+        if elsewhere is not None and not task.around:
+            return elsewhere(task, run, arguments)
+        if elsewhere is not None:
+            call = partial(_value_from, elsewhere, task, run, arguments)
+        else:
+            args, kwargs = _read_arguments(task, arguments)
+            call = partial(task.function, *args, **kwargs)
+        return _done(through_from_thread(task.around, run, call, loop) if task.around and loop is not None else call())
+    except _NotDone as other:
+        return other.outcome
     except BaseException as raised:
         return _outcome_of(raised, task, run)
+
+
+class _NotDone(Exception):
+    """What middleware sees of a task that failed in another process."""
+
+    def __init__(self, outcome: Outcome) -> None:
+        super().__init__(outcome.error if isinstance(outcome, Failed) else str(outcome))
+        self.outcome = outcome
+
+
+def _value_from(elsewhere: Elsewhere, task: Task, run: CurrentRun, arguments: str) -> object:
+    outcome = elsewhere(task, run, arguments)
+    if not isinstance(outcome, Done):
+        raise _NotDone(outcome)
+    return None if outcome.result is None else task.hints.result(orjson.loads(outcome.result))
 
 
 async def outcome_of_async(task: Task, run: CurrentRun, arguments: str) -> Outcome:
     """Perform a coroutine function; a cancellation passes through to whoever cancelled."""
     try:
         args, kwargs = _read_arguments(task, arguments)
-        _current.set(run)
-        return _done(await cast("Awaitable[object]", task.function(*args, **kwargs)))
+        begin(run)
+        call = cast("Callable[[], Awaitable[object]]", partial(task.function, *args, **kwargs))
+        return _done(await (through(task.around, run, call) if task.around else call()))
     except Exception as raised:
         return _outcome_of(raised, task, run)
 
@@ -314,7 +329,20 @@ def _outcome_of(raised: BaseException, task: Task, run: CurrentRun) -> Outcome:
             log.debug("task %s failed in %s", task.name, run.run_id, exc_info=raised)
     wait = _bounded(raised.wait) if isinstance(raised, RetryAfter) else timedelta(0)
     gone = "what it calls is gone" if isinstance(raised, TargetGone) else None
-    return Failed(error, isinstance(raised, PermanentError), wait, gone)
+    trace = None if task.around is None else _traceback_of(raised)
+    return Failed(error, isinstance(raised, PermanentError), wait, gone, trace)
+
+
+def _traceback_of(raised: BaseException) -> str | None:
+    """As Python prints it, without the frames of this module; of one that is too long, the end."""
+    try:
+        trace = raised.__traceback__
+        while trace is not None and trace.tb_frame.f_code.co_filename in _OURS:
+            trace = trace.tb_next
+        text = "".join(traceback.format_exception(type(raised), raised, trace))
+    except BaseException:  # an exception whose own text raises
+        return None
+    return text[-MAX_TRACEBACK:].replace("\0", "\ufffd").encode(errors="replace").decode()
 
 
 def _bounded(wait: timedelta) -> timedelta:

@@ -18,7 +18,7 @@ class Threads[Call]:
         self._size = size
         self._perform = perform
         self._deliver = deliver
-        self._loop = asyncio.get_running_loop()
+        self.loop = asyncio.get_running_loop()
         self._lock = threading.Lock()
         self._calls: deque[Call] = deque()
         self._performed: list[Call] = []
@@ -117,7 +117,7 @@ class Threads[Call]:
 
     def _wake_loop(self) -> None:
         try:
-            self._loop.call_soon_threadsafe(self._hand_over)
+            self.loop.call_soon_threadsafe(self._hand_over)
         except RuntimeError:  # the loop has closed; nobody waits for results any more
             self._closed = True
 

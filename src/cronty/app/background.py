@@ -48,9 +48,15 @@ class Background:
         self._thread.join()
         self._thread = None
 
-    def wait[T](self, call: Coroutine[Any, Any, T]) -> T:
-        """Make a call in the thread and return its result."""
-        if self._thread is None or self._loop is None:
-            call.close()
-            raise RuntimeError("Cronty isn't started; call cronty.start() first.")
-        return asyncio.run_coroutine_threadsafe(call, self._loop).result()
+
+def wait_for[T](call: Coroutine[Any, Any, T], loop: asyncio.AbstractEventLoop | None) -> T:
+    """Make a call on the event loop of another thread, and return its result."""
+    problem = None
+    if loop is None:
+        problem = "Cronty isn't started; call cronty.start() first."
+    elif asyncio._get_running_loop() is loop:
+        problem = "This thread runs Cronty's event loop: await the call instead of waiting for it."
+    if loop is None or problem is not None:
+        call.close()
+        raise RuntimeError(problem)
+    return asyncio.run_coroutine_threadsafe(call, loop).result()

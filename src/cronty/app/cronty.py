@@ -1,8 +1,8 @@
 """The public class `Cronty`: every operation in your own program; it opens and closes everything."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -10,11 +10,13 @@ from time import monotonic
 from typing import Any, Final, Literal, Self, cast, overload
 
 from cronty import telemetry
+from cronty.actions.around import Middleware
 from cronty.actions.tasks import Registry, running_in
 from cronty.app.assembly import limits_of, make_engine, make_service, queues_of
-from cronty.app.background import Background
+from cronty.app.background import Background, wait_for
 from cronty.app.declared import Declared, sync
 from cronty.app.figures import metrics_text, why_late
+from cronty.app.lifespan import Lifespan
 from cronty.app.machine_zone import machine_zone
 from cronty.app.outside import Lookups, Outside
 from cronty.app.tasks import AsyncTask, Options, PlainTask, Registering, Run, Schedulable, Task, on_24_hours
@@ -22,9 +24,11 @@ from cronty.contract.caller import Caller, local_caller
 from cronty.contract.operation import AsyncApi, Operation
 from cronty.contract.operations import Operations
 from cronty.contract.result import Result, value_of
+from cronty.engine.by_hand import ByHand, ahead_of
 from cronty.engine.engine import Engine
 from cronty.engine.loop import MAX_REST, keep_doing
 from cronty.jobs.envelope import RunFacts
+from cronty.jobs.ids import read_job_id
 from cronty.jobs.job import Job
 from cronty.jobs.policy import make_policy
 from cronty.jobs.task_settings import Priority
@@ -84,13 +88,16 @@ class Cronty(Operations, AsyncApi):
         self.owner = owner
         self.registry = Registry()
         self.declared: list[Declared] = []
+        self._middleware: list[Middleware] = []
+        self._lifespans: list[Lifespan[Any]] = []
         self._outside = Outside(self.settings, owner, Lookups(self._channel, self._owner_name, self._facts))
         self._outside.register(self.registry)
-        self.run_jobs = run_jobs
+        self.run_jobs: bool = run_jobs
         self.die_when_stuck = False
         self.patience = 0.0
         self._outage = Outage() if self.settings.database_url is not None else LocalOutage()
         self._clock = clock
+        self._by_hand = False
         self._stack = AsyncExitStack()
         self._service: Service | None = None
         self._engine: Engine | None = None
@@ -101,6 +108,7 @@ class Cronty(Operations, AsyncApi):
         self._outgrown: SchemaProblem | None = None
         self.when_outgrown: Callable[[], None] = lambda: None
         self._background = Background(self)
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     async def _channel(self, owner_id: int, topic: str) -> str | None:
         return await self.service.channels.url_of_id(owner_id, topic)
@@ -120,8 +128,9 @@ class Cronty(Operations, AsyncApi):
     @overload
     def task(
         self, /, *, name: str | None = None, owners: Sequence[str] | None = None, retries: int | None = None,
-        timeout: float | None = None, policy: Mapping[str, Any] | None = None, concurrency: int | None = None,
-        limit: str | None = None, priority: Priority | None = None, queue: str | None = None,
+        timeout: float | None = None, policy: Mapping[str, Any] | None = None, process: bool = False,
+        concurrency: int | None = None, limit: str | None = None, priority: Priority | None = None,
+        queue: str | None = None,
     ) -> Registering: ...  # fmt: skip
     def task(
         self,
@@ -133,6 +142,7 @@ class Cronty(Operations, AsyncApi):
         retries: int | None = None,
         timeout: float | None = None,
         policy: Mapping[str, Any] | None = None,
+        process: bool = False,
         concurrency: int | None = None,
         limit: str | None = None,
         priority: Priority | None = None,
@@ -141,6 +151,7 @@ class Cronty(Operations, AsyncApi):
         """Register a function (plain or async) under its own name, or under `name`, for every owner or for `owners`.
 
         `retries`, `timeout` (seconds) and `policy` hold for every job of this task that doesn't say otherwise.
+        `process` performs a plain function in a process of its own, so that it can compute beside the others.
         `concurrency` is how many runs of it all workers together perform at once; `limit` names a limit that it shares
         with other tasks (see `limit`). Runs that must wait are late, and none is lost. Those of a task whose `priority`
         is "urgent" go before all others. `queue` is for workers that perform only some: `Cronty(queues=[…])`.
@@ -153,7 +164,10 @@ class Cronty(Operations, AsyncApi):
         make_policy(usual)  # refuse a bad one now
 
         def register(function: Callable[..., Any]) -> Task[..., Any]:
-            registered = self.registry.add(function, name, owners, usual, concurrency, limit, priority, queue)
+            registered = self.registry.add(
+                function, name, owners, usual, self._middleware, process=process, concurrency=concurrency, limit=limit,
+                priority=priority, queue=queue,
+            )  # fmt: skip
             return (AsyncTask if registered.is_async else PlainTask)(self, registered, Options())
 
         return register if function is None else register(function)
@@ -165,6 +179,17 @@ class Cronty(Operations, AsyncApi):
         `RetryAfter`, none starts until that time has passed, a day at most.
         """
         self.registry.limit(name, at_once, per_minute)
+
+    def middleware[M: Middleware](self, function: M, /) -> M:
+        """Register an async function `(run, call_next)` around every task of this program, the first one outermost."""
+        self._middleware.append(function)
+        return function
+
+    def lifespan[T](self, function: Callable[[], AsyncGenerator[T]], /) -> Lifespan[T]:
+        """Register an async function that yields once: a worker opens it before its first run, and closes it after its
+        last. Calling what this returns gives tasks what was yielded."""
+        self._lifespans.append(made := Lifespan(function))
+        return made
 
     def every(
         self,
@@ -237,7 +262,8 @@ class Cronty(Operations, AsyncApi):
 
     async def schedule_prompt(self, at: datetime, prompt: str) -> int:
         """Put a prompt for an agent on the agenda; returns its number."""
-        return value_of(await self._agenda.add(self.caller, prompt, ("once", {"run_at": at}))).number
+        made = value_of(await self._agenda.add(self.caller, prompt, ("once", {"run_at": at})))
+        return read_job_id(made.job_id) or 0
 
     async def list_scheduled_tasks(
         self, status: str = "pending", since: datetime | None = None, until: datetime | None = None
@@ -260,7 +286,7 @@ class Cronty(Operations, AsyncApi):
 
     @property
     def _agenda(self) -> Agenda:
-        return Agenda(self.service.scheduler)
+        return Agenda(self.service)
 
     # -- opening and closing ------------------------------------------------------------------------------------
 
@@ -275,11 +301,12 @@ class Cronty(Operations, AsyncApi):
     async def __aexit__(self, *error: object) -> None:
         self._service = None
         await self._stack.aclose()
+        self._loop = None
         if self._outgrown is not None and not any(error):
             raise self._outgrown
 
     async def _open(self) -> None:
-        self._outgrown = None
+        self._outgrown, self._loop = None, asyncio.get_running_loop()
         self._stack.push_async_callback(self._outside.aclose)
         ends = monotonic() + self.patience
         while True:
@@ -313,15 +340,16 @@ class Cronty(Operations, AsyncApi):
         if self.settings.database_url is None and "zone" not in self.settings.model_fields_set:
             await self._service.scheduler.suggest_zone(self.caller, machine_zone() or "UTC")
         if self.run_jobs:
-            hot = self._hot = await Database(
-                url, clock=self._clock, size=sizes[1], hot=True, outage=self._outage
-            ).open()
+            clock = ahead_of(self._clock) if self._by_hand and self._clock else self._clock
+            hot = self._hot = await Database(url, clock=clock, size=sizes[1], hot=True, outage=self._outage).open()
             stack.push_async_callback(hot.close)
+            for lifespan in self._lifespans:
+                await stack.enter_async_context(lifespan.opened())
             self._engine = make_engine(
                 self.settings, hot, self.registry, self._outside, die_when_stuck=self.die_when_stuck
             )
             stack.push_async_callback(self._stop_engine)
-            await self._engine.start()
+            await (self._engine.enlist() if self._by_hand else self._engine.start())
             if (kept := self._service.trail.kept) is not None:
                 stack.callback(asyncio.create_task(_keep_heads(kept), name="cronty heads").cancel)
         if self.run_jobs and self.declared:
@@ -399,6 +427,20 @@ class Cronty(Operations, AsyncApi):
         if engine is not None:
             await engine.stop()
 
+    @asynccontextmanager
+    async def by_hand(self, database_url: str, clock: Clock) -> AsyncGenerator[ByHand]:
+        """Open it on another database, with a clock of yours and an engine that waits to be told: for tests."""
+        settings, before, run_jobs = self.settings, self._clock, self.run_jobs
+        self.settings = self.settings.model_copy(update={"database_url": database_url})
+        self._clock, self.run_jobs, self._by_hand = clock, True, True
+        try:
+            async with self:
+                assert self._engine is not None
+                yield ByHand(self._engine)
+        finally:
+            self.settings, self._clock = settings, before
+            self.run_jobs, self._by_hand = run_jobs, False
+
     # -- in a thread --------------------------------------------------------------------------------------------
 
     def start(self) -> None:
@@ -410,8 +452,9 @@ class Cronty(Operations, AsyncApi):
         self._background.stop()
 
     def wait[T](self, call: Coroutine[Any, Any, T]) -> T:
-        """Make a call from a program that isn't async: `cronty.wait(cronty.list_jobs())`."""
-        return self._background.wait(call)
+        """Make a call from a thread that isn't async, a task that is a plain function among them:
+        `cronty.wait(report.enqueue(order))`."""
+        return wait_for(call, self._loop)
 
 
 async def _keep_heads(kept: KeptHeads) -> None:
@@ -433,7 +476,7 @@ def _anything(*_args: Any, **_kwargs: Any) -> Any:
     """Stands for a function that another program has; what may be given to it is known from what that published."""
 
 
-def _rows_changed(result: Result[Job]) -> int:
+def _rows_changed(result: Result[object]) -> int:
     if result is NOT_PENDING:
         return 0
     value_of(result)

@@ -31,13 +31,15 @@ NOT_ENDED: Final = frozenset({"waiting", "running"})
 
 
 class TaskFailed(Exception):
-    """A run that was waited for didn't succeed."""
+    """A run that was waited for didn't succeed. `traceback` is where its last attempt failed, as Python prints it."""
 
-    def __init__(self, run_id: str, verdict: str, error: str | None) -> None:
-        super().__init__(f"{run_id} is {verdict}: {error}" if error else f"{run_id} is {verdict}")
+    def __init__(self, run_id: str, verdict: str, error: str | None, traceback: str | None = None) -> None:
+        said = f"{run_id} is {verdict}: {error}" if error else f"{run_id} is {verdict}"
+        super().__init__(f"{said}\n\n{traceback.rstrip()}" if traceback else said)
         self.run_id = run_id
         self.verdict = verdict
         self.error = error
+        self.traceback = traceback
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,8 @@ class Run[R]:
         if run.verdict == "done":
             return (run.result,)
         if run.verdict not in NOT_ENDED:
-            raise TaskFailed(self.run_id, run.verdict, run.error or run.reason)
+            traceback = await self.cronty.service.runs.traceback(self.cronty.caller, self.run_id)
+            raise TaskFailed(self.run_id, run.verdict, run.error or run.reason, traceback)
         return None
 
 

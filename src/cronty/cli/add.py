@@ -4,7 +4,7 @@ import os
 import re
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, time, timedelta
+from datetime import datetime, time
 from pathlib import Path
 from typing import Annotated, Final, cast
 
@@ -19,6 +19,7 @@ from cronty.contract.answers import JobSummary, ScheduledJob, to_json
 from cronty.jobs.action import COMMAND
 from cronty.scheduler.agenda import title
 from cronty.settings import Settings
+from cronty.timing.offsets import TICK
 
 COMMAND_POLICY: Final = {"timeout": 86_400.0, "pause_after": 0}
 """Unlike other jobs, because cron neither ends a command nor gives up on it."""
@@ -102,7 +103,7 @@ def ending(job: ScheduledJob | JobSummary) -> str:
 
 def until(ends_at: datetime) -> str:
     """`through Thu 31 Dec 2026` if it is the whole day, else with the time."""
-    if (ends_at + timedelta(microseconds=1)).time() == time():
+    if (ends_at + TICK).time() == time():
         return f"through {ends_at:%a %d %b %Y}"
     return f"until {clock(ends_at)}"
 

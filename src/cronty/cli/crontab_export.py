@@ -11,10 +11,10 @@ from cronty.cli.connection import ask
 from cronty.cli.crontab_lines import joined_percent, settings_of
 from cronty.cli.jobs_file import as_entry
 from cronty.cli.output import print_json, say
+from cronty.contract.requests import MAX_LISTED
 from cronty.contract.result import Err, Ok, Result
 from cronty.jobs.action import COMMAND
 from cronty.jobs.job import Filter, Job
-from cronty.scheduler.scheduler import MAX_LISTED
 from cronty.settings import Settings
 from cronty.timing import Cron
 

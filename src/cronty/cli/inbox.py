@@ -9,10 +9,11 @@ from cronty.app import Cronty
 from cronty.cli.connection import ask
 from cronty.cli.output import Column, Json, clock, counted, print_json, say, show_rows
 from cronty.contract.answers import to_json
+from cronty.contract.requests import MAX_READ
 from cronty.contract.result import Err, Ok, Result
 from cronty.jobs.envelope import Envelope
 from cronty.scheduler.answers import inbox_item
-from cronty.scheduler.inbox import MAX_READ, outcome_of
+from cronty.scheduler.inbox import outcome_of
 
 type Look = tuple[list[Envelope], datetime]
 

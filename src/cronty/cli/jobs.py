@@ -114,8 +114,7 @@ def skip(
 ) -> None:
     if undo and slot is None:
         raise typer.BadParameter("Say which run, by its planned time: `cronty show` lists them.")
-    done = "Restored" if undo else "Skipped a run of"
-    _done(call(lambda api: api.change_slot(job, slot, slot if undo else None), json=json), done, json=json)
+    _slot_done(call(lambda api: api.change_slot(job, slot, slot if undo else None), json=json), json=json)
 
 
 def move(
@@ -124,7 +123,7 @@ def move(
     to: Annotated[str, typer.Argument(help='Its new time: "2027-01-31 11:00", or words.')],
     json: Json = False,
 ) -> None:
-    _done(call(lambda api: api.change_slot(job, slot, to), json=json), "Moved a run of", json=json)
+    _slot_done(call(lambda api: api.change_slot(job, slot, to), json=json), json=json)
 
 
 def cancel(job: Id, json: Json = False) -> None:
@@ -156,6 +155,12 @@ def run(job: Id, json: Json = False) -> None:
 def number(job_id: str) -> str:
     """The short form of a job's id."""
     return job_id.split("_")[1]
+
+
+def _slot_done(job: ScheduledJob, *, json: bool) -> None:
+    coming = f" Next on {clock(job.next_run)}, {job.timezone}." if job.next_run else ""
+    if not json:
+        say(f"{job.name}: {job.note}{coming}")
 
 
 def _done(job: JobDetail | ScheduledJob, done: str, *, json: bool) -> None:

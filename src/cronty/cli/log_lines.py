@@ -6,6 +6,8 @@ from typing import Final, override
 
 import orjson
 
+from cronty.actions.current import running
+
 LONGEST: Final = 4000
 """Characters of a line, or of the trace beside it in JSON."""
 
@@ -16,7 +18,10 @@ class TextLines(logging.Formatter):
 
     @override
     def format(self, record: logging.LogRecord) -> str:
-        return _on_one_line(super().format(record))
+        line, run = super().format(record), running()
+        if run is not None and not record.name.startswith("cronty"):  # ours name the run themselves
+            line += f" [{run.task} {run.run_id} attempt {run.attempt}]"
+        return _on_one_line(line)
 
 
 class JsonLines(logging.Formatter):
@@ -28,6 +33,8 @@ class JsonLines(logging.Formatter):
             "logger": record.name,
             "message": _on_one_line(record.getMessage()),
         }
+        if (run := running()) is not None:
+            line |= {"task": run.task, "run_id": run.run_id, "job": str(run.job_number), "attempt": str(run.attempt)}
         if record.exc_info:
             line["trace"] = _bounded(self.formatException(record.exc_info)).encode(errors="replace").decode()
         return orjson.dumps(line).decode()

@@ -13,7 +13,7 @@ from cronty.cli.why import seconds_of
 from cronty.cli.workers import warn_if_idle, with_workers
 from cronty.contract.answers import RedrivenRuns, Run, RunDetail, RunOfJob, to_json
 from cronty.contract.result import CrontyError, Err
-from cronty.jobs.run import read_receipt
+from cronty.jobs.run import FAILED, read_receipt
 
 VERDICTS: Final = {"done": "green", "failed": "red", "quarantined": "red", "missed": "yellow", "running": "cyan"}
 _EVERYTHING: Final = 1000
@@ -118,7 +118,7 @@ async def _retry(api: Api, what: str | None, *, every: bool) -> RedrivenRuns:
     if what is None:
         failed: Sequence[Run] = (await api.list_failed_runs(limit=most)).runs
     else:
-        found = [await api.list_runs(what, limit=most, verdict=verdict) for verdict in ("failed", "quarantined")]
+        found = [await api.list_runs(what, limit=most, verdict=verdict) for verdict in FAILED]
         failed = sorted((run for one in found for run in one.runs), key=lambda run: run.scheduled_for)[-most:]
     if not failed:
         hint = "`cronty runs` shows what has failed." if what else ""

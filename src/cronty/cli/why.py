@@ -20,12 +20,12 @@ from cronty.jobs.moments import local_text
 from cronty.jobs.run import Run as RunRecord
 from cronty.scheduler.answers import run_of
 from cronty.timing import BadTrigger, Calendar, Changed
+from cronty.timing.offsets import TICK
 from cronty.timing.rule import read_instant
 
 _CLOCK: Final = re.compile(r"\d{1,2}:\d\d(:\d\d)?")
 _YESTERDAY: Final = re.compile(r"\byesterday\b", re.IGNORECASE)
 _LAST: Final = re.compile(r"\blast (?=(mon|tues?|wed(nes)?|thurs?|fri|sat(ur)?|sun)(day)?\b)", re.IGNORECASE)
-_INSTANT: Final = timedelta(microseconds=1)
 _COUNTED: Final = 1000
 """How many slots ahead are looked at to see whether `max_runs` ends a job before one."""
 
@@ -55,7 +55,7 @@ async def _explained(cronty: Cronty, text: str, slot: str | None) -> Result[dict
         moment = None if slot is None else read_past(slot, job.zone, now)
     except BadTrigger as bad:
         return Err("bad_time", bad.message, bad.hint)
-    before = None if moment is None else moment + _INSTANT
+    before = None if moment is None else moment + TICK
     found = await scheduler.list_runs(caller, job.number, 1, before)
     run = None if isinstance(found, Err) or not found.value else found.value[0]
     if moment is None:
@@ -65,7 +65,7 @@ async def _explained(cronty: Cronty, text: str, slot: str | None) -> Result[dict
         return Ok(_facts(job, run, None if run is None else run.scheduled_for, words))
     if run is not None and _covers(run, moment):
         return Ok(_facts(job, run, moment, _of_run(run, job)))
-    due = job.slots.after(moment - _INSTANT)
+    due = job.slots.after(moment - TICK)
     following = {"next_slot": due.isoformat() if due else None}
     return Ok(_facts(job, None, moment, explain(job, moment, now)) | following)
 
@@ -98,7 +98,7 @@ def seconds_of(run: Run) -> str:
 def explain(job: Job, moment: datetime, now: datetime) -> str:
     """Why there is no run for this moment."""
     slots, zone = job.slots, job.zone
-    due = slots.after(moment - _INSTANT)
+    due = slots.after(moment - TICK)
     if due != moment:
         return f"{local_text(moment, zone)}, is not a planned time of this job. {_following(job, due, now)}".rstrip()
     won_t, did_n_t = "It won't run", "It didn't run"

@@ -88,7 +88,7 @@ def unreachable(url: str, failure: Exception) -> CrontyError:
     return CrontyError(Err("unreachable", f"{url} can't be reached: {reason}.", "Is `cronty serve` running there?"))
 
 
-class Refused(Exception):
+class StreamRefused(Exception):
     """Listening was refused, with this status."""
 
     def __init__(self, error: CrontyError, status: int) -> None:
@@ -101,7 +101,7 @@ def pause(number: int) -> float:
     return 0.2 * 2**number * (0.5 + random.random())
 
 
-def place_of(after: str | datetime | None) -> str | None:
+def event_id_of(after: str | datetime | None) -> str | None:
     return after.isoformat() if isinstance(after, datetime) else after
 
 
@@ -118,8 +118,8 @@ def event_of(data: object) -> RunEvent:
 
 def lost_again(url: str, failure: Exception, before: int, most: int) -> int:
     """How often in a row the connection was lost; raises an error that a retry can't fix."""
-    refused = failure.error if isinstance(failure, Refused) else None
-    if isinstance(failure, Refused) and failure.status not in AWAY:
+    refused = failure.error if isinstance(failure, StreamRefused) else None
+    if isinstance(failure, StreamRefused) and failure.status not in AWAY:
         raise failure.error from None
     if before + 1 >= most:
         raise refused or unreachable(url, failure) from failure

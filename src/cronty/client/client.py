@@ -9,13 +9,13 @@ import httpx2
 
 from cronty.client.calls import (
     Connection,
-    Refused,
+    StreamRefused,
     error_of,
+    event_id_of,
     event_of,
     listening,
     lost_again,
     pause,
-    place_of,
     read_answer,
     to_http,
     unreachable,
@@ -79,18 +79,18 @@ class Client(Operations, SyncApi, Connection):
 
     def events(self, after: str | datetime | None = None) -> Generator[RunEvent]:
         """Run events as they happen, until you stop; after a lost connection it continues where it was."""
-        place, lost = place_of(after), 0
+        place, lost = event_id_of(after), 0
         while True:
             try:
                 with self._http.stream(**listening(place)) as response:
                     if not response.is_success:
                         response.read()
-                        raise Refused(error_of(response), response.status_code)
+                        raise StreamRefused(error_of(response), response.status_code)
                     place = response.headers.get("last-event-id", place)
                     for event in httpx2.EventSource(response):
                         lost, place = 0, event.id or place
                         if event.event == "run":
                             yield event_of(event.json())
-            except (httpx2.TransportError, Refused) as failure:
+            except (httpx2.TransportError, StreamRefused) as failure:
                 lost = lost_again(self.url, failure, lost, self._tries)
             time.sleep(pause(lost))

@@ -11,9 +11,9 @@ Surface = Literal["mcp", "rest", "dashboard", "cli", "python", "phone"]
 SCOPES: Final[tuple[Scope, ...]] = get_args(Scope)
 MEANINGS: Final[dict[Scope, str]] = {
     "read": "look at jobs, runs and the clock",
-    "schedule": "make, change, pause, cancel and delete jobs",
+    "schedule": "make, change, pause, cancel and delete jobs other than prompts",
     "run": "run a job now, try failed runs again, send a notification at once",
-    "prompts": "read and settle the inbox, make prompts for agents",
+    "prompts": "read and settle the inbox; make, change, pause, cancel and delete prompts for agents",
     "agenda": "subscribe to the agenda from a calendar, by a URL with the key in it",
     "admin": "keys, channels, limits and the audit trail",
 }

@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from enum import Enum
 from functools import cached_property
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, Literal, Self, cast, overload
+from typing import TYPE_CHECKING, Any, Final, Literal, Self, cast, get_type_hints, overload
 
 import orjson
 
@@ -43,6 +43,15 @@ class Hints:
     destructive: bool = False
     idempotent: bool = False
     open_world: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Between:
+    """The bounds of a number, in the annotation of its field; one outside of them is refused with this code."""
+
+    lowest: int
+    highest: int
+    code: str
 
 
 SECRET: Final = frozenset({"url"})
@@ -121,6 +130,19 @@ class Operation[**P, R, A]:
         return call
 
     @property
+    def by_kind(self) -> bool:
+        """Whether it changes or runs a job: what the job does decides on the scope then, too."""
+        return self.group in ("jobs", "runs") and not self.hints.read_only
+
+    @property
+    def needs(self) -> str:
+        """The scope in words."""
+        if self.scope is None:
+            return "any token"
+        prompts = "" if not self.by_kind else f", for a prompt `prompts` {'too' if self.scope == 'run' else 'instead'}"
+        return f"the scope `{self.scope}`{prompts}"
+
+    @property
     def description(self) -> str:
         return " ".join((self.request.__doc__ or "").split())
 
@@ -138,6 +160,22 @@ class Operation[**P, R, A]:
             for name, one in cast("Mapping[str, Mapping[str, Any]]", schema.get("properties", {})).items():
                 found[name] = {**_plain(one), **found.get(name, {})}
         return {self.wire_names.get(name, name): schema for name, schema in found.items()}
+
+    @cached_property
+    def bounds(self) -> Mapping[str, Between]:
+        """The fields whose number has bounds."""
+        hints = get_type_hints(self.request, include_extras=True)
+        found = ((name, getattr(hint, "__metadata__", ())) for name, hint in hints.items())
+        return {name: one for name, known in found for one in known if isinstance(one, Between)}
+
+    def out_of_bounds(self, request: R) -> Err | None:
+        """What is wrong with a number of this request, or None."""
+        for name, bound in self.bounds.items():
+            if not bound.lowest <= (given := getattr(request, name)) <= bound.highest:
+                said = f"{given:g}" if isinstance(given, float) else str(given)[:80]
+                hint = f"Use a number from {bound.lowest} to {bound.highest}."
+                return Err(bound.code, f"Invalid {name}: {said}", hint, name)
+        return None
 
     @cached_property
     def required(self) -> list[str]:

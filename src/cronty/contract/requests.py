@@ -6,15 +6,19 @@ A field of an edit is left out (`UNSET`, the default), emptied (`None`) or set.
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY
 from datetime import datetime
-from typing import Any, ClassVar, Final, Literal, dataclass_transform
+from typing import Annotated, Any, ClassVar, Final, Literal, dataclass_transform
 
 from cronty.contract.caller import SCOPES
-from cronty.contract.operation import UNSET, Unset
+from cronty.contract.operation import UNSET, Between, Unset
 from cronty.contract.shape import Shape
 
 # Not `type` aliases: those would become a `$ref`, which not every MCP client follows.
 TriggerType = Literal["once", "interval", "cron", "calendar", "words"]
 Outcome = Literal["done", "quiet", "failed", "snooze"]
+
+MAX_LISTED: Final = 1000
+MAX_READ: Final = 100
+Listed = Annotated[int, Between(1, MAX_LISTED, "bad_limit")]
 
 JOB: Final = "job_12_1794729600"
 RUN: Final = "run_12_1794816000000000"
@@ -82,7 +86,7 @@ class ListJobs(Request):
     status: str | None = None
     """pending, running, completed, failed or cancelled. Default: all."""
     _: KW_ONLY
-    limit: int = 20
+    limit: Listed = 20
     """How many, up to 1000."""
     cursor: str | None = None
     """The cursor from the previous page."""
@@ -177,7 +181,7 @@ class ListDeletedJobs(Request):
     EXAMPLE: ClassVar = {"limit": 5}
 
     _: KW_ONLY
-    limit: int = 20
+    limit: Listed = 20
     """How many, up to 1000."""
     before: str | datetime | None = None
     """The cursor from the previous page."""
@@ -190,9 +194,9 @@ class ChangeSlot(OneJob):
     EXAMPLE: ClassVar = {"job_id": "job_1_1738764000", "slot": "tomorrow at 9:00", "to": "tomorrow at 11:00"}
 
     slot: str | datetime | None = None
-    """Which run: its planned time (ISO 8601, or words). Default: the next one."""
+    """Which run: its planned time, or its day (ISO 8601, or words). Default: the next one."""
     to: str | datetime | None = None
-    """Its new time (ISO 8601, or words). Default: none, it is skipped."""
+    """Its new time (ISO 8601, words, or 10:30 of the same day). Default: none, it is skipped."""
 
 
 class RunJobNow(OneJob):
@@ -212,7 +216,7 @@ class ListRuns(Request):
     job_id: str
     """The job's id, or its name."""
     _: KW_ONLY
-    limit: int = 20
+    limit: Listed = 20
     """How many, newest first, up to 1000."""
     verdict: str | None = None
     """waiting, running, done, failed, cancelled, skipped, coalesced, missed or quarantined."""
@@ -226,7 +230,7 @@ class ListFailedRuns(Request):
     EXAMPLE: ClassVar = {"limit": 5}
 
     _: KW_ONLY
-    limit: int = 20
+    limit: Listed = 20
     """How many, newest first, up to 1000."""
     before: str | datetime | None = None
     """The cursor from the previous page."""
@@ -275,7 +279,7 @@ class PreviewSchedule(Request):
     _: KW_ONLY
     timezone: str | None = None
     """IANA time zone, e.g. Europe/Berlin. Default: the owner's (set_zone)."""
-    count: int = 5
+    count: Annotated[int, Between(1, 100, "bad_count")] = 5
     """How many of its next times to show, up to 100."""
 
 
@@ -305,9 +309,9 @@ class ReadInbox(Request):
     agent: str | None = None
     """Only prompts for this agent, or for anyone."""
     _: KW_ONLY
-    wait_seconds: float = 0
+    wait_seconds: Annotated[float, Between(0, 20, "bad_wait")] = 0
     """How long to wait if there is nothing yet, up to 20 seconds."""
-    limit: int = 10
+    limit: Annotated[int, Between(1, MAX_READ, "bad_limit")] = 10
     """How many at most."""
 
 
@@ -488,7 +492,7 @@ class ReadTrail(Request):
     EXAMPLE: ClassVar = {"limit": 20}
 
     _: KW_ONLY
-    limit: int = 100
+    limit: Listed = 100
     """How many, up to 1000."""
     before: int | None = None
     """The cursor from the previous page."""

@@ -40,4 +40,7 @@ class Attempt:
 
 def current_run_of(attempt: Attempt) -> CurrentRun:
     """What the attempt's task can see of its run."""
-    return CurrentRun(attempt.owner_id, attempt.job_id, attempt.job_number, attempt.slot, attempt.number, attempt.epoch)
+    return CurrentRun(
+        attempt.owner_id, attempt.job_id, attempt.job_number, attempt.slot, attempt.number, attempt.epoch,
+        attempt.task.name,
+    )  # fmt: skip

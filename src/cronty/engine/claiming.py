@@ -129,6 +129,15 @@ class Claiming:
         rest = await self._claim_limited(worker, limited, urgent=True) if limited else float("inf")
         return min(rest, await self._claim_direct(worker, tasks, self._urgent_crowd) if tasks else float("inf"))
 
+    async def seconds_until_next(self) -> float | None:
+        """In how many seconds a waiting run may be claimed here; None if none will be, as far as is known now."""
+        tasks = self._registry.tasks
+        direct = [*self._fleetwide.direct(tasks), *self._fleetwide.direct(tasks, urgent=True)]
+        waits = [await self._store.seconds_until_queued(direct)]
+        for head in await self._limits.heads(self._fleetwide.limited(tasks)):
+            waits.append(head.seconds if head.seconds > 0 else await self._seconds_until_room(head.task))
+        return min((wait for wait in waits if wait is not None), default=None)
+
     async def _claim_direct(self, worker: int, tasks: list[str], crowd: Crowd) -> float:
         """Claim runs of tasks that are under no limit; seconds until the next look."""
         if left_out := crowd.turn():
@@ -250,6 +259,11 @@ class Claiming:
         if room is None:
             return LOCKED_REST
         return FULL_REST if room.rest is None or room.runs else max(SHORTEST_REST, room.rest)
+
+    async def _seconds_until_room(self, task: str) -> float | None:
+        async with self._limits.locked(self._fleetwide.limits_of(task)) as claim:
+            room = None if claim is None else await claim.room(self._fleetwide.lows)
+        return 0 if room is None or room.runs else room.rest
 
     async def _claim_in_turn(self, claim: LimitedClaim, ask: Ask, room: Room) -> list[Row]:
         """Claim runs of owners that would wait behind greedy ones, if it is their turn, and then of all."""

@@ -10,7 +10,6 @@ from typing import Final
 
 from cronty import telemetry
 from cronty.actions.tasks import Registry
-from cronty.engine import urgent
 from cronty.engine.admitting import Admitting
 from cronty.engine.alerting import Alerting
 from cronty.engine.claiming import Claiming
@@ -29,7 +28,7 @@ from cronty.engine.sealing import Sealing
 from cronty.engine.settling import Settling
 from cronty.engine.telling import TellingResults
 from cronty.engine.urgent import UrgentFiring
-from cronty.engine.watchdog import watch
+from cronty.engine.watchdog import Watchdog
 from cronty.engine.working import Working
 from cronty.jobs.limits import DEFAULTS, Limits
 from cronty.store.ahead_store import AheadStore
@@ -56,8 +55,8 @@ class EngineOptions:
 
     `queues` are those whose tasks are performed; none for all.
 
-    `die_when_stuck` ends the process when a task blocks the event loop for two leases. That is right for a worker
-    process, and wrong inside a user's own program.
+    `die_when_stuck` ends the process when a task blocks the event loop for four leases (`watchdog.py`). That is right
+    for a worker process, and wrong inside a user's own program.
     """
 
     concurrency: int = 50
@@ -79,12 +78,13 @@ class Engine:
     ) -> None:
         """Without `ahead` every notification is sent at its time."""
         store = EngineStore(database)
-        self._store = store
-        self._registry = registry
+        self.store = store
+        self.registry = registry
         self._database = database
         self._options = options
         self._tasks: list[tuple[str, asyncio.Task[None]]] = []
         self._turns = 0
+        self._watchdog: Watchdog | None = None
         self._committed = 0.0
         self._stopping = asyncio.Event()
         self._finished = asyncio.Event()
@@ -122,7 +122,7 @@ class Engine:
 
     async def start(self) -> None:
         await self.enlist()
-        telemetry.worker_started(self.worker, len(self._registry.tasks))
+        telemetry.worker_started(self.worker, len(self.registry.tasks))
         self._duty("fire", self._fire, self._stopping)
         self._duty("fire 2", self._fire_more, self._stopping)
         self._duty("look", self.firing.look_everywhere, self._stopping, longest=LOOK_EVERYWHERE_EVERY)
@@ -142,8 +142,11 @@ class Engine:
         self._duty("beat", self._beat, self._finished)
         self._duty("expire", self._expire, self._finished)
         self._duty("listen", self._listen, self._finished)
-        if self._options.die_when_stuck:
-            watch(lambda: self._turns, 2 * self._options.lease, self._finished.is_set)
+        options = self._options
+        self._watchdog = Watchdog(
+            lambda: self._turns, self.lease, self._database, options.lease, die=options.die_when_stuck
+        )
+        self._watchdog.start()
 
     @property
     def silent_for(self) -> float:
@@ -164,8 +167,8 @@ class Engine:
 
     async def enlist(self) -> None:
         """Prepare what firing needs, and take a lease."""
-        await self._store.make_partitions()
-        await self._store.publish_tasks(self._registry.published())
+        await self.store.make_partitions()
+        await self.store.publish_tasks(self.registry.published())
         await self.retiming.look()
         await self.lease.register()
         await self.fleetwide.look()
@@ -191,13 +194,15 @@ class Engine:
             self.working.interrupt(self.working.known())
             await self.working.wait_until_empty(5)
         self._finished.set()
+        if self._watchdog is not None:
+            self._watchdog.stop()
         self._wake_all()
         if not self.working.in_flight:  # else the lease runs out, and other workers rescue what is left
             with suppress(Exception):
                 async with asyncio.timeout(5):
                     await self.limiting.write()
                     await self.lease.leave()
-                    await self._store.notify("queue")
+                    await self.store.notify("queue")
         for _, task in self._tasks:
             task.cancel()
         await asyncio.gather(*(task for _, task in self._tasks), return_exceptions=True)
@@ -233,9 +238,13 @@ class Engine:
         return await self.lease.claiming(self.claiming.step)
 
     async def _urgent(self) -> float:
+        return await self.lease.claiming(self.urgent_step)
+
+    async def urgent_step(self, worker: int) -> float:
+        """Fire and claim a batch of urgent runs; 0 if there may be more, else seconds until the next one is due."""
         if not self.fleetwide.has_urgent:
             return float("inf")
-        return await self.lease.claiming(partial(urgent.step, self.urgent_firing, self.claiming))
+        return min(await self.urgent_firing.step(worker), await self.claiming.step_urgent(worker))
 
     async def _settings(self) -> float:
         rest = await self.fleetwide.step()
@@ -253,8 +262,8 @@ class Engine:
         return EXPIRE_EVERY
 
     async def _prune(self) -> float:
-        await self._store.make_partitions()
-        await self._store.publish_tasks(self._registry.published())
+        await self.store.make_partitions()
+        await self.store.publish_tasks(self.registry.published())
         return await self.pruning.step()
 
     # -- being woken --------------------------------------------------------------------------------------------

@@ -1,24 +1,31 @@
 """Gives ntfy notifications ahead of their time, and takes back what isn't to ring any more.
 
 What ntfy is to be given is planned from the jobs, and written down before it is: whoever is killed in between leaves
-something that can be repeated, because each notification has the id of its run at ntfy. Each call is claimed for a
-minute, and a server that doesn't answer holds up nobody but its owner: each has a share, and its turn. What couldn't be
-given is sent at its time, as if nobody had tried. What couldn't be taken back is tried again until its time has come,
-and then its owner is told.
+something that can be repeated, because each message has an id of its own at ntfy. A call whose answer was lost may be
+carried out late. So an id that was to be taken back is never used again, neither for another message nor by the run.
+New words don't replace old ones that may still arrive, and what may still arrive is taken back once more when it can't.
+And nobody makes a call that another engine may have made meanwhile.
+
+Each call is claimed for a minute, and a server that doesn't answer holds up nobody but those who use it: each owner has
+a share and its turn, and each server at most half. What couldn't be given is sent at its time, as if nobody had tried.
+What couldn't be taken back is tried again until its time has come, and then its owner is told.
 """
 
 import asyncio
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from time import monotonic
-from typing import Final
+from typing import Final, NamedTuple
+from urllib.parse import urlsplit
 
 from cronty import telemetry
 from cronty.actions.notify import Notify
+from cronty.actions.ntfy import NotNtfy
 from cronty.actions.outbound import CallFailed
 from cronty.actions.tasks import CurrentRun, PermanentError, RetryAfter
+from cronty.engine.lease import since_boot
 from cronty.engine.limiting import Limiting
 from cronty.engine.loop import MAX_REST
 from cronty.engine.sending import Sending
@@ -26,12 +33,12 @@ from cronty.jobs.ahead import NEAREST, slots_ahead
 from cronty.jobs.alerts import Alert
 from cronty.jobs.moments import local_text
 from cronty.jobs.run import message_id
-from cronty.store.ahead_store import AheadStore, Call, Ended
+from cronty.store.ahead_store import LEASE, AheadStore, Call, Ended
 from cronty.store.sealing import Sealer
 
 JOBS: Final = 200
-CALLS: Final = 20
-"""How many calls this process makes at once."""
+CALLS: Final = 40
+"""How many calls this process makes at once; half of them to one server."""
 
 SHARE: Final = 5
 """How many of one owner."""
@@ -41,7 +48,9 @@ PATIENCE: Final = 20.0
 
 REST: Final = 5.0
 LIGHT: Final = 20
-"""Looking for changes takes at most one part in so many of the time."""
+"""Looking for changes takes one part in so many of the time, but is done this often whatever it takes:"""
+
+LONGEST_REST: Final = 10.0
 
 WALK_EVERY: Final = timedelta(hours=1)
 """Time until every job is planned again: the window has moved, and perhaps the days off."""
@@ -55,8 +64,6 @@ LAST_TRY: Final = 5.0
 
 _TOO_MANY: Final = "Too many calls in this minute."
 _LOCKED: Final = "No key opens its channel any more."
-_NOT_SENT: Final = frozenset({"dns", "refused", "tls", "unreachable", "http_429"})
-"""Faults after which the other side certainly hasn't got what it was to be given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +84,9 @@ class HandingOver:
         self._sending = Sending("hand over", self._settle, CALLS, SHARE)
         self._failures = 0
         self._after = 0
+        """The job after which is planned next; 0 for the first."""
+        self._back: int | None = None
+        """The message after which is looked at next, while there are some to be looked at."""
         self._took = 0.0
         self._look_at = 0.0
         self._rest = MAX_REST
@@ -85,18 +95,25 @@ class HandingOver:
         self._walking = False
         self._served: set[int] = set()
         """Owners that had their turn, until all have."""
+        self._behind: dict[int, str] = {}
+        """Owners that wait for their server: it has as many calls under way as it may have."""
+        self._limited: dict[int, datetime] = {}
+        """Owners that have made too many calls in this minute, and until when they give nothing."""
 
     async def step(self) -> float:
         """Look for changes if it is time, and make some calls; seconds until the next step, 0 if there may be more."""
         await self._sending.settle()
-        if monotonic() >= self._look_at:
-            await self._look()
+        failed: Exception | None = None
+        try:
+            if monotonic() >= self._look_at:
+                await self._look()
+        except Exception as error:  # the calls are made all the same
+            failed = error
         await self._claim()
+        if failed is not None:
+            raise failed
         if not self._sending.is_empty:
             await self._sending.wait()
-            return 0
-        if self._served:
-            self._served.clear()
             return 0
         left = self._look_at - monotonic()
         if left <= self._rest:
@@ -110,9 +127,10 @@ class HandingOver:
     # -- planning -----------------------------------------------------------------------------------------------
 
     async def _look(self) -> None:
-        """Plan a page of the jobs that are to be given; after the last, take back what isn't to ring any more."""
+        """Plan a page of the jobs that are to be given; after the last, take back what isn't to ring any more, by pages
+        too. One that fails keeps none of the others waiting."""
         began = monotonic()
-        if not self._after:
+        if not self._after and self._back is None:
             now = await self._store.now_if_used()
             self._rest = MAX_REST if now is None else REST
             if now is None:
@@ -121,78 +139,134 @@ class HandingOver:
             self._took = 0.0
             self._walking = now >= self._walk_at
         usual_limit = self._limiting.usual_runs_per_hour
+        try:
+            if self._back is None:
+                await self._plan(usual_limit)
+        finally:
+            if not self._after:
+                self._back = await self._store.take_back(self._back or 0, usual_limit)
+            self._took += monotonic() - began
+            ended = not self._after and self._back is None
+            self._look_at = monotonic() + (rest_after(self._took) if ended else 0)
+
+    async def _plan(self, usual_limit: int) -> None:
         jobs = await self._store.jobs(self._after, JOBS, usual_limit, every=self._walking)
+        self._after = jobs[-1].job.id if len(jobs) == JOBS else 0
         if jobs:
-            await self._store.plan([(one, slots_ahead(one.job, one.now)) for one in jobs])
             if self._walking:
                 self._walk_at = jobs[-1].now + WALK_EVERY
-        self._after = jobs[-1].job.id if len(jobs) == JOBS else 0
-        if not self._after:
-            await self._store.take_back(usual_limit)
-        self._took += monotonic() - began
-        self._look_at = monotonic() + (0 if self._after else max(REST, LIGHT * self._took))
+            await self._store.plan([(one, slots_ahead(one.job, one.now)) for one in jobs])
 
     # -- calling ------------------------------------------------------------------------------------------------
 
     async def _claim(self) -> None:
         """Start calls of owners whose turn it is."""
-        free = self._sending.free
-        calls = await self._store.claim(free, SHARE, [*self._served, *self._sending.busy()]) if free else []
+        began = since_boot()
+        calls = await self._whose_turn()
         self._served.update(call.owner_id for call in calls)
         over = await self._over(calls)
         for call in reversed(calls):  # what is over the limit are the last ones of each owner
             held = call.state == "giving" and over[call.owner_id] > 0
             over[call.owner_id] -= held
-            self._sending.start(call.owner_id, self._end(call, held=held))
+            self._start(call, began, held=held)
+
+    async def _whose_turn(self) -> list[Call]:
+        free, full = self._sending.free, self._sending.full()
+        self._behind = {owner: server for owner, server in self._behind.items() if server in full}
+        waiting = [*self._sending.busy(), *self._behind]
+        calls = await self._store.claim(free, SHARE, [*self._served, *waiting], self._limited) if free else []
+        if free and not calls and self._served:  # all had their turn
+            self._served.clear()
+            calls = await self._store.claim(free, SHARE, waiting, self._limited)
+        if calls:
+            self._limited = {owner: until for owner, until in self._limited.items() if until > calls[0].now}
+        return calls
+
+    def _start(self, call: Call, began: float, *, held: bool) -> None:
+        url = self._store.url(call.owner_id, call.target)
+        server = "" if url is None else urlsplit(url).netloc.rpartition("@")[2]
+        if call.place[1] <= call.now:
+            self._sending.start(call.owner_id, self._too_late(call))
+        elif server in self._sending.full():
+            self._behind[call.owner_id] = server
+            self._sending.start(call.owner_id, _put_off(call, 0.0))
+        else:
+            self._sending.start(call.owner_id, self._end(call, url, began, held=held), server)
 
     async def _over(self, calls: Sequence[Call]) -> Counter[int]:
         """How many calls of each owner must wait for the next minute. Those that must not ring never do."""
         given = Counter(call.owner_id for call in calls if call.state == "giving")
-        return Counter(await self._limiting.calls_over_half(given, calls[0].now)) if given else Counter[int]()
+        over = Counter(await self._limiting.calls_over_half(given, calls[0].now)) if given else Counter[int]()
+        for owner_id in +over:
+            self._limited[owner_id] = calls[0].now + timedelta(seconds=NEXT_MINUTE)
+        return over
 
-    async def _end(self, call: Call, *, held: bool) -> Ended:
+    async def _too_late(self, call: Call) -> Ended:
+        """Its time has come: its run sends it under its id, unless it isn't to ring any more."""
+        if call.coming:
+            return await _put_off(call, LAST_TRY)
+        wrong = call.was_there and (call.state == "taking" or call.kwargs is None)
+        alert = self._alert(call) if wrong else None
+        return (await _put_off(call, None))._replace(gone=call.name is None, alert=alert)
+
+    async def _end(self, call: Call, url: str | None, began: float, *, held: bool) -> Ended:
         taking = call.state == "taking"
-        if call.place[1] <= call.now:  # its run has sent it, or it may have rung
-            return Ended(call, gone=True, alert=self._alert(call) if taking and call.was_there else None)
-        late = call.place[1] - call.now <= NEAREST
-        if not call.was_there and (taking or late):
+        if not call.was_there and call.was_arriving is None and (taking or call.place[1] - call.now <= NEAREST):
             return Ended(call, gone=True)
-        if not taking and not late and call.kwargs is None:
-            return Ended(call, there=call.was_there, wait=REST)  # it has changed; a plan follows
+        if not taking and call.kwargs is None:
+            return await _put_off(call, REST)  # it has changed; a plan follows
         if held:
-            return Ended(call, there=call.was_there, wait=NEXT_MINUTE, error=_TOO_MANY)
-        url = self._store.url(call.owner_id, call.target)
+            return await _put_off(call, NEXT_MINUTE, _TOO_MANY)
         if url is None:
-            return _failed(call, _LOCKED, AFTER_A_REFUSAL, there=call.was_there)
-        return await self._called(call, url, take_back=taking or late)
+            return _failed(call, _LOCKED, AFTER_A_REFUSAL)
+        if since_boot() - began > LEASE - PATIENCE:  # this process stood still; another may have made it
+            return await _put_off(call, 0.0)
+        return await (self._take_back if taking else self._give)(call, url)
 
-    async def _called(self, call: Call, url: str, *, take_back: bool) -> Ended:
+    async def _give(self, call: Call, url: str) -> Ended:
+        job_id, slot = call.place
+        run = CurrentRun(call.owner_id, job_id, call.job_number, slot, 1)
+        sequence = message_id(job_id, slot, call.id)
+        failed = await self._called(
+            call, self._notify.hand_over(url, run, call.owner, call.kwargs or {}, sequence), AFTER_A_REFUSAL
+        )
+        if failed is None:
+            return Ended(call, held=True, there=True, arriving=call.was_arriving)
+        return failed.ended._replace(
+            there=call.was_there or failed.arrived,
+            arriving=call.arriving_until if failed.arrived else call.was_arriving,
+        )
+
+    async def _take_back(self, call: Call, url: str) -> Ended:
+        sequence = message_id(*call.place, call.id)
+        failed = await self._called(call, self._notify.take_back(url, sequence, call.owner), 0.0)
+        if failed is not None:
+            return failed.ended._replace(recalled=call.was_recalled or failed.arrived)
+        if call.was_arriving is None or call.was_arriving <= call.now:
+            return Ended(call, gone=True)
+        left = (call.was_arriving - call.now).total_seconds()
+        return Ended(call, recalled=True, arriving=call.was_arriving, wait=left)  # and again when nothing can follow
+
+    async def _called(self, call: Call, exchange: Awaitable[None], refused: float) -> "_Failure | None":
+        """Make a call; None if it went well. `refused`: seconds until what was refused is tried again, at the least."""
         usual = min(30.0 * 2 ** min(call.failures, 5), 600.0)
         try:
             async with asyncio.timeout(PATIENCE):
-                await self._exchange(call, url, take_back=take_back)
+                await exchange
         except RetryAfter as error:
-            there = call.was_there or not (isinstance(error, CallFailed) and error.category in _NOT_SENT)
-            return _failed(call, str(error), max(usual, error.wait.total_seconds()), there=there)
+            arrived = not isinstance(error, CallFailed) or error.arrived
+            return _Failure(_failed(call, str(error), max(usual, error.wait.total_seconds())), arrived)
         except PermanentError as error:
-            return _failed(call, str(error), usual if take_back else AFTER_A_REFUSAL, there=call.was_there)
+            return _Failure(_failed(call, str(error), max(usual, refused)), isinstance(error, NotNtfy))
         except TimeoutError:
-            return _failed(call, f"Timeout: it took longer than {PATIENCE:g} s", usual, there=True)
-        return Ended(call, gone=take_back, held=not take_back, there=not take_back)
-
-    async def _exchange(self, call: Call, url: str, *, take_back: bool) -> None:
-        job_id, slot = call.place
-        if take_back:
-            await self._notify.take_back(url, message_id(job_id, slot), call.owner)
-            return
-        run = CurrentRun(call.owner_id, job_id, call.job_number, slot, 1)
-        await self._notify.hand_over(url, run, call.owner, call.kwargs or {})
+            return _Failure(_failed(call, f"Timeout: it took longer than {PATIENCE:g} s", usual), arrived=True)
+        return None
 
     def _alert(self, call: Call) -> Alert | None:
         """None if its owner is gone, or if its run was sent instead."""
         if call.name is None or call.zone is None or call.replaced:
             return None
-        why = call.error or "nobody answered."
+        why = call.error or "it was too late."
         message = (
             f"{call.name}, planned for {local_text(call.place[1], call.zone)}, was to be taken back from ntfy: {why}"
         )
@@ -207,10 +281,35 @@ class HandingOver:
             telemetry.hand_over_failed(len(errors), errors[0], self._failures)
 
 
-def _failed(call: Call, error: str, wait: float, *, there: bool) -> Ended:
+class _Failure(NamedTuple):
+    """`arrived`: ntfy may have got the call, or may get it yet."""
+
+    ended: Ended
+    arrived: bool
+
+
+def rest_after(took: float) -> float:
+    """Seconds until the next look for changes, if this one took so many."""
+    return min(max(REST, LIGHT * took), LONGEST_REST)
+
+
+async def _put_off(call: Call, wait: float | None, error: str | None = None) -> Ended:
+    """Nobody was called, so all is as it was."""
+    wait = None if wait is None else _in_time(call, wait)
+    return Ended(
+        call, there=call.was_there, recalled=call.was_recalled, arriving=call.was_arriving, wait=wait, error=error
+    )
+
+
+def _failed(call: Call, error: str, wait: float) -> Ended:
+    return Ended(
+        call, there=call.was_there, recalled=call.was_recalled, arriving=call.was_arriving, wait=_in_time(call, wait),
+        error=error, failed=True,
+    )  # fmt: skip
+
+
+def _in_time(call: Call, wait: float) -> float:
     """What ntfy may have, and shouldn't as it is, is taken back shortly before its slot at the latest."""
     left = (call.place[1] - call.now).total_seconds()
-    if there:
-        near = NEAREST.total_seconds()
-        wait = min(wait, LAST_TRY if left <= near else left - near + LAST_TRY)
-    return Ended(call, there=there, wait=wait, error=error, failed=True)
+    near = NEAREST.total_seconds()
+    return min(wait, LAST_TRY if left <= near else left - near + LAST_TRY)

@@ -102,6 +102,17 @@ class Lease:
         """Whether what was claimed under this name is still ours, as far as can be known here."""
         return since_boot() < self._ends.get(worker, 0.0)
 
+    def names(self) -> list[int]:
+        """Every name that runs may be ours under. Another thread may ask."""
+        return list(self._ends)
+
+    def beaten_elsewhere(self, worker: int, asked_at: float, *, before: datetime) -> None:
+        """Another thread has sent a heartbeat, while this one couldn't; `before` is the last that the database knew."""
+        if worker in self._ends:
+            self._ends[worker] = asked_at + self._lasts
+        if worker == self.worker and self.beat_at is not None and before < self.beat_at:
+            self._went_back = True
+
     async def beat(self) -> float:
         """Renew the lease and stop the runs that are to be stopped; seconds until the next heartbeat."""
         async with self._one_at_a_time:

@@ -229,6 +229,7 @@ def _other(one: Attempt, ago: float, took: float) -> Other:
         label,
         ago,
         took,
+        one.outcome.traceback if isinstance(one.outcome, Failed) else None,
     )
 
 

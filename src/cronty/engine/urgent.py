@@ -6,7 +6,6 @@ ordinary look that comes across one puts its run into the queue, where it is fou
 
 from typing import Final, override
 
-from cronty.engine.claiming import Claiming
 from cronty.engine.firing import Firing
 
 BATCH: Final = 200
@@ -25,8 +24,3 @@ class UrgentFiring(Firing):
         if left_out := self.crowd.turn():
             return await self._fire_others(worker, left_out)
         return await self._fire_next(worker, self._working.reserve(BATCH, urgent=True))
-
-
-async def step(firing: UrgentFiring, claiming: Claiming, worker: int) -> float:
-    """Fire and claim a batch; 0 if there may be more, else seconds until the next one is due."""
-    return min(await firing.step(worker), await claiming.step_urgent(worker))

@@ -4,11 +4,13 @@ import asyncio
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from time import monotonic
 from typing import Final
 
 from cronty import telemetry
-from cronty.actions.tasks import Task, outcome_of_async, outcome_of_sync
+from cronty.actions.children import Children, cpus
+from cronty.actions.tasks import Elsewhere, Task, outcome_of_async, outcome_of_sync
 from cronty.actions.threads import Threads
 from cronty.engine.attempt import Attempt, current_run_of
 from cronty.engine.crowd import Crowd
@@ -45,9 +47,9 @@ class Working:
         self._performing: dict[Attempt, None] = {}  # a set that keeps its order
         self._coroutines = 0
         self._threads = Threads(concurrency, self._in_thread, self._returned)
-        self._urgent_threads = Threads(
-            concurrency, self._in_thread, self._returned
-        )  # none is started before it is used
+        self._urgent_threads = Threads(concurrency, self._in_thread, self._returned)  # none starts before it is used
+        self._children = Children()
+        self._for_children = Threads(min(concurrency, cpus()), self._in_thread, self._returned)
         self._told_that_all_hang = False
         self._ended: list[Attempt] = []
         self._unsettled: dict[tuple[int, datetime], Attempt] = {}  # by job and slot
@@ -152,12 +154,10 @@ class Working:
                 self._line.appendleft(attempt)
             else:
                 self._line.append(attempt)
-        if calls:
-            self._threads_of(attempts[0]).submit(calls, first=first or attempts[0].crashes > 0)
+        for threads in (self._threads, self._urgent_threads, self._for_children):
+            if theirs := [one for one in calls if self._threads_of(one) is threads]:
+                threads.submit(theirs, first=first or urgent or attempts[0].crashes > 0)
         self._start_coroutines()
-
-    def _threads_of(self, attempt: Attempt) -> Threads[Attempt]:
-        return self._urgent_threads if attempt.urgent else self._threads
 
     def still_ending(self, attempts: Sequence[Attempt]) -> list[Attempt]:
         """Those of these attempts whose run has an earlier one that was cancelled or timed out, and is cleaning up."""
@@ -222,17 +222,37 @@ class Working:
         if (self._line or self._before_line or self._urgent_line) and attempt.handle is not None:
             self._start_coroutines()
 
+    def _threads_of(self, attempt: Attempt) -> Threads[Attempt]:
+        if attempt.task.process:
+            return self._for_children
+        return self._urgent_threads if attempt.urgent else self._threads
+
     def _in_thread(self, attempt: Attempt) -> None:
         if attempt.over:
             return
-        outcome: Outcome = _NOT_STARTED
-        if self.still_ours(attempt.worker):
-            attempt.started = monotonic()
-            attempt.run = current_run_of(attempt)
-            outcome = outcome_of_sync(attempt.task, attempt.run, attempt.arguments)
+        if attempt.task.process:
+            outcome = self._perform_in_process(attempt)
+        else:
+            outcome = self._perform_here(attempt)
         if not attempt.over:
             attempt.ended = monotonic()
             attempt.outcome = outcome
+
+    def _perform_in_process(self, attempt: Attempt) -> Outcome:
+        try:
+            with self._children.one() as child:  # its start doesn't count for the timeout
+                return self._perform_here(attempt, partial(self._children.perform, child))
+        except OSError as error:
+            return Failed(f"No process could be started: {error}")
+
+    def _perform_here(self, attempt: Attempt, elsewhere: Elsewhere | None = None) -> Outcome:
+        if not self.still_ours(attempt.worker):
+            return _NOT_STARTED
+        attempt.started = monotonic()
+        attempt.run = current_run_of(attempt)
+        if attempt.over:
+            return _NOT_STARTED
+        return outcome_of_sync(attempt.task, attempt.run, attempt.arguments, self._threads.loop, elsewhere)
 
     def _returned(self, attempts: list[Attempt]) -> None:
         for attempt in attempts:
@@ -306,9 +326,12 @@ class Working:
     def close(self) -> None:
         self._threads.close()
         self._urgent_threads.close()
+        self._for_children.close()
+        self._children.close()
 
     def _abandon(self, attempt: Attempt, outcome: Outcome) -> None:
-        """End an attempt. A coroutine is cancelled; a thread can only be asked to stop, and its result is ignored."""
+        """End an attempt. A coroutine is cancelled and a process killed; a thread can only be asked to stop, and its
+        result is ignored."""
         if attempt.over:
             return
         for line in (self._urgent_line, self._before_line, self._line):
@@ -320,6 +343,9 @@ class Working:
             attempt.given_up = True
             self._threads_of(attempt).give_up_one()
         self._end(attempt, outcome)
+        if attempt.task.process and attempt.run is not None:  # it looks at `over` after it has a run
+            attempt.run.stop_requested = True
+            self._children.kill(attempt.run)
         if attempt.handle is not None and not attempt.handle.done():
             self._ending[attempt.job_id, attempt.slot] = attempt
             attempt.handle.cancel()

@@ -11,6 +11,7 @@ from typing import Final, Literal
 
 from cronty.jobs.job import Job
 from cronty.timing import Calendar, CatchUp, Changed, Due, Passed, Plan, Trigger, plan
+from cronty.timing.offsets import TICK
 
 WINDOW: Final = timedelta(days=3) - timedelta(minutes=5)
 """How far ahead: as long as ntfy keeps a message, less what two clocks may differ by."""
@@ -25,8 +26,6 @@ State = Literal["giving", "held", "taking"]
 
 type Place = tuple[int, datetime]
 """A job's id and a slot: the run that it will be."""
-
-_TICK: Final = timedelta(microseconds=1)
 
 
 def slots_ahead(job: Job, now: datetime) -> list[datetime]:
@@ -59,7 +58,7 @@ def plan_around(
     slot: datetime | None = next_at
     for sent in sorted(one for one in delivered if next_at <= one <= now):
         if slot is not None and slot < sent:
-            parts.append(plan(trigger, slot, now, catch_up, ends_at=sent - _TICK))
+            parts.append(plan(trigger, slot, now, catch_up, ends_at=sent - TICK))
         slot = trigger.after(sent)
         if slot is not None and ends_at is not None and slot > ends_at:
             slot = None

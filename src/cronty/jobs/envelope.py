@@ -42,7 +42,7 @@ class RunFacts:
     """What is known about a run apart from its prompt. `origin` says who made the job and through which surface.
 
     `reminder`: the job itself is a notification that somebody asked for. `handed_at`: since when ntfy has it, to be
-    sent at its time."""
+    sent at its time. `handed`: the message that ntfy may have of it. `pressed`: the button that settled it."""
 
     job_number: int
     owner: str
@@ -56,6 +56,8 @@ class RunFacts:
     now: datetime
     reminder: bool = False
     handed_at: datetime | None = None
+    handed: int | None = None
+    pressed: str | None = None
 
     @property
     def planned(self) -> str | None:

@@ -26,13 +26,15 @@ QUIET: Final = Done('{"quiet":true}')
 class Failed:
     """`permanent` means that a retry can't help; `wait` is the shortest time before a retry.
 
-    `gone` is set if what the job calls no longer exists, and is the reason for which the job is paused.
+    `gone` is set if what the job calls no longer exists, and is the reason for which the job is paused. `traceback` is
+    for the program that the task is of; nobody else sees it.
     """
 
     error: str
     permanent: bool = False
     wait: timedelta = timedelta(0)
     gone: str | None = None
+    traceback: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

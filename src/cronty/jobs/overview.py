@@ -9,6 +9,7 @@ from typing import Final, Literal
 
 from cronty.jobs.frozen import Frozen
 from cronty.timing import Calendar, Changed, Trigger
+from cronty.timing.offsets import TICK
 
 Verdict = Literal[
     "planned", "waiting", "running", "done", "failed", "cancelled", "skipped", "coalesced", "missed", "quarantined"
@@ -28,8 +29,6 @@ OFTEN: Final = 12
 MAX_AHEAD: Final = 2000
 MAX_OFTEN: Final = 40
 """How many planned slots, and how many jobs that come often, a week shows at most."""
-
-_TICK: Final = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,7 +290,7 @@ def week_ahead(jobs: Iterable[Planned], starts: Sequence[datetime]) -> Ahead:
     cut = False
     for job in jobs:
         first = max(job.next_slot, starts[0])
-        last = starts[-1] - _TICK if job.ends_at is None else min(starts[-1] - _TICK, job.ends_at)
+        last = starts[-1] - TICK if job.ends_at is None else min(starts[-1] - TICK, job.ends_at)
         if first > last:
             continue
         if job.trigger.count(first, last) > OFTEN * (len(starts) - 1):
@@ -312,7 +311,7 @@ def _by_day(job: Planned, starts: Sequence[datetime], first: datetime, last: dat
         if end <= first or start > last or left == 0:
             yield Bin(start, {})
             continue
-        count = job.trigger.count(max(start, first), min(end - _TICK, last))
+        count = job.trigger.count(max(start, first), min(end - TICK, last))
         count = count if left is None else min(count, left)
         left = None if left is None else left - count
         yield Bin(start, {"planned": count} if count else {})
@@ -330,8 +329,8 @@ def _from(job: Planned, since: datetime) -> Planned | None:
     """The same job at its first slot of the range, without a walk there."""
     if job.next_slot >= since:
         return job
-    left = None if job.remaining is None else job.remaining - job.trigger.count(job.next_slot, since - _TICK)
-    start = job.trigger.after(since - _TICK)
+    left = None if job.remaining is None else job.remaining - job.trigger.count(job.next_slot, since - TICK)
+    start = job.trigger.after(since - TICK)
     return None if start is None or (left is not None and left <= 0) else replace(job, next_slot=start, remaining=left)
 
 

@@ -9,6 +9,9 @@ RunState = Literal["waiting", "running", "done", "failed", "cancelled", "skipped
 LIVE: Final = frozenset({"waiting", "running"})
 EXECUTED: Final = frozenset({"waiting", "running", "done", "failed", "cancelled", "quarantined"})
 
+FAILED: Final = ("failed", "quarantined")
+"""The verdicts of runs that failed for good."""
+
 MOVES: Final[dict[RunState, frozenset[RunState]]] = {
     "waiting": frozenset({"running", "cancelled", "done", "failed", "missed"}),
     "running": frozenset({"done", "failed", "cancelled", "waiting", "quarantined"}),
@@ -99,10 +102,12 @@ def run_id(job_number: int, scheduled_for: datetime) -> str:
     return f"run_{job_number}_{(scheduled_for - _EPOCH) // _MICROSECOND}"
 
 
-def message_id(job_id: int, scheduled_for: datetime) -> str:
+def message_id(job_id: int, scheduled_for: datetime, handed: int | None = None) -> str:
     """The run's id for webhook receivers, made of the job's global id. Unique across owners and the same for every
-    attempt, so that a receiver can use it as an idempotency key."""
-    return f"msg_{job_id}_{(scheduled_for - _EPOCH) // _MICROSECOND}"
+    attempt, so that a receiver can use it as an idempotency key. `handed` is the number of a message that ntfy was
+    given ahead of its time: none is taken back under the id of another, however late."""
+    own = f"msg_{job_id}_{(scheduled_for - _EPOCH) // _MICROSECOND}"
+    return own if handed is None else f"{own}_{handed}"
 
 
 _MESSAGE: Final = re.compile(r"msg_([0-9]{1,19})_([0-9]{1,17})")

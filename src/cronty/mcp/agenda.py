@@ -1,13 +1,17 @@
 """The agenda dialect: prompts that an agent leaves for itself or for another."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
 from types import MappingProxyType
 from typing import Annotated, Final
 
 from mcp.types import CallToolResult
 from pydantic import Field
 
-from cronty.contract.result import Err
+from cronty.contract.answers import ScheduledJob
+from cronty.contract.operations import Operations
+from cronty.contract.result import Err, Ok, Result
 from cronty.jobs.ids import read_job_id
 from cronty.jobs.job import STATUSES, Job
 from cronty.jobs.moments import moment_text
@@ -36,30 +40,14 @@ class AgendaTools:
 
     @property
     def _agenda(self) -> Agenda:
-        return Agenda(self._context.service.scheduler)
+        return Agenda(self._context.service)
 
     def specs(self) -> list[Spec]:
         return [
-            Spec(self.schedule, "Put a prompt on the agenda", "agenda", "prompts"),
-            Spec(self.schedule_list, "List the agenda", "agenda", "read", read_only=True),
-            Spec(
-                self.schedule_edit,
-                "Change an agenda item",
-                "agenda",
-                "prompts",
-                destructive=True,
-                idempotent=True,
-                tidy=_any_id,
-            ),
-            Spec(
-                self.schedule_cancel,
-                "Cancel an agenda item",
-                "agenda",
-                "prompts",
-                destructive=True,
-                idempotent=True,
-                tidy=_any_id,
-            ),
+            Spec(self.schedule, "Put a prompt on the agenda", "agenda", Operations.schedule_job, "prompt"),
+            Spec(self.schedule_list, "List the agenda", "agenda", Operations.list_jobs),
+            Spec(self.schedule_edit, "Change an agenda item", "agenda", Operations.edit_job, "prompt", _any_id),
+            Spec(self.schedule_cancel, "Cancel an agenda item", "agenda", Operations.cancel_job, "prompt", _any_id),
         ]
 
     async def schedule(
@@ -82,19 +70,18 @@ class AgendaTools:
         if every is not None and cron is not None:
             return _error("Give every or cron, not both.")
         when, starts_at = _when(at, every, cron)
-        add = self._agenda.add(
-            self._context.caller("schedule"), prompt, when, agent=agent, timezone=timezone, starts_at=starts_at
+        result = await self._agenda.add(
+            self._context.caller(), prompt, when, agent=agent, timezone=timezone, starts_at=starts_at
         )
-        result = await self._context.ask(add)
         if isinstance(result, Err):
             if every is not None and result.code == "unreadable":
                 return _error(f'could not parse every: "{every}". Write how often, as in "2h" or "1 day".')
             if result.field == "starts_at" and result.code == "bad_trigger":
                 return _error(f'"{at}" isn\'t one moment to start from. {_STARTS}')
             return _unread(at, result)
-        job = result.value
-        text = f'Scheduled task #{job.number} for {_time(job)}: "{_cut(_prompt(job), 80)}"'
-        return answer({"task": _row(job)}, text + _rule(job))
+        item = _made(result.value, prompt, agent)
+        text = f'Scheduled task #{item.number} for {item.time}: "{_cut(prompt, 80)}"'
+        return answer({"task": item.row}, text + item.rule)
 
     async def schedule_list(
         self,
@@ -114,13 +101,13 @@ class AgendaTools:
         if isinstance(result, Err):
             return _error(sentence(result))
         jobs = result.value
-        rows = {"tasks": [_row(job) for job in jobs[:_MOST]], "count": len(jobs)}
+        items = [_item(job) for job in jobs[:_MOST]]
+        rows = {"tasks": [item.row for item in items], "count": len(jobs)}
         if not jobs:
             return answer(rows, "No scheduled tasks found matching filters.")
         lines = [
-            f"#{job.number}  {_time(job)}  [{'paused' if job.state == 'paused' else job.status}]  "
-            f"{_cut(_prompt(job), 60)}{_rule(job)}"
-            for job in jobs[:_MOST]
+            f"#{one.number}  {one.time}  [{'paused' if one.paused else one.status}]  {_cut(one.prompt, 60)}{one.rule}"
+            for one in items
         ]
         if len(jobs) > _MOST:
             lines.append(f"… and {len(jobs) - _MOST} more: narrow it down with from and to.")
@@ -136,29 +123,36 @@ class AgendaTools:
         Example: {"id": 12, "at": "tomorrow at 10:00"}"""
         if at is None and prompt is None:
             return _error("nothing to change: give at, prompt, or both.")
-        context, caller = self._context, self._context.caller("schedule_edit")
-        shown = await context.ask(context.service.scheduler.show(caller, id))
-        repeats = not isinstance(shown, Err) and _is_pending(shown.value) and not isinstance(shown.value.trigger, Once)
-        if at is not None and repeats and not at.strip().lower().startswith("every"):
-            return _error(f"task #{id} repeats: give a rule (every weekday at 9:00), or schedule a new task.")
+        caller = self._context.caller()
+        if at is not None and not at.strip().lower().startswith("every"):
+            found = await self._context.ask(self._agenda.pending(caller, id))
+            if isinstance(found, Ok) and not isinstance(found.value.trigger, Once):
+                return _error(f"task #{id} repeats: give a rule (every weekday at 9:00), or schedule a new task.")
         when = None if at is None else _when(at)[0]
-        result = await context.ask(self._agenda.edit(caller, id, prompt, when))
+        result = await self._changed(id, self._agenda.edit(caller, id, prompt, when))
         if result is NOT_PENDING:
             return _error(f"Task #{id} not found or not editable (only pending tasks can be edited).", plain=True)
         if isinstance(result, Err):
             return _unread(at or "", result)
-        job = result.value
-        text = f'Updated task #{id}: {_time(job)}: "{_cut(_prompt(job), 80)}"'
-        return answer({"task": _row(job)}, text + _rule(job))
+        item = _item(result.value)
+        text = f'Updated task #{id}: {item.time}: "{_cut(item.prompt, 80)}"'
+        return answer({"task": item.row}, text + item.rule)
 
     async def schedule_cancel(self, id: TaskNumber) -> Annotated[CallToolResult, AgendaChange]:
         """Cancel a pending agenda item (scheduled prompt) by its number. Example: {"id": 12}"""
-        result = await self._context.ask(self._agenda.cancel(self._context.caller("schedule_cancel"), id))
+        result = await self._changed(id, self._agenda.cancel(self._context.caller(), id))
         if result is NOT_PENDING:
             return _error(f"Task #{id} not found or not editable (only pending tasks can be cancelled).", plain=True)
         if isinstance(result, Err):
             return _error(sentence(result))
-        return answer({"task": _row(result.value)}, f"Cancelled task #{id}.")
+        return answer({"task": _item(result.value).row}, f"Cancelled task #{id}.")
+
+    async def _changed(self, number: int, change: Awaitable[Result[object]]) -> Result[Job]:
+        """The item after a change, with what the answer to the change doesn't say of one that doesn't fire."""
+        changed = await self._context.ask(change)
+        if isinstance(changed, Err):
+            return changed
+        return await self._context.ask(self._context.service.scheduler.show(self._context.caller(), number))
 
 
 _MOST: Final = 100
@@ -184,42 +178,65 @@ def _any_id(arguments: Mapping[str, object]) -> dict[str, object]:
     return {**arguments} if number is None else {**arguments, "id": number}
 
 
-def _prompt(job: Job) -> str:
-    return str(job.action.kwargs.get("prompt", ""))
-
-
-def _is_pending(job: Job) -> bool:
-    return job.status == "pending" and job.action.kind == "prompt"
-
-
 def _cut(text: str, length: int) -> str:
     line = " ".join(text.split())
     return line if len(line) <= length else line[: length - 1] + "…"
 
 
-def _time(job: Job) -> str:
-    return local_text(job.fire_at, job.zone) if job.fire_at else "no time"
+@dataclass(frozen=True, slots=True)
+class Item:
+    """An agenda item, as the tools show it."""
+
+    number: int
+    at: datetime | None
+    zone: str
+    status: str
+    prompt: str
+    agent: object
+    schedule: str
+    repeats: bool
+    max_runs: int | None
+    paused: bool = False
+
+    @property
+    def time(self) -> str:
+        return local_text(self.at, self.zone) if self.at else "no time"
+
+    @property
+    def rule(self) -> str:
+        """What the time alone doesn't say: that it repeats and how, and which agent it is for."""
+        rule = with_count(self.schedule, self.zone, self.max_runs) if self.repeats else ""
+        parts = [part for part in (rule, f"for {self.agent}" if self.agent else "") if part]
+        return f" ({', '.join(parts)})" if parts else ""
+
+    @property
+    def row(self) -> dict[str, object]:
+        return {
+            "id": self.number,
+            "at": moment_text(self.at, self.zone),
+            "status": self.status,
+            "prompt": self.prompt,
+            "agent": self.agent,
+            "schedule": self.schedule,
+            "timezone": self.zone,
+            **({"paused": True} if self.paused else {}),
+        }
 
 
-def _rule(job: Job) -> str:
-    """What the time alone doesn't say: that it repeats and how, and which agent it is for."""
-    agent = job.action.kwargs.get("agent")
-    rule = "" if isinstance(job.trigger, Once) else with_count(describe(job.trigger, job.zone), job.zone, job.max_runs)
-    parts = [part for part in (rule, f"for {agent}" if agent else "") if part]
-    return f" ({', '.join(parts)})" if parts else ""
+def _item(job: Job) -> Item:
+    kwargs, repeats = job.action.kwargs, not isinstance(job.trigger, Once)
+    said, schedule = str(kwargs.get("prompt", "")), describe(job.trigger, job.zone)
+    return Item(
+        job.number, job.fire_at, job.zone, job.status, said, kwargs.get("agent"), schedule, repeats, job.max_runs,
+        paused=job.state == "paused",
+    )  # fmt: skip
 
 
-def _row(job: Job) -> dict[str, object]:
-    return {
-        "id": job.number,
-        "at": moment_text(job.fire_at, job.zone),
-        "status": job.status,
-        "prompt": _prompt(job),
-        "agent": job.action.kwargs.get("agent"),
-        "schedule": describe(job.trigger, job.zone),
-        "timezone": job.zone,
-        **({"paused": True} if job.state == "paused" else {}),
-    }
+def _made(job: ScheduledJob, prompt: str, agent: str | None) -> Item:
+    # What repeats has further runs, or says when it ends.
+    repeats = len(job.next_runs) > 1 or job.max_runs is not None or job.ends_at is not None
+    number = read_job_id(job.job_id) or 0
+    return Item(number, job.next_run, job.timezone, job.status, prompt, agent, job.schedule, repeats, job.max_runs)
 
 
 def _error(text: str, *, plain: bool = False, choices: Answer = MappingProxyType({})) -> CallToolResult:

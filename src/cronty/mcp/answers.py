@@ -39,7 +39,7 @@ def choices_of(err: Err) -> Answer:
     return {"choices": [choice.to_json() for choice in err.choices]} if err.choices else {}
 
 
-class Refused(ToolError):
+class ToolRefused(ToolError):
     """A tool error that has data for programs beside its text."""
 
     def __init__(self, err: Err, names: Mapping[str, str] | None = None) -> None:

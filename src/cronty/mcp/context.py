@@ -41,9 +41,9 @@ class ToolContext:
     def service(self) -> Service:
         return self.backend.service
 
-    def caller(self, operation: str | None = None) -> Caller:
-        """The caller, with its client and the operation it asks for."""
-        return replace(self.who(), surface="mcp", client=client_info(), operation=operation, gone=client_gone())
+    def caller(self) -> Caller:
+        """The caller, with its client."""
+        return replace(self.who(), surface="mcp", client=client_info(), gone=client_gone())
 
     async def answer[R, A](self, operation: Operation[..., R, A], request: R) -> Result[A]:
         return await self.service.answer(operation, self.caller(), request)

@@ -7,15 +7,14 @@ from pydantic import Field
 
 from cronty.contract.answers import to_json
 from cronty.contract.operations import Operations
-from cronty.contract.requests import CancelJob, ListFailedRuns, ListRuns
+from cronty.contract.requests import MAX_LISTED, CancelJob, ListFailedRuns, ListRuns
 from cronty.contract.result import Err
+from cronty.jobs.run import FAILED
 from cronty.mcp.answers import answer, as_error, choices_of, sentence
 from cronty.mcp.context import ToolContext
 from cronty.mcp.shapes import Cancelled, Runs
 from cronty.mcp.tool import Spec
-from cronty.scheduler.scheduler import MAX_LISTED
 
-FAILED: Final = ("failed", "quarantined")
 _WHOSE: Final = "Without a job_id only failed and quarantined runs are listed; list_jobs shows the jobs."
 
 
@@ -25,8 +24,8 @@ class JobTools:
 
     def specs(self) -> list[Spec]:
         return [
-            Spec(self.cancel_job, "Cancel a job", "jobs", destructive=True, idempotent=True),
-            Spec(self.list_runs, "Why did it run, or not", "jobs", "read", read_only=True),
+            Spec(self.cancel_job, "Cancel a job", "jobs", Operations.cancel_job),
+            Spec(self.list_runs, "Why did it run, or not", "jobs", Operations.list_runs),
         ]
 
     async def cancel_job(

@@ -22,7 +22,7 @@ from cronty.contract.result import Err
 from cronty.jobs.ids import read_job_id, schedule_id_text
 from cronty.jobs.job import Filter, Job
 from cronty.jobs.moments import moment_text
-from cronty.mcp.answers import Refused, answer, local_text, refuse, sentence
+from cronty.mcp.answers import ToolRefused, answer, local_text, refuse, sentence
 from cronty.mcp.context import ToolContext
 from cronty.mcp.shapes import Acted, Notifications, Notified, Pushed
 from cronty.mcp.tool import Spec
@@ -63,14 +63,15 @@ class NotificationTools:
         self._context = context
 
     def specs(self) -> list[Spec]:
+        group, made = "notifications", Operations.schedule_job
         return [
-            Spec(self.schedule_notification, "Schedule a one-time reminder", "notifications"),
-            Spec(self.schedule_cron_notification, "Schedule a recurring reminder", "notifications"),
-            Spec(self.list_scheduled_notifications, "List reminders", "notifications", "read", read_only=True),
-            Spec(self.pause_schedule, "Pause a schedule", "notifications", idempotent=True),
-            Spec(self.resume_schedule, "Resume a schedule", "notifications", idempotent=True),
-            Spec(self.delete_schedule, "Delete a schedule", "notifications", destructive=True, idempotent=True),
-            Spec(self.send_push_notification, "Notify now", "notifications", "run", open_world=True),
+            Spec(self.schedule_notification, "Schedule a one-time reminder", group, made, "notify"),
+            Spec(self.schedule_cron_notification, "Schedule a recurring reminder", group, made, "notify"),
+            Spec(self.list_scheduled_notifications, "List reminders", group, Operations.list_jobs),
+            Spec(self.pause_schedule, "Pause a schedule", group, Operations.pause_job),
+            Spec(self.resume_schedule, "Resume a schedule", group, Operations.resume_job),
+            Spec(self.delete_schedule, "Delete a schedule", group, Operations.delete_job),
+            Spec(self.send_push_notification, "Notify now", group, Operations.send_push_notification),
         ]
 
     async def schedule_notification(
@@ -297,7 +298,7 @@ class NotificationTools:
         request = ScheduleJob(label or title_of(message), "notify", kind, config, kwargs=kwargs, timezone=timezone)
         result = await self._context.answer(Operations.schedule_job, request)
         if isinstance(result, Err):
-            raise Refused(result, NAMES)
+            raise ToolRefused(result, NAMES)
         return result.value
 
 

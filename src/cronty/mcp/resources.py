@@ -7,13 +7,15 @@ from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
 
 from cronty.contract.answers import to_json
+from cronty.contract.operation import Operation
 from cronty.contract.operations import Operations
-from cronty.contract.requests import ShowJob
+from cronty.contract.requests import ShowJob, ShowLimits
 from cronty.contract.result import Err
 from cronty.jobs.job import Filter
 from cronty.mcp.answers import sentence
 from cronty.mcp.context import ToolContext
 from cronty.mcp.notifications import shown_notification
+from cronty.scheduler.permission import lacks
 from cronty.timing.zones import zone_names
 
 _CRON_EXAMPLES: Final = """\
@@ -57,8 +59,7 @@ def add_resources(server: MCPServer, context: ToolContext) -> None:
     async def limits() -> str:  # pyright: ignore[reportUnusedFunction]
         """This owner's limits, and how much of them is used."""
         await context.ready()
-        _require_read(context)
-        return orjson.dumps(await context.service.scheduler.allowance.show(context.who().owner)).decode()
+        return await _read(context, Operations.show_limits, ShowLimits())
 
     @server.resource("job://{job_id}", title="A job", mime_type="application/json")
     async def job(job_id: str) -> str:  # pyright: ignore[reportUnusedFunction]
@@ -68,7 +69,8 @@ def add_resources(server: MCPServer, context: ToolContext) -> None:
 
 
 async def read_topic(context: ToolContext, topic: str) -> str:
-    _require_read(context)
+    if refused := lacks(context.who(), "read", "This"):
+        raise ResourceError(sentence(refused))
     wanted = Filter("pending", task="notify", topic=topic)
     result = await context.ask(context.service.scheduler.list_jobs(context.caller(), wanted, 100))
     if isinstance(result, Err):
@@ -78,13 +80,11 @@ async def read_topic(context: ToolContext, topic: str) -> str:
 
 
 async def read_job(context: ToolContext, job_id: str) -> str:
-    _require_read(context)
-    result = await context.answer(Operations.job_status, ShowJob(job_id))
+    return await _read(context, Operations.job_status, ShowJob(job_id))
+
+
+async def _read[R, A](context: ToolContext, operation: Operation[..., R, A], request: R) -> str:
+    result = await context.answer(operation, request)
     if isinstance(result, Err):
         raise (ResourceNotFoundError if result.code == "not_found" else ResourceError)(sentence(result))
     return orjson.dumps(to_json(result.value)).decode()
-
-
-def _require_read(context: ToolContext) -> None:
-    if not context.who().may("read"):
-        raise ResourceError("This needs the scope read, which the token lacks.")

@@ -13,8 +13,10 @@ from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import CallToolResult, InputRequiredResult, TextContent, Tool
 
+from cronty.contract.caller import Caller
+from cronty.contract.result import Err
 from cronty.mcp.agenda import AgendaTools
-from cronty.mcp.answers import Answer, Refused, sentence
+from cronty.mcp.answers import Answer, ToolRefused, sentence
 from cronty.mcp.arguments import BadArguments, fit
 from cronty.mcp.auth import Verifier
 from cronty.mcp.client_info import note_client
@@ -26,6 +28,7 @@ from cronty.mcp.resources import add_resources
 from cronty.mcp.table import call, group_of, table_tools, tool_of
 from cronty.mcp.tool import RENAMED, Group, Spec, listed, make_tool
 from cronty.mcp.watch import Watch
+from cronty.scheduler.permission import not_permitted
 from cronty.scheduler.service import AWAY, StoreUnavailable
 
 GROUPS: Final[tuple[Group, ...]] = get_args(Group.__value__)
@@ -92,10 +95,16 @@ class CrontyServer(MCPServer[Any]):
 
     async def list_tools(self) -> list[Tool]:
         """The tools that this caller may use."""
-        may = self._context.who().may
-        known = {**self._operations, **self._specs}
+        caller = self._context.who()
         offered = [tool for group, tool in self._tools if group in self._offered]
-        return [tool for tool in offered if (scope := known[tool.name].scope) is None or may(scope)]
+        return [tool for tool in offered if self._not_permitted(tool.name, caller) is None]
+
+    def _not_permitted(self, name: str, caller: Caller) -> Err | None:
+        """Why this caller may not call a tool, or None."""
+        spec = self._specs.get(name)
+        if spec is None:
+            return not_permitted(self._operations[name], caller)
+        return not_permitted(spec.operation, caller, spec.kind, name)
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
@@ -104,11 +113,10 @@ class CrontyServer(MCPServer[Any]):
         if known is None:
             names = ", ".join(tool.name for tool in await self.list_tools())
             return tool_error(f"Unknown tool: {name}. Known tools: {names}.")
-        caller = self._context.who()
-        if known.scope is not None and not caller.may(known.scope):
+        if refused := self._not_permitted(name, self._context.who()):
             if self._read_only:
                 return tool_error(f"{name} changes something, and this server only reads: it was started --read-only.")
-            return tool_error(f"{name} needs the scope {known.scope}, which this token lacks. Ask for a token with it.")
+            return tool_error(sentence(refused))
         try:
             if isinstance(known, Spec):
                 return await self._warned(name, await self._call_dialect(known, arguments, context))
@@ -120,7 +128,7 @@ class CrontyServer(MCPServer[Any]):
             return tool_error(str(bad))
         except ToolError as refused:
             reason = refused.__cause__ or refused
-            return tool_error(str(reason), reason.data if isinstance(reason, Refused) else None)
+            return tool_error(str(reason), reason.data if isinstance(reason, ToolRefused) else None)
         except Exception as fault:
             if isinstance(fault.__cause__, StoreUnavailable):
                 return tool_error(sentence(AWAY))

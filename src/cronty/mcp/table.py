@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, Final, cast
 
-from mcp.types import CallToolResult, Tool, ToolAnnotations
+from mcp.types import CallToolResult, Tool
 
 from cronty.contract.answers import to_json
 from cronty.contract.caller import Caller
@@ -12,7 +12,7 @@ from cronty.contract.operations import ALL, AnyOperation
 from cronty.contract.result import Err, Ok
 from cronty.mcp.answers import answer, as_error, refuse, sentence
 from cronty.mcp.arguments import fit
-from cronty.mcp.tool import Group, Tidy, described, or_null
+from cronty.mcp.tool import Group, Tidy, annotations_of, described, or_null
 from cronty.mcp.when import tidy
 from cronty.scheduler.service import Service
 
@@ -50,19 +50,13 @@ def group_of(operation: AnyOperation) -> Group:
 
 @cache
 def tool_of(operation: AnyOperation) -> Tool:
-    hints = operation.hints
     return Tool(
         name=operation.name,
         title=operation.title,
         description=described(operation.description, operation.example),
         input_schema=_input_schema(operation),
         output_schema=_output_schema(operation),
-        annotations=ToolAnnotations(
-            read_only_hint=hints.read_only,
-            destructive_hint=hints.destructive,
-            idempotent_hint=hints.idempotent,
-            open_world_hint=hints.open_world,
-        ),
+        annotations=annotations_of(operation),
     )
 
 

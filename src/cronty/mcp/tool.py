@@ -1,7 +1,6 @@
 """Makes an SDK tool from a function: short schemas, all four hints, tolerant arguments."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Literal, cast
 
 import orjson
@@ -9,7 +8,8 @@ from mcp.server.mcpserver.tools import Tool
 from mcp.types import Tool as ListedTool
 from mcp.types import ToolAnnotations
 
-from cronty.contract.caller import Scope
+from cronty.contract.operations import AnyOperation
+from cronty.jobs.action import ActionKind
 
 type Group = Literal["jobs", "notifications", "agenda", "inbox", "time"]
 type Tidy = Callable[[Mapping[str, object]], dict[str, object]]
@@ -18,19 +18,26 @@ RENAMED: Final = {"from_": "from"}
 """Parameters whose name is a Python keyword."""
 
 
-@dataclass(frozen=True, slots=True)
 class Spec:
     """A tool; its description is the function's docstring, its parameters are the function's."""
 
-    function: Callable[..., Any]
-    title: str
-    group: Group
-    scope: Scope = "schedule"
-    read_only: bool = False
-    destructive: bool = False
-    idempotent: bool = False
-    open_world: bool = False
-    tidy: Tidy | None = None
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        title: str,
+        group: Group,
+        operation: AnyOperation,
+        kind: ActionKind | None = None,
+        tidy: Tidy | None = None,
+    ) -> None:
+        """`operation` is what the tool asks for: its scope and its hints hold for the tool. `kind` is what its jobs do,
+        if it is for one kind of job."""
+        self.function = function
+        self.title = title
+        self.group: Group = group
+        self.operation = operation
+        self.kind: ActionKind | None = kind
+        self.tidy = tidy
 
     @property
     def name(self) -> str:
@@ -38,18 +45,24 @@ class Spec:
 
 
 def make_tool(spec: Spec) -> Tool:
-    hints = ToolAnnotations(
-        read_only_hint=spec.read_only,
-        destructive_hint=spec.destructive,
-        idempotent_hint=spec.idempotent or spec.read_only,
-        open_world_hint=spec.open_world,
-    )
     description = " ".join((spec.function.__doc__ or "").split())
-    tool = Tool.from_function(spec.function, title=spec.title, description=description, annotations=hints)
+    tool = Tool.from_function(
+        spec.function, title=spec.title, description=description, annotations=annotations_of(spec.operation)
+    )
     tool.parameters = _input_schema(tool.parameters)
     if tool.fn_metadata.output_schema is not None:
         tool.fn_metadata.output_schema = cast("dict[str, Any]", _slim(tool.fn_metadata.output_schema))
     return tool
+
+
+def annotations_of(operation: AnyOperation) -> ToolAnnotations:
+    hints = operation.hints
+    return ToolAnnotations(
+        read_only_hint=hints.read_only,
+        destructive_hint=hints.destructive,
+        idempotent_hint=hints.idempotent,
+        open_world_hint=hints.open_world,
+    )
 
 
 def listed(tool: Tool) -> ListedTool:

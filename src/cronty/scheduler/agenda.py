@@ -1,32 +1,35 @@
 """The agenda: prompts for an agent, listed by time, changed only while they are pending."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from datetime import MINYEAR, datetime, timedelta
+from datetime import MINYEAR, datetime
 from typing import Any
 
+from cronty.contract.answers import JobDetail, ScheduledJob
 from cronty.contract.caller import Caller
 from cronty.contract.operation import UNSET
-from cronty.contract.requests import EditJob, ScheduleJob, TriggerType
+from cronty.contract.operations import Operations
+from cronty.contract.requests import CancelJob, EditJob, ScheduleJob, TriggerType
 from cronty.contract.result import Err, Ok, Result
 from cronty.jobs.action import PROMPT
 from cronty.jobs.job import Filter, Job
 from cronty.scheduler.decisions import next_slot_of
-from cronty.scheduler.scheduler import Scheduler
+from cronty.scheduler.service import Service
+from cronty.timing.offsets import TICK
 
 type When = tuple[TriggerType, Mapping[str, Any]]
 """A trigger type and its configuration."""
 
-_INSTANT = timedelta(microseconds=1)
 _GONE = frozenset({"not_found", "not_editable", "version_conflict"})
 NOT_PENDING = Err("not_pending", "It isn't there, or it is no longer pending.")
 
 
 class Agenda:
-    """The scheduler's jobs whose action is a prompt."""
+    """The jobs whose action is a prompt, by the same operations as any others."""
 
-    def __init__(self, scheduler: Scheduler) -> None:
-        self._scheduler = scheduler
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._scheduler = service.scheduler
 
     async def add(
         self,
@@ -37,13 +40,13 @@ class Agenda:
         agent: str | None = None,
         timezone: str | None = None,
         starts_at: str | None = None,
-    ) -> Result[Job]:
+    ) -> Result[ScheduledJob]:
         """Put a prompt on the agenda; `agent` None means the first agent that reads it."""
         if not prompt.strip():
             return _EMPTY
         kwargs = {"prompt": prompt} if agent is None else {"prompt": prompt, "agent": agent}
         request = ScheduleJob(title(prompt), PROMPT, *when, kwargs=kwargs, timezone=timezone, starts_at=starts_at)
-        return await self._scheduler.schedule(caller, request)
+        return await self._service.answer(Operations.schedule_job, caller, request)
 
     async def _every(self, caller: Caller, wanted: Filter) -> Result[list[Job]]:
         found: list[Job] = []
@@ -65,41 +68,46 @@ class Agenda:
         found = await self._every(caller, Filter(status, task="prompt", since=since, until=until))
         if isinstance(found, Err) or since is None or status != "pending" or since.year == MINYEAR:
             return found
-        earlier = await self._every(caller, Filter(status, task="prompt", until=since - _INSTANT))
+        earlier = await self._every(caller, Filter(status, task="prompt", until=since - TICK))
         if isinstance(earlier, Err):
             return earlier
         again = [job for one in earlier.value if (job := _within(one, since, until)) is not None]
         return Ok(sorted([*found.value, *again], key=lambda job: (job.fire_at or since, job.number)))
 
-    async def edit(self, caller: Caller, number: int, prompt: str | None, when: When | None) -> Result[Job]:
-        """Change the prompt or the time; `NOT_PENDING` if there is nothing to edit."""
-        if prompt is not None and not prompt.strip():
-            return _EMPTY
-
-        def change(job: Job) -> Awaitable[Result[Job]]:
-            request = EditJob(
-                str(number),
-                expected_version=job.version,
-                kwargs=UNSET if prompt is None else {**job.action.kwargs, "prompt": prompt},
-                name=UNSET if prompt is None else title(prompt),
-                trigger_type=UNSET if when is None else when[0],
-                trigger_config=UNSET if when is None else when[1],
-            )
-            return self._scheduler.edit(caller, request)
-
-        return await self._while_pending(caller, number, change)
-
-    async def cancel(self, caller: Caller, number: int) -> Result[Job]:
-        return await self._while_pending(caller, number, lambda _job: self._scheduler.cancel(caller, number))
-
-    async def _while_pending(
-        self, caller: Caller, number: int, act: Callable[[Job], Awaitable[Result[Job]]]
-    ) -> Result[Job]:
+    async def pending(self, caller: Caller, number: int) -> Result[Job]:
+        """An item that can still be changed; else `NOT_PENDING`."""
         shown = await self._scheduler.show(caller, number)
         if isinstance(shown, Err) or shown.value.status != "pending" or shown.value.action.kind != "prompt":
             return NOT_PENDING
-        result = await act(shown.value)
-        return NOT_PENDING if isinstance(result, Err) and result.code in _GONE else result
+        return shown
+
+    async def edit(self, caller: Caller, number: int, prompt: str | None, when: When | None) -> Result[ScheduledJob]:
+        """Change the prompt or the time; `NOT_PENDING` if there is nothing to edit."""
+        if prompt is not None and not prompt.strip():
+            return _EMPTY
+        found = await self.pending(caller, number)
+        if isinstance(found, Err):
+            return found
+        request = EditJob(
+            str(number),
+            expected_version=found.value.version,
+            task=UNSET if prompt is None else PROMPT,  # which it is; without it, it would be looked up
+            kwargs=UNSET if prompt is None else {**found.value.action.kwargs, "prompt": prompt},
+            name=UNSET if prompt is None else title(prompt),
+            trigger_type=UNSET if when is None else when[0],
+            trigger_config=UNSET if when is None else when[1],
+        )
+        return _if_there(await self._service.answer(Operations.edit_job, caller, request))
+
+    async def cancel(self, caller: Caller, number: int) -> Result[JobDetail]:
+        found = await self.pending(caller, number)
+        if isinstance(found, Err):
+            return found
+        return _if_there(await self._service.answer(Operations.cancel_job, caller, CancelJob(str(number))))
+
+
+def _if_there[A](result: Result[A]) -> Result[A]:
+    return NOT_PENDING if isinstance(result, Err) and result.code in _GONE else result
 
 
 def _within(job: Job, since: datetime, until: datetime | None) -> Job | None:
@@ -107,7 +115,7 @@ def _within(job: Job, since: datetime, until: datetime | None) -> Job | None:
     coming, slots = job.next_slot, job.slots
     if coming is None or since <= coming:
         return None
-    slot = next_slot_of(slots, since - _INSTANT, job.ends_at)
+    slot = next_slot_of(slots, since - TICK, job.ends_at)
     if slot is None or (until is not None and slot > until):
         return None
     if job.remaining is not None and slots.count(coming, slot) > job.remaining:

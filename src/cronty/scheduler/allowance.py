@@ -63,7 +63,9 @@ class Allowance:
         """The same checks, inside an open transaction."""
         return Allowance(store, self._defaults, self._made_by)
 
-    async def standing(self, caller: Caller, *, key: str | None = None, tasks: Sequence[str] = ()) -> Standing:
+    async def standing(
+        self, caller: Caller, *, key: str | None = None, tasks: Sequence[str] = (), channels: bool = False
+    ) -> Standing:
         """What the owner has and uses now, and the run that makes the request, if there is one.
 
         That run is the caller's own, or the one that started this process. A request from an agent that has read a
@@ -71,7 +73,7 @@ class Allowance:
         """
         found = read_message_id(caller.run or self._made_by or "")
         return await self._store.standing(
-            caller.owner, found, leased=caller.is_agent, agent=caller.agent, key=key, tasks=tasks
+            caller.owner, found, leased=caller.is_agent, agent=caller.agent, key=key, tasks=tasks, channels=channels
         )
 
     async def for_new(self, caller: Caller, standing: Standing, action: Action, trigger: Trigger) -> Err | None:

@@ -1,6 +1,6 @@
 """An owner's channels: named destinations of reminders. Their URLs are never shown."""
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from re import compile as pattern
 from typing import Final
 
@@ -62,9 +62,10 @@ class Channels:
 
     async def about(self, caller: Caller, names: Sequence[str]) -> Result[str | None]:
         """What a caller must know about where messages to these names go; refused if one is nearly a channel's."""
-        if not names:
-            return Ok(None)
-        known = await self._store.names(caller.owner)
+        return self.about_known(caller, names, await self._store.names(caller.owner)) if names else Ok(None)
+
+    def about_known(self, caller: Caller, names: Sequence[str], known: Mapping[str, bool]) -> Result[str | None]:
+        """The same, if the names of the owner's channels are known."""
         others = [name for name in names if name not in known]
         there = [name for name, has_url in known.items() if has_url]
         for name in others:

@@ -113,22 +113,14 @@ def never(trigger: Trigger, now: datetime, ends_at: datetime | None) -> Err:
     return Err("bad_trigger", "It never fires: there is no slot within 10 years.")
 
 
-def lacks_scope(caller: Caller, action: Action) -> Err | None:
-    """Why a caller may not make, change or run a job with this action, or None."""
-    if action.kind != "prompt" or caller.may("prompts"):
-        return None
-    message = "Prompts for agents need the scope prompts, which this token lacks."
-    return Err("missing_scope", message, "Use a token with the scope prompts.", "task")
-
-
 def not_from_here(caller: Caller, action: Action) -> Err | None:
     """Why a caller may not give a job this action, or None."""
     if action.task != COMMAND or caller.trusted:
         return None
     return Err(
         "not_allowed",
-        "Commands can only be scheduled at the machine that runs them.",
-        "On that machine, use: cronty import crontab.",
+        "Commands can only be scheduled and changed at the machine that runs them.",
+        "On that machine, use: cronty add --command, cronty edit, or cronty import crontab.",
         "task",
     )
 

@@ -21,6 +21,7 @@ from cronty import telemetry
 from cronty.jobs.overview import RunEvent
 from cronty.store.database import StoreUnavailable
 from cronty.store.overview_store import EVER, OverviewStore
+from cronty.timing.offsets import TICK
 
 EVERY: Final = 1.0
 
@@ -193,7 +194,7 @@ class Listener:
         if not self._behind:
             self._held += [event for event in new if event.at > self._start]
         if len(self._late) > MAX_HELD:
-            self._cursor = min(self._cursor, min(event.at for event in self._late) - timedelta(microseconds=1))
+            self._cursor = min(self._cursor, min(event.at for event in self._late) - TICK)
             self._late.clear()
             self._behind = True
         if self._behind or len(self._held) > MAX_HELD:

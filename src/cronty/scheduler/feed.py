@@ -1,12 +1,14 @@
 """An owner's agenda as a calendar that people can subscribe to."""
 
 import asyncio
+from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
 from cronty.contract.caller import Caller
 from cronty.contract.result import Err, Ok, Result
 from cronty.jobs.job import Filter, Job
+from cronty.scheduler.permission import lacks
 from cronty.scheduler.scheduler import Scheduler
 from cronty.timing import describe
 from cronty.timing.ics_out import Entry, write_ics
@@ -21,8 +23,8 @@ async def agenda_feed(scheduler: Scheduler, caller: Caller) -> Result[str]:
     """
     if caller.key_id is not None and set[str](caller.scopes) != {"agenda"}:
         return _TOO_MUCH
-    if not caller.may("agenda"):
-        return Err("missing_scope", "The feed needs the scope agenda, which the token lacks.", _MAKE_ONE)
+    if wrong := lacks(caller, "agenda", "The feed"):
+        return replace(wrong, hint=f"{_MAKE_ONE}.")
     now, _ = await scheduler.clock(caller)
     found = await scheduler.list_jobs(caller, Filter("pending"), MAX_JOBS, for_display=True)
     if isinstance(found, Err):

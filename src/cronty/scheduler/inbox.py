@@ -24,8 +24,6 @@ from cronty.store.inbox_store import RECENT, InboxStore, PromptOutcome, facts_of
 from cronty.timing import BadTrigger
 from cronty.timing.rule import read_instant
 
-MAX_WAIT: Final = timedelta(seconds=20)
-MAX_READ: Final = 100
 _LOOK_AGAIN: Final = 0.5
 _ENDED: Final = Err("unauthenticated", "The token isn't valid any more.", "Use another; it was revoked or has expired.")
 _SNOOZE: Final = 'Give one later moment, as in "1h" or "tomorrow at 9:00".'
@@ -46,11 +44,6 @@ class Inbox:
     ) -> Result[list[Envelope]]:
         """The oldest prompts that no agent holds; waits for one if there is none. `agent` None reads for all agents,
         and with an agent's key for that agent."""
-        if not 1 <= limit <= MAX_READ:
-            return Err("bad_limit", f"Invalid limit: {limit}", f"Use a number from 1 to {MAX_READ}.")
-        if not timedelta(0) <= wait <= MAX_WAIT:
-            seconds = wait.total_seconds()
-            return Err("bad_wait", f"Invalid wait: {seconds:g} s", f"Use 0 to {MAX_WAIT.seconds} seconds.")
         if agent is not None and caller.agent is not None and agent != caller.agent:
             message = f"This token is for agent {caller.agent}, who doesn't read what is for {agent[:80]}."
             return Err("not_allowed", message, f"Leave agent out, or name {caller.agent}.", "agent")
@@ -103,8 +96,6 @@ class Inbox:
         `after` is the run id of the last one seen. A `deadline` in the future means that an agent holds the prompt
         until then, or has snoozed it.
         """
-        if not 1 <= limit <= MAX_READ:
-            return Err("bad_limit", f"Invalid limit: {limit}", f"Use a number from 1 to {MAX_READ}.")
         place = None
         if after is not None:
             found = read_receipt(after)

@@ -54,6 +54,7 @@ from cronty.scheduler.decisions import USE_CURSOR, given, names_of
 from cronty.scheduler.moments import read_span
 from cronty.scheduler.runs import Runs
 from cronty.scheduler.scheduler import Scheduler
+from cronty.store.limit_store import Standing
 from cronty.timing import BadTrigger, zone
 from cronty.timing.reading import read_moment
 
@@ -91,25 +92,33 @@ class JobCalls:
     # -- jobs ---------------------------------------------------------------------------------------------------
 
     async def schedule(self, caller: Caller, request: ScheduleJob) -> Result[ScheduledJob]:
-        names = names_of(request.task, request.args, request.kwargs, request.policy)
-        note = await self._channels.about(caller, names)
-        if isinstance(note, Err):
-            return note
-        made = await self._scheduler.schedule(caller, request)
-        return made if isinstance(made, Err) else Ok(answers.scheduled_job(made.value, note.value))
+        ready = await self._ready(caller, request)
+        if isinstance(ready, Err):
+            return ready
+        standing, note = ready.value
+        made = await self._scheduler.schedule(caller, request, standing)
+        return made if isinstance(made, Err) else Ok(answers.scheduled_job(made.value, note))
 
     async def enqueue(
         self, caller: Caller, request: ScheduleJob, unique: bool | str, connection: object | None
     ) -> Result[StartedRun]:
-        names = names_of(request.task, request.args, request.kwargs, request.policy)
-        note = await self._channels.about(caller, names)
-        if isinstance(note, Err):
-            return note
-        added = await self._scheduler.enqueue(caller, request, unique, connection)
+        ready = await self._ready(caller, request)
+        if isinstance(ready, Err):
+            return ready
+        added = await self._scheduler.enqueue(caller, request, unique, connection, ready.value[0])
         if isinstance(added, Err):
             return added
         number, created_at = added.value.number, added.value.created_at
         return Ok(StartedRun(run_id=run_id(number, added.value.slot), job_id=job_id_text(number, created_at)))
+
+    async def _ready(self, caller: Caller, request: ScheduleJob) -> Result[tuple[Standing, str | None]]:
+        """What to know before a job is made, and what to say about where its messages go; one statement."""
+        names = names_of(request.task, request.args, request.kwargs, request.policy)
+        standing = await self._scheduler.standing(caller, request, channels=bool(names))
+        if isinstance(standing, Err):
+            return standing
+        note = self._channels.about_known(caller, names, standing.value.channels)
+        return note if isinstance(note, Err) else Ok((standing.value, note.value))
 
     async def list_jobs(self, caller: Caller, request: ListJobs) -> Result[JobList]:
         span = await read_span(self._scheduler, caller, _as_text(request.since), _as_text(request.until))
@@ -157,13 +166,11 @@ class JobCalls:
         if isinstance(before, Err):
             return before
         found = await self._scheduler.list_deleted(caller, request.limit, before)
-        if isinstance(found, Err):
-            return found
-        return Ok(answers.deleted_jobs(found.value, request.limit, await self._zone(caller)))
+        return Ok(answers.deleted_jobs(found, request.limit, await self._zone(caller)))
 
     async def change_slot(self, caller: Caller, request: ChangeSlot) -> Result[ScheduledJob]:
         changed = await self._scheduler.change_slot(caller, request)
-        return changed if isinstance(changed, Err) else Ok(answers.scheduled_job(changed.value))
+        return changed if isinstance(changed, Err) else Ok(answers.scheduled_job(changed.value.job, changed.value.note))
 
     async def run_now(self, caller: Caller, request: RunJobNow) -> Result[StartedRun]:
         started = await self._scheduler.run_now(caller, request.job_id)
@@ -214,9 +221,9 @@ class JobCalls:
         if isinstance(tried, Err):
             return tried
         refused = [run for run, accepted in tried.value.items() if not accepted]
-        hint = "Only failed or quarantined runs of a live job can be tried again" if refused else None
-        if hint is not None:
-            hint += ", by an agent only a minute after they failed." if caller.is_agent else "."
+        hint = "Only failed or quarantined runs of a live job can be tried again." if refused else None
+        if hint is not None and caller.is_agent:
+            hint += " An agent must wait a minute after a notification, webhook or prompt has failed."
         return Ok(RedrivenRuns(redriven=[run for run in tried.value if run not in refused], refused=refused, hint=hint))
 
     # -- time ---------------------------------------------------------------------------------------------------

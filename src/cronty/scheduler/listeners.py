@@ -15,6 +15,7 @@ from typing import Final
 from cronty import telemetry
 from cronty.contract.caller import Caller, Scope
 from cronty.contract.result import Err, Ok, Result
+from cronty.scheduler.permission import lacks
 from cronty.store.database import StoreUnavailable
 
 MAX_LISTENERS: Final = 50
@@ -54,9 +55,8 @@ class Listeners:
 
     def take(self, caller: Caller, scope: Scope = "read") -> Result[Place]:
         """A place for one more stream. Nothing is awaited, so that two requests can't take the same place."""
-        if not caller.may(scope):
-            message = f"Listening needs the scope {scope}, which the token lacks."
-            return Err("missing_scope", message, f"Use a token with the scope {scope}.")
+        if wrong := lacks(caller, scope, "Listening"):
+            return wrong
         if self._of[caller.owner] >= MAX_LISTENERS:
             message = f"{MAX_LISTENERS} connections listen for this owner already; more aren't allowed."
             return Err("too_many_listeners", message, "Close one, or share it.")

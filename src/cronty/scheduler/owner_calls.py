@@ -49,13 +49,12 @@ from cronty.scheduler import answers
 from cronty.scheduler.calendars import Calendars
 from cronty.scheduler.channels import Channels
 from cronty.scheduler.identity import Identity
-from cronty.scheduler.inbox import MAX_WAIT, Inbox, outcome_of
+from cronty.scheduler.inbox import Inbox, outcome_of
 from cronty.scheduler.scheduler import Scheduler
 from cronty.store.audit_store import AuditStore
 from cronty.timing import BadTrigger, zone
 from cronty.timing.rule import read_instant
 
-MAX_ENTRIES: Final = 1000
 KEPT_ZONES: Final = "Jobs that are there already keep their own time zones."
 
 
@@ -100,10 +99,6 @@ class OwnerCalls:
     # -- messages -----------------------------------------------------------------------------------------------
 
     async def read_inbox(self, caller: Caller, request: ReadInbox) -> Result[InboxItems]:
-        most = MAX_WAIT.total_seconds()
-        if not 0 <= request.wait_seconds <= most:
-            message = f"Invalid wait_seconds: {request.wait_seconds:g}"
-            return Err("bad_wait", message, f"Use 0 to {most:g}.", "wait_seconds")
         wait = timedelta(seconds=request.wait_seconds)
         found = await self._inbox.read(caller, request.agent, request.limit, wait)
         if isinstance(found, Err):
@@ -226,10 +221,6 @@ class OwnerCalls:
         return await self._identity.revoke(caller, request.key_id)
 
     async def read_trail(self, caller: Caller, request: ReadTrail) -> Result[Trail]:
-        if not 1 <= request.limit <= MAX_ENTRIES:
-            return Err(
-                "bad_limit", f"Invalid limit: {request.limit}", f"Use a number from 1 to {MAX_ENTRIES}.", "limit"
-            )
         if request.before is not None and not 1 <= request.before < 2**63:
             hint = "Use the cursor of the page before, or none."
             return Err("bad_cursor", f"Invalid before: {request.before}", hint, "before")

@@ -18,11 +18,15 @@ from cronty.store.new_job import NewJob
 from cronty.store.press_store import PressStore, Reminder
 
 SNOOZE: Final = timedelta(minutes=10)
+CLOCKS_DIFFER: Final = timedelta(minutes=1)
+"""A reminder that ntfy sends may come so much before its time by our clock."""
+
 TOMORROW: Final = "tomorrow at 09:00"
 _AGAIN: Final = " (snoozed)"
 
 _BAD: Final = Err("bad_link", "This link isn't one of ours, or it was changed.", "Use the button as it came.")
 _OLD: Final = Err("link_expired", "This link is too old.", "Nothing was changed.")
+_EARLY: Final = Err("not_found", "This reminder hasn't come yet.", "Nothing was changed.")
 _GONE: Final = Err("not_found", "This reminder isn't there any more.", "Nothing was changed.")
 _ENDED: Final = Err(
     "link_expired", "The key that this reminder was made with isn't good any more.", "Nothing was changed; Done works."
@@ -98,6 +102,8 @@ class Presses:
         reminder = await self._store.find(owner, press.job_id, press.slot)
         if reminder is None:
             return _GONE
+        if reminder.now < press.slot - CLOCKS_DIFFER:
+            return _EARLY
         return _OLD if reminder.now > press.expires_at else Ok((press, caller, reminder))
 
     async def _again(self, caller: Caller, press: Press, reminder: Reminder) -> tuple[Caller, NewJob] | Err | None:

@@ -2,25 +2,25 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from typing import Final
+from datetime import datetime
 
 from cronty.contract.caller import Caller
+from cronty.contract.requests import MAX_LISTED
 from cronty.contract.result import Err, Ok, Result
 from cronty.jobs.job import Job
 from cronty.jobs.run import LIVE, Absence, AttemptRecord, FailedPlace, FailedRun, Run, read_receipt
 from cronty.jobs.telling import Told
-from cronty.scheduler.decisions import USE_CURSOR, lacks_scope
-from cronty.scheduler.scheduler import MAX_LISTED, Scheduler
+from cronty.scheduler.decisions import USE_CURSOR
+from cronty.scheduler.permission import not_for
+from cronty.scheduler.scheduler import Scheduler
 from cronty.store.run_store import RunStore
 from cronty.timing import BadTrigger
+from cronty.timing.offsets import TICK
 from cronty.timing.reading import read_moment
-
-_INSTANT: Final = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
-class RunDetail:
+class FoundRun:
     """A run, its job, the attempts before its last, and how the telling of its result stands."""
 
     run: Run
@@ -36,25 +36,28 @@ class Runs:
         self._store = store
         self._scheduler = scheduler
 
-    async def show(self, caller: Caller, run_id: str) -> Result[RunDetail]:
+    async def show(self, caller: Caller, run_id: str) -> Result[FoundRun]:
         found = read_receipt(run_id)
         job = await self._scheduler.show(caller, found[0] if found else 0)
         if found is None or isinstance(job, Err):
             return _no_run(run_id)
-        runs = await self._scheduler.list_runs(caller, found[0], limit=1, before=found[1] + _INSTANT)
+        runs = await self._scheduler.list_runs(caller, found[0], limit=1, before=found[1] + TICK)
         if isinstance(runs, Err) or not runs.value or runs.value[0].scheduled_for != found[1]:
             return _no_run(run_id)
         run = runs.value[0]
         attempts = await self._store.attempts(caller.owner, run)
         told = await self._store.told(caller.owner, run) if job.value.policy.tell else None
-        return Ok(RunDetail(run, job.value, attempts, told))
+        return Ok(FoundRun(run, job.value, attempts, told))
+
+    async def traceback(self, caller: Caller, run_id: str) -> str | None:
+        """Where a run's task failed, for the program it is of; no operation says it."""
+        found = read_receipt(run_id)
+        return None if found is None else await self._store.traceback(caller.owner, found[0], found[1])
 
     async def failed(
         self, caller: Caller, limit: int = 20, before: str | datetime | None = None
     ) -> Result[list[FailedRun]]:
         """Runs of all jobs that failed for good, the latest first; `before` is a cursor, or a time."""
-        if not 1 <= limit <= MAX_LISTED:
-            return Err("bad_limit", f"Invalid limit: {limit}", f"Use a number from 1 to {MAX_LISTED}.")
         place = None
         if before is not None and isinstance(place := read_failed_cursor(before), Err):
             return place
@@ -73,7 +76,7 @@ class Runs:
         shown = await self.show(caller, run_id)
         if isinstance(shown, Err):
             return shown
-        if wrong := lacks_scope(caller, shown.value.job.action):
+        if wrong := not_for(caller, shown.value.job.action):
             return wrong
         state = await self._store.stop(caller, shown.value.run.job_number, shown.value.run.scheduled_for)
         if state is None:

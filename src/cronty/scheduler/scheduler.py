@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
-from typing import Any, Final, cast
+from datetime import datetime
+from typing import Any, cast
 
 from cronty.actions.notify import undeliverable
 from cronty.contract.caller import Caller
@@ -17,7 +17,7 @@ from cronty.jobs.limits import DEFAULTS, Limits, too_often
 from cronty.jobs.policy import BadPolicy, default_policy, make_policy
 from cronty.jobs.run import MOVES, Run, run_id
 from cronty.scheduler.allowance import ERASING, Allowance, by_agent, lineage
-from cronty.scheduler.changed_slots import with_changed_slot
+from cronty.scheduler.changed_slots import SlotChanged, with_changed_slot
 from cronty.scheduler.decisions import (
     NOTHING_TO_CHANGE,
     USE_CURSOR,
@@ -33,7 +33,6 @@ from cronty.scheduler.decisions import (
     is_change,
     keeping_route,
     key_taken,
-    lacks_scope,
     never,
     next_slot_of,
     not_editable,
@@ -49,6 +48,7 @@ from cronty.scheduler.decisions import (
 )
 from cronty.scheduler.known_days import KnownDays, keep_days, known_days
 from cronty.scheduler.names import job_named
+from cronty.scheduler.permission import not_for
 from cronty.store.database import UniqueConflict, retry_on_conflict
 from cronty.store.job_store import JobStore, LockedJob, TaskInfo
 from cronty.store.limit_store import Standing
@@ -57,10 +57,8 @@ from cronty.store.their_transaction import CannotJoin
 from cronty.timing import BadTrigger, Once, Slot, describe, preview, zone
 from cronty.timing.describe import with_count
 from cronty.timing.errors import given_in
+from cronty.timing.offsets import TICK
 from cronty.timing.rule import read_bound, read_rule
-
-MAX_LISTED: Final = 1000
-MAX_PREVIEWED: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +94,16 @@ class Scheduler:
 
     # -- making -------------------------------------------------------------------------------------------------
 
-    async def schedule(self, caller: Caller, request: ScheduleJob) -> Result[Job]:
+    async def standing(self, caller: Caller, request: ScheduleJob, *, channels: bool = False) -> Result[Standing]:
+        """What to know before this job is made, in one statement; with the names of the channels if so asked."""
+        if wrong := check_fields(request.name, request.tags, request.max_runs, request.idempotency_key):
+            return wrong
+        tasks = _tasks_of(_action_of(request))
+        return Ok(await self.allowance.standing(caller, key=request.idempotency_key, tasks=tasks, channels=channels))
+
+    async def schedule(self, caller: Caller, request: ScheduleJob, standing: Standing | None = None) -> Result[Job]:
         """Make a job; a repeated idempotency key returns the job that the same request made the first time."""
-        new = await self.decide(caller, request)
+        new = await self.decide(caller, request, standing)
         if not isinstance(new, NewJob):
             return new
         added = await self._store.new_jobs.add(caller, new)
@@ -109,7 +114,12 @@ class Scheduler:
         return await self.made_before(caller, request, added.number, added.request)
 
     async def enqueue(
-        self, caller: Caller, request: ScheduleJob, unique: bool | str = False, connection: object | None = None
+        self,
+        caller: Caller,
+        request: ScheduleJob,
+        unique: bool | str = False,
+        connection: object | None = None,
+        standing: Standing | None = None,
     ) -> Result[Added]:
         """Make a job in the open transaction of the caller's own `connection`, if any: it exists if that commits.
 
@@ -117,7 +127,7 @@ class Scheduler:
         """
         if isinstance(unique, str) and (wrong := check_fields(None, None, None, unique)):
             return wrong
-        new = await self.decide(caller, request)
+        new = await self.decide(caller, request, standing)
         if isinstance(new, Err):
             return new
         if isinstance(new, Ok):
@@ -148,12 +158,19 @@ class Scheduler:
             else key_taken(request, None if isinstance(job, Err) else job.value)
         )
 
-    async def decide(self, caller: Caller, request: ScheduleJob) -> NewJob | Result[Job]:
-        """Every check of a new job: what to store, or the job that the request has made before, or why not."""
-        if wrong := check_fields(request.name, request.tags, request.max_runs, request.idempotency_key):
-            return wrong
-        action = Action(request.task, tuple(request.args or ()), dict(request.kwargs or {}))
-        standing = await self.allowance.standing(caller, key=request.idempotency_key, tasks=_tasks_of(action))
+    async def decide(
+        self, caller: Caller, request: ScheduleJob, standing: Standing | None = None
+    ) -> NewJob | Result[Job]:
+        """Every check of a new job: what to store, or the job that the request has made before, or why not.
+
+        `standing` is read unless it was.
+        """
+        if standing is None:
+            found = await self.standing(caller, request)
+            if isinstance(found, Err):
+                return found
+            standing = found.value
+        action = _action_of(request)
         if standing.made is not None:
             return await self.made_before(caller, request, standing.made, standing.made_by)
         if wrong := await _check_action(caller, action, standing, self._store):
@@ -174,7 +191,7 @@ class Scheduler:
             max_runs = runs_of(rule, request.max_runs)
         except (BadTrigger, BadPolicy) as bad:
             return refusal(bad)
-        before = now if starts_at == now else starts_at - timedelta(microseconds=1)  # the start itself may be a slot
+        before = now if starts_at == now else starts_at - TICK  # the start itself may be a slot
         first = next_slot_of(rule.trigger, before, ends_at)
         if first is None:
             return never(rule.trigger, before, ends_at)
@@ -219,7 +236,7 @@ class Scheduler:
             if not is_change(request):
                 return NOTHING_TO_CHANGE
             old = locked.job.action
-            if wrong := lacks_scope(caller, old) or not_from_here(caller, old) or not_editable(locked.job, request):
+            if wrong := not_for(caller, old) or not_from_here(caller, old) or not_editable(locked.job, request):
                 return wrong
             allowance = self.allowance.within(locked.limits)
             action = changed_action(locked.job.action, request)
@@ -279,8 +296,6 @@ class Scheduler:
         wanted = wanted or Filter()
         if wanted.status is not None and wanted.status not in STATUSES:
             return Err("unknown_status", f"Unknown status: {wanted.status}", f"Use one of: {', '.join(STATUSES)}.")
-        if not 1 <= limit <= MAX_LISTED:
-            return Err("bad_limit", f"Invalid limit: {limit}", f"Use a number from 1 to {MAX_LISTED}.")
         if not all(
             storable(text) for text in (wanted.name, wanted.tag, wanted.task, wanted.topic, wanted.words) if text
         ):
@@ -304,8 +319,6 @@ class Scheduler:
         """The runs of a job, newest first, each with its verdict and the reason for it."""
         if state is not None and state not in MOVES:
             return Err("unknown_state", f"Unknown run state: {state}", f"Use one of: {', '.join(MOVES)}.")
-        if not 1 <= limit <= MAX_LISTED:
-            return Err("bad_limit", f"Invalid limit: {limit}", f"Use a number from 1 to {MAX_LISTED}.")
         number = read_job_id(job_id) or 0
         found = await self._store.list_runs(caller.owner, number, limit, before, state)
         if not found and await self._store.show_job(caller.owner, number) is None:
@@ -347,8 +360,6 @@ class Scheduler:
         count: int = 5,
     ) -> Result[Preview]:
         """What a schedule means, without making a job."""
-        if not 1 <= count <= MAX_PREVIEWED:
-            return Err("bad_count", f"Invalid count: {count}", f"Use a number from 1 to {MAX_PREVIEWED}.")
         now, usual = await self.clock(caller)
         try:
             known = await self._known(caller, trigger_config)
@@ -371,6 +382,8 @@ class Scheduler:
             if locked is None:
                 return not_found(job_id)
             job = locked.job
+            if wrong := not_for(caller, job.action):
+                return wrong
             if job.state == "active" and job.next_slot is not None:
                 job = replace(job, state="paused", held_slot=job.next_slot, next_slot=None)
                 job = await locked.save(job, "paused")
@@ -385,7 +398,7 @@ class Scheduler:
             if locked is None:
                 return not_found(job_id)
             job = locked.job
-            if wrong := lacks_scope(caller, job.action):
+            if wrong := not_for(caller, job.action):
                 return wrong
             if job.state == "paused":
                 held = job.held_slot
@@ -422,6 +435,8 @@ class Scheduler:
         async with self._store.locked_job(caller, read_job_id(job_id) or 0) as locked:
             if locked is None:
                 return not_found(job_id)
+            if wrong := not_for(caller, locked.job.action):
+                return wrong
             ended = locked.job.status in ("completed", "failed", "cancelled")
             if not ended or locked.job.state == "set_aside":
                 await end_job(locked, deleted=False)
@@ -433,26 +448,28 @@ class Scheduler:
         async with self._store.locked_job(caller, read_job_id(job_id) or 0) as locked:
             if locked is None:
                 return not_found(job_id)
+            if wrong := not_for(caller, locked.job.action):
+                return wrong
             await end_job(locked, deleted=True)
         return Ok(None)
 
-    async def list_deleted(self, caller: Caller, limit: int = 20, before: datetime | None = None) -> Result[list[Job]]:
+    async def list_deleted(self, caller: Caller, limit: int = 20, before: datetime | None = None) -> list[Job]:
         """Jobs that were deleted and can be brought back, the latest first."""
-        if not 1 <= limit <= MAX_LISTED:
-            return Err("bad_limit", f"Invalid limit: {limit}", f"Use a number from 1 to {MAX_LISTED}.")
-        return Ok(await self._store.list_deleted(caller.owner, limit, before))
+        return await self._store.list_deleted(caller.owner, limit, before)
 
     @retry_on_conflict
     async def undelete(self, caller: Caller, job_id: str | int) -> Result[Job]:
         """Bring a deleted job back, on this key; bringing back one that isn't deleted changes nothing."""
         number = read_job_id(job_id) or 0
         shown = await self._store.show_job(caller.owner, number, deleted=True)
-        if shown is not None:
-            if wrong := lacks_scope(caller, shown.action):
-                return wrong
-            standing = await self.allowance.standing(caller)
-            if wrong := await self.allowance.for_return(caller.owner, standing, shown.action):
-                return wrong
+        if shown is None:
+            there = await self.show(caller, job_id)
+            return there if isinstance(there, Err) else not_for(caller, there.value.action) or there
+        if wrong := not_for(caller, shown.action):
+            return wrong
+        standing = await self.allowance.standing(caller)
+        if wrong := await self.allowance.for_return(caller.owner, standing, shown.action):
+            return wrong
         try:
             async with self._store.locked_job(caller, number, deleted=True) as locked:
                 if locked is not None:
@@ -466,18 +483,17 @@ class Scheduler:
                 f"Job {job_id} can't come back: another job has been made with its key since.",
                 "Delete that one first, or leave this one deleted.",
             )
-        if shown is not None:
-            await self.allowance.recount(caller.owner)
+        await self.allowance.recount(caller.owner)
         return await self.show(caller, job_id)
 
     @retry_on_conflict
-    async def change_slot(self, caller: Caller, request: ChangeSlot) -> Result[Job]:
+    async def change_slot(self, caller: Caller, request: ChangeSlot) -> Result[SlotChanged]:
         """Skip one slot, move it, or take either back; the rule stays as it is."""
         async with self._store.locked_job(caller, read_job_id(request.job_id) or 0) as locked:
             if locked is None:
                 return not_found(request.job_id)
             action = locked.job.action
-            if wrong := lacks_scope(caller, action) or (not_from_here(caller, action) if request.to else None):
+            if wrong := not_for(caller, action) or (not_from_here(caller, action) if request.to else None):
                 return wrong
             try:
                 changed = with_changed_slot(locked.job, request, caller, locked.now)
@@ -485,8 +501,8 @@ class Scheduler:
                 return refusal(bad)
             if isinstance(changed, Err):
                 return changed
-            job, what = changed.value
-            return Ok(locked.job if what is None else await locked.save(job, what))
+            job, what, _ = changed.value
+            return changed if what is None else Ok(changed.value._replace(job=await locked.save(job, what)))
 
     async def run_now(self, caller: Caller, job_id: str | int) -> Result[str]:
         """Run a job once, now, in addition to its schedule; returns the id of the run."""
@@ -494,7 +510,7 @@ class Scheduler:
             if locked is None:
                 return not_found(job_id)
             job = locked.job
-            if wrong := lacks_scope(caller, job.action):
+            if wrong := not_for(caller, job.action, "run"):
                 return wrong
             if job.state == "cancelled":
                 return Err("not_editable", f"Job {job_id} is cancelled.", "Schedule a new one.")
@@ -510,6 +526,10 @@ class Scheduler:
             return Ok(run_id(job.number, await locked.run_now()))
 
 
+def _action_of(request: ScheduleJob) -> Action:
+    return Action(request.task, tuple(request.args or ()), dict(request.kwargs or {}))
+
+
 def _begins(request: ScheduleJob, zone_name: str, now: datetime) -> datetime | None:
     if request.starts_at is None:
         return None
@@ -519,7 +539,7 @@ def _begins(request: ScheduleJob, zone_name: str, now: datetime) -> datetime | N
 
 async def _check_action(caller: Caller, action: Action, standing: Standing, store: JobStore | LockedJob) -> Err | None:
     """Why a caller may not use an action, or None; `standing` has its tasks."""
-    if wrong := check_arguments_size(action) or lacks_scope(caller, action) or not_from_here(caller, action):
+    if wrong := check_arguments_size(action) or not_for(caller, action) or not_from_here(caller, action):
         return wrong
     if not storable(action.task):
         return Err("unknown_task", f"Unknown task: {action.task!r}", field="task")

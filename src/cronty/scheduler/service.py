@@ -6,7 +6,7 @@ from typing import Any, Final, cast
 from cronty import metrics
 from cronty.actions.notify import Notify
 from cronty.contract.answers import StartedRun
-from cronty.contract.caller import MEANINGS, Caller
+from cronty.contract.caller import Caller
 from cronty.contract.codes import status_of
 from cronty.contract.operation import Operation
 from cronty.contract.operations import Operations
@@ -20,6 +20,7 @@ from cronty.scheduler.job_calls import JobCalls
 from cronty.scheduler.listeners import Listeners
 from cronty.scheduler.overview import Overview
 from cronty.scheduler.owner_calls import OwnerCalls
+from cronty.scheduler.permission import not_permitted
 from cronty.scheduler.presses import Presses
 from cronty.scheduler.runs import Runs
 from cronty.scheduler.scheduler import Scheduler
@@ -77,6 +78,8 @@ class Service:
     async def _answer[R, A](self, operation: Operation[..., R, A], caller: Caller, request: R) -> Result[A]:
         if refused := not_permitted(operation, caller):
             return refused
+        if wrong := operation.out_of_bounds(request):
+            return wrong
         try:
             named = await self._named(caller, request)
             if isinstance(named, Err):
@@ -106,12 +109,3 @@ class Service:
         if isinstance(job_id, Err):
             return job_id
         return Ok(request if job_id.value == given else replace(cast("Any", request), job_id=job_id.value))
-
-
-def not_permitted(operation: Operation[..., Any, Any], caller: Caller) -> Err | None:
-    """Why this caller may not call this operation, or None."""
-    scope = operation.scope
-    if scope is None or caller.may(scope):
-        return None
-    message = f"{operation.name} needs the scope {scope} ({MEANINGS[scope]}), which the token lacks."
-    return Err("missing_scope", message, f"Use a token with the scope {scope}.")

@@ -1,12 +1,18 @@
 """Pauses or resumes all jobs with a tag, one by one."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from cronty.contract.answers import JobDetail
 from cronty.contract.caller import Caller
+from cronty.contract.operation import Operation
+from cronty.contract.operations import Operations
+from cronty.contract.requests import MAX_LISTED, PauseJob, ResumeJob
 from cronty.contract.result import Err, Ok, Result
 from cronty.jobs.job import Filter, Job, JobState
-from cronty.scheduler.scheduler import MAX_LISTED, Scheduler
+from cronty.scheduler.scheduler import Scheduler
+from cronty.scheduler.service import Service
 
 MAX_CHANGED: Final = 1000
 """Jobs changed in one call; for more, call again."""
@@ -21,21 +27,30 @@ class Changed:
     more: bool
 
 
-async def pause_tagged(scheduler: Scheduler, caller: Caller, tag: str) -> Result[Changed]:
+async def pause_tagged(service: Service, caller: Caller, tag: str) -> Result[Changed]:
     """Pause every active job with this tag that has a next slot."""
-    found = await _of_tag(scheduler, caller, tag, "active")
-    if isinstance(found, Err):
-        return found
-    changed = [await scheduler.pause(caller, job.number) for job in found.value[:MAX_CHANGED]]
-    return Ok(Changed(sum(isinstance(one, Ok) for one in changed), len(found.value) > MAX_CHANGED))
+    return await _change(service, caller, tag, "active", Operations.pause_job, PauseJob)
 
 
-async def resume_tagged(scheduler: Scheduler, caller: Caller, tag: str) -> Result[Changed]:
+async def resume_tagged(service: Service, caller: Caller, tag: str) -> Result[Changed]:
     """Resume every paused job with this tag, on this key."""
-    found = await _of_tag(scheduler, caller, tag, "paused")
+    return await _change(service, caller, tag, "paused", Operations.resume_job, ResumeJob)
+
+
+async def _change[R](
+    service: Service,
+    caller: Caller,
+    tag: str,
+    state: JobState,
+    operation: Operation[..., R, JobDetail],
+    request: Callable[[str], R],
+) -> Result[Changed]:
+    """Ask for this of each job with this tag and state; those that the caller may not change stay as they are."""
+    found = await _of_tag(service.scheduler, caller, tag, state)
     if isinstance(found, Err):
         return found
-    changed = [await scheduler.resume(caller, job.number) for job in found.value[:MAX_CHANGED]]
+    wanted = found.value[:MAX_CHANGED]
+    changed = [await service.answer(operation, caller, request(str(job.number))) for job in wanted]
     return Ok(Changed(sum(isinstance(one, Ok) for one in changed), len(found.value) > MAX_CHANGED))
 
 

@@ -1,8 +1,8 @@
 """What ntfy is given ahead of its time: planned, claimed call by call, and settled."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple, cast
 
 import orjson
@@ -16,8 +16,14 @@ from cronty.store.database import Connection, Database, Row, columns, query
 from cronty.store.job_store import jobs_from
 from cronty.store.sealing import CannotOpen, Sealer
 
+PAGE: Final = 5000
+"""How many messages are looked at in one statement."""
+
 LEASE: Final = 60.0
 """Seconds that a call has; then another engine makes it again."""
+
+ARRIVES_WITHIN: Final = 120.0
+"""Seconds after which a call whose answer was lost isn't carried out any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +45,12 @@ class JobAhead:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A claimed call. `was_there`: ntfy may have had it before. `kwargs` is None if the job has changed since it was
-    planned, or is gone. `replaced`: its run was sent to the same place."""
+    """A claimed call about the message `id`. `was_there`: ntfy may have had it before; `was_recalled`: it may have been
+    asked to take it back; `was_arriving`: until when it may be given what it was sent before. `kwargs` is None if the
+    job has changed since it was planned, or is gone. `replaced`: its run was sent under its id to the same place.
+    `coming`: its run is yet to be sent."""
 
+    id: int
     place: Place
     owner_id: int
     owner: str
@@ -51,6 +60,8 @@ class Call:
     tries: int
     failures: int
     was_there: bool
+    was_recalled: bool
+    was_arriving: datetime | None
     error: str | None
     now: datetime
     job_number: int
@@ -58,23 +69,44 @@ class Call:
     zone: str | None
     kwargs: dict[str, Any] | None
     replaced: bool
+    coming: bool
+
+    @property
+    def row(self) -> tuple[object, ...]:
+        sent_to = self.target
+        whose = (self.owner_id, self.owner, sent_to.name, self.version, sent_to.key_id, sent_to.sealed)
+        return (self.id, *self.place, *whose)
+
+    @property
+    def arriving_until(self) -> datetime:
+        """Until when ntfy may be given what this call sends."""
+        return self.now + timedelta(seconds=ARRIVES_WITHIN)
 
 
 class Ended(NamedTuple):
-    """How a call went. `gone`: ntfy hasn't got it, and nothing more is to be done. `there`: it may have it."""
+    """How a call went. `gone`: ntfy hasn't got it, and nothing more is to be done. `there`: it may have it. `recalled`:
+    a call to take it back may be on its way. `arriving`: until when one to give it may be carried out. `wait`: seconds
+    until the next try, None if there is none."""
 
     call: Call
     held: bool = False
     gone: bool = False
     there: bool = False
-    wait: float = 0.0
+    recalled: bool = False
+    arriving: datetime | None = None
+    wait: float | None = None
     error: str | None = None
     failed: bool = False
     alert: Alert | None = None
 
     @property
+    def given(self) -> bool:
+        """Whether ntfy has got it by this call, or may get it."""
+        return self.held or self.arriving == self.call.arriving_until
+
+    @property
     def key(self) -> tuple[object, ...]:
-        return (*self.call.place, self.call.tries, self.call.state, self.call.version)
+        return (self.call.id, self.call.tries, self.call.state, self.call.version)
 
 
 class AheadStore:
@@ -103,21 +135,28 @@ class AheadStore:
             for one, slots in planned
             for slot in slots
         ]  # fmt: skip
-        places = columns([row[:2] for row in rows], 2)
+        kept = columns([(row[0], row[1], row[5], row[7]) for row in rows], 4)
 
         async def write(connection: Connection) -> None:
+            await connection.execute(query("drop_handing"), now, LEASE, [one.job.id for one, _ in planned], *kept)
             await connection.execute(query("plan_handing"), now, LEASE, *columns(rows, 8))
-            await connection.execute(query("drop_handing"), now, LEASE, [one.job.id for one, _ in planned], *places)
 
         await self._database.together(write)
 
-    async def take_back(self, usual_limit: int) -> None:
-        """Have taken back what isn't to ring as ntfy has it."""
-        await self._database.change("take_back", self._database.moment(), LEASE, usual_limit)
+    async def take_back(self, after: int, usual_limit: int) -> int | None:
+        """Have taken back what isn't to ring as ntfy has it, among the next messages after this one; the last of them,
+        None if there are no more."""
+        given = (self._database.moment(), LEASE, usual_limit, after, PAGE)
+        return cast("int | None", await self._database.value("take_back", *given))
 
-    async def claim(self, most: int, share: int, waiting: Sequence[int]) -> list[Call]:
-        """Calls to make now, at most `share` of an owner, and none of the owners that must wait."""
-        given = (self._database.moment(), most, LEASE, share, waiting, NEAREST.total_seconds())
+    async def claim(
+        self, most: int, share: int, waiting: Sequence[int], limited: Mapping[int, datetime] | None = None
+    ) -> list[Call]:
+        """Calls to make now, at most `share` of an owner, none of the owners that must wait, and nothing to give of
+        those that are limited until then."""
+        until = columns(list((limited or {}).items()), 2)
+        seconds = (NEAREST.total_seconds(), ARRIVES_WITHIN)
+        given = (self._database.moment(), most, LEASE, share, waiting, *seconds, *until)
         return [_call(row) for row in await self._database.fetch("claim_handings", *given)]
 
     def url(self, owner_id: int, target: Target) -> str | None:
@@ -129,17 +168,22 @@ class AheadStore:
             return None
 
     async def settle(self, ended: Sequence[Ended]) -> None:
-        """Write how calls went, and raise the alerts about them."""
+        """Write how calls went, and raise the alerts about them. What is written already is left as it is, and what was
+        given though its claim had been lost is looked after again."""
         now = self._database.moment()
         gone = [one.key for one in ended if one.gone]
-        rows = [(*one.key, one.held, one.there, one.wait, one.failed, one.error) for one in ended]
-        alerts = [one.alert for one in ended if one.alert is not None]
+        rows = [
+            (*one.key, one.held, one.there, one.recalled, one.arriving, one.wait, one.failed, one.error)
+            for one in ended
+        ]  # fmt: skip
 
         async def settle(connection: Connection) -> None:
-            if gone:
-                await connection.execute(query("forget_handed"), *columns(gone, 5))
-            await connection.execute(query("settle_handing"), now, *columns(rows, 10))
-            await raise_alerts(connection, now, alerts)
+            settled = await connection.fetch(query("forget_handed"), *columns(gone, 4)) if gone else []
+            settled += await connection.fetch(query("settle_handing"), now, *columns(rows, 11))
+            new = {row["id"] for row in settled}
+            if lost := [one.call.row for one in ended if one.given and one.call.id not in new]:
+                await connection.execute(query("regain_handed"), now, *columns(lost, 9))
+            await raise_alerts(connection, now, [one.alert for one in ended if one.alert and one.call.id in new])
 
         await self._database.together(settle)
 
@@ -150,6 +194,7 @@ def _target(row: Row) -> Target:
 
 def _call(row: Row) -> Call:
     return Call(
+        id=row["id"],
         place=(row["job_id"], row["scheduled_for"]),
         owner_id=row["owner_id"],
         owner=row["owner"],
@@ -159,6 +204,8 @@ def _call(row: Row) -> Call:
         tries=row["tries"],
         failures=row["failures"],
         was_there=row["was_there"],
+        was_recalled=row["was_recalled"],
+        was_arriving=row["was_arriving"],
         error=row["error"],
         now=row["now"],
         job_number=row["job_number"] or 0,
@@ -166,4 +213,5 @@ def _call(row: Row) -> Call:
         zone=row["zone"],
         kwargs=orjson.loads(row["arguments"])["kwargs"] if row["job_version"] == row["version"] else None,
         replaced=row["replaced"],
+        coming=row["coming"],
     )

@@ -319,6 +319,10 @@ class Database(Bound):
                 self._listening.discard(connection)
                 connection.terminate()
 
+    def alone(self, outage: Outage) -> "Database":
+        """The same with one connection, not open yet, for another event loop."""
+        return Database(self.url, clock=self._clock, size=1, hot=self.hot, outage=outage)
+
     def of(self, owner: str) -> Bound:
         """Statements for one owner; row-level security hides the rows of all others."""
         return Bound(self, self._role, owner)

@@ -59,6 +59,7 @@ class Other(NamedTuple):
     outcome: str | None
     ended_ago: float
     took: float
+    traceback: str | None = None
 
 
 class PutOff(NamedTuple):
@@ -114,11 +115,12 @@ class DueJobs:
         return {row["job_id"]: trigger for row, trigger in zip(rows, found, strict=True)}
 
     async def delivered(self) -> dict[int, set[datetime]]:
-        """The slots of late notifications that ntfy, which was given them ahead of their time, has sent; by job."""
+        """The slots that ntfy, which was given them ahead of their time, has sent; by job. Only those of jobs
+        that are late or might be skipped: the others are fired, and see for themselves."""
         now = self.moment
         late = now - GRACE
-        # By their places, as above: 2 is when a job was due, 12 its task.
-        jobs = [row[0] for row in self.rows if row[12] == "notify" and row[2] < late]
+        # By their places, as above: 2 is when a job was due, 12 its task, 16 whether it has a run in flight.
+        jobs = [row[0] for row in self.rows if row[12] == "notify" and (row[2] < late or row[16] is not None)]
         found: dict[int, set[datetime]] = defaultdict(set)
         for row in await self._connection.fetch(query("delivered"), jobs, now) if jobs else ():
             found[row["job_id"]].add(row["scheduled_for"])
@@ -337,7 +339,7 @@ class EngineStore:
         now, weeks = self._database.moment(), _ends(one.slot for one in others)
 
         async def settle(connection: Connection) -> list[Row]:
-            rows = await change_jobs(connection, now, "settle_rest", now, worker, *columns(others, 10), *weeks)
+            rows = await change_jobs(connection, now, "settle_rest", now, worker, *columns(others, 11), *weeks)
             await tell_runs(connection, now, told)
             return rows
 

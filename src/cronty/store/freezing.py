@@ -12,8 +12,9 @@ async def freeze(database: Database, because: str) -> Frozen:
 
 
 async def thaw(database: Database) -> Frozen | None:
-    """What it was; None if it wasn't frozen."""
-    row = await database.for_the_operator().one("thaw")
+    """What it was; None if it wasn't frozen. What ntfy was given ahead of its time it is given again: of a restored
+    copy nobody knows what ntfy still has."""
+    row = await database.for_the_operator().one("thaw", database.moment())
     return None if row is None else read_frozen(row)
 
 

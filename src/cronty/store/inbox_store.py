@@ -65,7 +65,10 @@ class InboxStore:
     async def about(self, owner_id: int, job_id: int, slot: datetime) -> RunFacts | None:
         """What is known about a run, for the worker that wakes its agent; None if the run is gone."""
         row = await self._database.for_the_engine().one("about_run", self._database.moment(), owner_id, job_id, slot)
-        return None if row is None else replace(facts_of(row), reminder=row["reminder"], handed_at=row["handed_at"])
+        if row is None:
+            return None
+        more = {name: row[name] for name in ("reminder", "handed_at", "handed", "pressed")}
+        return replace(facts_of(row), **more)
 
     async def settle(self, caller: Caller, outcomes: Sequence[PromptOutcome]) -> set[tuple[int, datetime]]:
         """The runs whose outcome was accepted; the others are settled already, were handed out again, or are for

@@ -3,8 +3,8 @@
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime, timedelta
-from typing import Final, cast
+from datetime import UTC, datetime
+from typing import cast
 
 import orjson
 
@@ -24,10 +24,9 @@ from cronty.store.limit_store import LimitStore
 from cronty.store.lines import release
 from cronty.store.new_job import NewJobs, columns_of
 from cronty.timing import Trigger, to_stored
+from cronty.timing.offsets import TICK
 from cronty.timing.past import Past
 from cronty.timing.slot_changes import changes_to_json
-
-_INSTANT: Final = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +253,7 @@ class LockedJob:
         slot = self.now
         await self._connection.fetchval(query("make_partitions"), self.now, [])
         while not await self._connection.fetchval(query("run_now"), self.job.id, slot):
-            slot += _INSTANT
+            slot += TICK
         place = (self.job.id, slot, self._owner_id, self.job.action.task, self.job.policy.serial)
         await self._connection.execute(query("insert_queue"), *columns([place], 5), self.now)
         if self.job.policy.serial:

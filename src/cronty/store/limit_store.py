@@ -1,7 +1,7 @@
 """What an owner has and has used, for checking its limits."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, cast
 
@@ -31,6 +31,7 @@ class Standing:
     that job's id, and `depth` how long the chain is of jobs made by runs. `made` is the number of the job that has the
     idempotency key, and `made_by` the digest of the request that made it. `tasks` are the parameters of the requested
     tasks that a worker has published; those in `not_for_owner` are published for other owners only.
+    `channels` are the names of the owner's channels, if they were asked for, and whether there is one behind each.
 
     `jobs` and `bytes` may be too high, because they include jobs that ended since the last count, and too low by jobs
     that were being made during it.
@@ -51,6 +52,7 @@ class Standing:
     erasing: bool = False
     made_by: Digest | None = None
     not_for_owner: Sequence[str] = ()
+    channels: Mapping[str, bool] = field(default_factory=dict[str, bool])
 
 
 class LimitStore:
@@ -73,6 +75,7 @@ class LimitStore:
         agent: str | None = None,
         key: str | None = None,
         tasks: Sequence[str] = (),
+        channels: bool = False,
     ) -> Standing:
         """`run` is the run that makes the request, by its job's id. `leased`: without it, the prompt read last."""
         job_id, slot = run or (None, None)
@@ -87,6 +90,7 @@ class LimitStore:
             lease=INBOX_LEASE.total_seconds(),
             key=key,
             tasks=tasks,
+            channels=channels,
         )
         assert row is not None
         return Standing(
@@ -105,6 +109,7 @@ class LimitStore:
             row["erasing"],
             row["made_by"],
             row["not_for_owner"],
+            {} if row["channels"] is None else orjson.loads(row["channels"]),
         )
 
     async def recount(self, owner: str) -> tuple[int, int]:

@@ -116,7 +116,13 @@ class _Migrating:
 
     async def _build_walls(self) -> None:
         await _check_alone(self._connection)
-        await self._connection.execute(self._mine.walls)
+        try:
+            await self._connection.execute(self._mine.walls)
+        except (asyncpg.UndefinedTableError, asyncpg.UndefinedColumnError, asyncpg.UndefinedFunctionError) as missing:
+            raise CannotMigrate(
+                f"This database was made before the first release, by an older checkout: {missing}. Take your jobs "
+                "over: `cronty export` with that checkout, then `cronty import json` into a new database."
+            ) from missing
         await self._connection.execute(
             "update cronty.migrations set walls = $2 where name = $1", self._mine.names[-1], self._mine.digest
         )

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 from itertools import groupby
-from typing import Final
+from typing import Final, cast
 
 from cronty.contract.caller import Caller
 from cronty.jobs.run import LIVE, Absence, AttemptRecord, FailedPlace, FailedRun, Run, RunState
@@ -23,6 +23,10 @@ class RunStore:
         rows = await self._database.of(owner).fetch("list_attempts", owner, run.job_number, run.scheduled_for)
         return [AttemptRecord(**dict(row)) for row in rows]
 
+    async def traceback(self, owner: str, number: int, slot: datetime) -> str | None:
+        """Of a run that failed, given by its job's number and its slot."""
+        return cast("str | None", await self._database.of(owner).value("traceback_of", owner, number, slot))
+
     async def told(self, owner: str, run: Run) -> Told | None:
         """How the telling of its result stands; None if there is none."""
         row = await self._database.of(owner).one("telling_of", owner, run.job_number, run.scheduled_for)
@@ -31,7 +35,7 @@ class RunStore:
     async def failed(self, owner: str, limit: int, after: FailedPlace | None) -> list[FailedRun]:
         """The latest first; `after` is where the previous page ended."""
         place = after or (None, None, None)
-        rows = await self._database.of(owner).fetch("list_dead", owner, limit, *place)
+        rows = await self._database.of(owner).fetch("list_failed", owner, limit, *place)
         return [_failed(row) for row in rows]
 
     async def absences(self, owner: str, since: datetime, limit: int) -> list[Absence]:

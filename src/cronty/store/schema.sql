@@ -114,8 +114,10 @@ index due_pkey on due USING btree (job_id)
 index due_urgent on due USING btree (next_at) WHERE (urgent AND (next_at IS NOT NULL))
 index handed_over_due on handed_over USING btree (due_at) WHERE (due_at IS NOT NULL)
 index handed_over_owner on handed_over USING btree (owner_id, channel)
-index handed_over_pkey on handed_over USING btree (job_id, scheduled_for)
+index handed_over_pkey on handed_over USING btree (id)
+index handed_over_place on handed_over USING btree (job_id, scheduled_for)
 index handed_over_slot on handed_over USING btree (scheduled_for)
+index handed_over_wanted on handed_over USING btree (job_id, scheduled_for) WHERE (state <> 'taking'::text)
 index jobs_by_calendar on jobs USING btree (owner_id, number) WHERE (trigger ? 'calendars'::text)
 index jobs_cancelled on jobs USING btree (updated_at, id) WHERE ((state = 'cancelled'::cronty.job_state) AND (deleted_at IS NULL))
 index jobs_deleted on jobs USING btree (deleted_at, id) WHERE (deleted_at IS NOT NULL)
@@ -305,19 +307,24 @@ table found_waiting
 table found_waiting constraint at_commit TRIGGER DEFERRABLE INITIALLY DEFERRED
 table found_waiting.job jsonb not null
 table handed_over
-table handed_over constraint handed_over_pkey PRIMARY KEY (job_id, scheduled_for)
+table handed_over constraint handed_over_pkey PRIMARY KEY (id)
 table handed_over constraint handed_over_state_check CHECK ((state = ANY (ARRAY['giving'::text, 'held'::text, 'taking'::text])))
-table handed_over constraint held_means_done CHECK (((state = 'held'::text) = (due_at IS NULL)))
+table handed_over constraint held_means_done CHECK (((state <> 'held'::text) OR (due_at IS NULL)))
 table handed_over constraint held_since CHECK (((state = 'held'::text) = (handed_at IS NOT NULL)))
+table handed_over constraint recalled_for_good CHECK (((state = 'taking'::text) OR (NOT recalled)))
+table handed_over.arriving_until timestamp with time zone
 table handed_over.channel text not null
+table handed_over.claimed boolean not null default false
 table handed_over.due_at timestamp with time zone
 table handed_over.error text
 table handed_over.failures integer not null default 0
 table handed_over.handed_at timestamp with time zone
+table handed_over.id bigint not null identity
 table handed_over.job_id bigint not null
 table handed_over.key_id text not null
 table handed_over.owner text not null
 table handed_over.owner_id bigint not null
+table handed_over.recalled boolean not null default false
 table handed_over.scheduled_for timestamp with time zone not null
 table handed_over.sealed bytea not null
 table handed_over.state text not null default 'giving'::text
@@ -421,6 +428,7 @@ table runs.slots integer not null default 1
 table runs.started_at timestamp with time zone
 table runs.state cronty.run_state not null
 table runs.through timestamp with time zone
+table runs.traceback text
 table runs.worker bigint
 table server
 table server constraint server_number_check CHECK (((number >= 0) AND (number <= 1023)))

@@ -12,6 +12,7 @@ from cronty.timing.calendar_days import DaySet, Outer, RuleDays
 from cronty.timing.calendar_rule import CalendarRule, check_year
 from cronty.timing.errors import BadTrigger, shown
 from cronty.timing.localtime import instant_of
+from cronty.timing.offsets import TICK
 from cronty.timing.zoned import Gap, Overlap, Slots, Zoned, ZonedClock, check_policy, nominal
 from cronty.timing.zones import zone
 
@@ -22,7 +23,6 @@ MAX_DATES: Final = 400
 MAX_CALENDARS: Final = 8
 MAX_CALENDAR_NAME: Final = 64
 _DAY: Final = timedelta(days=1)
-_TICK: Final = timedelta(microseconds=1)
 
 
 class DayOff(NamedTuple):
@@ -139,10 +139,10 @@ class Calendar(Zoned):
             start, end = (self._midnight(each) for each in (day, day + _DAY))
             if end < since or start > until:
                 continue
-            start += _TICK if opened.count(start, start) else timedelta(0)
-            end -= _TICK if self.day_off(day + _DAY) is not None or opened.count(end, end) else timedelta(0)
+            start += TICK if opened.count(start, start) else timedelta(0)
+            end -= TICK if self.day_off(day + _DAY) is not None or opened.count(end, end) else timedelta(0)
             low, high = max(start, since), min(end, until)
-            first, through = self.after(low - _TICK), self.last(low, high)
+            first, through = self.after(low - TICK), self.last(low, high)
             if first is not None and through is not None:
                 yield Taken(reason, first, through, self.count(first, through))
 

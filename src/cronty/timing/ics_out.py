@@ -16,7 +16,7 @@ from cronty.timing.cron import Cron
 from cronty.timing.cron_rules import as_calendar
 from cronty.timing.errors import BadTrigger
 from cronty.timing.interval import Interval
-from cronty.timing.offsets import EPOCH, forward
+from cronty.timing.offsets import EPOCH, TICK, forward
 from cronty.timing.rrule_out import to_rrules
 from cronty.timing.slot_changes import Changed
 from cronty.timing.trigger import Trigger
@@ -32,7 +32,6 @@ _AROUND: Final = timedelta(days=2)
 _MAX_LINES: Final = 12
 _MAX_LEFT_OUT: Final = 400
 _SECOND: Final = timedelta(seconds=1)
-_TICK: Final = timedelta(microseconds=1)
 _DAY: Final = timedelta(days=1)
 
 
@@ -72,7 +71,7 @@ def write_ics(entries: Iterable[Entry], now: datetime, name: str) -> str:
 
 
 def _too_often(entry: Entry) -> bool:
-    return _running(entry).count(entry.first, entry.first + _WEEKS - _TICK) > MAX_A_DAY * _WEEKS.days
+    return _running(entry).count(entry.first, entry.first + _WEEKS - TICK) > MAX_A_DAY * _WEEKS.days
 
 
 def _running(entry: Entry) -> "Trigger | Changed | Zoned":
@@ -133,7 +132,7 @@ def _lines(entry: Entry, rule: Trigger) -> Sequence[_Line]:
     if isinstance(rule, Interval):
         if rule.period % _SECOND or entry.first.microsecond:
             return []
-        start = rule.after(entry.first - _TICK)
+        start = rule.after(entry.first - TICK)
         return [] if start is None else [_Line(start, f"{_rhythm(rule.period // _SECOND)}", rule)]
     calendar = as_calendar(rule, entry.first.date()) if isinstance(rule, Cron) else rule
     if not isinstance(calendar, Calendar):
@@ -171,8 +170,8 @@ def _windows(entry: Entry, rule: Trigger, until: datetime) -> Iterator[tuple[dat
         return
     yield entry.first - _AROUND, min(until, entry.first + _AROUND)
     for change in _changes(calendar.zone, entry.first, until):
-        yield max(entry.first + _AROUND + _TICK, change - _AROUND), min(until, change + _AROUND)
-    yield max(entry.first + _AROUND + _TICK, until - _AROUND), until
+        yield max(entry.first + _AROUND + TICK, change - _AROUND), min(until, change + _AROUND)
+    yield max(entry.first + _AROUND + TICK, until - _AROUND), until
 
 
 def _is_plain(calendar: Calendar) -> bool:
@@ -193,8 +192,8 @@ def _changes(zone_name: str, since: datetime, until: datetime) -> Iterator[datet
 def _slots(entry: Entry, low: datetime, high: datetime) -> Iterator[datetime]:
     """The slots that run. How many are left counts from the first one."""
     running = _running(entry)
-    slot = running.after(max(low, entry.first) - _TICK)
-    number = running.count(entry.first, slot - _TICK) if slot is not None and entry.remaining is not None else 0
+    slot = running.after(max(low, entry.first) - TICK)
+    number = running.count(entry.first, slot - TICK) if slot is not None and entry.remaining is not None else 0
     while slot is not None and slot <= high and (entry.ends_at is None or slot <= entry.ends_at):
         number += 1
         if entry.remaining is not None and number > entry.remaining:
@@ -206,7 +205,7 @@ def _slots(entry: Entry, low: datetime, high: datetime) -> Iterator[datetime]:
 def _said(line: _Line, zone_name: str | None, low: datetime, high: datetime) -> Iterator[tuple[datetime, datetime]]:
     """What a line says: local times, and the instants that a reader of the standard takes them for."""
     if zone_name is None:
-        slot = line.local.after(max(low, line.start) - _TICK)
+        slot = line.local.after(max(low, line.start) - TICK)
         while slot is not None and slot <= high:
             yield slot, slot
             slot = line.local.after(slot)

@@ -15,6 +15,8 @@ from zoneinfo import ZoneInfo
 from cronty.timing.zones import zone
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+TICK = timedelta(microseconds=1)
+"""The shortest step of time: the moment before a slot is one of them earlier."""
 DAY = 86_400
 _EPOCH_DAY = EPOCH.toordinal()
 # The shortest stretch in the database is 6.96 days (Recife 2000, Gaza from 2040), so this step finds all of

@@ -1,13 +1,11 @@
 """The slots that came and went while a job couldn't fire."""
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from typing import Final
+from datetime import datetime
 
+from cronty.timing.offsets import TICK
 from cronty.timing.slot_changes import Changed
 from cronty.timing.trigger import Trigger
-
-_TICK: Final = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,4 +21,4 @@ class Past:
 def slots_between(trigger: Trigger | Changed, first: datetime, until: datetime, followed_by: datetime | None) -> Past:
     """All slots from `first`, which is one, through `until`."""
     through = trigger.last(first, until) or first
-    return Past(first, through, 1 + trigger.count(first + _TICK, through), followed_by)
+    return Past(first, through, 1 + trigger.count(first + TICK, through), followed_by)

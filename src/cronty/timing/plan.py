@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple, Protocol
 
 from cronty.timing.calendar import Calendar
 from cronty.timing.errors import BadTrigger
+from cronty.timing.offsets import TICK
 from cronty.timing.once import Once
 from cronty.timing.slot_changes import Changed
 from cronty.timing.trigger import Trigger
@@ -23,7 +24,6 @@ type Verdict = Literal["coalesced", "missed", "skipped"]
 # With catch-up off a slot still runs if it is this late: a busy or restarting worker is not an outage.
 GRACE = timedelta(seconds=60)
 USUAL_WINDOW = timedelta(hours=24)
-_TICK = timedelta(microseconds=1)
 _OFF = "late, and catch-up is off"
 
 
@@ -164,7 +164,7 @@ class _Backlog:
         passed: list[Passed] = []
         fresh = self._first_fresh()
         if fresh != self.first:
-            through = self._last(self.first, self._until if fresh is None else fresh - _TICK)
+            through = self._last(self.first, self._until if fresh is None else fresh - TICK)
             passed.append(self._range("missed", _too_late(self.catch_up.oldest), self.first, through))
         if fresh is None:
             return Plan((), tuple(passed), passed[-1].followed_by)
@@ -173,7 +173,7 @@ class _Backlog:
             passed.append(self._skipped(fresh, self._last(fresh, self._until)))
             return Plan((), tuple(passed), passed[-1].followed_by)
         if slots[0] != fresh:
-            passed.append(self._skipped(fresh, self._last(fresh, slots[0] - _TICK)))
+            passed.append(self._skipped(fresh, self._last(fresh, slots[0] - TICK)))
         runs = self._runs(slots, remaining)
         return Plan(runs, tuple(passed), runs[-1].followed_by)
 
@@ -189,7 +189,7 @@ class _Backlog:
             return self.first
         if self.first >= oldest:
             return self.first
-        found = self.trigger.after(oldest - _TICK)
+        found = self.trigger.after(oldest - TICK)
         return found if found is not None and found <= self._until else None
 
     def _to_run(self, fresh: datetime) -> list[datetime]:
@@ -200,7 +200,7 @@ class _Backlog:
         slots = [slot]
         wanted = self.catch_up.limit if self.catch_up.mode == "all" else 1
         while len(slots) < wanted and slot != fresh:
-            slot = self._last(fresh, slot - _TICK)
+            slot = self._last(fresh, slot - TICK)
             slots.append(slot)
         slots.reverse()
         return slots
@@ -222,7 +222,7 @@ class _Backlog:
                 return self._range("missed", _OFF, first, through)
 
     def _range(self, verdict: Verdict, reason: str, first: datetime, through: datetime) -> Passed:
-        slots = 1 + self.trigger.count(first + _TICK, through)
+        slots = 1 + self.trigger.count(first + TICK, through)
         return Passed(verdict, reason, first, through, slots, self._after(through))
 
     def _last(self, first: datetime, until: datetime) -> datetime:
@@ -273,7 +273,7 @@ class _AroundTaken:
         yield self._part(opened, passed, first, passed.through)
 
     def _part(self, opened: Slots, passed: Passed, first: datetime, through: datetime) -> Passed:
-        slots = 1 + opened.count(first + _TICK, through)
+        slots = 1 + opened.count(first + TICK, through)
         return Passed(passed.verdict, passed.reason, first, through, slots, None)
 
     def _linked(self, runs: tuple[Due, ...], passed: list[Passed], *, ended: bool) -> Plan:

@@ -5,7 +5,7 @@ weekdays within a month, and EXDATE of whole days. Several RRULE lines are a uni
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final
 
@@ -28,7 +28,12 @@ _HELD: Final = frozenset(
 )
 _BYDAY: Final = re.compile(r"([+-]?[0-9]{1,2})?(MO|TU|WE|TH|FR|SA|SU)")
 _MOMENT: Final = re.compile(r"([0-9]{8})(?:T([0-9]{6})(Z)?)?")
+# Lines may also stand side by side; a zone's name may have spaces in it.
+_BREAK: Final = re.compile(r"[\r\n]|\s(?=(?i:DTSTART|RRULE|EXDATE|RDATE|EXRULE)[;:]|(?i:FREQ)=)")
 _WHOLE: Final = re.compile(r"[+-]?[0-9]{1,6}")
+_DAY: Final = timedelta(days=1)
+_TICK: Final = timedelta(microseconds=1)
+_COUNTED_YEARS: Final = 100
 _LAST_SECOND: Final = timedelta(hours=23, minutes=59, seconds=59)
 
 
@@ -92,7 +97,7 @@ def _lines(text: str, zone_name: str) -> tuple[datetime | None, str, list[dict[s
     if len(text) > LONGEST:
         raise BadTrigger(f"The RRULE has {len(text)} characters", f"At most {LONGEST}.")
     start, own_zone, rules, dates = None, zone(zone_name).key, list[dict[str, str]](), list[tuple[str, str]]()
-    for line in text.replace("\r\n ", "").replace("\n ", "").split():
+    for line in filter(None, map(str.strip, _BREAK.split(text.replace("\r\n ", "").replace("\n ", "")))):
         name, colon, value = line.partition(":")
         if not colon and line.upper().startswith("FREQ="):
             name, value = "RRULE", line
@@ -123,7 +128,7 @@ def _parts(text: str) -> dict[str, str]:
 
 def _start(value: str, parameters: str, own_zone: str) -> tuple[datetime, str]:
     if parameters.startswith("TZID="):
-        own_zone = zone(parameters.removeprefix("TZID=")).key
+        own_zone = _zone(parameters)
     elif value.endswith("Z"):
         own_zone = "UTC"
     start = _local(value, parameters, own_zone)
@@ -132,11 +137,16 @@ def _start(value: str, parameters: str, own_zone: str) -> tuple[datetime, str]:
     return start, own_zone
 
 
+def _zone(parameters: str) -> str:
+    """The zone of a TZID, which may be in quotes."""
+    return zone(parameters.removeprefix("TZID=").strip('"')).key
+
+
 def _local(value: str, parameters: str, own_zone: str) -> datetime:
     """Return a moment as the clocks of the zone show it, without an offset."""
     found = _MOMENT.fullmatch(value)
     known = parameters.upper() in ("", "VALUE=DATE", "VALUE=DATE-TIME")
-    if found is None or not (known or (parameters.startswith("TZID=") and zone(parameters[5:]).key == own_zone)):
+    if found is None or not (known or (parameters.startswith("TZID=") and _zone(parameters) == own_zone)):
         raise _refused(
             shown(f"{parameters}:{value}"), "Moments are 20270405T090000, or with a Z for UTC; all in one zone."
         )
@@ -166,7 +176,7 @@ def _rule(said: _Rule) -> tuple[CalendarRule, date | None, int | None]:
         times,
         every,
         _UNITS[said.freq] if every > 1 else "day",
-        said.start.date() if said.start is not None and every > 1 else None,
+        _since(said, said.start) if said.start is not None and every > 1 else None,
         **days,
     )
     count = said.number("COUNT")
@@ -185,8 +195,21 @@ def _check(said: _Rule) -> None:
             raise _refused(shown(name), f"Held are {', '.join(sorted(_HELD))}.")
     if said.parts.get("BYSECOND", "0") != "0":
         raise _refused("BYSECOND", "A calendar has no seconds.")
-    if said.parts.get("WKST", "MO") != "MO" and said.freq == "WEEKLY" and said.number("INTERVAL") not in (None, 1):
-        raise _refused(f"WKST={said.parts['WKST']}", "Weeks are counted from Monday.")
+    if said.parts.get("WKST", "MO") not in WEEKDAYS:
+        raise _refused(f"WKST={shown(said.parts['WKST'])}", "Use MO to SU.")
+
+
+def _since(said: _Rule, start: datetime) -> date:
+    """The day to count from: weeks of a calendar begin on Monday, so those of WKST may be the ones after or before."""
+    if said.freq != "WEEKLY":
+        return start.date()
+    begins = WEEKDAYS.index(said.parts.get("WKST", "MO"))
+    days = _weekdays(said)[0] or (start.weekday(),)
+    shifts = {(day - begins) % 7 - (start.weekday() - begins) % 7 - (day - start.weekday()) for day in days}
+    if len(shifts) > 1:
+        raise _refused(f"WKST={said.parts['WKST']}", "Weeks are counted from Monday, and these days lie across it.")
+    shift = shifts.pop()
+    return start.date() + (timedelta(days=shift - start.weekday()) if shift else timedelta(0))
 
 
 def _times(said: _Rule) -> tuple[int, ...]:
@@ -299,14 +322,30 @@ def _check_start(calendar: Calendar, start: datetime, now: datetime) -> None:
 
 
 def _still_to_come(calendar: Calendar, start: datetime | None, count: int, now: datetime) -> int:
-    """COUNT counts from DTSTART, a job from now on."""
+    """COUNT counts from DTSTART, also what EXDATE takes out; a job counts its runs from now on."""
     if start is None:
         return count
-    at = instant_of(start, calendar.zone).at
-    left = count - (calendar.count(at, now) if at <= now else 0)
-    if left < 1:
+    since, every = instant_of(start, calendar.zone).at, replace(calendar, without=())
+    left = count - (every.count(since, now) if since <= now else 0)
+    counted = now if since <= now else since - _TICK
+    ahead, taken = 0, 0
+    for day in calendar.without:
+        begins, ends = (_midnight(each, calendar) for each in (day, day + _DAY))
+        if day.year > now.year + _COUNTED_YEARS:
+            raise _refused(f"COUNT beside EXDATE on {day}", f"It is more than {_COUNTED_YEARS} years away.")
+        if ends <= counted:
+            continue
+        ahead += every.count(counted + _TICK, begins - _TICK)
+        slots = every.count(max(counted + _TICK, begins), ends - _TICK)
+        taken += max(0, min(slots, left - ahead))
+        ahead, counted = ahead + slots, ends - _TICK
+    if left - taken < 1:
         raise _refused(f"COUNT={count} from {start:%Y-%m-%d}", "All of them are past.")
-    return left
+    return left - taken
+
+
+def _midnight(day: date, calendar: Calendar) -> datetime:
+    return instant_of(datetime(day.year, day.month, day.day), calendar.zone).at  # noqa: DTZ001
 
 
 def _refused(what: str, hint: str) -> BadTrigger:

@@ -13,9 +13,9 @@ from cronty.timing.calendar_json import WEEKDAYS
 from cronty.timing.calendar_rule import CalendarRule, Span
 from cronty.timing.errors import BadTrigger
 from cronty.timing.localtime import instant_of
+from cronty.timing.offsets import TICK
 
 _FREQ: Final = {"day": "DAILY", "week": "WEEKLY", "month": "MONTHLY", "year": "YEARLY"}
-_TICK: Final = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ def _products(rule: CalendarRule) -> list[tuple[int, ...]]:
 def _recurrence(calendar: Calendar, rule: CalendarRule, since: date, off: set[date]) -> Recurrence | None:
     # In UTC no clock changes: its slots are local times.
     alone = Calendar((rule,), starts=since, ends=calendar.ends)
-    first = alone.after(datetime(since.year, since.month, since.day, tzinfo=UTC) - _TICK)
+    first = alone.after(datetime(since.year, since.month, since.day, tzinfo=UTC) - TICK)
     if first is None:
         return None
     parts = [f"FREQ={_freq(rule)}"]

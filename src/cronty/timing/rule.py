@@ -11,6 +11,7 @@ from cronty.timing.days_off import NamedCalendar, with_days_off
 from cronty.timing.errors import BadTrigger, Candidate, Unclear, Unread, shown
 from cronty.timing.interval import Interval
 from cronty.timing.lists_in_words import said_lists, split_lists, without_lists
+from cronty.timing.offsets import TICK
 from cronty.timing.once import Once
 from cronty.timing.reading import read_moment, read_trigger
 from cronty.timing.rrule_in import read_rrule
@@ -66,7 +67,7 @@ def _read(
             )
         return _said(text, zone_name, now) if starts is None else _said_from(text, zone_name, now, starts)
     if trigger_type == "once" and config == {"run_at": "now"}:
-        return Rule(Once(now + timedelta(microseconds=1)), zone_name)
+        return Rule(Once(now + TICK), zone_name)
     times = None
     if trigger_type == "calendar":
         if "rrule" in config:
@@ -109,7 +110,7 @@ def read_bound(value: object, zone_name: str, now: datetime, *, last: bool) -> d
         return read_moment(datetime.combine(days[0], time()), zone_name)
     if days[1] == date.max:
         raise BadTrigger(f"Time out of range: {shown(value)}", "Name a time from the year 2 to 9998.")
-    return read_moment(datetime.combine(days[1] + timedelta(days=1), time()), zone_name) - timedelta(microseconds=1)
+    return read_moment(datetime.combine(days[1] + timedelta(days=1), time()), zone_name) - TICK
 
 
 def _once_said(text: str, zone_name: str, now: datetime, bad: BadTrigger) -> Rule:
@@ -156,9 +157,10 @@ def _said(text: str, zone_name: str, now: datetime) -> Rule:
         case Ambiguous(readings):
             candidates = tuple(_candidate(one, lists) for one in readings)
             listed = "; or: ".join(_shown(one, each) for one, each in zip(readings, candidates, strict=True))
-            if len(readings) == 1:
+            if len(readings) == 1 and "no exact time" in (readings[0].note or ""):
                 raise Unclear(f'"{text}" names no exact time; it may be: {listed}', _CONFIRM, candidates)
-            raise Unclear(f'"{text}" may mean: {listed}', _CHOOSE, candidates)
+            hint = _CHOOSE if len(readings) > 1 else _CONFIRM
+            raise Unclear(f'"{text}" may mean: {listed}', hint, candidates)
 
 
 def _recurring(config: Mapping[str, object], zone_name: str, now: datetime) -> Rule:

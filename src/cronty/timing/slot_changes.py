@@ -8,18 +8,18 @@ means the same slot after a change of the zone database.
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final, cast
 
 from cronty.timing.calendar import Calendar, Taken
 from cronty.timing.localtime import instant_of
+from cronty.timing.offsets import TICK
 from cronty.timing.trigger import Trigger
 from cronty.timing.zoned import Zoned
 from cronty.timing.zones import zone
 
 MAX_CHANGES: Final = 100
 """Of one job, that are still to come."""
-_TICK: Final = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class Changed:
         for mark in marks[bisect_left(marks, whole.first) : bisect_right(marks, whole.through)]:
             if first is None:
                 return
-            through = self.rule.last(first, mark - _TICK) if first < mark else None
+            through = self.rule.last(first, mark - TICK) if first < mark else None
             if through is not None:
                 yield Taken(whole.reason, first, through, self.rule.count(first, through))
             first = self.rule.after(mark)
@@ -132,7 +132,7 @@ class _Open:
     def last(self, since: datetime, until: datetime) -> datetime | None:
         found = self._rule.last(since, until)
         while found is not None and self._all.is_changed(found):
-            found = self._rule.last(since, found - _TICK) if found > since else None
+            found = self._rule.last(since, found - TICK) if found > since else None
         return _later(found, self._all.added_before(since, until))
 
     def count(self, since: datetime, until: datetime) -> int:

@@ -169,6 +169,7 @@ create table cronty.runs (
   reason text,
   error text,
   result jsonb,
+  traceback text, -- for the program alone: no surface shows it
   primary key (job_id, scheduled_for),
   constraint running_means_held check ((state = 'running') = (worker is not null)),
   constraint a_verdict_has_its_time check ((state in ('waiting', 'running')) = (finished_at is null)),
@@ -527,11 +528,15 @@ create table cronty.presses (
 );
 create index presses_slot on cronty.presses (scheduled_for);
 
--- Notifications that ntfy is given ahead of their time, by job and slot, with all it takes to take them back: also when the job or its
--- owner isn't there any more. `giving`: it is to be given; `held`: ntfy has it; `taking`: it is to be taken back. `there`: ntfy may have
--- it, perhaps with older words. `version` is the job's, `sealed` the channel's URL as it was then. `due_at` is when the next call is
--- made, or when another engine may make it; null if there is nothing to do. Only a claim changes `tries`.
+-- Messages that ntfy is given ahead of their time, with all it takes to take them back: also when the job or its owner isn't there any
+-- more. Each has an id of its own at ntfy, made of the run's and `id`. `giving`: it is to be given; `held`: ntfy has it; `taking`: it is to
+-- be taken back, and never given again: what is to ring after all is another message. `there`: ntfy may have it, perhaps with older words.
+-- `recalled`: a call to take it back may be on its way, and may be carried out late, so its id isn't used any more. `arriving_until`: until
+-- then a call to give it, whose answer nobody got, may be carried out. `version` is the job's, `sealed` the channel's URL as it was then.
+-- `due_at` is when the next call is made, or when another engine may make it; null if there is nothing to do. A claim changes `tries`, and
+-- lasts until somebody has written how it went (`claimed`).
 create table cronty.handed_over (
+  id bigint generated always as identity primary key,
   job_id bigint not null,
   scheduled_for timestamptz not null,
   owner_id bigint not null,
@@ -542,25 +547,32 @@ create table cronty.handed_over (
   sealed bytea not null,
   state text not null default 'giving' check (state in ('giving', 'held', 'taking')),
   there boolean not null default false,
+  recalled boolean not null default false,
+  arriving_until timestamptz,
   due_at timestamptz,
   tries int not null default 0,
+  claimed boolean not null default false,
   failures int not null default 0,
   handed_at timestamptz,
   error text,
-  primary key (job_id, scheduled_for),
   constraint held_since check ((state = 'held') = (handed_at is not null)),
-  constraint held_means_done check ((state = 'held') = (due_at is null))
+  constraint held_means_done check (state <> 'held' or due_at is null),
+  constraint recalled_for_good check (state = 'taking' or not recalled)
 );
+create unique index handed_over_wanted on cronty.handed_over (job_id, scheduled_for) where state <> 'taking';
+create index handed_over_place on cronty.handed_over (job_id, scheduled_for);
 create index handed_over_due on cronty.handed_over (due_at) where due_at is not null;
 create index handed_over_slot on cronty.handed_over (scheduled_for);
 create index handed_over_owner on cronty.handed_over (owner_id, channel);
--- What ntfy had at its slot, as it was to be then. A job or a channel that was changed after the slot doesn't undo that it rang. The
--- limits of 1 make the lookups use keys.
+-- What ntfy had at its slot, as it was to be then. One change of the job after the slot, or any of the channel, doesn't undo that it rang;
+-- with more of them nobody knows whether the first was before it. The limits of 1 make the lookups use keys.
 create view cronty.delivered as
   select h.job_id, h.scheduled_for, h.handed_at
   from cronty.handed_over h
   cross join lateral (
-    select from cronty.jobs j where j.id = h.job_id and (j.version = h.version or j.updated_at > h.scheduled_for) limit 1
+    select from cronty.jobs j
+    where j.id = h.job_id and (j.version = h.version or (j.version = h.version + 1 and j.updated_at > h.scheduled_for))
+    limit 1
   ) j
   cross join lateral (
     select from cronty.channels c

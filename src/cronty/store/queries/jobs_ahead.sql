@@ -29,8 +29,7 @@ with clock as (
   where c.ahead and c.sealed is not null and j.id > $2
     and ($7 or (
       select true from cronty.handed_over h
-      where h.job_id = j.id and h.scheduled_for >= d.next_at
-        and (h.sealed <> c.sealed or (h.version = j.version and h.state <> 'taking'))
+      where h.job_id = j.id and h.scheduled_for >= d.next_at and h.state <> 'taking' and h.version = j.version and h.sealed = c.sealed
       limit 1) is null)
   order by j.id
   limit $3

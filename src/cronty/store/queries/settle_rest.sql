@@ -1,19 +1,19 @@
 -- Settle all other outcomes: failures, retries, snoozes; a row must still have this attempt and worker. A run that was to be
 -- stopped gets no other attempt.
--- $7 seconds until the next attempt, null if there is none. $10 the attempt's outcome, if another will follow. $13 and $14 the first and the last slot, as
+-- $7 seconds until the next attempt, null if there is none. $10 the attempt's outcome, if another will follow. $14 and $15 the first and the last slot, as
 -- in settle_done.
 with given as (
   select * from unnest(
-    $3::bigint[], $4::timestamptz[], $5::int[], $6::text[], $7::float8[], $8::text[], $9::text[], $10::text[], $11::float8[], $12::float8[])
-    u(job_id, slot, attempt, state, wait, error, reason, outcome, ended_ago, took)
-  where u.slot between $13 and $14
+    $3::bigint[], $4::timestamptz[], $5::int[], $6::text[], $7::float8[], $8::text[], $9::text[], $10::text[], $11::float8[], $12::float8[], $13::text[])
+    u(job_id, slot, attempt, state, wait, error, reason, outcome, ended_ago, took, traceback)
+  where u.slot between $14 and $15
 ), clock as (
   select coalesce($1::timestamptz, statement_timestamp()) as now
 ), settled as (
   update cronty.runs r
   set state = case when g.state = 'waiting' and (j.state = 'cancelled' or s.reason is not null) then 'cancelled'
       else g.state end::cronty.run_state,
-    worker = null, error = g.error,
+    worker = null, error = g.error, traceback = g.traceback,
     reason = case when g.state = 'waiting' and j.state = 'cancelled' then 'the job was cancelled'
       when g.state = 'waiting' and s.reason is not null then s.reason else g.reason end,
     failures = r.failures + case when g.outcome = 'failed' or g.state = 'failed' then 1 else 0 end,
@@ -24,7 +24,7 @@ with given as (
   join cronty.jobs j on j.id = g.job_id
   left join cronty.stop_requests s on s.worker = $2 and s.job_id = g.job_id and s.scheduled_for = g.slot, clock c
   where r.job_id = g.job_id and r.scheduled_for = g.slot and r.attempt = g.attempt and r.worker = $2
-    and r.scheduled_for between $13 and $14
+    and r.scheduled_for between $14 and $15
   returning r.job_id, r.scheduled_for, r.attempt, r.owner_id, r.state, r.crashes, r.started_at, g.wait, g.error, g.outcome, c.now
 ), waiting as (
   insert into cronty.queue (job_id, scheduled_for, due_at, owner_id, crashes, task)

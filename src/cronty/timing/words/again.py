@@ -10,7 +10,7 @@ from typing import Final
 from cronty.timing.calendar import Calendar
 from cronty.timing.cron import Cron
 from cronty.timing.errors import BadTrigger, Unread
-from cronty.timing.once import Once
+from cronty.timing.localtime import instant_of
 from cronty.timing.words.calendars import first_day, rules_of
 from cronty.timing.words.clocks import choices, resolve, usual
 from cronty.timing.words.fields import (
@@ -23,6 +23,7 @@ from cronty.timing.words.fields import (
     odd_weeks,
 )
 from cronty.timing.words.meaning import Meaning, Scene
+from cronty.timing.words.once import at_moment
 from cronty.timing.words.said import Said
 
 DAY: Final = timedelta(days=1)
@@ -128,7 +129,9 @@ def named_times(said: Said) -> list[tuple[Said, tuple[timedelta, ...]]]:
         raise BadTrigger(f'"{said.text}" leaves too many times open', 'Say "am" or "pm", or write "09:00" and "21:00".')
     found: list[tuple[Said, tuple[timedelta, ...]]] = []
     refused: BadTrigger | None = None
-    for times in product(*options):
+    every = list(product(*options))
+    # Nobody says the same time twice: "8 and 8" is in the morning and in the evening.
+    for times in [each for each in every if len(set(each)) == len(each)] or every:
         try:
             found.append(_on_their_days(times, said))
         except BadTrigger as bad:
@@ -203,8 +206,7 @@ def once_or_again(said: Said, scene: Scene) -> list[Meaning]:
     for meaning in again:
         slot = meaning.trigger.after(scene.now)
         if slot is not None:
-            local = slot.astimezone(scene.zoneinfo).replace(tzinfo=None, fold=0)
-            if isinstance(meaning.trigger, Cron):
-                local = meant(meaning.trigger, slot)
-            once.append(Meaning(Once.at_local(local, scene.zone), soft=meaning.soft))
+            assert isinstance(meaning.trigger, Cron | Calendar)
+            local = meant(meaning.trigger, slot)
+            once.append(at_moment(instant_of(local, scene.zone), local, scene, meaning.soft))
     return once + again

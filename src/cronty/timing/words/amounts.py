@@ -71,13 +71,15 @@ def sized(text: str) -> float:
 
 
 def _quantity(node: Node) -> list[tuple[float, str]]:
-    if (short := node.token("DURATION")) is not None:
+    if (short := node.token("DURATION", "HOUR_H")) is not None:
         return [(sized(count), UNITS[unit]) for count, unit in _SHORT.findall(short.text)]
     if (clock := node.token("HH_MM")) is not None:
         hours, _, minutes = clock.text.partition("h")
         return [(int(hours), "hour"), (int(minutes), "minute")]
     if node.token("ISO_DURATION") is not None:
         return []
+    if (four := node.token("FOUR_HOURS")) is not None:
+        return [(_hours(four.text), "hour")]
     unit = node.tokens("UNIT")[-1]
     if (said := node.node("number")) is not None:
         count = number(said)
@@ -88,6 +90,17 @@ def _quantity(node: Node) -> list[tuple[float, str]]:
     else:
         count = 0.5 if node.token("HALF") is not None else 1
     return [(count + (0.5 if node.node("and_half") is not None else 0), UNITS[unit.text])]
+
+
+def _hours(text: str) -> int:
+    """`1000 hours` after "in" or "every" are so many; `0900 hours` are a time of day, wherever they stand."""
+    digits = text[:4]
+    if digits.startswith("0"):
+        raise Unread(
+            f'Can\'t read "{text}" as a length of time',
+            f'Say "at {digits[:2]}:{digits[2:]}" for the time of day, or "{int(digits)} hours".',
+        )
+    return int(digits)
 
 
 def _too_large(text: str) -> BadTrigger:

@@ -65,8 +65,10 @@ def _face(face: Node) -> Clock:
             minutes = NUMBERS[face.tokens("NUMBER_WORD")[1].text]
             half = face.token("AMPM")
             return _clock(NUMBERS[text], f"{minutes:02}", "" if half is None else half.text, sure=False)
+        case "digits" if face.token("HOUR_H"):
+            return _clock(int(text[:-1]), "", "", sure=text.startswith("0"))
         case "digits":
-            hours, minutes = text.split("h") if "h" in text else (text[:2], text[2:])
+            hours, minutes = text.split("h") if face.token("HH_MM") else (text[:2], text[2:4])
             return _clock(int(hours), minutes, "", sure=True)
         case "past_or_to":
             return _shifted(face)
@@ -125,7 +127,7 @@ def hours_or_minutes(node: Node) -> Window | None:
 
 
 def is_minutes(node: Node) -> bool:
-    """Whether nothing else is meant by `ten to nine`: nobody says `9 to 17` for 16:51."""
+    """Whether `ten to nine` may be minutes: nobody says `9 to 17` for 16:51."""
     face = node.node("past_or_to")
     number = None if face is None else face.token("SMALL")
     return number is None or number.text in ("5", "10", "20", "25")
@@ -137,7 +139,17 @@ def resolve(clocks: list[Clock]) -> list[Clock]:
         not (each.open or each.midnight or each.part or each.soft or each.of_12) and each.hour > 12 for each in clocks
     ):
         return [replace(each, open=False) for each in clocks]
-    return [replace(each, shares_pm=True) if _may_share(clocks, at) else each for at, each in enumerate(clocks)]
+    open_twice = [each.open and _is_repeated(clocks, at) for at, each in enumerate(clocks)]
+    return [
+        replace(each, shares_pm=True) if open_twice[at] or _may_share(clocks, at) else each
+        for at, each in enumerate(clocks)
+    ]
+
+
+def _is_repeated(clocks: list[Clock], at: int) -> bool:
+    """Whether another time reads the same: in `8 and 8` one of them is in the evening."""
+    others = (each for place, each in enumerate(clocks) if place != at)
+    return any(each.since_midnight == clocks[at].since_midnight and not each.part for each in others)
 
 
 def _may_share(clocks: list[Clock], at: int) -> bool:
@@ -172,6 +184,8 @@ def _in_part(said: Clock, part: Part) -> tuple[timedelta, ...]:
         times = (timedelta(0), _DAY)
     elif not said.open:
         times = (said.since_midnight, said.since_midnight + _DAY)
+    elif hour == 12 and part == "morning":
+        return (said.since_midnight % _HOUR, said.since_midnight)  # who says so may mean either
     elif hour == 12:
         times = (said.since_midnight % _HOUR, said.since_midnight, said.since_midnight + _NOON)
     found = tuple(each for each in times if each // _HOUR in _PART_HOURS[part])
@@ -188,11 +202,18 @@ def windows(said: Window) -> list[tuple[timedelta, timedelta]]:
     ends = choices(end, "", names_day=True)
     pairs = [(first, final) for first, final in product(starts, ends) if first < final]
     if not pairs:
-        return [(starts[0], ends[0])]
+        return [_turned(start, starts[0], end, ends[0])]
     shortest = {first: min(final for begun, final in pairs if begun == first) for first, _ in pairs}
     if not start.shares_pm or start.hour < 7:
         shortest = {first: final for first, final in shortest.items() if final - first <= _NOON} or shortest
     return list(shortest.items())
+
+
+def _turned(start: Clock, first: timedelta, end: Clock, final: timedelta) -> tuple[timedelta, timedelta]:
+    """`9 to 9` and `7am to 7` end in the evening, `7 to 7am` begins in it; `9am to 9am` is all day long."""
+    if first == final and end.open:
+        return first, final + _NOON
+    return (first + _NOON, final) if first == final and start.open else (first, final)
 
 
 def spell(since_midnight: timedelta) -> str:

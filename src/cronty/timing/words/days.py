@@ -122,7 +122,7 @@ def _check_rank(nth: int, day: int, *, again: bool) -> None:
 
 
 def _numbers(node: Node, text: str) -> list[int]:
-    bare = node.token("SMALL")
+    bare = node.tokens("SMALL")
     if (count := node.node("number")) is not None:
         many = int(number(count))
         if not 1 <= many <= 28:
@@ -130,7 +130,7 @@ def _numbers(node: Node, text: str) -> list[int]:
                 f"Can't read the last {many} days of a month", 'Say it as in "last 2 days of the month at 9:00".'
             )
         return list(range(-1, -many - 1, -1))
-    ends = [int(bare.text)] if bare is not None else _ranks(node, text)
+    ends = [int(each.text) for each in bare] or _ranks(node, text)
     for day in ends:
         if not (1 <= day <= 31 or -31 <= day <= -1):
             raise BadTrigger(f"No month has a day {abs(day)}", 'Say "1st" to "31st", or "last day of the month".')

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from typing import Final
 
+from cronty.timing.calendar import Calendar
 from cronty.timing.calendar_rule import MAX_EVERY
 from cronty.timing.cron import Cron
 from cronty.timing.errors import BadTrigger, Unread
@@ -194,9 +195,9 @@ def first_day(cron: Cron, scene: Scene) -> date:
     return meant(cron, slot).date()
 
 
-def meant(cron: Cron, slot: datetime) -> datetime:
+def meant(trigger: Cron | Calendar, slot: datetime) -> datetime:
     """What clocks were to show, without an offset: not where a change of the clocks moves it."""
-    return (nominal(cron, slot) or slot.astimezone(zone(cron.zone))).replace(tzinfo=None, fold=0)
+    return (nominal(trigger, slot) or slot.astimezone(zone(trigger.zone))).replace(tzinfo=None, fold=0)
 
 
 def left_out(said: Said) -> str | None:

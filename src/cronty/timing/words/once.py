@@ -15,6 +15,7 @@ from cronty.timing.words.said import Amount, CalendarDate, Clock, Said
 from cronty.timing.words.vocabulary import MONTH_NAMES, WEEKDAY_NAMES
 
 _DAY = timedelta(days=1)
+_MORNING = 6
 _SAY_TIME = 'Say at what time, as in "tomorrow at 9:00" or "on 3 May at 17:30".'
 
 
@@ -94,7 +95,7 @@ def at_time(said: Said, scene: Scene) -> list[Meaning]:
             local = local_time(scene.today + days * _DAY, since_midnight % _DAY)
             moment = instant_of(local, scene.zone)
             if moment.at > scene.now:
-                found.append(_meaning(moment, local, scene, said.clocks[0].soft))
+                found.append(at_moment(moment, local, scene, said.clocks[0].soft))
                 break
     return found
 
@@ -102,7 +103,24 @@ def at_time(said: Said, scene: Scene) -> list[Meaning]:
 def on_date(said: Said, scene: Scene) -> list[Meaning]:
     """`on 3 May at 9:00`; without a year the next such day."""
     assert said.date is not None
-    return on_days(dates_of(said.date, said, scene), said, scene)
+    days = dates_of(said.date, said, scene)
+    return on_days(days, said, scene) if len(days) == 1 else _on_either(days, said, scene)
+
+
+def _on_either(days: list[date], said: Said, scene: Scene) -> list[Meaning]:
+    """`3/9 at 9`: one that has just passed may be that of next year; one that has passed for good is no answer."""
+    found: list[Meaning] = []
+    refused: BadTrigger | None = None
+    for day in days:
+        try:
+            found += on_days([day], said, scene)
+        except BadTrigger as bad:
+            refused = bad
+            if said.date is not None and said.date.year is None and said.relative is None and not said.which:
+                found += on_days([day.replace(year=day.year + 1)], said, scene)
+    if refused is not None and not found:
+        raise refused
+    return found if refused is None else [replace(meaning, choice=True) for meaning in found]
 
 
 def on_relative_day(said: Said, scene: Scene) -> list[Meaning]:
@@ -110,13 +128,21 @@ def on_relative_day(said: Said, scene: Scene) -> list[Meaning]:
     assert said.relative is not None
     if said.weekdays and scene.today + said.relative * _DAY not in weekday_dates(said, scene):
         raise Unread(f'Can\'t read "{said.text}": the two days differ', "Name one day.")
-    return on_days([scene.today + said.relative * _DAY], said, scene)
+    day = scene.today + said.relative * _DAY
+    return on_days([*_night_before(said, scene), day] if said.relative == 0 else [day], said, scene)
 
 
 def on_weekday(said: Said, scene: Scene) -> list[Meaning]:
     """`on Friday at 9:00`, `next Friday at 9:00`."""
     days = {day for each in said.weekdays for day in weekday_dates(replace(said, weekdays=(each,)), scene)}
-    return on_days(sorted(days), said, scene)
+    began = [day for day in _night_before(said, scene) if day.weekday() in said.weekdays and not said.which]
+    return on_days(sorted(days.union(began)), said, scene)
+
+
+def _night_before(said: Said, scene: Scene) -> list[date]:
+    """Before the morning, `tonight` and `Friday night` may be the night that began yesterday and goes on."""
+    at_night = "night" in (said.part, *(each.part for each in said.clocks))
+    return [scene.today - _DAY] if at_night and scene.local.hour < _MORNING else []
 
 
 def in_month(said: Said, scene: Scene) -> list[Meaning]:
@@ -143,7 +169,7 @@ def on_days(days: list[date], said: Said, scene: Scene) -> list[Meaning]:
             raise BadTrigger(f"{spell(since_midnight)} comes only once on {date_text(day)}", 'Leave out "second pass".')
         if moment.at > scene.now:
             found.append(
-                Meaning(Once(moment.at)) if said.second_pass else _meaning(moment, local, scene, said.clocks[0].soft)
+                Meaning(Once(moment.at)) if said.second_pass else at_moment(moment, local, scene, said.clocks[0].soft)
             )
     if not found:
         raise _passed(days[0], times[0], scene)
@@ -178,7 +204,7 @@ def _too_far() -> BadTrigger:
     return BadTrigger("Can't schedule beyond the year 9999", "Name a nearer date.")
 
 
-def _meaning(moment: Instant, local: datetime, scene: Scene, soft: str = "") -> Meaning:
+def at_moment(moment: Instant, local: datetime, scene: Scene, soft: str = "") -> Meaning:
     """A local time that was said, kept as one."""
     note = None
     when = f"on {date_text(local.date())}, {place(scene.zone)}"
@@ -263,4 +289,4 @@ def on_instant(moment: datetime, scene: Scene) -> list[Meaning]:
     there = instant_of(moment, scene.zone)
     if there.at <= scene.now:
         raise _passed(moment.date(), _since_midnight(moment), scene)
-    return [_meaning(there, moment, scene)]
+    return [at_moment(there, moment, scene)]

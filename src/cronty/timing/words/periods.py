@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import date, timedelta
+from itertools import product
 from typing import Final
 
 from cronty.timing.calendar import Calendar
@@ -14,7 +15,7 @@ from cronty.timing.words.calendars import NO_LIMITS, Limits, Times, merged, rule
 from cronty.timing.words.clocks import choices, resolve, windows
 from cronty.timing.words.fields import Days, check_days, fields_of, no_day, odd_weeks, ranges
 from cronty.timing.words.meaning import Meaning, Scene
-from cronty.timing.words.once import local_time
+from cronty.timing.words.once import dates_of, local_time, weekday_dates
 from cronty.timing.words.said import Amount, CalendarDate, Clock, Said, Window
 
 _MOVES: Final = "it counts elapsed hours: after the clocks change it comes an hour earlier or later on the clock"
@@ -37,7 +38,23 @@ def at_intervals(said: Said, scene: Scene) -> list[Meaning]:
     check_days(said)
     if said.first_clock is not None and DAY % every.elapsed:
         return _from_clock(every.elapsed, said, scene)
-    return [_in_hours(said, hours, scene) for hours in hours_of(every.elapsed, said)]
+    found = [_in_hours(said, hours, scene) for hours in hours_of(every.elapsed, said)]
+    return [*found, *_on_one_day(said, every.elapsed, scene)]
+
+
+def _on_one_day(said: Said, period: timedelta, scene: Scene) -> list[Meaning]:
+    """`every hour on Friday` may be the coming one alone, unlike `every hour on Fridays`."""
+    others = said.of_month or said.nths or said.months or said.rhythm or said.cycle or said.weeks or said.either
+    if said.again or others or len(said.weekdays) + (said.date is not None) != 1:
+        return []
+    days = weekday_dates(said, scene) if said.date is None else dates_of(said.date, said, scene)
+    plain = replace(said, weekdays=(), date=None, again=True)
+    found: list[Meaning] = []
+    for day, (_, times) in product(days, hours_of(period, said)):
+        if not times[1]:  # what goes on after midnight is on two days
+            calendar = Calendar(merged(rules_in_hours(plain, times, scene)), scene.zone, day, day)
+            found += [Meaning(calendar)] if calendar.after(scene.now) is not None else []
+    return found
 
 
 def _in_hours(said: Said, hours: Hours, scene: Scene) -> Meaning:

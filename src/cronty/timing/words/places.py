@@ -1,5 +1,6 @@
 """The zone that may be named: a zone name anywhere, or at the end a city of one followed by "time"."""
 
+from datetime import timedelta
 from functools import cache, lru_cache
 from typing import Final
 from zoneinfo import available_timezones
@@ -28,6 +29,16 @@ _SHARED: Final = {
     "mt": ("America/Denver", "America/Edmonton"),
     "pt": ("America/Los_Angeles", "America/Vancouver"),
 }
+
+
+# Those that say whether it is summer: hours ahead of UTC.
+_AHEAD: Final = {"cet": 1, "met": 1, "cest": 2, "eet": 2, "eest": 3, "wet": 0, "west": 1}
+
+
+def offset_said(text: str) -> timedelta | None:
+    """The offset that a clock shared by many cities says with its name: CEST is summer, PT says nothing."""
+    names = (word.strip("(),").lower() for word in text.split())
+    return next((timedelta(hours=_AHEAD[name]) for name in names if name in _AHEAD), None)
 
 
 def place(zone_name: str) -> str:

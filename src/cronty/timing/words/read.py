@@ -2,14 +2,14 @@
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from cronty.timing.cron import Cron
 from cronty.timing.describe import describe, with_count
 from cronty.timing.errors import BadTrigger, Unread
 from cronty.timing.interval import Interval
-from cronty.timing.localtime import as_utc
+from cronty.timing.localtime import as_utc, instant_of
 from cronty.timing.once import Once
 from cronty.timing.trigger import Trigger
 from cronty.timing.words.again import (
@@ -53,7 +53,7 @@ from cronty.timing.words.once import (
     on_weekday,
 )
 from cronty.timing.words.periods import at_intervals, from_moment
-from cronty.timing.words.places import place, split_zone
+from cronty.timing.words.places import offset_said, place, split_zone
 from cronty.timing.words.refusals import refusal
 from cronty.timing.words.said import Amount, Bounds, Said
 from cronty.timing.words.sentence import Sentence
@@ -112,10 +112,11 @@ def read_words(text: str, now: datetime, zone_name: str) -> Reading | Ambiguous:
     """
     now = as_utc(now)
     rest, zones = split_zone(_without_politeness(tidy(text)), zone_name)
+    offset = offset_said(text) if rest != text else None
     readings: dict[tuple[Trigger, str], Reading] = {}
     unsure = False
     for name in zones:
-        for meaning in _meanings_there(rest, Scene(now, name), zone_name):
+        for meaning in _by_offset(_meanings_there(rest, Scene(now, name), zone_name), offset, now):
             key = (meaning.trigger, name)
             trigger = meaning.trigger
             unsure = unsure or bool(meaning.soft) or meaning.choice
@@ -124,6 +125,26 @@ def read_words(text: str, now: datetime, zone_name: str) -> Reading | Ambiguous:
             readings.setdefault(key, reading)
     found = tuple(sorted(readings.values(), key=lambda reading: reading.next_at or _NEVER))
     return found[0] if len(found) == 1 and not unsure else Ambiguous(found)
+
+
+def _by_offset(found: list[Meaning], offset: timedelta | None, now: datetime) -> list[Meaning]:
+    """`9am CEST` in winter: by the clocks of that day, or by the offset; where 02:30 comes twice it says which."""
+    more: list[Meaning] = []
+    for meaning in found:
+        once = meaning.trigger
+        local = once.local if offset is not None and isinstance(once, Once) else None
+        if local is None or offset is None or not isinstance(once, Once) or once.zone is None:
+            more.append(meaning)
+            continue
+        moment, there = local.replace(tzinfo=UTC) - offset, instant_of(local, once.zone)
+        said = Meaning(Once(moment), soft=meaning.soft)
+        if moment == there.at:
+            more.append(replace(meaning, note=None) if there.twice else meaning)
+        elif there.twice:
+            more.append(said)
+        else:
+            more += [meaning, said] if moment > now else [meaning]
+    return more
 
 
 def _meanings_there(text: str, scene: Scene, home: str) -> list[Meaning]:
@@ -316,13 +337,12 @@ def _meanings_of(said: Said, scene: Scene) -> list[Meaning]:
 
 
 def _clock_or_delay(said: Said, scene: Scene) -> list[Meaning]:
-    """`17h30` beside a day is a time; alone it may be a delay."""
+    """`17h30` or `17h` beside a day is a time; alone it may be a delay, and `2h` is one."""
     sure = replace(said, doubt="")
-    found = _meanings_of(sure, scene)
     if sure != Said(said.text, clocks=said.clocks):
-        return found
-    delay = Said(said.text, delay=Amount(rest=said.clocks[0].since_midnight))
-    return found + _meanings_of(delay, scene)
+        return _meanings_of(sure, scene)
+    delay = _meanings_of(Said(said.text, delay=Amount(rest=said.clocks[0].since_midnight)), scene)
+    return delay if said.clocks[0].open else _meanings_of(sure, scene) + delay
 
 
 def _all_used(said: Said, used: tuple[str, ...], found: list[Meaning]) -> list[Meaning]:

@@ -11,7 +11,7 @@ from cronty.timing.words.days import days_of_months, edge_of, months_of, point_o
 from cronty.timing.words.engine import Node
 from cronty.timing.words.said import Point, Said
 from cronty.timing.words.sentence import Sentence
-from cronty.timing.words.vocabulary import MONTH_NAMES, MONTHS, PARTS, UNITS, WEEKDAYS
+from cronty.timing.words.vocabulary import MONTH_NAMES, MONTHS, PARTS, UNITS, WEEKDAYS, WEEKDAYS_PLURAL
 
 # -- days ---------------------------------------------------------------------------------------------------------
 
@@ -82,7 +82,8 @@ def _month_days(sentence: Sentence, item: Node) -> None:
     said.business_days += found.business_days
     if found.doubtful:
         said.doubt = "ranks"
-    if len(said.month_days) > 1:
+    plural = any(token.text in WEEKDAYS_PLURAL for each in item.nodes("nth") for token in each.tokens("WEEKDAY"))
+    if len(said.month_days) > 1 or len(said.nths) > 1 or plural:
         said.again = True
     if found.days and (found.nths or found.business_days):
         said.either = said.again = True
@@ -128,8 +129,13 @@ def _date(sentence: Sentence, item: Node) -> None:
 
 
 def _months(sentence: Sentence, item: Node) -> None:
-    said = sentence.said
-    said.put("the month", months=months_of(item.nodes("month_list")[0]))
+    said, listed = sentence.said, item.nodes("month_list")[0]
+    names = [name for each in listed.nodes("month_range") for name in each.tokens("MONTH")]
+    if item.token("FROM") and len(names) == 1 and not item.token("EVERY"):
+        # "from June" is a start, "from June to August" are months.
+        _put_bound(sentence, "its start", starts=Point(edge="start of", month=MONTHS[names[0].text]))
+        return
+    said.put("the month", months=months_of(listed))
     said.again = said.again or item.token("EVERY") is not None
 
 
@@ -259,6 +265,12 @@ def _remark(sentence: Sentence, item: Node) -> None:
         said.put("the first week", counting_from=found)
 
 
+def _past(sentence: Sentence, item: Node) -> None:
+    del item
+    hint = 'Name a time to come, as in "tonight at 21:00" or "tomorrow at 9:00".'
+    raise sentence.refuse("it has passed", hint)
+
+
 BOUND_ITEMS: Final = ("month_of_year", "starting", "from_to", "until", "lasting", "times", "except", "except_days")
 DAY_ITEMS: Final[dict[str, Callable[[Sentence, Node], None]]] = {
     "also": _also,
@@ -281,4 +293,5 @@ DAY_ITEMS: Final[dict[str, Callable[[Sentence, Node], None]]] = {
     "except": _except,
     "except_days": _except_days,
     "remark": _remark,
+    "past": _past,
 }

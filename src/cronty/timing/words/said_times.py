@@ -168,11 +168,12 @@ def _once_a(sentence: Sentence, item: Node) -> None:
 
 def _delay(sentence: Sentence, item: Node) -> None:
     (length,) = item.nodes("amount")
-    written = [each.token("HH_MM") for each in length.nodes("quantity")]
-    if len(item.parts) == len(written) == 1 and written[0] is not None:
-        # `17h30` without "in" is a time of day; alone it may be a delay.
-        sentence.said.put("the time", clocks=[clock(Node("clock", (Node("digits", (written[0],)),)))])
-        sentence.said.doubt = "delay"
+    written = [each.token("HH_MM", "HOUR_H", "FOUR_HOURS") for each in length.nodes("quantity")]
+    if len(item.parts) == 1 and None not in written:
+        # `17h30` without "in" is a time of day; alone it may be a delay, unlike `1700hrs`.
+        faces = [Node("digits", (each,)) for each in written if each is not None]
+        sentence.said.put("the time", clocks=[clock(Node("clock", (each,))) for each in faces])
+        sentence.said.doubt = "" if len(faces) > 1 or faces[0].token("FOUR_HOURS") else "delay"
         return
     sentence.said.put("the delay", delay=amount(length))
 
@@ -207,6 +208,10 @@ def _clocks(sentence: Sentence, item: Node) -> None:
             _check_bare(sentence, face)
         hours = hours_or_minutes(node)
         if hours is not None:
+            final = hours.end.hour % 12 or 12 if hours.end.of_12 else hours.end.hour
+            in_digits = node.nodes("past_or_to")[0].token("SMALL") is not None
+            if in_digits and not at and is_minutes(node) and hours.start.hour < final:
+                sentence.hours_or_minutes = True
             sentence.unsure.append((said, len(said.clocks), hours, at or is_minutes(node)))
         said.clocks.append(clock(node))
 

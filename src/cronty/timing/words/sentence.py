@@ -24,6 +24,7 @@ class Sentence:
         self.times_last = False
         self.once = False
         self.month_of_year = ""
+        self.hours_or_minutes = False
         self.unsure: list[tuple[Said, int, Window, bool]] = []
 
     @property
@@ -50,7 +51,12 @@ class Sentence:
                 said.weeks, said.every, said.counting_from = other.weeks, other.every, other.counting_from or since
 
     def settle_hours(self) -> None:
-        """`9 to 17` beside a period is hours of the day; alone it is refused rather than read as 16:51."""
+        """`9 to 17` beside a period is hours of the day; alone it is refused: not 16:51; `10 to 12` may be either."""
+        if self.hours_or_minutes and all(said.every is None for said, *_ in self.unsure):
+            raise self.refuse(
+                "minutes to an hour, or from one hour to another?",
+                'Say the time, as in "at 11:50", or how often, as in "every 15 minutes from 10:00 to 12:00".',
+            )
         for said, place, window, sure in reversed(self.unsure):
             if said.every is not None or not sure:
                 del said.clocks[place]

@@ -15,7 +15,7 @@ from cronty.jobs.ids import read_job_id
 from cronty.jobs.job import Job
 from cronty.web.dashboard.forms import changes_of, field_of, new_values, request_of, values_of
 from cronty.web.dashboard.job import find
-from cronty.web.dashboard.visit import Refused, Visit
+from cronty.web.dashboard.visit import ErrorPage, Visit
 
 PREVIEWED = 5
 COMMON_ZONES = (
@@ -48,14 +48,14 @@ async def edit_job(visit: Visit) -> Response:
 
 
 async def change_job(visit: Visit) -> Response:
-    """Refused if the job has changed since the form was opened."""
+    """ErrorPage if the job has changed since the form was opened."""
     job = await find(visit)
     version = visit.form.text("version")
     expected = int(version) if version.isdecimal() and len(version) < 10 else -1
     edited = await _asked(visit, Operations.edit_job, changes_of(visit.form, job, expected))
     if isinstance(edited, Err) and edited.code != "bad_change":  # bad_change: nothing to change, which is fine
         if edited.code == "not_found":
-            raise Refused(edited)
+            raise ErrorPage(edited)
         return await _form(visit, job, dict(visit.form), edited)
     return visit.go(f"/jobs/{job.number}?done=edited{'' if isinstance(edited, Err) else _public(edited.value)}")
 
@@ -63,7 +63,7 @@ async def change_job(visit: Visit) -> Response:
 async def _asked[R](
     visit: Visit, operation: Operation[..., R, ScheduledJob], request: Result[R]
 ) -> Result[ScheduledJob]:
-    return request if isinstance(request, Err) else await visit.service.answer(operation, visit.caller, request.value)
+    return request if isinstance(request, Err) else await visit.ask(operation, request.value)
 
 
 def _public(job: ScheduledJob) -> str:

@@ -9,9 +9,9 @@ from cronty.scheduler.runs import failed_cursor
 from cronty.web.dashboard.formats import number
 from cronty.web.dashboard.sparkline import draw_columns, draw_lag
 from cronty.web.dashboard.timeline import counted
-from cronty.web.dashboard.visit import Refused, Visit
+from cronty.web.dashboard.visit import ErrorPage, Visit
 
-DEAD = 15
+SHOWN = 15
 MAX_WORKERS = 100
 
 
@@ -20,11 +20,11 @@ async def show_fleet(visit: Visit) -> Response:
     seen = await visit.service.overview.fleet(visit.caller)
     fleet = None if isinstance(seen, Err) else seen.value
     before = visit.query.get("before")
-    failed = await visit.service.runs.failed(visit.caller, DEAD + 1, before)
-    if isinstance(failed, Err):
-        raise Refused(failed)
+    found = await visit.service.runs.failed(visit.caller, SHOWN + 1, before)
+    if isinstance(found, Err):
+        raise ErrorPage(found)
     now, zone_name = await visit.clock()
-    dead: list[FailedRun] = failed.value
+    failed = found.value
     return visit.page(
         "fleet.html",
         now=now,
@@ -37,18 +37,18 @@ async def show_fleet(visit: Visit) -> Response:
         counts=counted(fleet.throughput) if fleet else {},
         capped=any(sum(one.verdicts.values()) >= MAX_COUNTED for one in fleet.throughput) if fleet else False,
         most_counted=MAX_COUNTED,
-        dead=dead[:DEAD],
-        dead_groups=_grouped(dead[:DEAD]),
+        failed=failed[:SHOWN],
+        groups=_grouped(failed[:SHOWN]),
         before=before,
-        more=failed_cursor(dead[DEAD - 1].run) if len(dead) > DEAD else None,
+        more=failed_cursor(failed[SHOWN - 1].run) if len(failed) > SHOWN else None,
         message=_message(visit),
     )
 
 
-def _grouped(dead: list[FailedRun]) -> list[list[FailedRun]]:
+def _grouped(failed: list[FailedRun]) -> list[list[FailedRun]]:
     """Failures of one job with one error are one group, at the place of the latest."""
     groups: dict[tuple[int, str | None], list[FailedRun]] = {}
-    for one in dead:
+    for one in failed:
         groups.setdefault((one.run.job_number, one.run.error), []).append(one)
     return list(groups.values())
 

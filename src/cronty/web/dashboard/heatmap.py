@@ -6,6 +6,7 @@ from datetime import date, timedelta
 from typing import Final
 
 from cronty.jobs.overview import Day, Verdict
+from cronty.jobs.run import FAILED
 from cronty.web.dashboard.timeline import counts_text
 
 CELL: Final = 11
@@ -17,7 +18,6 @@ YOUNG: Final = 70
 WIDE: Final = 97
 TALL: Final = 20
 _WEEKDAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
-BAD: Final[tuple[Verdict, ...]] = ("failed", "quarantined")
 GOOD: Final[tuple[Verdict, ...]] = ("done", "running", "waiting")
 
 
@@ -99,7 +99,7 @@ def draw_year(days: Sequence[Day]) -> Heatmap:
 
 def _kind(verdicts: Mapping[Verdict, int], most: int) -> str:
     """By the worst verdict of the day; a good day by its number of runs."""
-    bad, good = (sum(verdicts.get(one, 0) for one in kind) for kind in (BAD, GOOD))
+    bad, good = (sum(verdicts.get(one, 0) for one in kind) for kind in (FAILED, GOOD))
     if bad:
         return "some" if good > bad else "bad"
     if verdicts.get("missed"):

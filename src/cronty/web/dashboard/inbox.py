@@ -3,10 +3,10 @@
 from starlette.responses import Response
 
 from cronty.contract.codes import status_of
+from cronty.contract.operations import Operations
+from cronty.contract.requests import AcknowledgeInbox
 from cronty.contract.result import Err
-from cronty.jobs.outcome import Done, Failed, Snoozed
-from cronty.scheduler.inbox import outcome_of
-from cronty.web.dashboard.visit import Refused, Visit
+from cronty.web.dashboard.visit import ErrorPage, Visit
 
 SHOWN = 20
 MESSAGES = {
@@ -22,7 +22,7 @@ async def show_inbox(visit: Visit, problem: Err | None = None) -> Response:
     after = visit.query.get("after") or None
     found = await visit.service.inbox.peek(visit.caller, SHOWN + 1, after)
     if isinstance(found, Err):
-        raise Refused(found)
+        raise ErrorPage(found)
     now, zone_name = await visit.clock()
     items = found.value
     return visit.page(
@@ -39,20 +39,21 @@ async def show_inbox(visit: Visit, problem: Err | None = None) -> Response:
 
 
 async def settle(visit: Visit) -> Response:
-    outcome = await _outcome(visit)
-    if isinstance(outcome, Err):
-        return await show_inbox(visit, outcome)
-    settled = await visit.service.inbox.settle(visit.caller, [visit.form.get("receipt", "")], outcome)
+    settled = await visit.ask(Operations.acknowledge_inbox, _request(visit))
     if isinstance(settled, Err):
         return await show_inbox(visit, settled)
-    done = visit.form.get("outcome", "done") if all(settled.value.values()) else "late"
+    done = "late" if settled.value.refused else visit.form.get("outcome", "done")
     return visit.go(f"/inbox?done={done if done in MESSAGES else 'done'}")
 
 
-async def _outcome(visit: Visit) -> Done | Failed | Snoozed | Err:
-    outcome, report = visit.form.get("outcome", "done"), visit.form.text("report") or None
-    if outcome == "failed":
-        report = report or "Settled as failed on the dashboard, without a reason."
+def _request(visit: Visit) -> AcknowledgeInbox:
+    report = visit.form.text("report") or None
+    match visit.form.get("outcome"):
+        case "quiet" | "snooze" as outcome:
+            pass
+        case "failed" as outcome:
+            report = report or "Settled as failed on the dashboard, without a reason."
+        case _:
+            outcome = "done"
     until = visit.form.text("until")[:200] or "1h"
-    known = outcome if outcome in ("quiet", "failed", "snooze") else "done"
-    return outcome_of(known, report, until, await visit.clock())
+    return AcknowledgeInbox([visit.form.get("receipt", "")], outcome, report=report, snooze_for=until)

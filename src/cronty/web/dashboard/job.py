@@ -1,37 +1,44 @@
 """The page of one job: its schedule, its past and next times, and its buttons."""
 
 import asyncio
-import re
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime, timedelta
 from statistics import median
-from typing import Any, Final, cast
+from typing import Final, cast
 
 import orjson
 from starlette.responses import Response
 
-from cronty.contract.caller import Scope
 from cronty.contract.codes import status_of
-from cronty.contract.requests import ChangeSlot
+from cronty.contract.operations import AnyOperation, Operations
+from cronty.contract.requests import (
+    CancelJob,
+    ChangeSlot,
+    DeleteJob,
+    PauseJob,
+    Request,
+    ResumeJob,
+    RunJobNow,
+    UndeleteJob,
+)
 from cronty.contract.result import Err, Ok, Result
 from cronty.jobs.job import Job
 from cronty.jobs.overview import LatestRun
-from cronty.jobs.run import MOVES, Run
+from cronty.jobs.run import FAILED, MOVES, Run
 from cronty.scheduler.answers import run_of
 from cronty.scheduler.overview import YEAR_SHOWN
 from cronty.timing import Slot, preview, zone
+from cronty.timing.offsets import TICK
 from cronty.web.dashboard.health import draw_health, state_of
 from cronty.web.dashboard.heatmap import draw_days
 from cronty.web.dashboard.security import local_path
-from cronty.web.dashboard.visit import Handler, Refused, Visit
+from cronty.web.dashboard.visit import ErrorPage, Handler, Visit
 
 RUNS: Final = 25
 COMING: Final = 8
-_INSTANT: Final = timedelta(microseconds=1)
-_FARTHEST: Final = timedelta(days=36500)
+_CENTURY: Final = timedelta(days=36500)
 """A time that is farther away isn't one of a job."""
 
-_CLOCK: Final = re.compile(r"[0-2]?[0-9]:[0-5][0-9]")
 MESSAGES: Final = {
     "made": "The job is scheduled.",
     "edited": "The change is saved.",
@@ -71,7 +78,7 @@ async def show_job(visit: Visit, problem: Err | None = None) -> Response:
         state=state_of(job, latest, now),
         running=next((run for run in runs[0] if run.state == "running"), None),
         usual=_usual(runs[0]),
-        failed=next((run for run in runs[0] if run.state in ("failed", "quarantined")), None),
+        failed=next((run for run in runs[0] if run.state in FAILED), None),
         answers=[run for run in runs[0] if said_of(run)[1]][:2],
         runs=runs,
         groups=grouped(runs[0]),
@@ -143,7 +150,7 @@ async def show_runs(visit: Visit) -> Response:
 async def find(visit: Visit) -> Job:
     found = await visit.service.scheduler.show(visit.caller, visit.path("job_id"))
     if isinstance(found, Err):
-        raise Refused(found)
+        raise ErrorPage(found)
     return found.value
 
 
@@ -152,7 +159,7 @@ def coming(job: Job, now: datetime) -> list[Slot]:
     if job.next_slot is None:
         return []
     count = COMING if job.remaining is None else min(COMING, job.remaining)
-    slots = preview(job.slots, min(job.next_slot, now + _FARTHEST) - _INSTANT, count, job.zone)
+    slots = preview(job.slots, min(job.next_slot, now + _CENTURY) - TICK, count, job.zone)
     return [slot for slot in slots if job.ends_at is None or slot.utc <= job.ends_at]
 
 
@@ -183,38 +190,31 @@ def _page(found: Result[list[Run]]) -> tuple[list[Run], str | None]:
 
 # -- doing something with it ---------------------------------------------------------------------------------------
 
-type Act = Callable[[Visit, str], Awaitable[Result[Any]]]
+type Ask = Callable[[Visit, str], Awaitable[Result[Request]]]
+"""What a form asks of the job with this id."""
 
 
-async def _pause(visit: Visit, job_id: str) -> Result[Job]:
-    return await visit.service.scheduler.pause(visit.caller, job_id)
+def _of_job(request: Callable[[str], Request]) -> Ask:
+    async def ask(_visit: Visit, job_id: str) -> Result[Request]:
+        return Ok(request(job_id))
+
+    return ask
 
 
-async def _resume(visit: Visit, job_id: str) -> Result[Job]:
-    return await visit.service.scheduler.resume(visit.caller, job_id)
+async def _skip(visit: Visit, job_id: str) -> Result[Request]:
+    return Ok(ChangeSlot(job_id, visit.form.get("slot")))
 
 
-async def _cancel(visit: Visit, job_id: str) -> Result[Job]:
-    return await visit.service.scheduler.cancel(visit.caller, job_id)
+async def _restore(visit: Visit, job_id: str) -> Result[Request]:
+    slot = visit.form.get("slot", "")
+    return Ok(ChangeSlot(job_id, slot, slot))
 
 
-async def _skip(visit: Visit, job_id: str) -> Result[Job]:
-    return await visit.service.scheduler.change_slot(visit.caller, ChangeSlot(job_id, visit.form.get("slot")))
-
-
-async def _move(visit: Visit, job_id: str) -> Result[Job]:
-    """The words are read as `when` is, in the job's zone; a time alone is one of the same day."""
+async def _move(visit: Visit, job_id: str) -> Result[Request]:
     to, slot = visit.form.text("to")[:200], visit.form.get("slot")
     if not to:
         return Err("bad_slot", "Say when it should run instead.", "For example: 17:30, or Friday at 09:00.", "to")
-    if _CLOCK.fullmatch(to) and slot:
-        job = await find(visit)
-        now, _ = await visit.clock()
-        planned = _moment(slot)
-        if planned is None or abs(planned - now) > _FARTHEST:
-            return Err("bad_slot", f"There is no such time: {slot[:40]}", field="slot")
-        to = f"{planned.astimezone(zone(job.zone)).date()} {to.rjust(5, '0')}"
-    return await visit.service.scheduler.change_slot(visit.caller, ChangeSlot(job_id, slot, to))
+    return Ok(ChangeSlot(job_id, slot, to))
 
 
 def _moment(text: str) -> datetime | None:
@@ -226,41 +226,29 @@ def _moment(text: str) -> datetime | None:
     return None if moment.tzinfo is None else moment
 
 
-async def _undelete(visit: Visit, job_id: str) -> Result[Job]:
-    return await visit.service.scheduler.undelete(visit.caller, job_id)
-
-
-async def _restore(visit: Visit, job_id: str) -> Result[Job]:
-    slot = visit.form.get("slot", "")
-    return await visit.service.scheduler.change_slot(visit.caller, ChangeSlot(job_id, slot, slot))
-
-
-async def _run_now(visit: Visit, job_id: str) -> Result[str]:
-    return await visit.service.scheduler.run_now(visit.caller, job_id)
-
-
-ACTS: Final[dict[str, tuple[Act, Scope, str]]] = {
-    "pause": (_pause, "schedule", "paused"),
-    "resume": (_resume, "schedule", "resumed"),
-    "skip": (_skip, "schedule", "skipped"),
-    "restore": (_restore, "schedule", "restored"),
-    "move": (_move, "schedule", "moved"),
-    "undelete": (_undelete, "schedule", "undeleted"),
-    "cancel": (_cancel, "schedule", "cancelled"),
-    "run": (_run_now, "run", "asked"),
+ACTS: Final[dict[str, tuple[Ask, AnyOperation, str]]] = {
+    "pause": (_of_job(PauseJob), Operations.pause_job, "paused"),
+    "resume": (_of_job(ResumeJob), Operations.resume_job, "resumed"),
+    "skip": (_skip, Operations.change_slot, "skipped"),
+    "restore": (_restore, Operations.change_slot, "restored"),
+    "move": (_move, Operations.change_slot, "moved"),
+    "undelete": (_of_job(UndeleteJob), Operations.undelete_job, "undeleted"),
+    "cancel": (_of_job(CancelJob), Operations.cancel_job, "cancelled"),
+    "run": (_of_job(RunJobNow), Operations.run_job_now, "asked"),
 }
-"""The buttons of a job: what they do, the scope they need, and the key in `MESSAGES` shown afterwards."""
+"""The buttons of a job: what they ask, of which operation, and the key in `MESSAGES` shown afterwards."""
 
 
 def acting_on_job(name: str) -> Handler:
-    act, _, done = ACTS[name]
+    ask, operation, done = ACTS[name]
 
     async def act_on_job(visit: Visit) -> Response:
         """Then back to the page that asked, or to the job's."""
         in_place = visit.form.get("in") == "menu" and "hx-request" in visit.request.headers
-        match await act(visit, visit.path("job_id")):
+        asked = await ask(visit, visit.path("job_id"))
+        match asked if isinstance(asked, Err) else await visit.ask(operation, asked.value):
             case Err(code="not_found") as missing:
-                raise Refused(missing)
+                raise ErrorPage(missing)
             case Err() as problem:
                 return await show_slot(visit, problem) if in_place else await show_job(visit, problem)
             case Ok():
@@ -278,8 +266,8 @@ async def show_slot(visit: Visit, problem: Err | None = None) -> Response:
     now, zone_name = await visit.clock()
     given = visit.form if visit.form else visit.query
     slot = _moment(given.get("slot", ""))
-    if slot is None or abs(slot - now) > _FARTHEST:
-        raise Refused(Err("not_found", "There is no such time."))
+    if slot is None or abs(slot - now) > _CENTURY:
+        raise ErrorPage(Err("not_found", "There is no such time."))
     change = next((one for one in job.changes if slot in (one.slot, one.to)), None)
     facts = {"slot": slot, "change": change, "to": visit.form.text("to"), "next": local_path(given.get("next"))}
     # 200 also for a problem: only then does the answer take its place in the page.
@@ -288,7 +276,7 @@ async def show_slot(visit: Visit, problem: Err | None = None) -> Response:
 
 async def delete_job(visit: Visit) -> Response:
     job = await find(visit)
-    deleted = await visit.service.scheduler.delete(visit.caller, job.number)
+    deleted = await visit.ask(Operations.delete_job, DeleteJob(str(job.number)))
     if isinstance(deleted, Err):
-        raise Refused(deleted)
+        raise ErrorPage(deleted)
     return visit.go(f"/jobs?done=deleted&n={job.number}")

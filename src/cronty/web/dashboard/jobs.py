@@ -12,7 +12,7 @@ from cronty.jobs.overview import JobCounts
 from cronty.scheduler.tagged import pause_tagged, resume_tagged
 from cronty.web.dashboard.formats import number
 from cronty.web.dashboard.health import draw_health, draw_key, state_of
-from cronty.web.dashboard.visit import Refused, Visit
+from cronty.web.dashboard.visit import ErrorPage, Visit
 
 LISTED: Final = 25
 MAX_TASKS: Final = 50
@@ -38,7 +38,7 @@ async def show_jobs(visit: Visit) -> Response:
     overview, scheduler = visit.service.overview, visit.service.scheduler
     found = await scheduler.list_jobs(visit.caller, wanted, LISTED, cursor, for_display=True)
     if isinstance(found, Err):
-        raise Refused(found)
+        raise ErrorPage(found)
     now, zone_name = await visit.clock()
     latest = await overview.latest_of(visit.caller, [job.number for job in found.value.jobs])
     facts: dict[str, object] = {
@@ -85,13 +85,13 @@ def _tabs(asked: dict[str, str], counts: JobCounts) -> list[dict[str, object]]:
 
 async def change_tagged(visit: Visit) -> Response:
     """Pause or resume every job with a tag."""
-    tag, scheduler = visit.form.get("tag", ""), visit.service.scheduler
+    tag, service = visit.form.get("tag", ""), visit.service
     if visit.form.get("do") == "pause":
-        changed, done = await pause_tagged(scheduler, visit.caller, tag), "paused"
+        changed, done = await pause_tagged(service, visit.caller, tag), "paused"
     else:
-        changed, done = await resume_tagged(scheduler, visit.caller, tag), "resumed"
+        changed, done = await resume_tagged(service, visit.caller, tag), "resumed"
     if isinstance(changed, Err):
-        raise Refused(changed)
+        raise ErrorPage(changed)
     facts = {"tag": tag, "done": done, "n": changed.value.jobs} | ({"more": 1} if changed.value.more else {})
     return visit.go(f"/jobs?{urlencode(facts)}")
 

@@ -13,7 +13,7 @@ from cronty.contract.result import Err
 from cronty.jobs.overview import RunEvent
 from cronty.scheduler.listeners import Place
 from cronty.scheduler.service import StoreUnavailable
-from cronty.web.dashboard.visit import Refused, Visit
+from cronty.web.dashboard.visit import ErrorPage, Visit
 from cronty.web.streams import EventResponse
 
 AWAY_FOR: Final = 1.0
@@ -27,7 +27,7 @@ LONGEST: Final = 900.0
 async def show_live(visit: Visit) -> Response:
     taken = visit.service.listeners.take(visit.caller)
     if isinstance(taken, Err):
-        raise Refused(taken)
+        raise ErrorPage(taken)
     place = taken.value
     try:
         start = await _start(visit)

@@ -15,7 +15,7 @@ from cronty.jobs.run import run_id
 from cronty.web.dashboard.first import show_first
 from cronty.web.dashboard.sparkline import draw_lag
 from cronty.web.dashboard.timeline import counted, draw_timeline
-from cronty.web.dashboard.visit import Refused, Visit
+from cronty.web.dashboard.visit import ErrorPage, Visit
 
 NEXT: Final = 9
 CONCERNS: Final = 6
@@ -37,9 +37,9 @@ async def show_now(visit: Visit) -> Response:
         _waiting(visit),
     )
     if isinstance(coming, Err):
-        raise Refused(coming)
+        raise ErrorPage(coming)
     new = not coming.value.total and "plain" not in visit.query
-    if (new or "first" in visit.query) and visit.caller.may("schedule"):
+    if (new or "first" in visit.query) and visit.may("schedule_job", "notify"):
         return await show_first(visit)
     return visit.page(
         "now.html",

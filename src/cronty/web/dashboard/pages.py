@@ -12,7 +12,7 @@ from cronty.jobs.action import Action
 from cronty.jobs.ids import job_id_text
 from cronty.jobs.job import Job
 from cronty.jobs.moments import local_text
-from cronty.jobs.run import run_id
+from cronty.jobs.run import FAILED, run_id
 from cronty.timing import Cron, Interval, describe
 from cronty.timing.words.places import place
 from cronty.web.dashboard.assets import asset_url
@@ -69,6 +69,7 @@ def environment() -> Environment:
         "describe": describe,
         "job_id_text": job_id_text,
         "run_id": run_id,
+        "failed_verdicts": FAILED,
         "is_fine": is_fine,
         "kinds": KINDS,
         "kind_of": kind_of,

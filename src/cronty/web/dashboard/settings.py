@@ -6,12 +6,13 @@ from typing import Final, cast
 
 from starlette.responses import Response
 
+from cronty.contract.answers_of_owner import NewKey
 from cronty.contract.caller import MEANINGS, SCOPES
 from cronty.contract.codes import status_of
 from cronty.contract.operations import Operations
-from cronty.contract.requests import SetZone, TryChannel
+from cronty.contract.requests import AddKey, RemoveChannel, RevokeKey, SaveChannel, SetZone, TryChannel
 from cronty.contract.result import Err
-from cronty.scheduler.identity import KeyInfo, NewKey
+from cronty.scheduler.identity import KeyInfo
 from cronty.timing.zones import zone_names
 from cronty.web.dashboard.first import CLIENTS, SERVER, topic_of
 from cronty.web.dashboard.formats import number
@@ -62,7 +63,7 @@ async def show_settings(visit: Visit, problem: Err | None = None, made: NewKey |
         scope_meanings=MEANINGS,
         lasts=LASTS,
         zones=zone_names(),
-        may_set_zone=visit.caller.may("schedule"),
+        may_set_zone=visit.may("set_zone"),
         made=made,
         may=may,
         clients=CLIENTS,
@@ -125,7 +126,7 @@ def _agents(
 
 async def set_zone(visit: Visit) -> Response:
     request = SetZone(visit.form.text("zone"))
-    done = await visit.service.answer(Operations.set_zone, visit.caller, request)
+    done = await visit.ask(Operations.set_zone, request)
     return await show_settings(visit, done) if isinstance(done, Err) else visit.go("/settings?done=zone")
 
 
@@ -137,22 +138,21 @@ async def suggest_zone(visit: Visit) -> Response:
 
 async def add_channel(visit: Visit) -> Response:
     name, then = visit.form.text("name"), visit.form.get("next")
-    added = await visit.service.channels.add(visit.caller, name, visit.form.text("url"))
+    added = await visit.ask(Operations.save_channel, SaveChannel(name, visit.form.text("url")))
     if isinstance(added, Err):
         return await show_settings(visit, added)
     if then is None:
         return visit.go("/settings?done=added")
-    sent = await visit.service.answer(Operations.try_channel, visit.caller, TryChannel(name))
+    sent = await visit.ask(Operations.try_channel, TryChannel(name))
     return visit.go(f"{local_path(then)}?done={'added' if isinstance(sent, Err) else 'sent'}")
 
 
 async def change_channel(visit: Visit) -> Response:
-    service = visit.service
     if "test" in visit.form:
-        result = await service.answer(Operations.try_channel, visit.caller, TryChannel(visit.form["test"]))
-        done = "sent"
+        result, done = await visit.ask(Operations.try_channel, TryChannel(visit.form["test"])), "sent"
     else:
-        result, done = await service.channels.remove(visit.caller, visit.form.get("remove", "")), "removed"
+        removed = RemoveChannel(visit.form.get("remove", ""))
+        result, done = await visit.ask(Operations.remove_channel, removed), "removed"
     return await show_settings(visit, result) if isinstance(result, Err) else visit.go(f"/settings?done={done}")
 
 
@@ -162,10 +162,8 @@ async def make_key(visit: Visit) -> Response:
     days = form.get("lasts", "90")
     now, _ = await visit.clock()
     expires_at = now + timedelta(days=int(days)) if days in LASTS and days else None
-    wanted = form.lists.get("scope", [])
-    made = await visit.service.identity.add_key(
-        visit.caller, form.text("name"), wanted, agent=form.text("agent")[:100] or None, expires_at=expires_at
-    )
+    agent, scopes = form.text("agent")[:100] or None, form.lists.get("scope", [])
+    made = await visit.ask(Operations.add_key, AddKey(form.text("name"), scopes, agent=agent, expires_at=expires_at))
     if isinstance(made, Err):
         return await show_settings(visit, made)
     return await show_settings(visit, made=made.value)
@@ -174,5 +172,5 @@ async def make_key(visit: Visit) -> Response:
 async def revoke_key(visit: Visit) -> Response:
     text = visit.form.get("key", "")
     number = int(text) if text.isdecimal() and len(text) < 19 else 0
-    revoked = await visit.service.identity.revoke(visit.caller, number)
+    revoked = await visit.ask(Operations.revoke_key, RevokeKey(number))
     return await show_settings(visit, revoked) if isinstance(revoked, Err) else visit.go("/settings?done=revoked")

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Final, Protocol
 
 from cronty.jobs.overview import Bin, Slot, Timeline, Verdict
-from cronty.jobs.run import run_id
+from cronty.jobs.run import FAILED, run_id
 from cronty.timing import zone
 from cronty.web.dashboard.formats import brief, clock_text, day_text, number
 from cronty.web.dashboard.verdicts import LABELS, ORDER
@@ -204,7 +204,7 @@ def _hits(line: Timeline, zone_name: str) -> Iterator[Hit]:
         if not any(one.verdicts.values()):
             continue
         x = _place(line, one.start)
-        bad = any(one.verdicts.get(verdict) for verdict in ("failed", "quarantined"))
+        bad = any(one.verdicts.get(verdict) for verdict in FAILED)
         top = PLOT - (PLOT - 22) * sum(one.verdicts.values()) / highest - 9
         title = clock_text(one.start, zone_name) + ": " + counts_text(one.verdicts)
         yield Hit(
@@ -217,7 +217,7 @@ def _ribs(line: Timeline, zone_name: str) -> Iterator[Rib]:
     width, highest = 100 * (line.width / (line.until - line.since)), _highest(line.often)
     for one in line.often:
         whole = sum(one.verdicts.values())
-        bad = sum(one.verdicts.get(verdict, 0) for verdict in ("failed", "quarantined", "missed"))
+        bad = sum(one.verdicts.get(verdict, 0) for verdict in (*FAILED, "missed"))
         planned = one.verdicts.get("planned", 0)
         level = -(-3 * whole // highest)
         kind = "0" if not whole else f"p{2 if 2 * whole > highest else 1}" if 2 * planned > whole else f"d{level}"

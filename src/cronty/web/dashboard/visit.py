@@ -10,9 +10,13 @@ from urllib.parse import quote
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from cronty.contract.caller import Caller, Scope
+from cronty.contract.caller import Caller
 from cronty.contract.codes import status_of
-from cronty.contract.result import Err
+from cronty.contract.operation import Operation
+from cronty.contract.operations import ALL, AnyOperation
+from cronty.contract.result import Err, Result
+from cronty.jobs.action import Action
+from cronty.scheduler.permission import lacks, not_permitted
 from cronty.scheduler.service import Service, StoreUnavailable
 from cronty.web.callers import FindCaller
 from cronty.web.dashboard.pages import render
@@ -34,7 +38,7 @@ from cronty.web.sessions import Sessions
 THEMES: Final = ("light", "dark")
 
 
-class Refused(Exception):
+class ErrorPage(Exception):
     """An `Err` to show as a whole page."""
 
     def __init__(self, err: Err) -> None:
@@ -84,10 +88,12 @@ class Visit:
         self._clock, self.zone = clock, clock[1]
         return clock
 
-    def need(self, scope: Scope) -> None:
-        if not self.caller.may(scope):
-            hint = f"Sign in with a key that has the scope “{scope}”, or ask for one."
-            raise Refused(Err("missing_scope", f"This key doesn't have the scope “{scope}”.", hint))
+    async def ask[R, A](self, operation: Operation[..., R, A], request: R) -> Result[A]:
+        return await self.service.answer(operation, self.caller, request)
+
+    def may(self, operation: str, task: str | None = None) -> bool:
+        """Whether the caller may ask for this, for a job that runs this task: a page offers nothing else."""
+        return not_permitted(ALL[operation], self.caller, None if task is None else Action(task).kind) is None
 
     def page(self, template: str, status: int = 200, /, **facts: object) -> Response:
         return page(self.request, template, status, self, **facts)
@@ -111,11 +117,13 @@ class Gate:
     find_caller: FindCaller
     sessions: Sessions
 
-    def open(self, handler: Handler, scope: Scope | None = "read", *, public: bool = False) -> Callable[..., object]:
-        """An endpoint around a handler. `public` ones need no sign-in."""
+    def open(
+        self, handler: Handler, operation: AnyOperation | None = None, *, public: bool = False
+    ) -> Callable[..., object]:
+        """An endpoint around a handler that asks for this operation. `public` ones need no sign-in."""
 
         async def endpoint(request: Request) -> Response:
-            response = await self._answer(request, handler, scope, public=public)
+            response = await self._answer(request, handler, operation, public=public)
             for name, value in HEADERS.items():
                 response.headers.setdefault(name, value)
             response.headers.setdefault("cache-control", "no-store")
@@ -123,7 +131,9 @@ class Gate:
 
         return endpoint
 
-    async def _answer(self, request: Request, handler: Handler, scope: Scope | None, *, public: bool) -> Response:
+    async def _answer(
+        self, request: Request, handler: Handler, operation: AnyOperation | None, *, public: bool
+    ) -> Response:
         browser = request.cookies.get(BROWSER)
         visit: Visit | None = None
         try:
@@ -135,11 +145,10 @@ class Gate:
                 visit.form = await read_form(request)
                 if not from_our_pages(request, visit.form, browser, visit.session):
                     return visit.page("error.html", 403, err=_FOREIGN)
-            if scope is not None:
-                visit.need("read")  # a page shows more than what was asked for, also one that refuses a change
-                visit.need(scope)
+            if not public and (refused := _not_permitted(visit.caller, operation)):
+                raise ErrorPage(refused)
             response = await handler(visit)
-        except Refused as refused:
+        except ErrorPage as refused:
             return page(request, "error.html", status_of(refused.err.code), visit, err=refused.err)
         except StoreUnavailable:
             return page(request, "error.html", 503, visit, err=_AWAY)
@@ -159,6 +168,12 @@ class Gate:
         if public:
             return Visit(request, self.service(), SIGNED_OUT, browser, None)
         return _to_sign_in(request)
+
+
+def _not_permitted(caller: Caller, operation: AnyOperation | None) -> Err | None:
+    # A page shows more than what was asked for, also one that refuses a change.
+    wrong = lacks(caller, "read", "The dashboard")
+    return wrong or (None if operation is None else not_permitted(operation, caller))
 
 
 def _here(caller: Caller) -> Caller:

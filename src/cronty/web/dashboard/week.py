@@ -10,7 +10,7 @@ from typing import Final
 from starlette.responses import Response
 
 from cronty.jobs.overview import Frequent, Slot, Verdict
-from cronty.jobs.run import run_id
+from cronty.jobs.run import FAILED, run_id
 from cronty.timing import zone
 from cronty.web.dashboard.formats import brief, clock_text, cut, day_clock, number
 from cronty.web.dashboard.job import MESSAGES
@@ -28,7 +28,6 @@ ROOM: Final = 100
 """Bytes of a page that a name may use."""
 FARTHEST: Final = timedelta(days=3653)
 _HOLIDAY: Final = re.compile(r"holiday \((.+)\)")
-_BAD: Final = ("failed", "quarantined")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +91,7 @@ async def show_week(visit: Visit) -> Response:
     for place, day in enumerate(days):
         day.cells = [_cell(day, hour, now, zone_name, f"/week?from={first}") for hour in hours]
         day.often = _often(week.often, place)
-        day.wrong = any(slot.verdict in _BAD for slot in day.slots) or bool(day.often and day.often.failed)
+        day.wrong = any(slot.verdict in FAILED for slot in day.slots) or bool(day.often and day.often.failed)
     last = days[-1].date
     return visit.page(
         "week.html",
@@ -171,7 +170,7 @@ def _cell(day: Day, hour: int, now: datetime, zone_name: str, here: str) -> Cell
 def _chip(slot: Slot, now: datetime, zone_name: str, here: str) -> Chip:
     clock, kind = clock_text(slot.scheduled_for, zone_name), kind_of(slot.task)
     if slot.verdict != "planned":
-        tone = "bad" if slot.verdict in _BAD else "wait" if slot.verdict == "waiting" else "was"
+        tone = "bad" if slot.verdict in FAILED else "wait" if slot.verdict == "waiting" else "was"
         note = "" if slot.verdict == "done" else LABELS[slot.verdict].lower()
         return Chip(
             brief(slot.name, ROOM), clock, note, slot.verdict, kind, tone,
@@ -199,14 +198,14 @@ def _often(jobs: Sequence[Frequent], place: int) -> Often | None:
         for verdict, count in verdicts.items():
             sums[verdict] = sums.get(verdict, 0) + count
         if whole := sum(verdicts.values()):
-            bad = sum(verdicts.get(one, 0) for one in _BAD)
+            bad = sum(verdicts.get(one, 0) for one in FAILED)
             listed.append(
                 (job.job_number, cut(job.name, 60), f"{number(whole)} times" + (f", {bad} failed" if bad else ""))
             )
     whole = sum(sums.values())
     if not whole:
         return None
-    bad = sum(sums.get(one, 0) for one in _BAD)
+    bad = sum(sums.get(one, 0) for one in FAILED)
     planned = sums.get("planned", 0)
     parts: list[tuple[str, str, str]] = []
     x = 0.0

@@ -99,7 +99,7 @@ def openapi_document() -> dict[str, Any]:
 
 def _operation(operation: AnyOperation) -> dict[str, Any]:
     described: dict[str, Any] = {
-        **_summary(operation.scope, operation.description),
+        **_summary(operation.scope, operation.needs, operation.description),
         "operationId": operation.name,
         "summary": operation.title,
         "tags": [operation.group],
@@ -116,8 +116,7 @@ def _operation(operation: AnyOperation) -> dict[str, Any]:
     return described
 
 
-def _summary(scope: Scope | None, description: str) -> dict[str, Any]:
-    needs = "any token" if scope is None else f"the scope `{scope}`: {MEANINGS[scope]}"
+def _summary(scope: Scope | None, needs: str, description: str) -> dict[str, Any]:
     return {
         "description": f"{description}\n\nNeeds {needs}.", "x-scope": scope or "any", "security": [{"key": []}],
     }  # fmt: skip
@@ -213,7 +212,7 @@ def _events() -> dict[str, Any]:
     failures = {str(status): _failure(status) for status in ALWAYS}
     begins = {"Last-Event-ID": {"description": "Where the stream begins.", "schema": {"type": "string"}}}
     good = {"description": title_of(200), "content": {"text/event-stream": stream}, "headers": begins}
-    return {**_summary("read", description), **EVENTS, "responses": {"200": good, **failures}}
+    return {**_summary("read", "the scope `read`", description), **EVENTS, "responses": {"200": good, **failures}}
 
 
 def _example(event: Mapping[str, object]) -> str:

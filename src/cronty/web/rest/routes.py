@@ -16,7 +16,8 @@ from cronty.contract.caller import Caller
 from cronty.contract.http import PREFIX, Arrived, fields_of
 from cronty.contract.operations import AnyOperation, Operations
 from cronty.contract.result import Err, Ok, Result
-from cronty.scheduler.service import AWAY, StoreUnavailable, not_permitted
+from cronty.scheduler.permission import not_permitted
+from cronty.scheduler.service import AWAY, StoreUnavailable
 from cronty.web.problems import FAULT, TOO_DEEP, problem
 from cronty.web.rest.request import SAFE, caller_of, read_body, refused_token
 

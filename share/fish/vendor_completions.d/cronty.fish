@@ -1,0 +1,1 @@
+complete --command cronty --no-files --arguments "(env _CRONTY_COMPLETE=complete_fish _TYPER_COMPLETE_FISH_ACTION=get-args _TYPER_COMPLETE_ARGS=(commandline -cp) cronty)" --condition "env _CRONTY_COMPLETE=complete_fish _TYPER_COMPLETE_FISH_ACTION=is-args _TYPER_COMPLETE_ARGS=(commandline -cp) cronty"

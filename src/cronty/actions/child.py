@@ -1,0 +1,86 @@
+"""What runs in a process of its own: performs plain functions that it is told to, one after the other."""
+
+import importlib
+import logging
+import multiprocessing
+import os
+import signal
+import threading
+from contextlib import suppress
+from functools import cache
+from logging.handlers import QueueHandler
+from multiprocessing.connection import Connection
+from typing import Any, NamedTuple, cast, override
+
+from cronty.actions.current import CurrentRun
+from cronty.actions.tasks import Registry, Task, describe_error, outcome_of_sync
+from cronty.jobs.outcome import Failed, Outcome
+
+
+class Call(NamedTuple):
+    """A function by where it is defined, and what to perform it with."""
+
+    module: str
+    qualname: str
+    task: str
+    run: CurrentRun
+    arguments: str
+
+
+type Answer = logging.LogRecord | Outcome | None
+"""None when it is ready for its first call; for each call any number of log records, then the outcome."""
+
+
+class Forward(QueueHandler):
+    """Log records go to the process that asked, whose handlers know what to do with them."""
+
+    @override
+    def enqueue(self, record: logging.LogRecord) -> None:
+        with suppress(OSError):
+            cast("Connection[Any, Any]", self.queue).send(record)
+
+
+def serve(pipe: "Connection[Answer, Call]", level: int) -> None:
+    """Perform calls until the other side closes the pipe, or is gone."""
+    with suppress(OSError):
+        os.setpgid(0, 0)  # so that what a function starts can be ended with it; and Ctrl-C is for the worker alone
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    forward = Forward(cast("Any", pipe))
+    root = logging.getLogger()
+    root.handlers[:] = [forward]
+    root.setLevel(level)
+    pipe.send(None)
+    while True:
+        try:
+            outcome = _perform(pipe.recv())
+        except (EOFError, OSError):
+            return
+        forward.acquire()  # a thread that the function has left may be logging
+        pipe.send(outcome)
+        forward.release()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        with suppress(OSError):
+            os.killpg(os.getpid(), signal.SIGKILL)
+        os._exit(1)
+
+
+def _perform(call: Call) -> Outcome:
+    try:
+        task = _task(call.module, call.qualname, call.task)
+    except BaseException as error:
+        return Failed(f"Its process can't import {call.module}.{call.qualname}: {describe_error(error)}")
+    return outcome_of_sync(task, call.run, call.arguments)
+
+
+@cache
+def _task(module: str, qualname: str, name: str) -> Task:
+    found: Any = importlib.import_module(module)
+    for part in qualname.split("."):
+        found = getattr(found, part)
+    registered = getattr(found, "registered", None)
+    return Registry().add(registered.function if isinstance(registered, Task) else found, name, around=())

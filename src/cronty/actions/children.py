@@ -1,0 +1,123 @@
+"""Processes for functions that compute: each thread that performs one has a process do it, and waits.
+
+A process is started when it is needed and kept for the next call. One that must stop is killed, with all it has
+started; the others never notice. If the worker dies, its processes see that and end.
+"""
+
+import logging
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from multiprocessing.connection import Connection
+from typing import cast
+
+from cronty.actions.child import Answer, Call, serve
+from cronty.actions.current import CurrentRun
+from cronty.actions.tasks import Task, describe_error
+from cronty.jobs.outcome import Cancelled, Failed, Outcome
+
+
+class Child:
+    """One process, ready to perform. Only one thread at a time speaks to it; any may kill it."""
+
+    def __init__(self) -> None:
+        spawning = multiprocessing.get_context("spawn")
+        ours, theirs = spawning.Pipe()
+        self._pipe = cast("Connection[Call, Answer]", ours)
+        level = logging.getLogger().getEffectiveLevel()
+        self._process = spawning.Process(target=serve, args=(theirs, level), name="cronty-task", daemon=True)
+        self._process.start()
+        theirs.close()
+        self.usable = True
+        with suppress(EOFError, OSError):  # if it has ended, the first call will tell
+            self._pipe.recv()
+
+    def perform(self, call: Call) -> Outcome:
+        try:
+            self._pipe.send(call)
+            while (answer := self._pipe.recv()) is None or isinstance(answer, logging.LogRecord):
+                if answer is not None:
+                    logging.getLogger(answer.name).handle(answer)
+        except (EOFError, OSError):
+            self.kill()  # what it has started is left
+            self._process.join(1)
+            return Failed(f"Its process ended with exit code {self._process.exitcode}.")
+        except Exception as error:  # what is left in the pipe would be taken for the answer to the next call
+            self.kill()
+            return Failed(f"What its process wrote to the log can't be read: {describe_error(error)}")
+        return answer
+
+    def kill(self) -> None:
+        self.usable = False
+        with suppress(OSError):
+            os.killpg(self._process.pid or 0, signal.SIGKILL)  # with what its function has started
+        self._process.kill()
+
+    def end(self) -> None:
+        """It must be doing nothing: there is nothing it could lose."""
+        if self._process.exitcode is None:
+            self.kill()
+            self._process.join(1)
+        self._pipe.close()
+
+
+class Children:
+    """As many processes as threads ask for one at once."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._idle: list[Child] = []
+        self._busy: dict[int, Child] = {}  # by the id of the run's object, which lives as long as the call
+        self._closed = False
+
+    @contextmanager
+    def one(self) -> Generator[Child]:
+        """A process for one call."""
+        with self._lock:
+            child = self._idle.pop() if self._idle else None
+        child = child or Child()
+        try:
+            yield child
+        finally:
+            with self._lock:
+                keep = child.usable and not self._closed
+                if keep:
+                    self._idle.append(child)
+            if not keep:
+                child.end()
+
+    def perform(self, child: Child, task: Task, run: CurrentRun, arguments: str) -> Outcome:
+        """Have it perform a run, and wait."""
+        with self._lock:
+            if run.stop_requested:
+                return Cancelled()
+            self._busy[id(run)] = child
+        where = task.function
+        outcome = child.perform(Call(where.__module__, where.__qualname__, task.name, run, arguments))
+        with self._lock:
+            del self._busy[id(run)]
+        return outcome
+
+    def kill(self, run: CurrentRun) -> None:
+        """End the process that performs this run. `run.stop_requested` must be set: it may not have begun yet."""
+        with self._lock:
+            if (child := self._busy.get(id(run))) is not None:
+                child.kill()
+
+    def close(self) -> None:
+        """End those that do nothing, and kill those that do something."""
+        with self._lock:
+            self._closed = True
+            idle, self._idle = self._idle, []
+            for child in self._busy.values():
+                child.kill()
+        for child in idle:
+            child.end()
+
+
+def cpus() -> int:
+    """How many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,0 +1,166 @@
+"""Functions that compute in processes of their own: typed as any other, killed in time, and never left behind."""
+
+import asyncio
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import psutil
+import pytest
+
+from cronty import CallNext, Cronty, CurrentRun, Run, RunInLogs, TaskFailed, current_run
+from cronty.testing import by_hand, perform
+from tests.patience import PATIENCE
+from tests.stories import computing
+from tests.stories.computing import compute, cronty, die, mumble, refuse, spin
+
+
+@pytest.fixture(autouse=True)
+def without_middleware() -> Iterator[None]:
+    yield
+    cronty._middleware.clear()  # pyright: ignore[reportPrivateUsage]
+
+
+async def test_a_task_in_a_process_is_typed_and_logged_as_any_other(url: str, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.handler.addFilter(RunInLogs())
+    caplog.set_level("INFO")
+    order = uuid4()
+    async with by_hand(cronty, url) as clock:
+        first = await compute.enqueue(order, copies=2)
+        await clock.run_until_idle()
+        second = await compute.enqueue(order)
+        await clock.run_until_idle()
+        same, copies, pid = await first.result()
+        assert (same, copies, pid != os.getpid()) == (order, 2, True)
+        assert (await second.result())[2] == pid  # it is kept for the next call
+        children = psutil.Process().children(recursive=True)
+    assert pid in [one.pid for one in children]
+    assert not psutil.pid_exists(pid)
+    (record,) = [one for one in caplog.records if one.message == "computing 2"]
+    assert (record.name, record.__dict__["run_id"]) == ("computing", first.run_id)
+    assert (await perform(compute, order))[2] == os.getpid()
+
+
+async def test_what_a_process_raises_or_does_to_itself_is_the_outcome(url: str) -> None:
+    async with by_hand(cronty, url) as clock:
+        runs: list[Run[None]] = [await refuse.enqueue("never"), await die.enqueue(), await refuse.enqueue("again")]
+        await clock.run_until_idle()
+        for run, words in zip(runs, ("PermanentError: never", "exit code -9", "PermanentError: again"), strict=True):
+            with pytest.raises(TaskFailed, match=words) as failed:
+                await run.result()
+            assert ("raise PermanentError(word)" in (failed.value.traceback or "")) == (words[0] == "P")
+
+
+async def test_a_log_record_that_cannot_be_read_spoils_no_other_call(url: str) -> None:
+    order = uuid4()
+    async with by_hand(cronty, url) as clock:
+        mumbled = await mumble.enqueue()
+        await clock.run_until_idle()
+        with pytest.raises(TaskFailed, match="can't be read: TypeError"):
+            await mumbled.result()
+        done = await compute.enqueue(order)
+        await clock.run_until_idle()
+        assert (await done.result())[0] == order
+
+
+async def test_middleware_is_around_a_process_too(url: str) -> None:
+    seen: list[object] = []
+
+    @cronty.middleware
+    async def watch(run: CurrentRun, call_next: CallNext) -> Any:
+        try:
+            seen.append(await call_next())
+        except Exception as error:
+            seen.append(f"{run.task}: {error}")
+            raise
+        return seen[-1]
+
+    order = uuid4()
+    async with by_hand(cronty, url) as clock:
+        done, refused = await compute.enqueue(order), await refuse.enqueue("never")
+        await clock.run_until_idle()
+        assert {str(each) for each in seen} == {str(await done.result()), "refuse: PermanentError: never"}
+        assert len(seen) == 2
+        with pytest.raises(TaskFailed, match="PermanentError: never"):
+            await refused.result()
+
+
+async def gone(pids: list[int]) -> None:
+    async with asyncio.timeout(PATIENCE):
+        while any(psutil.pid_exists(pid) and psutil.Process(pid).status() != "zombie" for pid in pids):
+            await asyncio.sleep(0.02)
+
+
+async def pids_in(folder: Path) -> list[int]:
+    async with asyncio.timeout(PATIENCE):
+        while not os.path.exists(folder / "pids"):  # noqa: ASYNC240
+            await asyncio.sleep(0.02)
+    return [int(pid) for pid in (folder / "pids").read_text().split()]
+
+
+async def test_a_process_past_its_timeout_is_killed_with_all_it_started(url: str, tmp_path: Path) -> None:
+    async with by_hand(cronty, url) as clock:
+        await compute.enqueue(uuid4())
+        await clock.run_until_idle()  # its process has imported the program
+        run = await spin.options(policy={"timeout": 2, "attempts": 1}).enqueue(tmp_path)
+        performing = asyncio.create_task(clock.run_until_idle())
+        pids = await pids_in(tmp_path)
+        await performing
+        with pytest.raises(TaskFailed, match="Timeout"):
+            await run.result()
+        await gone(pids)
+        again = await compute.enqueue(uuid4())
+        await clock.run_until_idle()
+        assert (await again.result())[1] == 1
+
+
+async def test_no_process_outlives_a_worker_that_was_killed(url: str, tmp_path: Path) -> None:
+    worker = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "tests.stories.computing", env={**os.environ, "CRONTY_DATABASE_URL": url}
+    )
+    try:
+        async with Cronty(url, run_jobs=False) as door:
+            async with asyncio.timeout(PATIENCE):
+                while "spin" not in [task.name for task in (await door.list_tasks()).tasks]:
+                    await asyncio.sleep(0.02)
+            await door.named("spin").enqueue(str(tmp_path))
+            pids = await pids_in(tmp_path)
+    finally:
+        worker.kill()
+        await worker.wait()
+    await gone(pids)
+
+
+def test_only_what_another_process_can_import_is_performed_in_one() -> None:
+    def inside() -> None: ...
+
+    async def coroutine() -> None: ...
+
+    for function in (inside, coroutine, lambda: None):
+        with pytest.raises(ValueError, match="can't be performed in a process of its own"):
+            Cronty().task(process=True)(function)
+    Cronty().task(process=True)(computing.spin.function)
+
+
+async def test_a_plain_function_schedules_from_its_thread(url: str) -> None:
+    program = Cronty(url)
+
+    @program.task
+    async def follow(word: str) -> str:
+        return f"{word} {current_run().attempt}"
+
+    @program.task
+    def plain() -> str:
+        run = program.wait(follow.enqueue("followed"))
+        return program.wait(run.result(timeout=PATIENCE))
+
+    with pytest.raises(RuntimeError, match="isn't started"):
+        program.wait(follow.enqueue("too early"))
+    async with program:
+        run = await plain.enqueue()
+        assert await run.result(timeout=PATIENCE) == "followed 1"
+        with pytest.raises(RuntimeError, match="await the call instead"):
+            program.wait(follow.enqueue("from the loop"))
