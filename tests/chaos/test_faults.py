@@ -68,6 +68,7 @@ def test_exactly_the_runs_whose_transaction_was_committed_are_performed() -> Non
     assert figures["done"] == figures["expected"] > 100
 
 
+@pytest.mark.long
 @pytest.mark.timeout(400)
 def test_no_more_runs_of_a_task_are_under_way_than_it_allows_while_workers_are_killed() -> None:
     plan = limits.Plan(narrow=300, asking=20, per_minute=1000, workers=3, kill_every=1.5, patience=LONG, lease=2)
