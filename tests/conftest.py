@@ -221,6 +221,7 @@ class Hands:
         more = True
         while more:
             more = await self.engine.lease.claiming(self.engine.claiming.step) == 0
+            more = await self.engine.lease.claiming(self.engine.limited.step) == 0 or more
             await self.finish()
 
     async def finish(self) -> None:

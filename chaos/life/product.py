@@ -146,6 +146,7 @@ class Worker:
             "fire 2": engine._fire_more,
             "look": engine.firing.look_everywhere,
             "claim": engine._claim,
+            "limits": engine._limits,
             "settle": engine.settling.step,
             "beat": engine._beat,
             "rescue": engine.rescuing.step,

@@ -16,6 +16,7 @@ from cronty.scheduler import Scheduler
 from cronty.settings import BadSetting
 from cronty.store.database import query
 from tests.conftest import START, HandClock, Hands, add, hands_of
+from tests.engine.test_gates import count_statements
 from tests.patience import PATIENCE
 
 SOON: dict[str, object] = {"run_at": START + timedelta(seconds=1)}
@@ -73,6 +74,7 @@ async def turn(hands: Hands) -> None:
     engine = hands.engine
     await engine.lease.claiming(engine.firing.step)
     await engine.lease.claiming(engine.claiming.step)
+    await engine.lease.claiming(engine.limited.step)
     await asyncio.sleep(0)
     await engine.settling.step()
 
@@ -304,9 +306,9 @@ async def test_two_engines_never_count_under_a_limit_at_the_same_time(
         await hands.engine.firing.step(hands.engine.worker)
         async with sql.transaction():
             await sql.fetch(query("lock_limits"), ["task:busy"])
-            await hands.engine.claiming.step(hands.engine.worker)
+            await hands.engine.limited.step(hands.engine.worker)
             assert room.begun == 0
-        await hands.engine.claiming.step(hands.engine.worker)
+        await hands.engine.limited.step(hands.engine.worker)
         assert room.begun == 5
         room.hold.set()
         await hands.claim()
@@ -378,3 +380,108 @@ def test_queues_of_a_worker_come_from_the_program_or_the_environment(monkeypatch
     monkeypatch.setenv("CRONTY_QUEUES", "gpu; big")
     with pytest.raises(BadSetting, match="CRONTY_QUEUES"):
         Cronty("postgresql://x")
+
+
+async def test_a_task_of_another_owner_is_not_behind_all_runs_of_a_greedy_one_under_the_limit_they_share(
+    url: str, door: Scheduler, clock: HandClock, sql: asyncpg.Connection, room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cronty.engine.crowd.TURN_EVERY", 0)
+    registry = with_busy(room, limit="model")
+    registry.add(room.busy, "ask", limit="model")
+    registry.limit("model", at_once=1)
+    async with hands_of(url, clock, registry) as hands:
+        await crowd(door, sql, 50, owner="greedy")
+        room.hold.set()
+        clock.advance(seconds=3)
+        await turn(hands)
+        modest = await add(door, "once", {"run_at": clock() + timedelta(seconds=1)}, owner="modest", task="ask")
+        clock.advance(seconds=2)
+        for _ in range(5):
+            await turn(hands)
+        state = await sql.fetchval("select state::text from cronty.runs where job_id = $1", modest.id)
+    assert state == "done"
+    assert room.most == 1
+
+
+async def test_what_another_program_has_under_way_counts_when_a_limit_gets_its_figures(
+    url: str, door: Scheduler, clock: HandClock, sql: asyncpg.Connection, room: Room
+) -> None:
+    named = with_busy(room, limit="model")
+    figures = Registry()
+    figures.add(room.busy, "ask", limit="model")
+    figures.limit("model", at_once=3)
+    async with hands_of(url, clock, named) as older:
+        await crowd(door, sql, 3)
+        clock.advance(seconds=3)
+        await turns_until(lambda: room.inside == 3, older)
+        async with hands_of(url, clock, figures) as younger:
+            await add(door, "once", {"run_at": clock() + timedelta(seconds=1)}, task="ask")
+            clock.advance(seconds=2)
+            await turn(younger)
+            await turn(younger)
+            assert room.inside == 3
+            room.hold.set()
+            await older.finish()
+            await younger.claim()
+    assert (room.most, room.begun) == (3, 4)
+
+
+async def test_a_clock_that_was_set_back_hides_nothing_that_is_under_way(
+    url: str, door: Scheduler, clock: HandClock, sql: asyncpg.Connection, room: Room
+) -> None:
+    async with fleet(url, clock, with_busy(room, concurrency=1), 2) as [one, other]:
+        await crowd(door, sql, 2)
+        clock.advance(hours=2)
+        await one.fire()
+        await other.engine.fleetwide.look()
+        async with sql.transaction():
+            await sql.fetch("select from cronty.queue for update")
+            await turn(other)  # it has counted now, and found nothing to claim
+        clock.advance(hours=-1)
+        await sql.execute("update cronty.queue set due_at = $1", clock())
+        await turns_until(lambda: room.inside == 1, one)
+        await turn(other)
+        assert room.inside == 1
+        room.hold.set()
+        await one.finish()
+
+
+async def test_starts_of_a_clock_that_was_ahead_do_not_fill_a_limit_until_that_time_has_come(
+    url: str, door: Scheduler, clock: HandClock, sql: asyncpg.Connection, room: Room
+) -> None:
+    registry = with_busy(room, limit="model")
+    registry.limit("model", per_minute=2)
+    room.hold.set()
+    async with hands_of(url, clock, registry) as hands:
+        await crowd(door, sql, 4)
+        clock.advance(days=1)
+        await hands.all()
+        assert room.begun == 2
+        clock.advance(days=-1)
+        clock.advance(minutes=3)
+        await sql.execute("update cronty.queue set due_at = $1", clock())
+        await hands.all()
+    assert room.begun == 4
+
+
+async def test_tasks_without_limits_send_the_same_statements_whatever_is_said_of_others(
+    url: str, door: Scheduler, clock: HandClock, sql: asyncpg.Connection, room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    room.hold.set()
+    with_others = with_busy(room)
+    with_others.add(room.busy, "ask", limit="model", concurrency=2)
+    with_others.add(room.busy, "alarm", priority="urgent")
+    with_others.limit("model", per_minute=100)
+    sent = count_statements(monkeypatch, sql)
+    seen: list[list[str]] = []
+    for made in (with_busy(room), with_others):
+        async with hands_of(url, clock, made) as hands:
+            await add(door, "once", {"run_at": clock() + timedelta(seconds=1)}, task="busy", name=f"job {len(seen)}")
+            clock.advance(seconds=2)
+            sent.clear()
+            for step in (hands.engine.firing.step, hands.engine.claiming.step):
+                await hands.engine.lease.claiming(step)
+            await hands.finish()
+            seen.append(list(sent))
+    assert seen[0] == seen[1]
+    assert room.begun == 2

@@ -148,3 +148,56 @@ def test_urgent_jobs_are_found_as_all_others_are(usual: str, alone: str) -> None
 def test_a_priority_that_there_is_not_is_refused(room: Room) -> None:
     with pytest.raises(ValueError, match="'urgent' or 'ordinary'"):
         with_busy(room, priority="high")
+
+
+async def test_very_many_urgent_runs_leave_the_others_their_places(
+    url: str, door: Scheduler, clock: HandClock, sql: asyncpg.Connection, room: Room
+) -> None:
+    registry = with_busy(room, priority="urgent")
+    begun: list[str] = []
+
+    async def report() -> None:
+        begun.append("report")
+
+    registry.add(report)
+    async with hands_of(url, clock, registry, concurrency=2) as hands:
+        await add(door, "once", {"run_at": START + timedelta(days=300)}, task="busy", name="none")
+        await crowd(door, sql, 30)
+        await sql.execute("update cronty.due set urgent = true where next_at is not null")
+        await add(door, "once", LATER, task="report", name="report")
+        clock.advance(seconds=3)
+        async with asyncio.timeout(PATIENCE):
+            while room.inside < 2:
+                await hurry(hands)
+        for _ in range(3):
+            await hurry(hands)
+        assert room.inside == 2, "they have places of their own, and no more"
+        async with asyncio.timeout(PATIENCE):
+            while not begun:
+                await turn(hands)
+        room.hold.set()
+        await hands.finish()
+
+
+async def test_others_have_their_part_of_a_limit_under_which_urgent_runs_never_end(
+    url: str, door: Scheduler, clock: HandClock, sql: asyncpg.Connection, room: Room
+) -> None:
+    registry = with_busy(room, limit="model", priority="urgent")
+    order: list[int] = []
+
+    async def report() -> None:
+        order.append(room.begun)
+
+    registry.add(report, limit="model")
+    registry.limit("model", at_once=1)
+    room.hold.set()
+    async with hands_of(url, clock, registry) as hands:
+        await crowd(door, sql, 30)
+        for name in ("first", "second"):
+            await add(door, "once", LATER, task="report", name=name)
+        clock.advance(seconds=3)
+        async with asyncio.timeout(PATIENCE):
+            while len(order) < 2:
+                await turn(hands)
+                await hands.finish()
+    assert order == [4, 8]

@@ -29,7 +29,7 @@ class Admitting:
         self._limiting = limiting
         self._working = working
 
-    async def start(self, worker: int, attempts: Sequence[Attempt], *, first: bool, urgent: bool = False) -> None:
+    async def start(self, worker: int, attempts: Sequence[Attempt], *, first: bool) -> None:
         """Perform attempts whose places are reserved, and give back the places of those that may not start yet."""
         started: Sequence[Attempt] = ()
         refused: list[Attempt] = []
@@ -38,9 +38,10 @@ class Admitting:
             served = [one for one in attempts if one not in refused] if refused else attempts
             started = await self._limiting.put_off(worker, await self._without_ending(worker, served))
         finally:
-            self._working.release(len(attempts) - len(started) - len(refused))
+            unused = len(attempts) - len(started) - len(refused)
+            self._working.release(unused, urgent=bool(attempts) and attempts[0].urgent)
             self._working.drop(refused, NOT_SERVED)
-        self._working.take(started, first=first, urgent=urgent)
+        self._working.take(started, first=first)
 
     async def _without_ending(self, worker: int, attempts: Sequence[Attempt]) -> Sequence[Attempt]:
         """Queue attempts again whose run has an earlier one here that is still cleaning up; returns the others."""

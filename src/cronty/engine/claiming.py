@@ -1,4 +1,4 @@
-"""Claims waiting runs: retries, rescued runs, runs under a limit, and runs that couldn't start where they fired."""
+"""Claims waiting runs: retries, rescued runs, and runs that the engine that fired them couldn't start itself."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -18,16 +18,11 @@ from cronty.jobs.outcome import Cancelled
 from cronty.jobs.policy import load_policy
 from cronty.store.database import Row
 from cronty.store.engine_store import EngineStore
-from cronty.store.task_limit_store import Ask, LimitedClaim, Room, TaskLimitStore
 
 BATCH: Final = 500
 
 FULL_REST: Final = 0.25
-"""Seconds until the next look if some owners are at their limit: the waiting runs may be theirs. The same for a
-limit of tasks that leaves no room: what another worker has under way may end."""
-
-LOCKED_REST: Final = 0.02
-"""Seconds until the next look if another engine claims under the same limit."""
+"""Seconds until the next look if some owners are at their limit: the waiting runs may be theirs."""
 
 SHORTEST_REST: Final = 0.05
 
@@ -76,19 +71,21 @@ class QueueBounds:
         )
 
 
-def _may_have_more(rows: list[Row], left: Mapping[int, int], usual: int) -> bool:
+def may_have_more(rows: list[Row], left: Mapping[int, int], usual: int) -> bool:
     """Whether an owner's limit was used up, so that more of its runs may be waiting."""
     claimed = Counter(row["owner_id"] for row in rows)
     return any(count >= left.get(owner, usual) for owner, count in claimed.items())
 
 
 class Claiming:
-    """The duty of claiming from the queue."""
+    """The duty of claiming from the queue what is under no limit of tasks."""
+
+    urgent = False
+    """Whether it claims for urgent tasks alone, whether or not the worker is full."""
 
     def __init__(
         self,
         store: EngineStore,
-        limits: TaskLimitStore,
         registry: Registry,
         working: Working,
         limiting: Limiting,
@@ -96,54 +93,28 @@ class Claiming:
         fleetwide: Fleetwide,
     ) -> None:
         self._store = store
-        self._limits = limits
+        self._fleetwide = fleetwide
         self._limiting = limiting
         self._admitting = admitting
         self._registry = registry
         self._working = working
-        self._fleetwide = fleetwide
         self.crowd = Crowd()
-        self._urgent_crowd = Crowd()
         self._full: list[int] = []
         self._bounds = QueueBounds()
-        self._urgent_bounds = QueueBounds()
-        self._lines: dict[str, tuple[Crowd, QueueBounds]] = {}
 
     async def step(self, worker: int) -> float:
         """Claim a batch for each number of crashes; 0 if there may be more, else seconds until the next run is due."""
-        performable = self._working.performable(self._registry.tasks)
-        tasks = list(self._fleetwide.direct(performable))
-        limited = self._fleetwide.limited(performable)
+        performable = self._working.performable(self._registry.tasks, urgent=self.urgent)
+        tasks = list(self._fleetwide.direct(performable, urgent=self.urgent))
         longest = PATIENCE if self._working.threads_hang else float("inf")
-        if not tasks and not limited:
+        if not tasks:
             return longest
-        await self._working.wait_for_place(self.crowd)
-        rest = await self._claim_limited(worker, limited) if limited else longest
-        return min(rest, longest, await self._claim_direct(worker, tasks, self.crowd) if tasks else longest)
-
-    async def step_urgent(self, worker: int) -> float:
-        """The same for urgent tasks alone, whether or not the worker is full."""
-        performable = self._working.performable(self._registry.tasks, urgent=True)
-        tasks = list(self._fleetwide.direct(performable, urgent=True))
-        limited = [task for task in self._fleetwide.limited(performable) if self._fleetwide.is_urgent(task)]
-        rest = await self._claim_limited(worker, limited, urgent=True) if limited else float("inf")
-        return min(rest, await self._claim_direct(worker, tasks, self._urgent_crowd) if tasks else float("inf"))
-
-    async def seconds_until_next(self) -> float | None:
-        """In how many seconds a waiting run may be claimed here; None if none will be, as far as is known now."""
-        tasks = self._registry.tasks
-        direct = [*self._fleetwide.direct(tasks), *self._fleetwide.direct(tasks, urgent=True)]
-        waits = [await self._store.seconds_until_queued(direct)]
-        for head in await self._limits.heads(self._fleetwide.limited(tasks)):
-            waits.append(head.seconds if head.seconds > 0 else await self._seconds_until_room(head.task))
-        return min((wait for wait in waits if wait is not None), default=None)
-
-    async def _claim_direct(self, worker: int, tasks: list[str], crowd: Crowd) -> float:
-        """Claim runs of tasks that are under no limit; seconds until the next look."""
-        if left_out := crowd.turn():
+        if not self.urgent:
+            await self._working.wait_for_place(self.crowd)
+        if left_out := self.crowd.turn():
             began = monotonic()
-            await self._claim(worker, tasks, 0, BATCH, crowd, left_out)
-            crowd.looked(began)
+            await self._claim(worker, tasks, 0, BATCH, left_out)
+            self.crowd.looked(began)
         claimed = 0
         full = False
         for crashes, together in enumerate(TOGETHER):
@@ -151,7 +122,7 @@ class Claiming:
             if limit <= 0:
                 full = True
                 continue
-            count, refused = await self._claim(worker, tasks, crashes, limit, crowd)
+            count, refused = await self._claim(worker, tasks, crashes, limit)
             claimed += count
             full = full or refused
         if claimed:
@@ -161,37 +132,29 @@ class Claiming:
         if self._full:
             return FULL_REST
         seconds = await self._store.seconds_until_queued(tasks)
-        return max(SHORTEST_REST, seconds) if seconds is not None else float("inf")
+        return min(max(SHORTEST_REST, seconds), longest) if seconds is not None else longest
 
     async def _claim(
-        self,
-        worker: int,
-        tasks: list[str],
-        crashes: int,
-        limit: int,
-        crowd: Crowd,
-        left_out: frozenset[int] = frozenset(),
+        self, worker: int, tasks: list[str], crashes: int, limit: int, left_out: frozenset[int] = frozenset()
     ) -> tuple[int, bool]:
         """How many runs were claimed, and whether the worker was full."""
-        urgent = crowd is self._urgent_crowd
-        bounds = self._urgent_bounds if urgent else self._bounds
-        places = self._working.reserve(limit, beyond=bool(left_out), urgent=urgent)
+        places = self._working.reserve(limit, beyond=bool(left_out), urgent=self.urgent)
         if not places:
             return 0, True
         try:
             left, usual = await self._runs_left()
             without = left_out.union(self._full)
             now = await self._store.now() if without else None
-            low = bounds.bound(crashes, without)
+            low = self._bounds.bound(crashes, without)
             rows = await self._store.claim_runs(worker, tasks, crashes, places, without, left, usual, low)
         except BaseException:
-            self._working.release(places)
+            self._working.release(places, urgent=self.urgent)
             raise
-        if now is not None and len(rows) < places and not _may_have_more(rows, left, usual):
-            bounds.through(crashes, without, now)
+        if now is not None and len(rows) < places and not may_have_more(rows, left, usual):
+            self._bounds.through(crashes, without, now)
         if len(rows) == places and (not left_out or places == limit):
-            crowd.saw([row["owner_id"] for row in rows])
-        await self._start(worker, rows, places, first=bool(left_out), urgent=urgent)
+            self.crowd.saw([row["owner_id"] for row in rows])
+        await self._start(worker, rows, places, first=bool(left_out), urgent=self.urgent)
         return len(rows), False
 
     async def _runs_left(self) -> tuple[Mapping[int, int], int]:
@@ -201,93 +164,16 @@ class Claiming:
         return ({}, NO_LIMIT) if runs_left is None else (runs_left.left, runs_left.usual)
 
     async def _start(
-        self,
-        worker: int,
-        rows: list[Row],
-        places: int,
-        *,
-        first: bool = False,
-        urgent: bool = False,
-        limits: tuple[str, ...] = (),
+        self, worker: int, rows: list[Row], places: int, *, first: bool, urgent: bool, limits: tuple[str, ...] = ()
     ) -> None:
         """Perform what was claimed, and give back the places that aren't used."""
         count_claimed(rows)
-        self._working.release(places - len(rows))
-        self._working.drop([self._attempt(row, worker, limits) for row in rows if row["cancelled"]], CANCELLED)
-        alive = [self._attempt(row, worker, limits) for row in rows if not row["cancelled"]]
-        await self._admitting.start(worker, alive, first=first, urgent=urgent)
+        self._working.release(places - len(rows), urgent=urgent)
+        attempts = [(self._attempt(row, worker, limits, urgent=urgent), row["cancelled"]) for row in rows]
+        self._working.drop([attempt for attempt, cancelled in attempts if cancelled], CANCELLED)
+        await self._admitting.start(worker, [attempt for attempt, cancelled in attempts if not cancelled], first=first)
 
-    # -- under a limit of tasks ---------------------------------------------------------------------------------
-
-    async def _claim_limited(self, worker: int, tasks: list[str], *, urgent: bool = False) -> float:
-        """Claim runs of tasks under a limit, urgent ones first, then those that have waited longest; seconds until the
-        next look."""
-        rest = float("inf")
-        for head in sorted(await self._limits.heads(tasks), key=lambda head: not self._fleetwide.is_urgent(head.task)):
-            if head.seconds > 0:
-                rest = min(rest, max(SHORTEST_REST, head.seconds))
-                continue
-            most = TOGETHER[head.crashes] - (self._working.suspects[head.crashes] if head.crashes else 0)
-            places = self._working.reserve(most, urgent=urgent)
-            if not places:
-                rest = min(rest, SHORTEST_REST)
-                continue
-            rest = min(rest, await self._claim_of(worker, head.task, head.crashes, places, urgent))
-        return rest
-
-    async def _claim_of(self, worker: int, task: str, crashes: int, places: int, urgent: bool) -> float:
-        """Claim runs of one task, within the room that its limits leave; seconds until the next look."""
-        limits = self._fleetwide.limits_of(task)
-        if not limits:  # it has just been said that there are none any more
-            self._working.release(places)
-            return 0
-        rows: list[Row] = []
-        room: Room | None = None
-        try:
-            left, usual = await self._runs_left()
-            async with self._limits.locked(limits) as claim:
-                if claim is not None:
-                    room = await claim.room(self._fleetwide.lows)
-                    ask = Ask(worker, task, crashes, min(room.runs, places), dict(left), usual)
-                    rows = await self._claim_in_turn(claim, ask, room)
-        except BaseException:
-            self._working.release(places)
-            raise
-        await self._start(worker, rows, places, urgent=urgent, limits=limits)
-        if rows:
-            return 0
-        if room is None:
-            return LOCKED_REST
-        return FULL_REST if room.rest is None or room.runs else max(SHORTEST_REST, room.rest)
-
-    async def _seconds_until_room(self, task: str) -> float | None:
-        async with self._limits.locked(self._fleetwide.limits_of(task)) as claim:
-            room = None if claim is None else await claim.room(self._fleetwide.lows)
-        return 0 if room is None or room.runs else room.rest
-
-    async def _claim_in_turn(self, claim: LimitedClaim, ask: Ask, room: Room) -> list[Row]:
-        """Claim runs of owners that would wait behind greedy ones, if it is their turn, and then of all."""
-        crowd, bounds = self._lines.setdefault(ask.task, (Crowd(), QueueBounds()))
-        rows: list[Row] = []
-        if room.owners:
-            crowd.saw(room.owners)
-        if not ask.most:
-            return rows
-        if left_out := crowd.turn():
-            began, without = monotonic(), left_out.union(self._full)
-            rows = await claim.claim(ask, without, bounds.bound(ask.crashes, without))
-            if len(rows) < ask.most and not _may_have_more(rows, ask.left, ask.usual):
-                bounds.through(ask.crashes, without, room.now)
-            crowd.looked(began)
-            for row in rows:
-                ask.left[row["owner_id"]] = ask.left.get(row["owner_id"], ask.usual) - 1
-        if len(rows) < ask.most:
-            rows += await claim.claim(ask._replace(most=ask.most - len(rows)), self._full, None)
-        if len(rows) == ask.most:
-            crowd.saw([row["owner_id"] for row in rows])
-        return rows
-
-    def _attempt(self, row: Row, worker: int, limits: tuple[str, ...]) -> Attempt:
+    def _attempt(self, row: Row, worker: int, limits: tuple[str, ...], *, urgent: bool) -> Attempt:
         return Attempt(
             row["job_id"],
             row["scheduled_for"],
@@ -304,4 +190,5 @@ class Claiming:
             row["crashes"],
             from_queue=True,
             limits=limits,
+            urgent=urgent,
         )

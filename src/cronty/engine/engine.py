@@ -19,6 +19,7 @@ from cronty.engine.handing import Ahead, HandingOver
 from cronty.engine.holidays import EVERY as HOLIDAYS_EVERY
 from cronty.engine.holidays import Holidays
 from cronty.engine.lease import Lease
+from cronty.engine.limited import LimitedClaiming
 from cronty.engine.limiting import Limiting
 from cronty.engine.loop import MAX_REST, Step, keep_doing
 from cronty.engine.pruning import PRUNE_EVERY, Pruning
@@ -27,7 +28,7 @@ from cronty.engine.retiming import Retiming
 from cronty.engine.sealing import Sealing
 from cronty.engine.settling import Settling
 from cronty.engine.telling import TellingResults
-from cronty.engine.urgent import UrgentFiring
+from cronty.engine.urgent import UrgentClaiming, UrgentFiring
 from cronty.engine.watchdog import Watchdog
 from cronty.engine.working import Working
 from cronty.jobs.limits import DEFAULTS, Limits
@@ -45,7 +46,10 @@ from cronty.store.zone_store import ZoneStore
 
 LEAST_PATIENCE: Final = 5.0
 EXPIRE_EVERY: Final = 0.25
-CLAIMING: Final = ("fire", "fire 2", "claim", "urgent", "tell", "hand over")
+CLAIMING: Final = ("fire", "fire 2", "claim", "limits", "urgent", "tell", "hand over")
+NEEDED_BY_SOME: Final = ("limits", "urgent")
+"""Duties that claim only for tasks of which something is said."""
+
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -101,8 +105,10 @@ class Engine:
         self.firing = Firing(store, *passing)
         self.firing.more = partial(self._wake, "fire 2")
         self.firing.look_soon = partial(self._wake, "look")
-        self.claiming = Claiming(store, limits, *passing)
+        self.claiming = Claiming(store, *passing)
+        self.limited = LimitedClaiming(store, limits, *passing)
         self.urgent_firing = UrgentFiring(store, *passing)
+        self.urgent_claiming = UrgentClaiming(store, *passing)
         self.working.still_ours = self.lease.holds
         self.rescuing = Rescuing(store, self.lease, options.lease)
         self.retiming = Retiming(ZoneStore(database))
@@ -127,6 +133,7 @@ class Engine:
         self._duty("fire 2", self._fire_more, self._stopping)
         self._duty("look", self.firing.look_everywhere, self._stopping, longest=LOOK_EVERYWHERE_EVERY)
         self._duty("claim", self._claim, self._stopping)
+        self._duty("limits", self._limits, self._stopping)
         self._duty("urgent", self._urgent, self._stopping)
         self._duty("rescue", self.rescuing.step, self._stopping)
         self._duty("prune", self._prune, self._stopping, longest=PRUNE_EVERY)
@@ -237,6 +244,9 @@ class Engine:
     async def _claim(self) -> float:
         return await self.lease.claiming(self.claiming.step)
 
+    async def _limits(self) -> float:
+        return await self.lease.claiming(self.limited.step)
+
     async def _urgent(self) -> float:
         return await self.lease.claiming(self.urgent_step)
 
@@ -244,11 +254,12 @@ class Engine:
         """Fire and claim a batch of urgent runs; 0 if there may be more, else seconds until the next one is due."""
         if not self.fleetwide.has_urgent:
             return float("inf")
-        return min(await self.urgent_firing.step(worker), await self.claiming.step_urgent(worker))
+        return min(await self.urgent_firing.step(worker), await self.urgent_claiming.step(worker))
 
     async def _settings(self) -> float:
         rest = await self.fleetwide.step()
-        self._wake("urgent")
+        for duty in NEEDED_BY_SOME:
+            self._wake(duty)
         return rest
 
     async def _beat(self) -> float:
@@ -280,8 +291,7 @@ class Engine:
                     firing.low.lower(_moment(detail))
                     self._wake(duty)
             case "queue":
-                self._wake("claim")
-                self._wake("urgent")
+                self._requeued()
             case "alert" | "tell" | "settings":
                 self._wake(word)
             case "stop" if detail == str(self.worker):
@@ -296,8 +306,8 @@ class Engine:
                 pass
 
     def _requeued(self) -> None:
-        self._wake("claim")
-        self._wake("urgent")
+        for duty in ("claim", *NEEDED_BY_SOME):
+            self._wake(duty)
 
     def _wake(self, duty: str) -> None:
         if wake := self._wakes.get(duty):

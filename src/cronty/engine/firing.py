@@ -242,7 +242,7 @@ class Firing:
         except BaseException as error:
             if earliest is not None:
                 self.low.lower(earliest)  # the jobs are still due, and are below the mark
-            self._working.release(places)
+            self._working.release(places, urgent=self.urgent)
             if isinstance(error, NoPartition):
                 await self._store.make_partitions([slot for _, slot in batch.slots()])
                 return None
@@ -252,8 +252,11 @@ class Firing:
             raise
         self._check_slots = False
         count_fired(due, batch)
-        self._working.release(places - len(batch.attempts))
-        await self._admitting.start(worker, batch.attempts, first=bool(left_out), urgent=self.urgent)
+        self._working.release(places - len(batch.attempts), urgent=self.urgent)
+        if self.urgent:
+            for attempt in batch.attempts:
+                attempt.urgent = True
+        await self._admitting.start(worker, batch.attempts, first=bool(left_out))
         return count
 
     def _note_crowd(self, due: DueJobs, *, full: bool, others: bool) -> None:

@@ -10,7 +10,7 @@ from typing import Final
 
 from cronty.actions.tasks import Registry, Task
 from cronty.engine.lease import Lease
-from cronty.jobs.task_settings import Said
+from cronty.jobs.task_settings import OWN, Said
 from cronty.store.task_limit_store import Lows, StoredSettings, TaskLimitStore
 
 REFRESH_EVERY: Final = 10.0
@@ -74,6 +74,11 @@ class Fleetwide:
         """The limits that a task is under."""
         return self._said.get(task, NOTHING).limits
 
+    def line_of(self, task: str) -> str:
+        """The limit that it shares with other tasks, or its own one."""
+        limits = self.limits_of(task)
+        return next((name for name in limits if not name.startswith(OWN)), limits[0])
+
     def is_urgent(self, task: str) -> bool:
         return self._said.get(task, NOTHING).urgent
 
@@ -87,6 +92,10 @@ class Fleetwide:
         if not self._said and not self._queues:
             return {} if urgent else tasks
         return {name: task for name, task in tasks.items() if self._goes(name, urgent=urgent)}
+
+    def unlimited(self, tasks: Mapping[str, Task]) -> list[str]:
+        """Those of these tasks that are under no limit, and in a queue that is served here."""
+        return [*self.direct(tasks), *self.direct(tasks, urgent=True)]
 
     def limited(self, tasks: Mapping[str, Task]) -> list[str]:
         """Those of these tasks that are under a limit, and in a queue that is served here."""

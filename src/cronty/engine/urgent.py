@@ -6,6 +6,7 @@ ordinary look that comes across one puts its run into the queue, where it is fou
 
 from typing import Final, override
 
+from cronty.engine.claiming import Claiming
 from cronty.engine.firing import Firing
 
 BATCH: Final = 200
@@ -24,3 +25,9 @@ class UrgentFiring(Firing):
         if left_out := self.crowd.turn():
             return await self._fire_others(worker, left_out)
         return await self._fire_next(worker, self._working.reserve(BATCH, urgent=True))
+
+
+class UrgentClaiming(Claiming):
+    """Claims for urgent tasks alone, whether or not the worker is full."""
+
+    urgent = True

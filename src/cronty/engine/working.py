@@ -34,8 +34,8 @@ class Working:
 
     `concurrency` limits the busy coroutines and, separately, the busy threads. Attempts are claimed ahead of that only
     as fast as they end: a process with slow tasks leaves runs to other workers, one with fast tasks never runs dry.
-    Coroutines of owners that would wait behind greedy ones start beyond that limit, up to as many again. So do those of
-    urgent tasks, which have threads of their own too.
+    Coroutines of owners that would wait behind greedy ones start beyond that limit, up to as many again. Urgent tasks
+    have as many places and threads of their own: they don't wait for the others, nor the others for them.
     """
 
     def __init__(self, concurrency: int, ended: Callable[[], None]) -> None:
@@ -46,6 +46,7 @@ class Working:
         self._urgent_line: deque[Attempt] = deque()
         self._performing: dict[Attempt, None] = {}  # a set that keeps its order
         self._coroutines = 0
+        self._urgent_coroutines = 0
         self._threads = Threads(concurrency, self._in_thread, self._returned)
         self._urgent_threads = Threads(concurrency, self._in_thread, self._returned)  # none starts before it is used
         self._children = Children()
@@ -58,6 +59,7 @@ class Working:
         self._pace: deque[tuple[float, int]] = deque()
         self._paced = 0
         self.in_flight = 0
+        self._urgent_in_flight = 0
         self.still_ours: Callable[[int], bool] = lambda _worker: True
         """Whether what was claimed under this name may be started here. Another worker may have it by now, or the run
         that comes after it, if this process was frozen or hasn't reached the database for a lease."""
@@ -67,21 +69,28 @@ class Working:
     # -- places -------------------------------------------------------------------------------------------------
 
     def free_places(self) -> int:
-        return self.concurrency + min(MAX_AHEAD, self._ended_lately()) - self.in_flight
+        return self._places() - self.in_flight + self._urgent_in_flight
+
+    def _places(self) -> int:
+        return self.concurrency + min(MAX_AHEAD, self._ended_lately())
 
     def reserve(self, most: int, *, beyond: bool = False, urgent: bool = False) -> int:
         """Reserve up to `most` places before claiming; `release` those that aren't used.
 
-        `beyond` adds `concurrency` more places, for owners that would have to wait behind greedy ones; `urgent` adds
-        as many again to these.
+        `beyond` adds `concurrency` more places, for owners that would have to wait behind greedy ones. `urgent` ones
+        are counted apart.
         """
-        more = 2 if urgent else 1 if beyond else 0
-        places = max(0, min(most, self.free_places() + more * self.concurrency))
+        free = self._places() - self._urgent_in_flight if urgent else self.free_places()
+        places = max(0, min(most, free + self.concurrency if beyond else free))
         self.in_flight += places
+        if urgent:
+            self._urgent_in_flight += places
         return places
 
-    def release(self, places: int) -> None:
+    def release(self, places: int, *, urgent: bool = False) -> None:
         self.in_flight -= places
+        if urgent:
+            self._urgent_in_flight -= places
         self._freed.set()
 
     async def wait_for_place(self, crowd: Crowd) -> bool:
@@ -129,12 +138,10 @@ class Working:
 
     # -- performing ---------------------------------------------------------------------------------------------
 
-    def take(self, attempts: Sequence[Attempt], *, first: bool = False, urgent: bool = False) -> None:
+    def take(self, attempts: Sequence[Attempt], *, first: bool = False) -> None:
         """Perform attempts whose places are reserved; `first` puts them before those that wait."""
         calls: list[Attempt] = []
         for attempt in attempts:
-            if urgent:
-                attempt.urgent = True
             if attempt.crashes:
                 self.suspects[attempt.crashes] += 1
             run = (attempt.job_id, attempt.slot)
@@ -146,7 +153,7 @@ class Working:
             if not attempt.task.is_async:
                 self._performing[attempt] = None
                 calls.append(attempt)
-            elif urgent:
+            elif attempt.urgent:
                 self._urgent_line.append(attempt)
             elif first:
                 self._before_line.append(attempt)
@@ -156,7 +163,7 @@ class Working:
                 self._line.append(attempt)
         for threads in (self._threads, self._urgent_threads, self._for_children):
             if theirs := [one for one in calls if self._threads_of(one) is threads]:
-                threads.submit(theirs, first=first or urgent or attempts[0].crashes > 0)
+                threads.submit(theirs, first=first or attempts[0].urgent or attempts[0].crashes > 0)
         self._start_coroutines()
 
     def still_ending(self, attempts: Sequence[Attempt]) -> list[Attempt]:
@@ -183,7 +190,7 @@ class Working:
                 continue
             attempt.started = monotonic()
             attempt.run = current_run_of(attempt)
-            self._coroutines += 1
+            self._count_coroutine(attempt, 1)
             # An eager task that never awaits ends within this line, and costs no more than a function call.
             handle = asyncio.Task(self._perform(attempt), loop=loop, eager_start=True)
             if not handle.done():
@@ -200,11 +207,17 @@ class Working:
 
     def _next(self) -> Attempt | None:
         """The next coroutine to start, if there is a place for it."""
-        if self._urgent_line and self._coroutines < 3 * self.concurrency:
+        if self._urgent_line and self._urgent_coroutines < self.concurrency:
             return self._urgent_line.popleft()
         if self._before_line and self._coroutines < 2 * self.concurrency:
             return self._before_line.popleft()
         return self._line.popleft() if self._line and self._coroutines < self.concurrency else None
+
+    def _count_coroutine(self, attempt: Attempt, more: int) -> None:
+        if attempt.urgent:
+            self._urgent_coroutines += more
+        else:
+            self._coroutines += more
 
     async def _perform(self, attempt: Attempt) -> None:
         assert attempt.run is not None
@@ -215,7 +228,7 @@ class Working:
             pass
         except BaseException as raised:  # such as SystemExit: a task must not end its worker
             outcome = Failed(f"{type(raised).__name__}: the task tried to end its worker")
-        self._coroutines -= 1
+        self._count_coroutine(attempt, -1)
         if self._ending and self._ending.get(run := (attempt.job_id, attempt.slot)) is attempt:
             del self._ending[run]
         self._end(attempt, outcome)
@@ -292,7 +305,9 @@ class Working:
             run = (attempt.job_id, attempt.slot)
             if self._unsettled.get(run) is attempt:
                 del self._unsettled[run]
-        self.release(len(attempts))
+        urgent = sum(attempt.urgent for attempt in attempts) if self._urgent_in_flight else 0
+        self.release(urgent, urgent=True)
+        self.release(len(attempts) - urgent)
 
     def stop(self, job_id: int, slot: datetime, reason: str) -> None:
         """Cancel this run, if it is known here."""

@@ -3,14 +3,12 @@
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
-from typing import Any, Final, NamedTuple, cast
+from datetime import datetime
+from typing import Any, NamedTuple, cast
 
 import orjson
 
 from cronty.store.database import Connection, Database, Row, columns, query
-
-MINUTE: Final = timedelta(minutes=1)
 
 
 class StoredSettings(NamedTuple):
@@ -44,13 +42,13 @@ class Ask(NamedTuple):
 
 
 class Room(NamedTuple):
-    """How many runs may start under some limits, and in how many seconds more may (None: when one ends)."""
+    """How many runs may start under a limit, and in how many seconds more may (None: when one ends)."""
 
     runs: int
     rest: float | None
     now: datetime
     owners: list[int]
-    """Whose runs are under way under the limit that leaves the least room."""
+    """Whose runs are under way, or began within the minute."""
 
 
 @dataclass(slots=True)
@@ -69,28 +67,28 @@ class LimitedClaim:
         self._names = names
         self._moment = moment
 
-    async def room(self, lows: Lows) -> Room:
-        """`lows` are brought up to date."""
+    async def rooms(self, lows: Lows) -> dict[str, Room]:
+        """How much room each limit leaves; `lows` are brought up to date."""
         given = [lows.known.get(name) for name in self._names]
         rows = await self._connection.fetch(query("room_of_limits"), self._moment, self._names, given, lows.epoch)
         for row in rows:
             if row["epoch"] != lows.epoch:
                 lows.known.clear()
                 lows.epoch = row["epoch"]
-            lows.known[row["name"]] = min(
-                row["oldest"] or row["now"], row["now"] - MINUTE
-            )  # the clock may be set back a little
-        return min((_room(row) for row in rows), key=lambda room: room.runs)
+            lows.known[row["name"]] = row["oldest"] or row["now"]
+        return {row["name"]: _room(row) for row in rows}
 
-    async def claim(self, ask: Ask, left_out: Collection[int], low: datetime | None) -> list[Row]:
-        """As `EngineStore.claim_runs`; what is claimed counts under the limits."""
+    async def claim(
+        self, ask: Ask, limits: Sequence[str], left_out: Collection[int], low: datetime | None
+    ) -> list[Row]:
+        """As `EngineStore.claim_runs`; what is claimed counts under these limits."""
         rows = await self._connection.fetch(
             query("claim_runs"), self._moment, ask.worker, [ask.task], ask.crashes, ask.most, left_out,
             *columns(list(ask.left.items()), 2), ask.usual, low,
         )  # fmt: skip
         if rows:
             started = [(row["job_id"], row["scheduled_for"], row["attempt"], row["owner_id"]) for row in rows]
-            await self._connection.execute(query("note_starts"), self._moment, self._names, *columns(started, 4))
+            await self._connection.execute(query("note_starts"), self._moment, limits, *columns(started, 4))
         return rows
 
 

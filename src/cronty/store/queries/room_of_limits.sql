@@ -1,6 +1,7 @@
 -- What is under way under limits that are locked, and what began within the last minute. $1 now, $2 names, $3 for each a time
 -- before which nothing is under way (null: unknown), as it was known in the epoch $4: it spares the dead entries of the index.
--- When the database has lost its latest history, what had ended may be under way again.
+-- When the database has lost its latest history, what had ended may be under way again. The clock may have been set back: what
+-- was under way less than a minute ago is looked at anyhow, and a start far ahead of time doesn't count.
 -- A claimed run begins a little later, by the worker's own clock; that is known when it is settled. Until then a start counts for
 -- a second longer. So there are never more within any minute, however late a busy worker begins.
 -- Starts whose run has ended are forgotten, or kept for a minute where they count for that long. `again_at` is when the first of
@@ -14,7 +15,8 @@ with held as materialized (
     select *, ctid as place from cronty.starts
     where limit_name = u.name and not ended and started_at >= case
       when l.at_once is null then coalesce($1::timestamptz, statement_timestamp()) - interval '61 seconds'
-      else coalesce(case when (select cronty.epoch()) = $4::int then u.low end, '-infinity') end
+      else coalesce(case when (select cronty.epoch()) = $4::int then
+        least(u.low, coalesce($1::timestamptz, statement_timestamp()) - interval '1 minute') end, '-infinity') end
     offset 0
   ) s
   left join lateral (
@@ -59,7 +61,7 @@ cross join lateral (
       select case when running then started_at + interval '61 seconds' else began + interval '1 minute' end, owner_id
       from held where limit_name = l.name
     ) w
-    where w.until > n.now and l.per_minute is not null
+    where w.until > n.now and w.until < n.now + interval '3 minutes' and l.per_minute is not null
     order by w.until desc
     limit coalesce(l.per_minute, 0)
   ) s
