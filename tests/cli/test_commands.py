@@ -227,3 +227,12 @@ async def test_a_worker_with_room_for_nothing_is_refused(tmp_path: Path) -> None
     said = await cronty("work", "backup:cronty", "--concurrency", "0", folder=tmp_path, database_url=NOWHERE)
     assert said.code == 2
     assert "--concurrency" in said.err
+
+
+async def test_a_queue_that_there_cannot_be_is_refused_before_the_database_is_waited_for(tmp_path: Path) -> None:
+    (tmp_path / "backup.py").write_text("from cronty import Cronty\ncronty = Cronty()\n")
+    said = await cronty("work", "backup:cronty", "--queue", "gpu big", folder=tmp_path, database_url=NOWHERE)
+    assert said.code != 0
+    assert "'gpu big'" in said.err
+    assert "--queue" in said.err
+    assert "Traceback" not in said.err

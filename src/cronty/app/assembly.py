@@ -93,7 +93,7 @@ def queues_of(settings: Settings) -> tuple[str, ...]:
     try:
         return read_queues([name.strip() for name in settings.queues.split(",")] if settings.queues.strip() else [])
     except ValueError as bad:
-        raise BadSetting(f"CRONTY_QUEUES is {settings.queues!r}: {bad}") from None
+        raise BadSetting(f"CRONTY_QUEUES or --queue is {settings.queues!r}: {bad}") from None
 
 
 def limits_of(settings: Settings) -> Limits:

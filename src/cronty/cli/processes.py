@@ -7,6 +7,7 @@ import typer
 
 from cronty.actions.secrecy import hide_process, take_from_environment
 from cronty.app import Cronty
+from cronty.app.assembly import queues_of
 from cronty.cli import service
 from cronty.cli.service_of_client import Wanted
 from cronty.cli.startup import MetricsPort, extra, load, opened, probed, set_metrics_port, set_up_logging
@@ -34,6 +35,7 @@ def work(
         cronty.settings = cronty.settings.model_copy(update={"concurrency": concurrency})
     if queue is not None:
         cronty.settings = cronty.settings.model_copy(update={"queues": queue})
+        queues_of(cronty.settings)  # refuse bad ones now
     asyncio.run(_work_until_stopped(cronty))
 
 
