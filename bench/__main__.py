@@ -1,4 +1,4 @@
-"""`python -m bench fires --jobs 1000000 --seconds 20 --rounds 3`, or lag, idle, fair, mcp, pages, grow: JSON lines."""
+"""`python -m bench fires --jobs 1000000 --seconds 20 --rounds 3`, or lag, fair, urgent, mcp, idle, pages, grow."""
 
 import argparse
 import asyncio
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import asyncpg
 
-from bench import fair, fill, fires, grow, idle, lag, mcp, pages, report
+from bench import fair, fill, fires, grow, idle, lag, mcp, pages, report, urgent
 from chaos.postgres import Postgres
 
 MANY = 1_000_000
@@ -41,6 +41,12 @@ async def run(asked: argparse.Namespace, postgres: Postgres) -> None:
                     for turns in (True, False):
                         print(json.dumps(await fair.meanwhile(url, crowd, takes, fair=turns)), flush=True)
             print(json.dumps(await fair.cost(postgres.url, asked.jobs or MANY, asked.seconds, asked.rounds)))
+        case "urgent":
+            url = await fresh(postgres.url, "urgent")
+            for takes in (0.0, 0.05):
+                for _ in range(asked.rounds):
+                    for first in (True, False):
+                        print(json.dumps(await urgent.under(url, 50_000, takes, urgent=first)), flush=True)
         case _:
             url = await fresh(postgres.url, "mcp")
             for finding in await mcp.main(url, asked.jobs or 10_000, asked.calls, asked.rounds + 2):
@@ -71,7 +77,7 @@ async def run_kept(asked: argparse.Namespace, postgres: Postgres, sizes: list[in
 
 def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(prog="bench", description=__doc__)
-    made.add_argument("what", choices=["fires", "lag", "fair", "mcp", *KEPT])
+    made.add_argument("what", choices=["fires", "lag", "fair", "urgent", "mcp", *KEPT])
     made.add_argument("--jobs", type=int, help="how many are stored; a million, or ten thousand for mcp")
     made.add_argument("--seconds", type=float, default=20)
     made.add_argument("--rounds", type=int, default=3)

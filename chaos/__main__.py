@@ -18,6 +18,7 @@ from chaos import (
     freeze,
     kill,
     life,
+    limits,
     poison,
     restore,
     sleep,
@@ -30,8 +31,8 @@ from chaos.failover.events import EVENTS
 SCENARIOS: Final[dict[str, Any]] = {
     module.__name__.rpartition(".")[2]: module
     for module in (
-        alerts, backup, clients, deliver, deploys, enqueue, failover, freeze, kill, life, poison, restore, sleep,
-        suspend, upgrade, year,
+        alerts, backup, clients, deliver, deploys, enqueue, failover, freeze, kill, life, limits, poison, restore,
+        sleep, suspend, upgrade, year,
     )
 }  # fmt: skip
 
@@ -46,6 +47,7 @@ examples:
   python -m chaos deliver --runs 20000 --workers 4 --kill-every 1
   python -m chaos deploys --schedules 500 --deploys 20
   python -m chaos enqueue --runs 10000
+  python -m chaos limits --narrow 20000 --asking 300
   python -m chaos failover --events switchover,kill:2,freeze
   python -m chaos failover --async --events kill,lagkill
   python -m chaos upgrade --fires 10000 --workers 4
@@ -123,6 +125,15 @@ def read_arguments() -> argparse.Namespace:
     _number(for_deploys, "schedules", 500, "how many the program declares")
     _number(for_deploys, "deploys", 20, "how many versions of it follow each other")
     _number(for_deploys, "seed", 1, "of the random choices")
+    for_limits = scenarios.add_parser("limits", help="limits of tasks, workers killed", description=limits.__doc__)
+    _number(for_limits, "narrow", 20_000, "how many runs of a task of which five may be under way")
+    _number(for_limits, "asking", 300, "how many runs of a task that is limited by the minute")
+    _number(for_limits, "per-minute", 100, "that limit")
+    _number(for_limits, "workers", 4, "how many worker processes")
+    _number(for_limits, "kill-every", 10.0, "seconds between two kills of a worker; 0 for none")
+    _number(for_limits, "patience", 600.0, "seconds until everything must be settled")
+    _number(for_limits, "lease", 2.0, "seconds without a heartbeat after which a worker is given up")
+    _number(for_limits, "seed", 1, "of the random choices")
     for_enqueue = scenarios.add_parser("enqueue", help="runs made in transactions", description=enqueue.__doc__)
     _number(for_enqueue, "runs", 10_000, "how many transactions enqueue one; half are rolled back")
     _number(for_enqueue, "programs", 8, "how many transactions are open at once")

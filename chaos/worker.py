@@ -82,6 +82,36 @@ async def ahold(first: float, then: float) -> tuple[int, int]:
     return marked
 
 
+# -- under limits ---------------------------------------------------------------------------------------------------
+
+cronty.limit("model", per_minute=int(os.environ.get("CHAOS_PER_MINUTE", "100")))
+
+
+def left(marked: tuple[int, int]) -> tuple[int, int]:
+    """Leave a trace of this end, beside that of the start."""
+    run = current_run()
+    name = run.idempotency_key.replace("msg_", "run_", 1)
+    with open(os.path.join(os.environ["CHAOS_TRACES"], f"{os.getpid()}.ends"), "a", encoding="utf-8") as file:
+        file.write(f"{name} {run.attempt} {os.getpid()} {time.monotonic():.6f}\n")
+    return marked
+
+
+@cronty.task(concurrency=5)
+async def narrow(seconds: float = 0.0) -> tuple[int, int]:
+    """Five at once over all workers."""
+    marked = mark()
+    await asyncio.sleep(seconds)
+    return left(marked)
+
+
+@cronty.task(limit="model")
+async def asking(seconds: float = 0.0) -> tuple[int, int]:
+    """So many a minute over all workers."""
+    marked = mark()
+    await asyncio.sleep(seconds)
+    return left(marked)
+
+
 # -- poison ---------------------------------------------------------------------------------------------------------
 
 

@@ -221,6 +221,7 @@ class Hands:
         more = True
         while more:
             more = await self.engine.lease.claiming(self.engine.claiming.step) == 0
+            more = await self.engine.lease.claiming(self.engine.limited.step) == 0 or more
             await self.finish()
 
     async def finish(self) -> None:
@@ -245,7 +246,7 @@ class Hands:
 
 @asynccontextmanager
 async def hands_of(
-    url: str, clock: HandClock | None, registry: Registry, ahead: Ahead | None = None, **options: float
+    url: str, clock: HandClock | None, registry: Registry, ahead: Ahead | None = None, **options: object
 ) -> AsyncGenerator[Hands]:
     database = await Database(url, clock=clock, hot=True).open()
     store = EngineStore(database)

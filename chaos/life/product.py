@@ -131,7 +131,7 @@ class Worker:
     ) -> "Worker":
         registry = Registry()
         for name in TASKS:
-            registry.add(_task(stage, perform), name)
+            registry.add(_task(stage, perform), name, concurrency=LIMITED.get(name))
         limits = Limits(runs_per_hour=stage.settings.runs_per_hour)
         options = EngineOptions(concurrency=stage.settings.concurrency, lease=lease, keep_days=KEEP_DAYS, limits=limits)
         worker = cls(database, Engine(database, registry, options))
@@ -146,11 +146,13 @@ class Worker:
             "fire 2": engine._fire_more,
             "look": engine.firing.look_everywhere,
             "claim": engine._claim,
+            "limits": engine._limits,
             "settle": engine.settling.step,
             "beat": engine._beat,
             "rescue": engine.rescuing.step,
             "retime": engine.retiming.step,
             "prune": engine._prune,
+            "settings": engine._settings,
             "seal": engine.sealing.step,
             "alert": engine.alerting.step,
         }
@@ -182,6 +184,8 @@ class _Wake(asyncio.Event):
 
 
 TASKS: Final = ("alpha", "beta", "gamma")
+LIMITED: Final = {"gamma": 2}
+"""How many runs of a task all workers together may have under way."""
 
 
 def _task(stage: Stage, perform: Perform) -> Callable[[str], Awaitable[str]]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final, Literal, NamedTuple, Protocol
 
-from chaos.life.product import NEWER_FIELD, Performed, handle_of
+from chaos.life.product import LIMITED, NEWER_FIELD, Performed, handle_of
 from chaos.life.server import Fields, Monitor
 from chaos.life.stage import Stage, Violation
 from cronty.jobs.action import PROMPT
@@ -61,6 +61,7 @@ class Asked:
     starts_at: datetime | None
     id: int = 0
     handle: int = 0
+    task: str = ""
     gone: bool = False
     """Cancelled or deleted, and answered so."""
 
@@ -222,7 +223,7 @@ class Truth:
     def _job(self, old: Fields | None, new: Fields) -> None:
         if old is None:
             if (job := self.asked.get(new["name"])) is not None:
-                job.id, job.handle = new["id"], handle_of(new)
+                job.id, job.handle, job.task = new["id"], handle_of(new), new["task"]
                 self.kept.jobs[job.id] = job
             return
         if old["trigger"] != new["trigger"] and new["id"] in self.kept.jobs:
@@ -279,14 +280,15 @@ class Truth:
             unqueued.append(old)
 
     def _in_order(self, unqueued: list[Fields]) -> None:
-        """Of an owner's runs, what has waited longest is claimed first. A prompt waits for an agent; none is here."""
+        """Of an owner's runs, what has waited longest is claimed first. A prompt waits for an agent; none is here. What
+        is under a limit waits for that."""
         margin = timedelta(seconds=10 * self.stage.scale)
         claimed = [
             (when(one["due_at"]), one["crashes"], one["owner_id"]) for one in unqueued
             if one["due_at"] and datetime.fromisoformat(one["scheduled_for"]) in self.kept.running[one["job_id"]]
         ]  # fmt: skip
         for place, other in self.kept.queue.items() if claimed else ():
-            if other["task"] == PROMPT:
+            if other["task"] == PROMPT or other["task"] in LIMITED:
                 continue
             due, alike = when(other["due_at"]), (other["crashes"], other["owner_id"])
             if due and any(at and tuple(kind) == alike and due + margin < at for at, *kind in claimed):
@@ -340,6 +342,14 @@ class Truth:
             if self.kept.jobs[key.job].serial and len(running) > 1:
                 slots = ", ".join(f"{slot:%d %H:%M:%S}" for slot in sorted(running))
                 self._report("overlap", f"job {key.job} ({self.kept.jobs[key.job].overlap}) runs {slots} at once")
+            self._within_limit(self.kept.jobs[key.job].task)
+
+    def _within_limit(self, task: str) -> None:
+        if (most := LIMITED.get(task)) is None:
+            return
+        under_way = [id for id, job in self.kept.jobs.items() if job.task == task for _ in self.kept.running[id]]
+        if len(under_way) > most:
+            self._report("over-limit", f"{task}: {len(under_way)} under way, of jobs {under_way}")
 
 
 _NEWER_KEYS: Final = [NEWER_FIELD.split('"')[1]]

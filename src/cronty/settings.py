@@ -82,6 +82,11 @@ class Settings(BaseSettings):
         "off. Unset: yes with the local server, no with CRONTY_DATABASE_URL, where others share the machine.",
     )
     concurrency: int = Field(50, ge=1, le=10_000, description="How many runs a worker performs at once.")
+    queues: str = Field(
+        "",
+        description="The queues whose tasks a worker performs, separated by commas (`cronty work --queue`); `default` "
+        "has those that name none. Unset: all.",
+    )
     lease: float = Field(
         30.0, ge=1, description="Seconds without a heartbeat after which a worker's runs are given to others."
     )

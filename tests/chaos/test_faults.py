@@ -2,7 +2,7 @@
 
 import pytest
 
-from chaos import deliver, enqueue, freeze, kill, poison
+from chaos import deliver, enqueue, freeze, kill, limits, poison
 from tests.chaos.promises import LONG, keeps_its_promises
 
 
@@ -66,3 +66,15 @@ def test_exactly_the_runs_whose_transaction_was_committed_are_performed() -> Non
     assert figures["kills"] > 0
     assert figures["rolled_back"] > 100
     assert figures["done"] == figures["expected"] > 100
+
+
+@pytest.mark.long
+@pytest.mark.timeout(400)
+def test_no_more_runs_of_a_task_are_under_way_than_it_allows_while_workers_are_killed() -> None:
+    plan = limits.Plan(narrow=300, asking=20, per_minute=1000, workers=3, kill_every=1.5, patience=LONG, lease=2)
+    figures = limits.run(plan)
+    keeps_its_promises(figures)
+    assert figures["settled_in_time"]
+    assert figures["kills"] > 0
+    assert figures["most_at_once"] == limits.AT_ONCE
+    assert figures["done"] == figures["expected"] == 320

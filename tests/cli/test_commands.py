@@ -138,6 +138,34 @@ async def test_the_doctor_finds_what_is_wrong(url: str, sql: asyncpg.Connection)
     assert "1 run due for over 30 s; no worker takes: note" in " ".join(said.out.split())
 
 
+async def test_the_doctor_says_what_runs_and_waits_under_a_limit(url: str, sql: asyncpg.Connection) -> None:
+    registry = Registry()
+
+    def count() -> None: ...
+
+    registry.add(count, concurrency=2, limit="model")
+    registry.limit("model", per_minute=100)
+    async with hands_of(url, None, registry):
+        await sql.execute(
+            """
+            with owner as (
+              insert into cronty.owners (name) values ('ann') returning id
+            )
+            insert into cronty.queue (job_id, scheduled_for, due_at, owner_id, task)
+            select 7, now(), now() - interval '1 hour', id, 'count' from owner
+            """
+        )
+        idle = await cronty("doctor", "--json", database_url=url)
+        await sql.execute("update cronty.task_limits set held_until = now() + interval '1 hour'")
+        held = await cronty("doctor", "--json", database_url=url)
+    wrong = {one["what"]: one["said"] for one in json.loads(idle.out)["findings"] if not one["good"]}
+    assert wrong["limit task:count"].startswith("0 of 2 under way, 1 run waiting, though there is room: does a worker")
+    assert set(wrong) == {"limit model", "limit task:count"}
+    assert held.code == 0
+    [said] = [one["said"] for one in json.loads(held.out)["findings"] if one["what"] == "limit model"]
+    assert said.startswith("0 of 100 begun within a minute, 1 run waiting, held until")
+
+
 @pytest.mark.parametrize("command", ["doctor", "migrate"])
 async def test_a_database_that_cannot_be_reached_is_said_without_a_trace(command: str) -> None:
     said = await cronty(command, database_url=NOWHERE)
@@ -199,3 +227,12 @@ async def test_a_worker_with_room_for_nothing_is_refused(tmp_path: Path) -> None
     said = await cronty("work", "backup:cronty", "--concurrency", "0", folder=tmp_path, database_url=NOWHERE)
     assert said.code == 2
     assert "--concurrency" in said.err
+
+
+async def test_a_queue_that_there_cannot_be_is_refused_before_the_database_is_waited_for(tmp_path: Path) -> None:
+    (tmp_path / "backup.py").write_text("from cronty import Cronty\ncronty = Cronty()\n")
+    said = await cronty("work", "backup:cronty", "--queue", "gpu big", folder=tmp_path, database_url=NOWHERE)
+    assert said.code != 0
+    assert "'gpu big'" in said.err
+    assert "--queue" in said.err
+    assert "Traceback" not in said.err

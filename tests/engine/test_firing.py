@@ -286,9 +286,9 @@ async def test_a_batch_that_failed_is_looked_for_again_without_walking_over_ever
     looked: list[datetime | None] = []
     due_jobs = hands.store.due_jobs
 
-    def failing(store: EngineStore, low: datetime | None, *rest: object) -> object:
+    def failing(store: EngineStore, low: datetime | None, *rest: object, **more: object) -> object:
         looked.append(low)
-        return due_jobs(low, *rest)  # pyright: ignore[reportArgumentType]
+        return due_jobs(low, *rest, **more)  # pyright: ignore[reportArgumentType]
 
     async def unwritten(*_: object) -> None:
         raise StoreUnavailable("gone")
@@ -319,9 +319,9 @@ async def test_what_was_said_unheard_is_looked_for_also_when_a_step_is_under_way
     clock.advance(minutes=1)
     real: Callable[..., object] = getattr(EngineStore, under_way)
 
-    def forgetting(*given: object) -> object:
+    def forgetting(*given: object, **more: object) -> object:
         hands.engine.firing.low.forget()
-        return real(*given)
+        return real(*given, **more)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(EngineStore, under_way, forgetting)
@@ -340,10 +340,10 @@ async def test_a_look_everywhere_that_takes_too_long_keeps_nothing_from_firing(
     next_due, due_jobs = EngineStore.next_due, EngineStore.due_jobs
 
     def limited(look: Callable[..., object]) -> Callable[..., object]:
-        def looked(store: EngineStore, low: datetime | None, *rest: object) -> object:
+        def looked(store: EngineStore, low: datetime | None, *rest: object, **more: object) -> object:
             if low is None:
                 raise StoreUnavailable("canceling statement due to statement timeout")
-            return look(store, low, *rest)
+            return look(store, low, *rest, **more)
 
         return looked
 

@@ -210,7 +210,7 @@ async def test_a_run_that_replaces_one_that_only_waited_starts_at_once(
 ) -> None:
     """Nothing is under way when the waiting one is cancelled: there is nothing to wait for."""
     await add(door, task="note", policy={"overlap": "cancel_previous"})
-    hands.engine.working.reserve = lambda most, *, beyond=False: 0  # no room, so it waits
+    hands.engine.working.reserve = lambda most, *, beyond=False, urgent=False: 0  # no room, so it waits
     for _ in range(2):
         clock.advance(minutes=1)
         await hands.engine.firing.step(hands.engine.worker)

@@ -181,7 +181,8 @@ async def test_a_run_that_is_cancelled_while_it_waits_for_its_turn_here_is_never
 
     registry.add(wait)
     async with hands_of(url, clock, registry, concurrency=1) as hands:
-        hands.engine.working.reserve = lambda most, *, beyond=False: most  # claims more than it performs at once
+        # claims more than it performs at once
+        hands.engine.working.reserve = lambda most, *, beyond=False, urgent=False: most
         jobs = [await add(door, task="wait", args=(name,), name=name) for name in ("first", "second")]
         clock.advance(minutes=1)
         await hands.engine.lease.beat()

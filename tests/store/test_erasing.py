@@ -51,6 +51,8 @@ FEW = (
     " select min(id), now(), owner_id, 1, now() from cronty.jobs group by owner_id",
     "insert into cronty.presses (job_id, scheduled_for, owner_id, act, pressed_at)"
     " select min(id), now(), owner_id, 'done', now() from cronty.jobs group by owner_id",
+    "insert into cronty.starts (limit_name, job_id, scheduled_for, attempt, owner_id, started_at, ended)"
+    " select 'model', min(id), now(), 1, owner_id, now(), true from cronty.jobs group by owner_id",
     "insert into cronty.handed_over (job_id, scheduled_for, owner_id, owner, channel, version, key_id, sealed, due_at)"
     " select min(id), now(), owner_id, 'x', 'phone', 1, 'k', 'x', now() from cronty.jobs group by owner_id",
 )

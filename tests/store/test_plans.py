@@ -19,10 +19,19 @@ SLOTS = f"array['{NOW}', '{NOW}']::timestamptz[]"
 LONG_AGO = (START - timedelta(days=400)).isoformat()
 HOT = {
     "pick_due": f"('{NOW}', '{(START - timedelta(minutes=1)).isoformat()}', 500, '{{2}}', '{{Europe/Riga}}')",
+    "pick_urgent": f"('{NOW}', '{(START - timedelta(minutes=1)).isoformat()}', 500, '{{2}}', '{{Europe/Riga}}')",
+    "next_urgent": f"('{NOW}', '{(START - timedelta(minutes=1)).isoformat()}', '{{Europe/Riga}}')",
+    "mark_urgent": "(0, 100, '{note}', '{note}')",
     "fire": f"('{{1,2}}', {SLOTS}, 1, '{NOW}')",
     "move_due": f"('{{1,2}}', {SLOTS}, {SLOTS}, {SLOTS}, '{{1,1}}')",
     "insert_queue": f"('{{1,2}}', {SLOTS}, '{{1,1}}', '{{note,note}}', '{{true,false}}', '{NOW}')",
     "claim_runs": f"('{NOW}', 1, '{{note}}', 0, 500, '{{2}}', '{{1}}', '{{100}}', 500, null)",
+    "lock_limits": "('{model,task:note}')",
+    "room_of_limits": f"('{NOW}', '{{model,task:note}}', '{{null,{NOW}}}', 1)",
+    "note_starts": f"('{NOW}', '{{model}}', '{{1,2}}', {SLOTS}, '{{1,1}}', '{{1,1}}')",
+    "heads_of_tasks": f"('{NOW}', '{{note}}')",
+    "hold_limits": f"('{NOW}', '{{model}}', '{{60}}')",
+    "settings_of_tasks": "('{note}')",
     "settle_done": f"('{NOW}', 1, '{{1,2}}', {SLOTS}, '{{1,1}}', '{{1,1}}', '{{0,0}}', '{{0,0}}', '{NOW}', '{NOW}')",
     "settle_rest": f"('{NOW}', 1, '{{1,2}}', {SLOTS}, '{{1,1}}', '{{failed,waiting}}', '{{null,1}}', '{{a,b}}',"
     f" '{{null,null}}', '{{null,failed}}', '{{0,0}}', '{{0,0}}', '{{t,null}}', '{NOW}', '{NOW}')",

@@ -29,7 +29,17 @@ from cronty.timing.days_off import NamedCalendar
 from tests.conftest import START, HandClock, Hands, add, hands_of, with_database
 
 OWNED = ("jobs", "due", "runs", "queue", "channels", "calendars", "audit", "audit_heads", "api_keys", "attempts")
-NOBODYS = {"audit_months", "dropped_weeks", "found_waiting", "migrations", "server", "tasks", "workers", "zones"}
+NOBODYS = {
+    "audit_months",
+    "dropped_weeks",
+    "found_waiting",
+    "migrations",
+    "server",
+    "task_limits",
+    "tasks",
+    "workers",
+    "zones",
+}
 KEY_COLUMNS = "id, owner_id, number, name, scopes, agent, created_at, expires_at, last_used_at, revoked_at"
 VISIBLE = {"api_keys": KEY_COLUMNS}
 FUTURE = datetime(2100, 1, 1, tzinfo=UTC)
@@ -397,7 +407,7 @@ async def test_every_table_is_behind_the_wall_or_is_nobodys(sql: asyncpg.Connect
         " and relkind in ('r', 'p') and not relispartition"
     )
     walled = {row["relname"] for row in rows if row["relrowsecurity"]}
-    told = {"alerts", "absences", "tellings", "presses", "handed_over"}
+    told = {"alerts", "absences", "tellings", "presses", "handed_over", "starts"}
     assert walled == {"owners", "usage", "audit_unsealed", "audit_checkpoints", "stop_requests", *told, *OWNED}
     assert {row["relname"] for row in rows} - walled == NOBODYS, "a new table belongs into walls.sql"
     with_owner = await sql.fetch(

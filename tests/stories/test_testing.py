@@ -115,3 +115,46 @@ async def test_performing_has_the_fake_run_that_is_given() -> None:
     with fake_run(attempt=3, scheduled_for=START) as run:
         assert await perform(which) == 3
         assert run.scheduled_for == START
+
+
+async def test_what_must_wait_for_room_under_a_limit_is_performed_when_there_is_some(url: str) -> None:
+    cronty = Cronty()
+    cronty.limit("model", per_minute=2)
+    seen: list[datetime] = []
+
+    @cronty.task(limit="model")
+    async def ask() -> None:
+        seen.append(clock.now)
+
+    @cronty.task(concurrency=1, priority="urgent")
+    async def alarm() -> None:
+        seen.append(clock.now)
+
+    async with by_hand(cronty, url, AT) as clock:
+        for _ in range(5):
+            await ask.enqueue()
+        await alarm.enqueue()
+        await clock.run_until_idle()
+        assert seen == [START] * 3
+        await clock.move(minutes=5)
+        assert [round((moment - START).total_seconds()) for moment in seen[3:]] == [60, 60, 120]
+
+
+async def test_urgent_tasks_are_performed_and_those_of_other_queues_wait(url: str) -> None:
+    cronty = Cronty(queues=["default"])
+    seen: list[str] = []
+
+    @cronty.task(priority="urgent")
+    async def alarm() -> None:
+        seen.append("alarm")
+
+    @cronty.task(queue="gpu")
+    async def draw() -> None:
+        seen.append("draw")
+
+    async with by_hand(cronty, url, AT) as clock:
+        await draw.enqueue()
+        await alarm.enqueue()
+        await clock.run_until_idle()
+        await clock.move(hours=1)
+        assert seen == ["alarm"]

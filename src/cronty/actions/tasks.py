@@ -26,6 +26,7 @@ from cronty.actions.current import running_in as running_in
 from cronty.actions.hints import Hints, WrongArguments, given_parameters, hints_of, to_json
 from cronty.jobs.action import BUILT_IN, COMMAND
 from cronty.jobs.outcome import DONE, Done, Failed, Outcome, Snoozed
+from cronty.jobs.task_settings import NOTHING_SET, Priority, TaskLimit, TaskSettings, named_limit, settings_of
 
 MAX_RESULT_BYTES: Final = 64 * 1024
 NOT_KEPT: Final = "not_kept"
@@ -76,6 +77,7 @@ class Task:
     hints: Hints
     owners: tuple[str, ...] | None = None
     """Who may use it; None for every owner."""
+    settings: TaskSettings = NOTHING_SET
     around: Sequence[Middleware] | None = None
     """Its middleware; None for what is built in, which has none and keeps no tracebacks."""
     process: bool = False
@@ -95,6 +97,7 @@ class Registry:
 
     tasks: dict[str, Task] = field(default_factory=dict[str, Task])
     known: dict[str, Task] = field(default_factory=dict[str, Task])
+    limits: dict[str, TaskLimit] = field(default_factory=dict[str, TaskLimit])
 
     def add(
         self,
@@ -105,18 +108,42 @@ class Registry:
         around: Sequence[Middleware] | None = None,
         *,
         process: bool = False,
+        concurrency: int | None = None,
+        limit: str | None = None,
+        priority: Priority | None = None,
+        queue: str | None = None,
     ) -> Task:
         """A function that this process performs, for these owners or (None) for every owner.
 
         `policy` is published with its parameters: a job of this task has it unless it says otherwise.
+        `concurrency` is how many runs of it all workers perform at once, `limit` names one that it shares with others.
+        `priority` is urgent for what goes before all that isn't. `queue` is for workers that choose queues.
         """
-        task = replace(self._task(function, name), owners=None if owners is None else tuple(owners), around=around)
+        task = self._task(function, name)
+        settings = settings_of(task.name, concurrency, limit, priority, queue)
+        task = replace(task, owners=None if owners is None else tuple(owners), around=around, settings=settings)
         if process:
             task = replace(task, process=_in_process(task))
         if policy:
             task = replace(task, parameters={**task.parameters, "policy": policy})
         self.tasks[task.name] = task
         return task
+
+    def limit(self, name: str, at_once: int | None = None, per_minute: int | None = None) -> None:
+        """A limit that tasks share by its name."""
+        self.limits[name] = named_limit(name, at_once, per_minute)
+
+    def settings(self) -> dict[str, dict[str, object] | None]:
+        """What holds for each task over all workers, as it is stored; None where nothing is set."""
+        return {
+            task.name: replace(
+                task.settings,
+                limits=tuple(
+                    limit if limit.declared else self.limits.get(limit.name, limit) for limit in task.settings.limits
+                ),
+            ).stored()
+            for task in self.tasks.values()
+        }
 
     def declare(self, function: Callable[..., object]) -> None:
         """Something that may be scheduled, and that no worker performs."""

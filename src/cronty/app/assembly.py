@@ -10,6 +10,7 @@ from cronty.app.outside import Outside
 from cronty.engine.engine import Engine, EngineOptions
 from cronty.engine.handing import Ahead
 from cronty.jobs.limits import DEFAULTS, BadLimits, Limits, read_limits
+from cronty.jobs.task_settings import read_queues
 from cronty.scheduler import Scheduler, Service
 from cronty.scheduler.calendars import Calendars
 from cronty.scheduler.channels import Channels
@@ -76,6 +77,7 @@ def make_engine(
         die_when_stuck=die_when_stuck,
         limits=limits_of(settings),
         zone=settings.zone,
+        queues=queues_of(settings),
     )
     ahead = Ahead(outside.notify, with_the_key(settings, Sealer.read)) if gives_ahead(settings) else None
     return Engine(database, registry, options, ahead)
@@ -84,6 +86,14 @@ def make_engine(
 def gives_ahead(settings: Settings) -> bool:
     """Whether ntfy gets reminders ahead of their time: on a machine of one's own, which may be shut."""
     return settings.database_url is None if settings.ahead is None else settings.ahead
+
+
+def queues_of(settings: Settings) -> tuple[str, ...]:
+    """The queues that workers of this process choose; none for all."""
+    try:
+        return read_queues([name.strip() for name in settings.queues.split(",")] if settings.queues.strip() else [])
+    except ValueError as bad:
+        raise BadSetting(f"CRONTY_QUEUES or --queue is {settings.queues!r}: {bad}") from None
 
 
 def limits_of(settings: Settings) -> Limits:

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, Self, cast, overload
 from cronty import telemetry
 from cronty.actions.around import Middleware
 from cronty.actions.tasks import Registry, running_in
-from cronty.app.assembly import limits_of, make_engine, make_service
+from cronty.app.assembly import limits_of, make_engine, make_service, queues_of
 from cronty.app.background import Background, wait_for
 from cronty.app.declared import Schedule, WhenGone, program_of, sync
 from cronty.app.figures import metrics_text, why_late
@@ -31,6 +31,7 @@ from cronty.jobs.envelope import RunFacts
 from cronty.jobs.ids import read_job_id
 from cronty.jobs.job import Job
 from cronty.jobs.policy import make_policy
+from cronty.jobs.task_settings import Priority
 from cronty.scheduler import Service
 from cronty.scheduler.agenda import NOT_PENDING, Agenda, When
 from cronty.settings import Settings
@@ -74,13 +75,16 @@ class Cronty(Operations, AsyncApi):
         *,
         owner: str = "local",
         concurrency: int | None = None,
+        queues: Sequence[str] | None = None,
         run_jobs: bool = True,
         data_dir: Path | None = None,
         clock: Clock | None = None,
     ) -> None:
         given = {"database_url": database_url, "concurrency": concurrency, "data_dir": data_dir}
+        given["queues"] = None if queues is None else ",".join(queues)
         self.settings = Settings(**{name: value for name, value in given.items() if value is not None})  # pyright: ignore[reportArgumentType]
         limits_of(self.settings)  # refuse bad limits now
+        queues_of(self.settings)
         self.owner = owner
         self.registry = Registry()
         self.declared: list[Schedule] = []
@@ -127,6 +131,8 @@ class Cronty(Operations, AsyncApi):
     def task(
         self, /, *, name: str | None = None, owners: Sequence[str] | None = None, retries: int | None = None,
         timeout: float | None = None, policy: Mapping[str, Any] | None = None, process: bool = False,
+        concurrency: int | None = None, limit: str | None = None, priority: Priority | None = None,
+        queue: str | None = None,
     ) -> Registering: ...  # fmt: skip
     def task(
         self,
@@ -139,11 +145,18 @@ class Cronty(Operations, AsyncApi):
         timeout: float | None = None,
         policy: Mapping[str, Any] | None = None,
         process: bool = False,
+        concurrency: int | None = None,
+        limit: str | None = None,
+        priority: Priority | None = None,
+        queue: str | None = None,
     ) -> object:
         """Register a function (plain or async) under its own name, or under `name`, for every owner or for `owners`.
 
         `retries`, `timeout` (seconds) and `policy` hold for every job of this task that doesn't say otherwise.
         `process` performs a plain function in a process of its own, so that it can compute beside the others.
+        `concurrency` is how many runs of it all workers together perform at once; `limit` names a limit that it shares
+        with other tasks (see `limit`). Runs that must wait are late, and none is lost. Those of a task whose `priority`
+        is "urgent" go before all others. `queue` is for workers that perform only some: `Cronty(queues=[…])`.
         """
         usual = {**(policy or {})}
         if retries is not None:
@@ -153,10 +166,21 @@ class Cronty(Operations, AsyncApi):
         make_policy(usual)  # refuse a bad one now
 
         def register(function: Callable[..., Any]) -> Task[..., Any]:
-            registered = self.registry.add(function, name, owners, usual, self._middleware, process=process)
+            registered = self.registry.add(
+                function, name, owners, usual, self._middleware, process=process, concurrency=concurrency, limit=limit,
+                priority=priority, queue=queue,
+            )  # fmt: skip
             return (AsyncTask if registered.is_async else PlainTask)(self, registered, Options())
 
         return register if function is None else register(function)
+
+    def limit(self, name: str, *, per_minute: int | None = None, at_once: int | None = None) -> None:
+        """A limit for all runs of the tasks that name it, `@cronty.task(limit="…")`, over all workers.
+
+        At most `per_minute` attempts start within any 60 seconds, and at most `at_once` are under way. When one raises
+        `RetryAfter`, none starts until that time has passed, a day at most.
+        """
+        self.registry.limit(name, at_once, per_minute)
 
     def middleware[M: Middleware](self, function: M, /) -> M:
         """Register an async function `(run, call_next)` around every task of this program, the first one outermost."""
@@ -180,6 +204,10 @@ class Cronty(Operations, AsyncApi):
         retries: int | None = None,
         timeout: float | None = None,
         policy: Mapping[str, Any] | None = None,
+        concurrency: int | None = None,
+        limit: str | None = None,
+        priority: Priority | None = None,
+        queue: str | None = None,
     ) -> Registering:
         """Register a function without parameters and declare its schedule: `@cronty.every("weekday at 3:00")`.
 
@@ -188,7 +216,10 @@ class Cronty(Operations, AsyncApi):
         """
 
         def declare(function: Callable[..., Any]) -> object:
-            task = self.task(name=name, retries=retries, timeout=timeout, policy=policy)(function)
+            task = self.task(
+                name=name, retries=retries, timeout=timeout, policy=policy, concurrency=concurrency, limit=limit,
+                priority=priority, queue=queue,
+            )(function)  # fmt: skip
             self.declared.append(task.options(zone=zone, tags=tags).every(when))
             return task
 

@@ -9,7 +9,7 @@ import typer
 from cronty.cli.output import REFUSED, Column, Json, counted, print_json, refuse, show_rows
 from cronty.settings import Settings
 from cronty.store.connecting import ATTRIBUTE, WRITABLE, each_host, wanted_of
-from cronty.store.health import Health, look
+from cronty.store.health import Health, LimitStanding, look
 from cronty.store.local import start_local_server
 from cronty.store.migrate import OLDEST_POSTGRES, SAFE_POSTGRES, schema_state
 from cronty.timing import tzdata_version
@@ -71,6 +71,22 @@ def _locks(health: Health) -> tuple[bool, str, str]:
     return False, "locks", f"{said}: set max_locks_per_transaction to {enough} or more, and restart PostgreSQL"
 
 
+def _limit(limit: LimitStanding, *, is_frozen: bool) -> tuple[bool, str, str]:
+    """What runs and waits under a limit of tasks. Waiting is what it is for, unless there is room."""
+    said: list[str] = []
+    if limit.at_once is not None:
+        said.append(f"{limit.running} of {limit.at_once} under way")
+    if limit.per_minute is not None:
+        said.append(f"{limit.starts} of {limit.per_minute} begun within a minute")
+    said.append(f"{counted(limit.waiting, 'run')} waiting")
+    if limit.held_until is not None:
+        said.append(f"held until {limit.held_until:%H:%M:%S} UTC, as a run was told outside")
+    idle = limit.waiting > 0 and limit.has_room and not limit.running and not limit.starts and not is_frozen
+    if idle:
+        said.append(f"though there is room: does a worker have {' or '.join(limit.tasks)}, and serve its queue?")
+    return not idle, f"limit {limit.name}", ", ".join(said)
+
+
 def _findings(health: Health, here: datetime) -> list[tuple[bool, str, str]]:
     """For each check: whether it passed, what was checked, and what was found."""
     offset = (health.now - here).total_seconds()
@@ -119,6 +135,7 @@ def _findings(health: Health, here: datetime) -> list[tuple[bool, str, str]]:
             if health.stale_queue
             else "nothing waits too long",
         ),
+        *(_limit(limit, is_frozen=health.frozen is not None) for limit in health.limits),
         (
             not health.set_aside,
             "set aside",

@@ -7,6 +7,7 @@ import typer
 
 from cronty.actions.secrecy import hide_process, take_from_environment
 from cronty.app import Cronty
+from cronty.app.assembly import queues_of
 from cronty.cli import service
 from cronty.cli.service_of_client import Wanted
 from cronty.cli.startup import MetricsPort, extra, load, opened, probed, set_metrics_port, set_up_logging
@@ -20,6 +21,10 @@ EVERY_TOOL: Final = "jobs,notifications,agenda,inbox"
 def work(
     target: Annotated[str, typer.Argument(help="Where your Cronty is, as module:name, for example backup:cronty.")],
     concurrency: Annotated[int | None, typer.Option(min=1, max=10_000, help="How many runs at once.")] = None,
+    queue: Annotated[
+        str | None,
+        typer.Option(help="Perform only tasks of these queues, separated by commas; `default` has the others."),
+    ] = None,
     metrics_port: MetricsPort = None,
 ) -> None:
     _begin()
@@ -28,6 +33,9 @@ def work(
     cronty.run_jobs = cronty.die_when_stuck = True
     if concurrency is not None:
         cronty.settings = cronty.settings.model_copy(update={"concurrency": concurrency})
+    if queue is not None:
+        cronty.settings = cronty.settings.model_copy(update={"queues": queue})
+        queues_of(cronty.settings)  # refuse bad ones now
     asyncio.run(_work_until_stopped(cronty))
 
 

@@ -38,7 +38,8 @@ class Admitting:
             served = [one for one in attempts if one not in refused] if refused else attempts
             started = await self._limiting.put_off(worker, await self._without_ending(worker, served))
         finally:
-            self._working.release(len(attempts) - len(started) - len(refused))
+            unused = len(attempts) - len(started) - len(refused)
+            self._working.release(unused, urgent=bool(attempts) and attempts[0].urgent)
             self._working.drop(refused, NOT_SERVED)
         self._working.take(started, first=first)
 

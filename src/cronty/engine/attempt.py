@@ -27,6 +27,8 @@ class Attempt:
     failures: int = 0
     crashes: int = 0
     from_queue: bool = False
+    limits: tuple[str, ...] = ()
+    urgent: bool = False
     started: float = 0.0
     ended: float = 0.0
     outcome: Outcome | None = None

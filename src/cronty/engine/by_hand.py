@@ -46,19 +46,21 @@ class ByHand:
         """The time now, and when the next slot or waiting run is due."""
         engine = self._engine
         now, slot, frozen = await engine.store.next_due(None, engine.firing.left_zones)
-        wait = await engine.store.seconds_until_queued(list(engine.registry.tasks))
+        waits = [await engine.store.seconds_until_queued(engine.fleetwide.unlimited(engine.registry.tasks))]
+        waits.append(await engine.limited.seconds_until_next())
         if frozen:
             return None
-        queued = None if wait is None else now + timedelta(seconds=wait)
-        moments = [moment for moment in (slot, queued) if moment is not None]
+        queued = [now + timedelta(seconds=wait) for wait in waits if wait is not None]
+        moments = [moment for moment in (slot, *queued) if moment is not None]
         return (now, min(moments)) if moments else None
 
     async def _perform(self) -> None:
         engine = self._engine
-        engine.firing.low.forget()  # it doesn't listen to what was scheduled meanwhile
+        for firing in (engine.firing, engine.urgent_firing):
+            firing.low.forget()  # it doesn't listen to what was scheduled meanwhile
         await engine.lease.beat()
-        for duty in (engine.firing, engine.claiming):
-            await engine.lease.claiming(duty.step)
+        for step in (engine.urgent_step, engine.firing.step, engine.claiming.step, engine.limited.step):
+            await engine.lease.claiming(step)
             while engine.working.in_flight:
                 engine.working.expire()
                 if await engine.settling.step() > 0:

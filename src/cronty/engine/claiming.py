@@ -11,6 +11,7 @@ from cronty.engine.admitting import Admitting
 from cronty.engine.attempt import Attempt
 from cronty.engine.counting import count_claimed
 from cronty.engine.crowd import Crowd
+from cronty.engine.fleetwide import Fleetwide
 from cronty.engine.limiting import NO_LIMIT, Limiting
 from cronty.engine.working import PATIENCE, Working
 from cronty.jobs.outcome import Cancelled
@@ -22,6 +23,8 @@ BATCH: Final = 500
 
 FULL_REST: Final = 0.25
 """Seconds until the next look if some owners are at their limit: the waiting runs may be theirs."""
+
+SHORTEST_REST: Final = 0.05
 
 LATEST_COMMIT: Final = timedelta(seconds=5)
 """The longest time between the start of a run's wait and the commit that makes it visible. Later ones are found by the
@@ -68,19 +71,29 @@ class QueueBounds:
         )
 
 
-def _may_have_more(rows: list[Row], left: Mapping[int, int], usual: int) -> bool:
+def may_have_more(rows: list[Row], left: Mapping[int, int], usual: int) -> bool:
     """Whether an owner's limit was used up, so that more of its runs may be waiting."""
     claimed = Counter(row["owner_id"] for row in rows)
     return any(count >= left.get(owner, usual) for owner, count in claimed.items())
 
 
 class Claiming:
-    """The duty of claiming from the queue."""
+    """The duty of claiming from the queue what is under no limit of tasks."""
+
+    urgent = False
+    """Whether it claims for urgent tasks alone, whether or not the worker is full."""
 
     def __init__(
-        self, store: EngineStore, registry: Registry, working: Working, limiting: Limiting, admitting: Admitting
+        self,
+        store: EngineStore,
+        registry: Registry,
+        working: Working,
+        limiting: Limiting,
+        admitting: Admitting,
+        fleetwide: Fleetwide,
     ) -> None:
         self._store = store
+        self._fleetwide = fleetwide
         self._limiting = limiting
         self._admitting = admitting
         self._registry = registry
@@ -91,11 +104,13 @@ class Claiming:
 
     async def step(self, worker: int) -> float:
         """Claim a batch for each number of crashes; 0 if there may be more, else seconds until the next run is due."""
-        tasks = list(self._working.performable(self._registry.tasks))
+        performable = self._working.performable(self._registry.tasks, urgent=self.urgent)
+        tasks = list(self._fleetwide.direct(performable, urgent=self.urgent))
         longest = PATIENCE if self._working.threads_hang else float("inf")
         if not tasks:
             return longest
-        await self._working.wait_for_place(self.crowd)
+        if not self.urgent:
+            await self._working.wait_for_place(self.crowd)
         if left_out := self.crowd.turn():
             began = monotonic()
             await self._claim(worker, tasks, 0, BATCH, left_out)
@@ -113,42 +128,52 @@ class Claiming:
         if claimed:
             return 0
         if full:
-            return 0.05
+            return SHORTEST_REST
         if self._full:
             return FULL_REST
         seconds = await self._store.seconds_until_queued(tasks)
-        return min(max(0.05, seconds), longest) if seconds is not None else longest
+        return min(max(SHORTEST_REST, seconds), longest) if seconds is not None else longest
 
     async def _claim(
         self, worker: int, tasks: list[str], crashes: int, limit: int, left_out: frozenset[int] = frozenset()
     ) -> tuple[int, bool]:
         """How many runs were claimed, and whether the worker was full."""
-        places = self._working.reserve(limit, beyond=bool(left_out))
+        places = self._working.reserve(limit, beyond=bool(left_out), urgent=self.urgent)
         if not places:
             return 0, True
         try:
-            runs_left = await self._limiting.runs_left()
-            self._full = [] if runs_left is None else runs_left.full()
-            left, usual = ({}, NO_LIMIT) if runs_left is None else (runs_left.left, runs_left.usual)
+            left, usual = await self._runs_left()
             without = left_out.union(self._full)
             now = await self._store.now() if without else None
             low = self._bounds.bound(crashes, without)
             rows = await self._store.claim_runs(worker, tasks, crashes, places, without, left, usual, low)
         except BaseException:
-            self._working.release(places)
+            self._working.release(places, urgent=self.urgent)
             raise
-        if now is not None and len(rows) < places and not _may_have_more(rows, left, usual):
+        if now is not None and len(rows) < places and not may_have_more(rows, left, usual):
             self._bounds.through(crashes, without, now)
         if len(rows) == places and (not left_out or places == limit):
             self.crowd.saw([row["owner_id"] for row in rows])
-        count_claimed(rows)
-        self._working.release(places - len(rows))
-        self._working.drop([self._attempt(row, worker) for row in rows if row["cancelled"]], CANCELLED)
-        alive = [self._attempt(row, worker) for row in rows if not row["cancelled"]]
-        await self._admitting.start(worker, alive, first=bool(left_out))
+        await self._start(worker, rows, places, first=bool(left_out), urgent=self.urgent)
         return len(rows), False
 
-    def _attempt(self, row: Row, worker: int) -> Attempt:
+    async def _runs_left(self) -> tuple[Mapping[int, int], int]:
+        """How many runs may be claimed of single owners, and of each other one; notes who is at its limit."""
+        runs_left = await self._limiting.runs_left()
+        self._full = [] if runs_left is None else runs_left.full()
+        return ({}, NO_LIMIT) if runs_left is None else (runs_left.left, runs_left.usual)
+
+    async def _start(
+        self, worker: int, rows: list[Row], places: int, *, first: bool, urgent: bool, limits: tuple[str, ...] = ()
+    ) -> None:
+        """Perform what was claimed, and give back the places that aren't used."""
+        count_claimed(rows)
+        self._working.release(places - len(rows), urgent=urgent)
+        attempts = [(self._attempt(row, worker, limits, urgent=urgent), row["cancelled"]) for row in rows]
+        self._working.drop([attempt for attempt, cancelled in attempts if cancelled], CANCELLED)
+        await self._admitting.start(worker, [attempt for attempt, cancelled in attempts if not cancelled], first=first)
+
+    def _attempt(self, row: Row, worker: int, limits: tuple[str, ...], *, urgent: bool) -> Attempt:
         return Attempt(
             row["job_id"],
             row["scheduled_for"],
@@ -164,4 +189,6 @@ class Claiming:
             row["failures"],
             row["crashes"],
             from_queue=True,
+            limits=limits,
+            urgent=urgent,
         )

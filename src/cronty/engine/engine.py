@@ -14,10 +14,12 @@ from cronty.engine.admitting import Admitting
 from cronty.engine.alerting import Alerting
 from cronty.engine.claiming import Claiming
 from cronty.engine.firing import LOOK_EVERYWHERE_EVERY, Firing
+from cronty.engine.fleetwide import Fleetwide
 from cronty.engine.handing import Ahead, HandingOver
 from cronty.engine.holidays import EVERY as HOLIDAYS_EVERY
 from cronty.engine.holidays import Holidays
 from cronty.engine.lease import Lease
+from cronty.engine.limited import LimitedClaiming
 from cronty.engine.limiting import Limiting
 from cronty.engine.loop import MAX_REST, Step, keep_doing
 from cronty.engine.pruning import PRUNE_EVERY, Pruning
@@ -26,6 +28,7 @@ from cronty.engine.retiming import Retiming
 from cronty.engine.sealing import Sealing
 from cronty.engine.settling import Settling
 from cronty.engine.telling import TellingResults
+from cronty.engine.urgent import UrgentClaiming, UrgentFiring
 from cronty.engine.watchdog import Watchdog
 from cronty.engine.working import Working
 from cronty.jobs.limits import DEFAULTS, Limits
@@ -37,18 +40,24 @@ from cronty.store.history_store import HistoryStore
 from cronty.store.holiday_store import HolidayStore
 from cronty.store.listen import listen
 from cronty.store.owner_store import OwnerStore
+from cronty.store.task_limit_store import TaskLimitStore
 from cronty.store.telling_store import TellingStore
 from cronty.store.zone_store import ZoneStore
 
 LEAST_PATIENCE: Final = 5.0
 EXPIRE_EVERY: Final = 0.25
-CLAIMING: Final = ("fire", "fire 2", "claim", "tell", "hand over")
+CLAIMING: Final = ("fire", "fire 2", "claim", "limits", "urgent", "tell", "hand over")
+NEEDED_BY_SOME: Final = ("limits", "urgent")
+"""Duties that claim only for tasks of which something is said."""
+
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
 class EngineOptions:
     """`lease` and `drain` are seconds; `keep_days` is how much history is kept; `zone` is for owners without their own.
+
+    `queues` are those whose tasks are performed; none for all.
 
     `die_when_stuck` ends the process when a task blocks the event loop for four leases (`watchdog.py`). That is right
     for a worker process, and wrong inside a user's own program.
@@ -62,6 +71,7 @@ class EngineOptions:
     die_when_stuck: bool = False
     limits: Limits = DEFAULTS
     zone: str = "UTC"
+    queues: tuple[str, ...] = ()
 
 
 class Engine:
@@ -85,18 +95,24 @@ class Engine:
         self._wakes: dict[str, asyncio.Event] = {}
         self.working = Working(options.concurrency, partial(self._wake, "settle"))
         self.limiting = Limiting(store, options.limits)
-        admitting = Admitting(store, OwnerStore(database), self.limiting, self.working)
-        self.firing = Firing(store, registry, self.working, self.limiting, admitting)
-        self.firing.more = partial(self._wake, "fire 2")
-        self.firing.look_soon = partial(self._wake, "look")
-        self.claiming = Claiming(store, registry, self.working, self.limiting, admitting)
-        self.settling = Settling(store, self.working, partial(self._wake, "claim"))
+        limits = TaskLimitStore(database)
+        self.settling = Settling(store, limits, self.working, self._requeued)
         hurry = partial(self._wake, "beat")
         self.lease = Lease(store, self.working, self.settling, options.lease, options.version, hurry)
+        self.fleetwide = Fleetwide(limits, registry, self.lease, options.queues)
+        admitting = Admitting(store, OwnerStore(database), self.limiting, self.working)
+        passing = registry, self.working, self.limiting, admitting, self.fleetwide
+        self.firing = Firing(store, *passing)
+        self.firing.more = partial(self._wake, "fire 2")
+        self.firing.look_soon = partial(self._wake, "look")
+        self.claiming = Claiming(store, *passing)
+        self.limited = LimitedClaiming(store, limits, *passing)
+        self.urgent_firing = UrgentFiring(store, *passing)
+        self.urgent_claiming = UrgentClaiming(store, *passing)
         self.working.still_ours = self.lease.holds
         self.rescuing = Rescuing(store, self.lease, options.lease)
         self.retiming = Retiming(ZoneStore(database))
-        self.firing.left_zones = self.retiming.left_zones
+        self.firing.left_zones = self.urgent_firing.left_zones = self.retiming.left_zones
         self.holidays = Holidays(HolidayStore(database))
         self.sealing = Sealing(AuditStore(database))
         self.alerting = Alerting(store, self.limiting.topic_of, options.zone)
@@ -117,8 +133,11 @@ class Engine:
         self._duty("fire 2", self._fire_more, self._stopping)
         self._duty("look", self.firing.look_everywhere, self._stopping, longest=LOOK_EVERYWHERE_EVERY)
         self._duty("claim", self._claim, self._stopping)
+        self._duty("limits", self._limits, self._stopping)
+        self._duty("urgent", self._urgent, self._stopping)
         self._duty("rescue", self.rescuing.step, self._stopping)
         self._duty("prune", self._prune, self._stopping, longest=PRUNE_EVERY)
+        self._duty("settings", self._settings, self._stopping, longest=PRUNE_EVERY)
         self._duty("retime", self.retiming.step, self._stopping)
         self._duty("holidays", self.holidays.step, self._stopping, longest=HOLIDAYS_EVERY)
         self._duty("seal", self.sealing.step, self._stopping)
@@ -159,6 +178,7 @@ class Engine:
         await self.store.publish_tasks(self.registry.published())
         await self.retiming.look()
         await self.lease.register()
+        await self.fleetwide.look()
         self._committed = monotonic()
 
     async def stop(self) -> None:
@@ -224,6 +244,24 @@ class Engine:
     async def _claim(self) -> float:
         return await self.lease.claiming(self.claiming.step)
 
+    async def _limits(self) -> float:
+        return await self.lease.claiming(self.limited.step)
+
+    async def _urgent(self) -> float:
+        return await self.lease.claiming(self.urgent_step)
+
+    async def urgent_step(self, worker: int) -> float:
+        """Fire and claim a batch of urgent runs; 0 if there may be more, else seconds until the next one is due."""
+        if not self.fleetwide.has_urgent:
+            return float("inf")
+        return min(await self.urgent_firing.step(worker), await self.urgent_claiming.step(worker))
+
+    async def _settings(self) -> float:
+        rest = await self.fleetwide.step()
+        for duty in NEEDED_BY_SOME:
+            self._wake(duty)
+        return rest
+
     async def _beat(self) -> float:
         rest = await self.lease.beat()
         self._committed = monotonic()
@@ -249,11 +287,12 @@ class Engine:
         word, _, detail = message.partition(" ")
         match word:
             case "due":
-                self.firing.low.lower(_moment(detail))
-                self._wake("fire")
+                for firing, duty in ((self.firing, "fire"), (self.urgent_firing, "urgent")):
+                    firing.low.lower(_moment(detail))
+                    self._wake(duty)
             case "queue":
-                self._wake("claim")
-            case "alert" | "tell":
+                self._requeued()
+            case "alert" | "tell" | "settings":
                 self._wake(word)
             case "stop" if detail == str(self.worker):
                 self._wake("beat")
@@ -261,9 +300,14 @@ class Engine:
                 self._wake_all()
             case "listening":  # earlier messages were missed
                 self.firing.low.forget()
+                self.urgent_firing.low.forget()
                 self._wake_all()
             case _:
                 pass
+
+    def _requeued(self) -> None:
+        for duty in ("claim", *NEEDED_BY_SOME):
+            self._wake(duty)
 
     def _wake(self, duty: str) -> None:
         if wake := self._wakes.get(duty):

@@ -14,6 +14,7 @@ from cronty.engine.attempt import Attempt
 from cronty.engine.batch import Batch
 from cronty.engine.counting import count_fired
 from cronty.engine.crowd import Crowd
+from cronty.engine.fleetwide import Fleetwide
 from cronty.engine.limiting import Limiting, RunsLeft
 from cronty.engine.planning import agent_of, is_whole, policy_of, slot_after, trigger_of
 from cronty.engine.working import Working
@@ -101,10 +102,20 @@ class LowWater:
 class Firing:
     """The duty of firing. Any number may run at once, in this process and in others."""
 
+    urgent = False
+    """Whether it fires for urgent tasks alone."""
+
     def __init__(
-        self, store: EngineStore, registry: Registry, working: Working, limiting: Limiting, admitting: Admitting
+        self,
+        store: EngineStore,
+        registry: Registry,
+        working: Working,
+        limiting: Limiting,
+        admitting: Admitting,
+        fleetwide: Fleetwide,
     ) -> None:
         self._store = store
+        self._fleetwide = fleetwide
         self._limiting = limiting
         self._admitting = admitting
         self._tasks = registry.tasks
@@ -131,14 +142,17 @@ class Firing:
             self._others_had_theirs = True
             return await self._fire_others(worker, left_out)
         self._others_had_theirs = False
-        places = self._working.reserve(BATCH)
+        return await self._fire_next(worker, self._working.reserve(BATCH))
+
+    async def _fire_next(self, worker: int, places: int) -> float:
+        """Fire one batch, whoever it is for; 0 if there may be more, else seconds until the next slot."""
         limit = places or BATCH
         forgotten, low = self.low.forgotten, self.low.bound()
         count = await self._fire(worker, places, low, limit)
         if count is None or count == limit:
             return 0
         lowered = self.low.lowered
-        now, next_at, frozen = await self._store.next_due(low, self.left_zones)
+        now, next_at, frozen = await self._store.next_due(low, self.left_zones, urgent=self.urgent)
         if self._note_frozen(frozen):
             return FROZEN_REST
         if next_at is not None and next_at <= now:
@@ -171,7 +185,7 @@ class Firing:
         if not self.low.known:
             return LOOK_EVERYWHERE_EVERY  # the next step does it
         try:
-            _, earliest, _ = await self._store.next_due(None, self.left_zones)
+            _, earliest, _ = await self._store.next_due(None, self.left_zones, urgent=self.urgent)
         except StoreUnavailable:
             return LOOK_AGAIN
         if earliest is not None:
@@ -182,7 +196,7 @@ class Firing:
         """Fire a batch for the owners that would otherwise wait behind the greedy ones."""
         began = monotonic()
         now = await self._store.now()
-        places = self._working.reserve(BATCH, beyond=True)
+        places = self._working.reserve(BATCH, beyond=True, urgent=self.urgent)
         limit = places or BATCH
         lowered, forgotten = self.low.lowered, self.low.forgotten
         count = await self._fire(worker, places, self.low.bound_without(left_out), limit, left_out, now)
@@ -207,7 +221,7 @@ class Firing:
         try:
             async with (
                 self._limiting.counting() as counts,
-                self._store.due_jobs(low, limit, left_out, self.left_zones, now) as due,
+                self._store.due_jobs(low, limit, left_out, self.left_zones, now, urgent=self.urgent) as due,
             ):
                 count = len(due.rows)
                 self._note_crowd(due, full=count == limit, others=bool(left_out))
@@ -228,7 +242,7 @@ class Firing:
         except BaseException as error:
             if earliest is not None:
                 self.low.lower(earliest)  # the jobs are still due, and are below the mark
-            self._working.release(places)
+            self._working.release(places, urgent=self.urgent)
             if isinstance(error, NoPartition):
                 await self._store.make_partitions([slot for _, slot in batch.slots()])
                 return None
@@ -238,7 +252,10 @@ class Firing:
             raise
         self._check_slots = False
         count_fired(due, batch)
-        self._working.release(places - len(batch.attempts))
+        self._working.release(places - len(batch.attempts), urgent=self.urgent)
+        if self.urgent:
+            for attempt in batch.attempts:
+                attempt.urgent = True
         await self._admitting.start(worker, batch.attempts, first=bool(left_out))
         return count
 
@@ -277,7 +294,7 @@ class Firing:
         by_lists: Mapping[int, Trigger],
     ) -> datetime | None:
         """Fill the batch; the latest time at which one of the jobs was due."""
-        tasks = self._working.performable(self._tasks)
+        tasks = self._fleetwide.direct(self._working.performable(self._tasks, urgent=self.urgent), urgent=self.urgent)
         latest: datetime | None = None
         for row in rows:
             # Unpacked at once, because reading each column by its name makes planning a job a third slower.

@@ -18,6 +18,9 @@ PRUNE_AGAIN: Final = 300.0
 RUNG: Final = timedelta(hours=1)
 """How long it is known what ntfy sent ahead of us, after its run has ended."""
 
+STARTED: Final = timedelta(hours=1)
+"""How long starts under a limit are kept that no claim has tidied away."""
+
 ROWS: Final = 500
 JOBS: Final = 100
 """The most rows and jobs in one transaction."""
@@ -45,6 +48,7 @@ class Pruning:
             "pruning usage": lambda: _while_full(lambda: self.store.prune_usage(horizon, ROWS)),
             "pruning keys": lambda: _while_full(lambda: self.store.prune_keys(horizon, ROWS)),
             "pruning tasks": lambda: self.store.prune_tasks(horizon),
+            "pruning starts": lambda: self.store.prune_starts(now - STARTED),
             # After the weeks: a job is removed only when its history is gone.
             "removing ended jobs": lambda: self._remove_ended(_monday_of(horizon)),
             "removing deleted jobs": lambda: _all(lambda place: self.store.remove_deleted(now, place, JOBS, ROWS)),

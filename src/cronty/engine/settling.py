@@ -4,6 +4,7 @@ import random
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from datetime import timedelta
 from time import monotonic
 from typing import Final
 
@@ -14,13 +15,18 @@ from cronty.engine.counting import count_attempts
 from cronty.engine.working import Working
 from cronty.jobs.outcome import Done, Failed, Interrupted, Snoozed
 from cronty.jobs.retry import after_attempt
+from cronty.jobs.task_settings import OWN
 from cronty.store.database import StoreBusy, StoreUnavailable
 from cronty.store.engine_store import EngineStore, Other, Success
 from cronty.store.faults import is_unwritable
+from cronty.store.task_limit_store import TaskLimitStore
 
 BATCH: Final = 1000
 REFUSED_REST: Final = 5.0
 """Seconds between two tries to write an outcome that was refused on its own."""
+
+LONGEST_HOLD: Final = timedelta(days=1)
+"""A run may keep others under its limit from starting for so long, whatever it was told."""
 
 
 class Settling:
@@ -29,8 +35,11 @@ class Settling:
     Only an outcome whose value can't be stored is replaced by a failure.
     """
 
-    def __init__(self, store: EngineStore, working: Working, requeued: Callable[[], None]) -> None:
+    def __init__(
+        self, store: EngineStore, limits: TaskLimitStore, working: Working, requeued: Callable[[], None]
+    ) -> None:
         self._store = store
+        self._limits = limits
         self._working = working
         self._tell_requeued = requeued
         self._batch: list[Attempt] = []
@@ -130,6 +139,8 @@ class Settling:
                 successes.append(Success(one.job_id, one.slot, one.number, outcome.result, ago, took))
             else:
                 others.append(_other(one, ago, took))
+        if holds := _holds(attempts, now):
+            await self._limits.hold(holds)
         accepted = 0
         told = [(one.job_id, one.slot) for one in attempts if one.policy.tell]
         if successes:
@@ -161,7 +172,7 @@ class Settling:
             with suppress(StoreBusy):  # the job is locked; the next look at all lines moves it on
                 if await self._store.release_lines(jobs):
                     self._tell_requeued()
-        if any(one.wait is not None for one in others):
+        if any(one.wait is not None for one in others) or any(one.limits for one in attempts):
             self._tell_requeued()
 
 
@@ -175,6 +186,16 @@ def _jobs_with_lines(attempts: Sequence[Attempt]) -> list[int]:
             or (one.policy.serial and (one.policy.catch_up == "all" or one.from_queue))
         }
     )
+
+
+def _holds(attempts: Sequence[Attempt], now: float) -> dict[str, float]:
+    """The limits under which nothing may start, as one of these attempts was told outside; for how many seconds."""
+    holds: dict[str, float] = {}
+    for one in attempts:
+        if one.limits and isinstance(one.outcome, Failed) and one.outcome.wait:
+            left = min(one.outcome.wait, LONGEST_HOLD).total_seconds() - (now - one.ended)
+            holds |= {name: max(left, holds.get(name, 0.0)) for name in one.limits if not name.startswith(OWN)}
+    return holds
 
 
 def _by_worker(attempts: Sequence[Attempt]) -> list[list[Attempt]]:

@@ -34,7 +34,8 @@ class Working:
 
     `concurrency` limits the busy coroutines and, separately, the busy threads. Attempts are claimed ahead of that only
     as fast as they end: a process with slow tasks leaves runs to other workers, one with fast tasks never runs dry.
-    Coroutines of owners that would wait behind greedy ones start beyond that limit, up to as many again.
+    Coroutines of owners that would wait behind greedy ones start beyond that limit, up to as many again. Urgent tasks
+    have as many places and threads of their own: they don't wait for the others, nor the others for them.
     """
 
     def __init__(self, concurrency: int, ended: Callable[[], None]) -> None:
@@ -42,9 +43,12 @@ class Working:
         self._tell_ended = ended
         self._line: deque[Attempt] = deque()
         self._before_line: deque[Attempt] = deque()  # of owners that would wait behind greedy ones
+        self._urgent_line: deque[Attempt] = deque()
         self._performing: dict[Attempt, None] = {}  # a set that keeps its order
         self._coroutines = 0
+        self._urgent_coroutines = 0
         self._threads = Threads(concurrency, self._in_thread, self._returned)
+        self._urgent_threads = Threads(concurrency, self._in_thread, self._returned)  # none starts before it is used
         self._children = Children()
         self._for_children = Threads(min(concurrency, cpus()), self._in_thread, self._returned)
         self._told_that_all_hang = False
@@ -55,6 +59,7 @@ class Working:
         self._pace: deque[tuple[float, int]] = deque()
         self._paced = 0
         self.in_flight = 0
+        self._urgent_in_flight = 0
         self.still_ours: Callable[[int], bool] = lambda _worker: True
         """Whether what was claimed under this name may be started here. Another worker may have it by now, or the run
         that comes after it, if this process was frozen or hasn't reached the database for a lease."""
@@ -64,19 +69,28 @@ class Working:
     # -- places -------------------------------------------------------------------------------------------------
 
     def free_places(self) -> int:
-        return self.concurrency + min(MAX_AHEAD, self._ended_lately()) - self.in_flight
+        return self._places() - self.in_flight + self._urgent_in_flight
 
-    def reserve(self, most: int, *, beyond: bool = False) -> int:
+    def _places(self) -> int:
+        return self.concurrency + min(MAX_AHEAD, self._ended_lately())
+
+    def reserve(self, most: int, *, beyond: bool = False, urgent: bool = False) -> int:
         """Reserve up to `most` places before claiming; `release` those that aren't used.
 
-        `beyond` adds `concurrency` more places, for owners that would have to wait behind greedy ones.
+        `beyond` adds `concurrency` more places, for owners that would have to wait behind greedy ones. `urgent` ones
+        are counted apart.
         """
-        places = max(0, min(most, self.free_places() + (self.concurrency if beyond else 0)))
+        free = self._places() - self._urgent_in_flight if urgent else self.free_places()
+        places = max(0, min(most, free + self.concurrency if beyond else free))
         self.in_flight += places
+        if urgent:
+            self._urgent_in_flight += places
         return places
 
-    def release(self, places: int) -> None:
+    def release(self, places: int, *, urgent: bool = False) -> None:
         self.in_flight -= places
+        if urgent:
+            self._urgent_in_flight -= places
         self._freed.set()
 
     async def wait_for_place(self, crowd: Crowd) -> bool:
@@ -117,9 +131,10 @@ class Working:
         """Whether no thread is left for plain functions: twice `concurrency` of them run past their time limits."""
         return self._threads.all_hang
 
-    def performable(self, tasks: Mapping[str, Task]) -> Mapping[str, Task]:
+    def performable(self, tasks: Mapping[str, Task], *, urgent: bool = False) -> Mapping[str, Task]:
         """Those of these tasks that this worker can perform now."""
-        return {name: task for name, task in tasks.items() if task.is_async} if self.threads_hang else tasks
+        hang = self._urgent_threads.all_hang if urgent else self.threads_hang
+        return {name: task for name, task in tasks.items() if task.is_async} if hang else tasks
 
     # -- performing ---------------------------------------------------------------------------------------------
 
@@ -138,15 +153,17 @@ class Working:
             if not attempt.task.is_async:
                 self._performing[attempt] = None
                 calls.append(attempt)
+            elif attempt.urgent:
+                self._urgent_line.append(attempt)
             elif first:
                 self._before_line.append(attempt)
             elif attempt.crashes:  # while it waits, it would be blamed for another run's crash
                 self._line.appendleft(attempt)
             else:
                 self._line.append(attempt)
-        for threads in (self._threads, self._for_children):
+        for threads in (self._threads, self._urgent_threads, self._for_children):
             if theirs := [one for one in calls if self._threads_of(one) is threads]:
-                threads.submit(theirs, first=first or attempts[0].crashes > 0)
+                threads.submit(theirs, first=first or attempts[0].urgent or attempts[0].crashes > 0)
         self._start_coroutines()
 
     def still_ending(self, attempts: Sequence[Attempt]) -> list[Attempt]:
@@ -173,7 +190,7 @@ class Working:
                 continue
             attempt.started = monotonic()
             attempt.run = current_run_of(attempt)
-            self._coroutines += 1
+            self._count_coroutine(attempt, 1)
             # An eager task that never awaits ends within this line, and costs no more than a function call.
             handle = asyncio.Task(self._perform(attempt), loop=loop, eager_start=True)
             if not handle.done():
@@ -190,9 +207,17 @@ class Working:
 
     def _next(self) -> Attempt | None:
         """The next coroutine to start, if there is a place for it."""
+        if self._urgent_line and self._urgent_coroutines < self.concurrency:
+            return self._urgent_line.popleft()
         if self._before_line and self._coroutines < 2 * self.concurrency:
             return self._before_line.popleft()
         return self._line.popleft() if self._line and self._coroutines < self.concurrency else None
+
+    def _count_coroutine(self, attempt: Attempt, more: int) -> None:
+        if attempt.urgent:
+            self._urgent_coroutines += more
+        else:
+            self._coroutines += more
 
     async def _perform(self, attempt: Attempt) -> None:
         assert attempt.run is not None
@@ -203,15 +228,17 @@ class Working:
             pass
         except BaseException as raised:  # such as SystemExit: a task must not end its worker
             outcome = Failed(f"{type(raised).__name__}: the task tried to end its worker")
-        self._coroutines -= 1
+        self._count_coroutine(attempt, -1)
         if self._ending and self._ending.get(run := (attempt.job_id, attempt.slot)) is attempt:
             del self._ending[run]
         self._end(attempt, outcome)
-        if (self._line or self._before_line) and attempt.handle is not None:
+        if (self._line or self._before_line or self._urgent_line) and attempt.handle is not None:
             self._start_coroutines()
 
     def _threads_of(self, attempt: Attempt) -> Threads[Attempt]:
-        return self._for_children if attempt.task.process else self._threads
+        if attempt.task.process:
+            return self._for_children
+        return self._urgent_threads if attempt.urgent else self._threads
 
     def _in_thread(self, attempt: Attempt) -> None:
         if attempt.over:
@@ -262,7 +289,7 @@ class Working:
 
     def known(self) -> list[Attempt]:
         """Everything claimed and not yet taken for settlement."""
-        return [*self._before_line, *self._line, *self._performing, *self._ended]
+        return [*self._urgent_line, *self._before_line, *self._line, *self._performing, *self._ended]
 
     def take_ended(self, most: int) -> list[Attempt]:
         """Take attempts that have ended, to settle them."""
@@ -278,7 +305,9 @@ class Working:
             run = (attempt.job_id, attempt.slot)
             if self._unsettled.get(run) is attempt:
                 del self._unsettled[run]
-        self.release(len(attempts))
+        urgent = sum(attempt.urgent for attempt in attempts) if self._urgent_in_flight else 0
+        self.release(urgent, urgent=True)
+        self.release(len(attempts) - urgent)
 
     def stop(self, job_id: int, slot: datetime, reason: str) -> None:
         """Cancel this run, if it is known here."""
@@ -296,9 +325,10 @@ class Working:
 
     def _leave_functions_to_others(self) -> None:
         """If no thread is left, hand back the functions in line: their timeout begins only when they do."""
-        if self.threads_hang:
-            for attempt in self._threads.withdraw():
-                self._end(attempt, _ALL_HANG)
+        for threads in (self._threads, self._urgent_threads):
+            if threads.all_hang:
+                for attempt in threads.withdraw():
+                    self._end(attempt, _ALL_HANG)
         if self.threads_hang != self._told_that_all_hang:
             self._told_that_all_hang = self.threads_hang
             telemetry.threads_hang(2 * self.concurrency, over=not self.threads_hang)
@@ -310,6 +340,7 @@ class Working:
 
     def close(self) -> None:
         self._threads.close()
+        self._urgent_threads.close()
         self._for_children.close()
         self._children.close()
 
@@ -318,7 +349,7 @@ class Working:
         result is ignored."""
         if attempt.over:
             return
-        for line in (self._before_line, self._line):
+        for line in (self._urgent_line, self._before_line, self._line):
             if attempt in line:
                 line.remove(attempt)
         if attempt.run is not None:

@@ -230,11 +230,14 @@ class EngineStore:
         left_out: Collection[int] = (),
         zones: Sequence[str] = (),
         now: datetime | None = None,
+        *,
+        urgent: bool = False,
     ) -> AsyncGenerator[DueJobs]:
-        """Lock a batch of due jobs, except those of the owners `left_out` and of these zones."""
+        """Lock a batch of due jobs, except those of the owners `left_out` and of these zones; or only urgent ones."""
         async with self._database.transaction() as connection:
             moment = now or self._database.moment()
-            rows = await connection.fetch(query("pick_due"), moment, low, limit, left_out, zones)
+            pick = query("pick_urgent" if urgent else "pick_due")
+            rows = await connection.fetch(pick, moment, low, limit, left_out, zones)
             yield DueJobs(connection, rows)
 
     async def limited_owners(self) -> dict[int, dict[str, object]]:
@@ -251,9 +254,12 @@ class EngineStore:
         """Add to the counts by owner and kind; the new counts."""
         return _counts(await self._database.fetch("count_uses", *columns(uses, 4)))
 
-    async def next_due(self, low: datetime | None, zones: Sequence[str] = ()) -> tuple[datetime, datetime | None, bool]:
-        """The current time, the time of the earliest slot, and whether the installation is frozen."""
-        row = await self._database.one("next_due", self._database.moment(), low, zones)
+    async def next_due(
+        self, low: datetime | None, zones: Sequence[str] = (), *, urgent: bool = False
+    ) -> tuple[datetime, datetime | None, bool]:
+        """The current time, the time of the earliest slot (or urgent slot), and whether the installation is frozen."""
+        name = "next_urgent" if urgent else "next_due"
+        row = await self._database.one(name, self._database.moment(), low, zones)
         assert row is not None
         return row["now"], row["next_at"], row["frozen"]
 

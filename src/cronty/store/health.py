@@ -9,6 +9,27 @@ from cronty.store.database import Database, StoreUnavailable
 
 
 @dataclass(frozen=True, slots=True)
+class LimitStanding:
+    """A limit of tasks: what is under way, what began within the last minute, and how many due runs wait."""
+
+    name: str
+    at_once: int | None
+    per_minute: int | None
+    held_until: datetime | None
+    running: int
+    starts: int
+    tasks: list[str]
+    waiting: int
+
+    @property
+    def has_room(self) -> bool:
+        below = (self.at_once is None or self.running < self.at_once) and (
+            self.per_minute is None or self.starts < self.per_minute
+        )
+        return below and self.held_until is None
+
+
+@dataclass(frozen=True, slots=True)
 class Health:
     version_number: int
     version: str
@@ -28,6 +49,7 @@ class Health:
     max_connections: int
     frozen_at: datetime | None = None
     frozen_because: str | None = None
+    limits: tuple[LimitStanding, ...] = ()
 
     @property
     def frozen(self) -> Frozen | None:
@@ -40,7 +62,8 @@ async def look(url: str) -> Health:
     try:
         row = await database.one("health")
         assert row is not None
-        return Health(**dict(row))
+        limits = await database.fetch("standing_of_limits", None)
+        return Health(**dict(row), limits=tuple(LimitStanding(**dict(limit)) for limit in limits))
     finally:
         await database.close()
 

@@ -67,6 +67,10 @@ class HistoryStore:
     async def prune_tasks(self, before: datetime) -> None:
         await self._database.change("prune_tasks", before)
 
+    async def prune_starts(self, before: datetime) -> None:
+        """Forget what was started under limits that nothing is claimed under any more."""
+        await self._database.change("prune_starts", before)
+
     async def expire_runs(self, keep: float, after: Place, most: int) -> tuple[Place | None, int]:
         """Expire runs that have waited too long: where to continue (None: that was all), and how many expired."""
         moment = self._database.moment()

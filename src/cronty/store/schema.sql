@@ -82,7 +82,9 @@ grant to cronty_engine on queue: delete, insert, select, update
 grant to cronty_engine on runs: delete, insert, select, update
 grant to cronty_engine on seal_audit: execute
 grant to cronty_engine on server: select
+grant to cronty_engine on starts: delete, insert, select, update
 grant to cronty_engine on stop_requests: delete, insert, select
+grant to cronty_engine on task_limits: delete, insert, select, update
 grant to cronty_engine on tasks: delete, insert, select, update
 grant to cronty_engine on tellings: delete, insert, select, update
 grant to cronty_engine on usage: delete, insert, select, update
@@ -109,6 +111,7 @@ index dropped_weeks_pkey on dropped_weeks USING btree (monday)
 index due_ended on due USING btree (last_slot, job_id) WHERE ((next_at IS NULL) AND (held_slot IS NULL))
 index due_next on due USING btree (next_at) WHERE (next_at IS NOT NULL)
 index due_pkey on due USING btree (job_id)
+index due_urgent on due USING btree (next_at) WHERE (urgent AND (next_at IS NOT NULL))
 index handed_over_due on handed_over USING btree (due_at) WHERE (due_at IS NOT NULL)
 index handed_over_owner on handed_over USING btree (owner_id, channel)
 index handed_over_pkey on handed_over USING btree (id)
@@ -142,7 +145,11 @@ index runs_dead on runs USING btree (owner_id, finished_at) WHERE (state = ANY (
 index runs_pkey on runs USING btree (job_id, scheduled_for)
 index runs_running on runs USING btree (owner_id, job_id) WHERE (state = 'running'::cronty.run_state)
 index server_pkey on server USING btree (only_row)
+index starts_by_time on starts USING btree (limit_name, started_at)
+index starts_pkey on starts USING btree (limit_name, job_id, scheduled_for, attempt)
+index starts_under_way on starts USING btree (limit_name, started_at) WHERE (NOT ended)
 index stop_requests_pkey on stop_requests USING btree (worker, job_id, scheduled_for)
+index task_limits_pkey on task_limits USING btree (name)
 index tasks_pkey on tasks USING btree (name)
 index tellings_due on tellings USING btree (due_at) WHERE (due_at IS NOT NULL)
 index tellings_pkey on tellings USING btree (job_id, scheduled_for)
@@ -294,6 +301,7 @@ table due.owner_id bigint not null
 table due.period bigint
 table due.run_count integer not null default 0
 table due.serial boolean not null
+table due.urgent boolean not null default false
 table due.zone text
 table found_waiting
 table found_waiting constraint at_commit TRIGGER DEFERRABLE INITIALLY DEFERRED
@@ -431,6 +439,15 @@ table server.frozen_at timestamp with time zone
 table server.frozen_because text
 table server.number integer not null
 table server.only_row boolean not null default true
+table starts constraint starts_pkey PRIMARY KEY (limit_name, job_id, scheduled_for, attempt)
+table starts with (autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=5000, autovacuum_vacuum_cost_delay=0)
+table starts.attempt integer not null
+table starts.ended boolean not null
+table starts.job_id bigint not null
+table starts.limit_name text not null
+table starts.owner_id bigint not null
+table starts.scheduled_for timestamp with time zone not null
+table starts.started_at timestamp with time zone not null
 table stop_requests
 table stop_requests constraint stop_requests_pkey PRIMARY KEY (worker, job_id, scheduled_for)
 table stop_requests.job_id bigint not null
@@ -438,13 +455,24 @@ table stop_requests.owner_id bigint not null
 table stop_requests.reason text not null default 'cancelled while running'::text
 table stop_requests.scheduled_for timestamp with time zone not null
 table stop_requests.worker bigint not null
+table task_limits constraint task_limits_at_once_check CHECK ((at_once > 0))
+table task_limits constraint task_limits_per_minute_check CHECK ((per_minute > 0))
+table task_limits constraint task_limits_pkey PRIMARY KEY (name)
+table task_limits with (fillfactor=50)
+table task_limits.at_once integer
+table task_limits.held_until timestamp with time zone
+table task_limits.name text not null
+table task_limits.per_minute integer
 table tasks
 table tasks constraint tasks_pkey PRIMARY KEY (name)
 table tasks.doc text not null
 table tasks.name text not null
 table tasks.owners jsonb
 table tasks.parameters json not null
+table tasks.said_at timestamp with time zone
+table tasks.said_by bigint
 table tasks.seen_at timestamp with time zone not null
+table tasks.settings jsonb
 table tellings
 table tellings constraint tellings_pkey PRIMARY KEY (job_id, scheduled_for)
 table tellings constraint tellings_state_check CHECK ((state = ANY (ARRAY['waiting'::text, 'delivered'::text, 'failed'::text, 'quiet'::text, 'unchanged'::text])))
@@ -543,6 +571,9 @@ wall around queue lets cronty_engine at true
 wall around runs
 wall around runs lets cronty_app at (owner_id = ( SELECT o.id FROM cronty.owners o WHERE (o.name = NULLIF(current_setting('cronty.owner'::text, true), ''::text)))) and write ((owner_id = ( SELECT o.id FROM cronty.owners o WHERE (o.name = NULLIF(current_setting('cronty.owner'::text, true), ''::text)))) AND (EXISTS ( SELECT FROM cronty.jobs j WHERE (j.id = runs.job_id))))
 wall around runs lets cronty_engine at true
+wall around starts
+wall around starts lets cronty_app at (owner_id = ( SELECT o.id FROM cronty.owners o WHERE (o.name = NULLIF(current_setting('cronty.owner'::text, true), ''::text))))
+wall around starts lets cronty_engine at true
 wall around stop_requests
 wall around stop_requests lets cronty_app at (owner_id = ( SELECT o.id FROM cronty.owners o WHERE (o.name = NULLIF(current_setting('cronty.owner'::text, true), ''::text)))) and write ((owner_id = ( SELECT o.id FROM cronty.owners o WHERE (o.name = NULLIF(current_setting('cronty.owner'::text, true), ''::text)))) AND (EXISTS ( SELECT FROM cronty.jobs j WHERE (j.id = stop_requests.job_id))))
 wall around stop_requests lets cronty_engine at true

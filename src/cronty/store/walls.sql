@@ -66,7 +66,7 @@ begin
   grant select, insert, update, delete on cronty.jobs, cronty.due, cronty.runs to cronty_engine;
   grant select, insert, update on cronty.zones to cronty_engine;
   grant select, insert, update, delete on cronty.queue, cronty.attempts, cronty.workers, cronty.tasks, cronty.usage,
-    cronty.alerts, cronty.absences, cronty.tellings, cronty.handed_over to cronty_engine;
+    cronty.alerts, cronty.absences, cronty.tellings, cronty.handed_over, cronty.task_limits, cronty.starts to cronty_engine;
   grant select, insert, delete on cronty.stop_requests to cronty_engine;
   grant select, delete on cronty.presses to cronty_engine;
   grant select on cronty.every_job, cronty.delivered to cronty_engine;
@@ -99,6 +99,7 @@ begin
     ('handed_over', 'owner_id = ' || mine, null),
     ('presses', 'owner_id = ' || mine, 'owner_id = ' || mine || ' and ' || about_theirs),
     ('absences', 'owner_id = ' || mine, null),
+    ('starts', 'owner_id = ' || mine, null),
     ('audit_heads', 'owner_id = ' || mine, null),
     ('audit_checkpoints', 'owner_id = ' || mine, null),
     ('attempts', 'owner_id = ' || mine, 'owner_id = ' || mine || ' and ' || about_theirs),

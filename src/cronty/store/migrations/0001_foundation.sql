@@ -123,7 +123,7 @@ revoke execute on function cronty.be_server(int) from public;
 -- run row. `last_run` is the last one that was executed or, if runs of the job go one at a time (`serial`), the one
 -- whose turn it is: as long as that isn't over, the others wait in line. `dst_gap` and `dst_overlap` are null for the
 -- default: run after a gap, and in an overlap the first time only. `expression` is that of a cron, or `calendar`: then the
--- rules, or what was said of single slots, are in the job's trigger.
+-- rules, or what was said of single slots, are in the job's trigger. `urgent` is what was said of its task.
 create table cronty.due (
   job_id bigint primary key references cronty.jobs,
   next_at timestamptz,
@@ -139,10 +139,13 @@ create table cronty.due (
   expression text,
   zone text,
   dst_gap text,
-  dst_overlap text
+  dst_overlap text,
+  urgent boolean not null default false
 ) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 5000,
         autovacuum_vacuum_cost_delay = 0, autovacuum_analyze_scale_factor = 0.1);
 create index due_next on cronty.due (next_at) where next_at is not null;
+-- Jobs of tasks that are urgent. The others have no entry here, and so nobody pays for it who doesn't use it.
+create index due_urgent on cronty.due (next_at) where urgent and next_at is not null;
 -- Jobs that have no more slots and weren't stopped.
 create index due_ended on cronty.due (last_slot, job_id) where next_at is null and held_slot is null;
 
@@ -229,14 +232,44 @@ create table cronty.stop_requests (
   primary key (worker, job_id, scheduled_for)
 );
 
--- `owners` are those that may use the task, as a JSON array of names; null means every owner.
+-- `owners` are those that may use the task, as a JSON array of names; null means every owner. `settings` are what holds for
+-- all workers (`cronty.jobs.task_settings`), null for nothing, as the worker `said_by` has them, which started at `said_at`:
+-- the youngest worker that lives has the last word.
 create table cronty.tasks (
   name text primary key,
   parameters json not null,
   doc text not null,
   seen_at timestamptz not null,
-  owners jsonb
+  owners jsonb,
+  settings jsonb,
+  said_at timestamptz,
+  said_by bigint
 );
+
+-- Limits that tasks share, and those of single tasks (`task:` and the name). Whoever claims runs under a limit locks its row
+-- before it counts. `held_until` is when something outside may be asked again.
+create table cronty.task_limits (
+  name text primary key,
+  at_once int check (at_once > 0),
+  per_minute int check (per_minute > 0),
+  held_until timestamptz
+) with (fillfactor = 50);
+
+-- Attempts that were started under a limit. What is under way is known from `runs` alone: a row counts only while its run is
+-- running with this attempt, so nothing has to be given back by whoever ends a run, in whatever way. `ended` rows are kept for
+-- a minute, where starts are counted by the minute.
+create table cronty.starts (
+  limit_name text not null,
+  job_id bigint not null,
+  scheduled_for timestamptz not null,
+  attempt int not null,
+  owner_id bigint not null,
+  started_at timestamptz not null,
+  ended boolean not null,
+  primary key (limit_name, job_id, scheduled_for, attempt)
+) with (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0);
+create index starts_under_way on cronty.starts (limit_name, started_at) where not ended;
+create index starts_by_time on cronty.starts (limit_name, started_at);
 
 -- Creates the partition for the week of `moment`, if it doesn't exist. There is no default partition, so that attaching
 -- one doesn't block readers or writers of `runs`, not even pg_dump.
@@ -935,9 +968,10 @@ begin
       on conflict do nothing
       returning *
     ), due as (
-      insert into cronty.due (job_id, owner_id, next_at, delay, serial, period, expression, zone, dst_gap, dst_overlap)
+      insert into cronty.due (job_id, owner_id, next_at, delay, serial, period, expression, zone, dst_gap, dst_overlap, urgent)
       select j.id, j.owner_id, due_at, (given ->> 'delay')::int, (given ->> 'serial')::boolean, (given ->> 'period')::bigint,
-        given ->> 'expression', given ->> 'rule_zone', given ->> 'dst_gap', given ->> 'dst_overlap' from job j
+        given ->> 'expression', given ->> 'rule_zone', given ->> 'dst_gap', given ->> 'dst_overlap',
+        coalesce((select t.settings ->> 'priority' = 'urgent' from cronty.tasks t where t.name = j.task), false) from job j
     ), zoned as (
       -- If the zone is new, or has other rules in this process, its jobs are checked again. Usually no row is written,
       -- because others would have to wait for it.

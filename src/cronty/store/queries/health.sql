@@ -12,6 +12,8 @@ with recursive tasks(task) as (
     ) q
   ) s
   where t.task <> 'prompt' and s.runs > 0
+    -- what is under a limit waits for that
+    and not exists (select from cronty.tasks k where k.name = t.task and k.settings ? 'limits')
 )
 select current_setting('server_version_num')::int as version_number, current_setting('server_version') as version,
   statement_timestamp() as now,
