@@ -25,7 +25,7 @@ from cronty.store.job_store import JobStore
 from cronty.store.key_store import KeyStore
 from cronty.store.migrate import migrate
 from cronty.store.sealing import Sealer
-from cronty.timing.days_off import NamedCalendar
+from cronty.timing.named_calendar import NamedCalendar
 from tests.conftest import START, HandClock, Hands, add, hands_of, with_database
 
 OWNED = ("jobs", "due", "runs", "queue", "channels", "calendars", "audit", "audit_heads", "api_keys", "attempts")
