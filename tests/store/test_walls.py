@@ -25,7 +25,7 @@ from cronty.store.job_store import JobStore
 from cronty.store.key_store import KeyStore
 from cronty.store.migrate import migrate
 from cronty.store.sealing import Sealer
-from cronty.timing.days_off import NamedCalendar
+from cronty.timing.named_calendar import NamedCalendar
 from tests.conftest import START, HandClock, Hands, add, hands_of, with_database
 
 OWNED = ("jobs", "due", "runs", "queue", "channels", "calendars", "audit", "audit_heads", "api_keys", "attempts")
@@ -75,7 +75,7 @@ async def live(owner: str, door: Scheduler, database: Database, hands: Hands, sq
     assert isinstance(prompt, Ok)
     await ChannelStore(database, Sealer([b"k" * 32])).save(local_caller(owner), "phone", "ntfy://x", "ntfy", owner)
     key = await KeyStore(database).add(local_caller(owner), f"{owner}'s laptop", b"h" * 32, ["read"], None, None)
-    assert key is not None
+    assert isinstance(key, tuple)
     await CalendarStore(database).save(local_caller(owner), "team", NamedCalendar({START.date(): owner}))
     await sql.execute(
         "insert into cronty.audit_unsealed (at, owner_id, job_id, job_number, what)"

@@ -5,7 +5,7 @@ import json
 import random
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from itertools import islice
@@ -13,15 +13,22 @@ from time import monotonic
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from cronty.timing.calendar import Calendar
+from cronty.timing.calendar import Calendar, DayOff
 from cronty.timing.calendar_json import calendar_from_json, calendar_to_json
 from cronty.timing.errors import BadTrigger
+from cronty.timing.named_calendar import NamedCalendar
 from tests.timing.__main__ import GAPS, OVERLAPS, Change, Window, difference, windows
 from tests.timing.calendar_oracle import NAMES, fires
 from tests.timing.oracle import Walk, walk
 
 FEWEST_PER_WINDOW = 50
 DAY = timedelta(days=1)
+
+
+def days_off(*off: DayOff, on: Collection[date] = ()) -> tuple[NamedCalendar, ...]:
+    """A list of these days, if there are any."""
+    found = NamedCalendar({day: why for day, why in off if day not in on}, frozenset(on))
+    return (found,) if found.off or found.on else ()
 
 
 @dataclass(slots=True)

@@ -35,11 +35,11 @@ from cronty.timing import (
     to_json,
     zone,
 )
-from cronty.timing.calendar import _compiled as _compiled_calendar  # pyright: ignore[reportPrivateUsage]
-from cronty.timing.calendar import _compiled_days  # pyright: ignore[reportPrivateUsage]
+from cronty.timing.calendar import _kept_days as _compiled_days  # pyright: ignore[reportPrivateUsage]
+from cronty.timing.calendar import _kept_slots as _compiled_calendar  # pyright: ignore[reportPrivateUsage]
 from cronty.timing.cron import _compiled, _wallclock  # pyright: ignore[reportPrivateUsage]
-from cronty.timing.days_off import NamedCalendar
 from cronty.timing.ics_in import read_ics
+from cronty.timing.named_calendar import NamedCalendar
 from cronty.timing.offsets import _stretches  # pyright: ignore[reportPrivateUsage]
 from cronty.timing.reading import read_moment, read_trigger
 from cronty.timing.rule import read_bound

@@ -19,7 +19,9 @@ from cronty.timing import (
     Trigger,
     zone,
 )
+from cronty.timing.named_calendar import NamedCalendar
 from cronty.timing.zoned import Gap, Overlap
+from tests.timing.calendars import days_off
 from tests.timing.oracle import transitions
 
 thorough = settings(max_examples=300, deadline=None)
@@ -133,6 +135,10 @@ def rule_of(times: Any, rhythm: Any, days: Any) -> CalendarRule | None:
     return rule
 
 
+def list_of(off: tuple[date, ...], on: tuple[date, ...]) -> tuple[NamedCalendar, ...]:
+    return days_off(*(DayOff(day, "a day off") for day in off), on=on)
+
+
 RULES = st.builds(rule_of, TIMES, RHYTHMS, DAYS).filter(lambda rule: rule is not None)
 CALENDARS = st.builds(
     Calendar,
@@ -143,8 +149,7 @@ CALENDARS = st.builds(
     without=some(DATES),
     calendars=some(st.sampled_from(["DE-BE", "team"])),
     instead=st.sampled_from(["skip", "next_business_day", "previous_business_day"]),
-    off=some(st.builds(DayOff, DATES, st.just("a day off"))),
-    on=some(DATES),
+    lists=st.builds(list_of, some(DATES), some(DATES)),
     gap=GAPS,
     overlap=OVERLAPS,
 )

@@ -18,12 +18,13 @@ from cronty.timing import (
     to_stored,
 )
 from cronty.timing.calendar_json import calendar_from_json
-from cronty.timing.days_off import NamedCalendar, read_days_off, with_days_off
+from cronty.timing.days_off import read_days_off, with_days_off
 from cronty.timing.errors import BadTrigger
 from cronty.timing.ics_in import read_ics
+from cronty.timing.named_calendar import NamedCalendar
 from cronty.timing.plan import CatchUpMode
 from cronty.timing.rule import read_rule
-from tests.timing.calendars import some_calendar
+from tests.timing.calendars import days_off, some_calendar
 
 BERLIN = "Europe/Berlin"
 CHRISTMAS = DayOff(date(2026, 12, 25), "holiday (Christmas Day)")
@@ -33,8 +34,8 @@ DAY = timedelta(days=1)
 TICK = timedelta(microseconds=1)
 
 
-def daily(**parts: object) -> Calendar:
-    return Calendar((NINE,), BERLIN, off=(CHRISTMAS, BOXING_DAY), calendars=("DE",), **parts)  # pyright: ignore
+def daily(*make_up_days: date) -> Calendar:
+    return Calendar((NINE,), BERLIN, lists=days_off(CHRISTMAS, BOXING_DAY, on=make_up_days), calendars=("DE",))
 
 
 def at(day: int, hour: int = 8) -> datetime:
@@ -51,7 +52,7 @@ def test_a_slot_on_a_day_off_is_skipped_with_the_name_of_the_day() -> None:
 
 
 def test_a_make_up_day_wins() -> None:
-    planned = plan(daily(on=(CHRISTMAS.day,)), at(25), at(25))
+    planned = plan(daily(CHRISTMAS.day), at(25), at(25))
     assert [due.slot for due in planned.runs] == [at(25)]
 
 
@@ -75,7 +76,9 @@ def test_a_schedule_that_is_used_up_ends_before_the_day_off() -> None:
 def test_a_preview_says_what_days_off_do() -> None:
     slots = preview(daily(), at(24, 12), 3, BERLIN)
     assert [slot.note for slot in slots] == ["skipped: holiday (Christmas Day)", "skipped: holiday (Boxing Day)", None]
-    moved = Calendar((CalendarRule((540,), days=(25,)),), BERLIN, instead="next_business_day", off=(CHRISTMAS,))
+    moved = Calendar(
+        (CalendarRule((540,), days=(25,)),), BERLIN, instead="next_business_day", lists=days_off(CHRISTMAS)
+    )
     assert [(slot.utc, slot.note) for slot in preview(moved, at(1), 2, BERLIN)] == [
         (at(28), "moved from Friday 25 December: holiday (Christmas Day)"),
         (datetime(2027, 1, 25, 8, tzinfo=UTC), None),
@@ -86,15 +89,15 @@ def test_a_preview_says_what_days_off_do() -> None:
 
 def test_the_first_business_day_knows_days_off() -> None:
     new_year = DayOff(date(2027, 1, 1), "holiday (New Year)")
-    first = Calendar((CalendarRule((540,), business_days=(1,)),), off=(new_year,))
+    first = Calendar((CalendarRule((540,), business_days=(1,)),), lists=days_off(new_year))
     assert first.after(datetime(2026, 12, 30, tzinfo=UTC)) == datetime(2027, 1, 4, 9, tzinfo=UTC)
-    saturday = Calendar((CalendarRule((540,), business_days=(1,)),), off=(new_year,), on=(date(2027, 1, 2),))
+    saturday = Calendar((CalendarRule((540,), business_days=(1,)),), lists=days_off(new_year, on=(date(2027, 1, 2),)))
     assert saturday.after(datetime(2026, 12, 30, tzinfo=UTC)) == datetime(2027, 1, 2, 9, tzinfo=UTC)
 
 
 def test_a_slot_that_a_gap_moves_over_midnight_belongs_to_its_own_day() -> None:
     # In Nuuk 23:00 becomes 00:00 on 27 March 2027.
-    late = Calendar((CalendarRule((1410,)),), "America/Nuuk", off=(DayOff(date(2027, 3, 27), "x"),))
+    late = Calendar((CalendarRule((1410,)),), "America/Nuuk", lists=days_off(DayOff(date(2027, 3, 27), "x")))
     slot = datetime(2027, 3, 28, 1, tzinfo=UTC)
     assert late.after(slot - DAY / 2) == slot
     assert late.taken(slot) == "x"
@@ -147,7 +150,7 @@ def list_slots(calendar: Calendar, first: datetime, until: datetime) -> list[dat
 
 
 def test_spans_are_taken_too() -> None:
-    often = Calendar((CalendarRule((Span(540, 1020, 60),)),), BERLIN, off=(CHRISTMAS,))
+    often = Calendar((CalendarRule((Span(540, 1020, 60),)),), BERLIN, lists=days_off(CHRISTMAS))
     planned = plan(often, at(25), at(26, 12), CatchUp("none"))
     assert (planned.passed[0].verdict, planned.passed[0].slots) == ("skipped", 9)
 

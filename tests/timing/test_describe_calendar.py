@@ -6,6 +6,7 @@ import pytest
 
 from cronty.timing import Calendar, CalendarRule, DayOff, Span, describe, preview, to_json
 from cronty.timing.trigger import from_json
+from tests.timing.calendars import days_off
 
 APRIL = date(2027, 4, 5)
 NINE = (540,)
@@ -66,7 +67,7 @@ def test_days_left_out_or_moved_are_said() -> None:
     )
     named = Calendar((rule,), calendars=("DE-BE", "team"))
     assert describe(named) == "At 09:00 every day, except on days off of DE-BE and team, UTC"
-    moved = Calendar((rule,), calendars=("DE-BE",), instead="previous_business_day", off=(DayOff(APRIL, "x"),))
+    moved = Calendar((rule,), calendars=("DE-BE",), instead="previous_business_day", lists=days_off(DayOff(APRIL, "x")))
     assert describe(moved) == "At 09:00 every day, or else on the previous business day by DE-BE, UTC"
     assert "except" in describe(Calendar((rule,), without=tuple(date(2027, 1, day) for day in range(1, 30, 2))))
 

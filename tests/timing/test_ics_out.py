@@ -12,6 +12,7 @@ from cronty.timing import Calendar, CalendarRule, Changed, Cron, DayOff, Interva
 from cronty.timing.cron_rules import as_calendar
 from cronty.timing.ics_out import HORIZON, MAX_A_DAY, Entry, write_ics
 from cronty.timing.rrule_in import read_rrule
+from tests.timing.calendars import days_off
 
 NOW = datetime(2027, 2, 11, 10, 20, tzinfo=UTC)
 TICK = timedelta(microseconds=1)
@@ -93,7 +94,9 @@ RULES: list[Trigger | Changed] = [
     Calendar((CalendarRule((540,), every=2, unit="week", since=date(2027, 1, 4), weekdays=(0, 3)),), BERLIN),
     Calendar((CalendarRule((540,), business_days=(1, -1)),), BERLIN),
     Calendar((CalendarRule((540,), days=(1, 15)),), BERLIN, instead="next_business_day"),
-    Calendar((CalendarRule((150,)),), BERLIN, off=(DayOff(date(2027, 3, 28), "x"), DayOff(date(2027, 12, 24), "y"))),
+    Calendar(
+        (CalendarRule((150,)),), BERLIN, lists=days_off(DayOff(date(2027, 3, 28), "x"), DayOff(date(2027, 12, 24), "y"))
+    ),
     Calendar((CalendarRule((540,)),), BERLIN, starts=date(2027, 6, 1), ends=date(2027, 11, 30)),
 ]
 

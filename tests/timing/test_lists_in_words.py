@@ -5,8 +5,8 @@ from datetime import UTC, date, datetime
 import pytest
 
 from cronty.timing import BadTrigger, Calendar, describe
-from cronty.timing.days_off import NamedCalendar
 from cronty.timing.lists_in_words import split_lists
+from cronty.timing.named_calendar import NamedCalendar
 from cronty.timing.rule import Rule, read_rule
 
 NOW = datetime(2027, 3, 1, 8, tzinfo=UTC)

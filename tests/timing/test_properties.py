@@ -21,6 +21,7 @@ from cronty.timing import (
     plan,
     to_json,
 )
+from tests.timing.calendars import days_off
 from tests.timing.strategies import CATCH_UPS, CRONS, MOMENTS, TRIGGERS, thorough
 
 TICK = timedelta(microseconds=1)
@@ -113,7 +114,7 @@ def test_a_plan_is_a_chain_without_holes_and_loses_no_slot(
 
 def test_a_day_off_cuts_what_was_missed_in_two() -> None:
     rule = CalendarRule(times=(0, 1), unit="day")
-    trigger = Calendar((rule,), off=(DayOff(date(2015, 1, 2), "a day off"),))
+    trigger = Calendar((rule,), lists=days_off(DayOff(date(2015, 1, 2), "a day off")))
     first = datetime(2015, 1, 1, 0, 1, tzinfo=UTC)
     planned = plan(trigger, first, first + timedelta(days=2), CatchUp("latest", timedelta(0)))
     assert [(each.verdict, each.slots) for each in planned.passed] == [("missed", 1), ("skipped", 2), ("missed", 1)]

@@ -265,7 +265,7 @@ def test_dateutil_finds_the_same_slots_where_no_clock_changes() -> None:
                 peer.exdate(moment)
         horizon = datetime(2036, 1, 1)  # noqa: DTZ001
         theirs = [slot for slot in peer.xafter(datetime(2026, 12, 31), count=40) if slot < horizon]  # noqa: DTZ001
-        off = {each.day for each in calendar.off} - set(calendar.on)
+        off = {each.day for each in calendar.off}
         ours = [slot for slot in slots(calendar, datetime(2027, 1, 1, tzinfo=UTC), 400) if slot.date() not in off]
         assert [slot.replace(tzinfo=None) for slot in ours][: len(theirs)] == theirs, calendar
         compared += 1

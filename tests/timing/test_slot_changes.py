@@ -7,6 +7,7 @@ from cronty.timing import Calendar, CatchUp, Changed, Cron, DayOff, Interval, On
 from cronty.timing.calendar_rule import CalendarRule
 from cronty.timing.plan import CatchUpMode
 from cronty.timing.slot_changes import changes_from_json, changes_to_json, local_of
+from tests.timing.calendars import days_off
 
 NEAR = datetime(2027, 3, 28, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -31,7 +32,7 @@ def some_rule(chance: random.Random) -> Trigger:
             Cron("*/20 * * * *"),
             Interval(timedelta(hours=chance.randint(1, 30)), NEAR - 9 * DAY),
             Calendar((CalendarRule((150, 540, 900)),), "Europe/Berlin"),
-            Calendar((CalendarRule((150, 540, 900)),), "Europe/Berlin", calendars=("team",), off=off),
+            Calendar((CalendarRule((150, 540, 900)),), "Europe/Berlin", calendars=("team",), lists=days_off(*off)),
             Once(NEAR),
         ]
     )

@@ -6,12 +6,13 @@ from typing import Final, Literal, cast, get_args
 
 from cronty.jobs.action import Action
 from cronty.jobs.policy import Policy
-from cronty.timing import Calendar, Changed, SlotChange, Trigger, to_json, with_changes
+from cronty.timing import Broken, Calendar, Changed, Cron, Interval, Once, SlotChange, Trigger, with_changes
 
 JobState = Literal["active", "paused", "cancelled", "set_aside"]
 Status = Literal["pending", "running", "completed", "failed", "cancelled"]
 TriggerType = Literal["once", "interval", "cron", "calendar"]
 
+_TYPES: Final[dict[type, TriggerType]] = {Once: "once", Interval: "interval", Cron: "cron", Calendar: "calendar"}
 STATUSES: Final[tuple[Status, ...]] = get_args(Status)
 
 UNDELETED_FOR: Final = timedelta(days=30)
@@ -152,4 +153,6 @@ def status(state: JobState, *, in_flight: bool, has_next: bool, failing: bool) -
 
 
 def trigger_type(trigger: Trigger) -> TriggerType:
-    return cast("TriggerType", to_json(trigger)["kind"])
+    if isinstance(trigger, Broken):
+        return cast("TriggerType", trigger.stored["kind"])
+    return _TYPES[type(trigger)]

@@ -15,8 +15,9 @@ from cronty.store.calendar_store import CalendarStore, DayList
 from cronty.store.day_lists import write_days
 from cronty.timing import BadTrigger
 from cronty.timing.calendar import MAX_CALENDAR_NAME
-from cronty.timing.days_off import NamedCalendar, read_days_off
+from cronty.timing.days_off import read_days_off
 from cronty.timing.ics_in import read_ics
+from cronty.timing.named_calendar import NamedCalendar
 
 _NAME: Final = pattern(r"[a-z0-9]+(-[a-z0-9]+)*")
 

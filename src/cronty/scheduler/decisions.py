@@ -20,8 +20,8 @@ from cronty.jobs.overview import MAX_COUNTED
 from cronty.jobs.policy import BadPolicy, Policy, changed_policy
 from cronty.store.job_store import LockedJob, Place
 from cronty.timing import BadTrigger, Calendar, Changed, Cron, Trigger, zone
-from cronty.timing.days_off import NamedCalendar
 from cronty.timing.errors import Unclear, Unread, given_in
+from cronty.timing.named_calendar import NamedCalendar
 from cronty.timing.past import slots_between
 from cronty.timing.rule import Rule, read_bound, read_rule
 

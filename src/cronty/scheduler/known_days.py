@@ -9,8 +9,8 @@ from typing import Any, Final, cast
 from cronty.contract.caller import Caller
 from cronty.contract.result import Err
 from cronty.store.calendar_store import MAX_CALENDARS, CalendarStore
-from cronty.timing.days_off import NamedCalendar
 from cronty.timing.lists_in_words import said_lists, split_lists
+from cronty.timing.named_calendar import NamedCalendar
 from cronty.timing.public_holidays import country_code, is_country, public_holidays, source_of
 
 _MAX_WORDS: Final = 500

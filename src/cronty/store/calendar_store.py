@@ -9,9 +9,9 @@ from typing import Final, cast
 from cronty.contract.caller import Caller
 from cronty.store.audit_store import who
 from cronty.store.database import Bound, Connection, Database, Joined, Row, query
-from cronty.store.day_lists import read_days, write_days
+from cronty.store.day_lists import days_in, write_days
 from cronty.store.moving import move_jobs
-from cronty.timing.days_off import NamedCalendar
+from cronty.timing.named_calendar import NamedCalendar
 
 MAX_CALENDARS: Final = 50
 """Of one owner."""
@@ -68,7 +68,7 @@ class CalendarStore:
 
     async def list(self, owner: str) -> "list[DayList]":
         rows = await self._of(owner).fetch("list_calendars", owner)
-        return [DayList(row["name"], read_days(row["days"]), row["updated_at"], row["source"]) for row in rows]
+        return [DayList(row["name"], await days_in(row), row["updated_at"], row["source"]) for row in rows]
 
     async def remove(self, caller: Caller, name: str) -> bool:
         given = (caller.owner, name, self._database.moment(), *who(caller))

@@ -3,7 +3,8 @@
 Days are kept in memory by the digest of their list, so that a trigger that is read again costs one look at the digests.
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import date
 from functools import lru_cache
 from typing import Final, cast
@@ -12,7 +13,7 @@ import orjson
 
 from cronty.store.database import Connection, Row, query
 from cronty.timing import Trigger, from_stored
-from cronty.timing.days_off import NamedCalendar
+from cronty.timing.named_calendar import NamedCalendar
 from cronty.timing.slot_changes import SlotChange, changes_from_json
 
 type Fetch = Callable[..., Awaitable[list[Row]]]
@@ -20,7 +21,48 @@ type Fetch = Callable[..., Awaitable[list[Row]]]
 
 _MAX_KEPT: Final = 500_000
 """Days, of all lists together."""
-_kept: dict[tuple[int, str], NamedCalendar] = {}
+_MAX_BUILT: Final = 4096
+"""Triggers, of all owners together."""
+
+
+class _Kept:
+    """The lists of all owners, each in its latest version, and the triggers that go by them.
+
+    A trigger refers to its lists, so an owner's are forgotten with a version that is replaced.
+    """
+
+    def __init__(self) -> None:
+        self._lists: dict[tuple[int, str], tuple[str, NamedCalendar]] = {}
+        self._days = 0
+        self._built: dict[int, dict[tuple[str, tuple[NamedCalendar, ...]], Trigger]] = {}
+
+    def find(self, owner_id: int, name: str, digest: str) -> NamedCalendar | None:
+        kept = self._lists.get((owner_id, name))
+        return kept[1] if kept is not None and kept[0] == digest else None
+
+    def keep(self, owner_id: int, name: str, digest: str, days: NamedCalendar) -> NamedCalendar:
+        if self._days + _size(days) > _MAX_KEPT:
+            self._lists.clear()
+            self._built.clear()
+            self._days = 0
+        if before := self._lists.pop((owner_id, name), None):
+            self._days -= _size(before[1])
+            self._built.pop(owner_id, None)
+        self._lists[owner_id, name] = digest, days
+        self._days += _size(days)
+        return days
+
+    def trigger(self, owner_id: int, stored: str, lists: Mapping[str, NamedCalendar]) -> Trigger:
+        key = stored, tuple(lists.values())
+        if (found := self._built.get(owner_id, {}).get(key)) is None:
+            if sum(map(len, self._built.values())) >= _MAX_BUILT:
+                self._built.clear()
+            found = from_stored(orjson.loads(stored), lists)
+            self._built.setdefault(owner_id, {})[key] = found
+        return found
+
+
+_kept: Final = _Kept()
 
 
 def within(connection: Connection) -> Fetch:
@@ -37,12 +79,16 @@ async def read_triggers(fetch: Fetch, stored: Sequence[tuple[int, str]]) -> list
     names = [_names(text) for _, text in stored]
     wanted = {(owner, name) for (owner, _), some in zip(stored, names, strict=True) for name in some}
     lists = await _lists(fetch, sorted(wanted))
-    return [
-        _built(text, tuple((name, lists[owner, name]) for name in some if (owner, name) in lists))
-        if some
-        else from_stored(orjson.loads(text))
-        for (owner, text), some in zip(stored, names, strict=True)
-    ]
+    found: list[Trigger] = []
+    for (owner, text), some in zip(stored, names, strict=True):
+        if some:
+            await asyncio.sleep(0)  # others' turn: rules and days may be very many
+            found.append(
+                _kept.trigger(owner, text, {each: lists[owner, each] for each in some if (owner, each) in lists})
+            )
+        else:
+            found.append(from_stored(orjson.loads(text)))
+    return found
 
 
 def read_changes(stored: str) -> tuple[SlotChange, ...]:
@@ -64,39 +110,37 @@ def _names(stored: str) -> Sequence[str]:
     return tuple(each.lower() for each in cast("list[object]", value) if isinstance(each, str)) if value else ()
 
 
-@lru_cache(maxsize=4096)
-def _built(stored: str, lists: tuple[tuple[str, NamedCalendar], ...]) -> Trigger:
-    return from_stored(orjson.loads(stored), dict(lists))
-
-
 async def _lists(fetch: Fetch, wanted: Sequence[tuple[int, str]]) -> Mapping[tuple[int, str], NamedCalendar]:
     if not wanted:
         return {}
     owners, names = [owner for owner, _ in wanted], [name for _, name in wanted]
     digests = {(row["owner_id"], row["name"]): row["digest"] for row in await fetch("digests_of_lists", owners, names)}
-    found = {one: _kept[one[0], digest] for one, digest in digests.items() if (one[0], digest) in _kept}
+    found = {one: kept for one, digest in digests.items() if (kept := _kept.find(*one, digest)) is not None}
     if missing := sorted(digests.keys() - found.keys()):
         pairs = [owner for owner, _ in missing], [name for _, name in missing]
         for row in await fetch("days_of_lists", *pairs):
-            found[row["owner_id"], row["name"]] = _keep(row["owner_id"], row["digest"], read_days(row["days"]))
+            found[row["owner_id"], row["name"]] = await days_in(row)
     return found
 
 
-def _keep(owner_id: int, digest: str, days: NamedCalendar) -> NamedCalendar:
-    if sum(_sizes(_kept.values())) + len(days.off) > _MAX_KEPT:
-        _kept.clear()
-    return _kept.setdefault((owner_id, digest), days)
+async def days_in(row: Row) -> NamedCalendar:
+    """A list from its row, as it is kept; with others' turn before its days are read."""
+    place = row["owner_id"], row["name"], row["digest"]
+    if _kept.find(*place) is None:
+        await asyncio.sleep(0)
+    return _kept.find(*place) or _kept.keep(*place, read_days(row["days"]))
 
 
-def _sizes(lists: Iterable[NamedCalendar]) -> Iterable[int]:
-    return (len(each.off) + len(each.on) for each in lists)
+def _size(days: NamedCalendar) -> int:
+    return len(days.off) + len(days.on)
 
 
 def read_days(stored: str) -> NamedCalendar:
     """A list of days off, from its JSON."""
     said = orjson.loads(stored)
+    same: dict[str, str] = {}  # many days of a list have one reason
     return NamedCalendar(
-        {date.fromisoformat(day): reason for day, reason in said["off"].items()},
+        {date.fromisoformat(day): same.setdefault(reason, reason) for day, reason in said["off"].items()},
         frozenset(map(date.fromisoformat, said["on"])),
     )
 

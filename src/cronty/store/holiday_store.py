@@ -6,7 +6,7 @@ from typing import NamedTuple, cast
 from cronty.store.calendar_store import digest_of, follow_list
 from cronty.store.database import Database
 from cronty.store.day_lists import write_days
-from cronty.timing.days_off import NamedCalendar
+from cronty.timing.named_calendar import NamedCalendar
 
 
 class MovingList(NamedTuple):

@@ -1,5 +1,6 @@
 """Moves jobs whose next slot is another one by new rules: those of a zone, or of a list of days off."""
 
+import asyncio
 from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
@@ -28,7 +29,11 @@ async def move_jobs(
     trail."""
     rows = await connection.fetch(query("retime_pick"), job_ids)
     triggers = await read_triggers(within(connection), [(row["owner_id"], row["trigger"]) for row in rows])
-    moves = [move for row, trigger in zip(rows, triggers, strict=True) if (move := _move(row, trigger))]
+    moves: list[Move] = []
+    for row, trigger in zip(rows, triggers, strict=True):
+        await asyncio.sleep(0)  # others' turn: a search may go through years
+        if move := _move(row, trigger):
+            moves.append(move)
     if moves:
         actor = (None, None) if caller is None else who(caller)
         await connection.execute(query("retime_save"), now, *columns(moves, 5), what, *actor)

@@ -1,6 +1,5 @@
 """A trigger of the calendar: a union of rules, its first and last day, and the days that are left out."""
 
-from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
@@ -12,6 +11,7 @@ from cronty.timing.calendar_days import DaySet, Outer, RuleDays
 from cronty.timing.calendar_rule import CalendarRule, check_year
 from cronty.timing.errors import BadTrigger, shown
 from cronty.timing.localtime import instant_of
+from cronty.timing.named_calendar import NamedCalendar
 from cronty.timing.offsets import TICK
 from cronty.timing.zoned import Gap, Overlap, Slots, Zoned, ZonedClock, check_policy, nominal
 from cronty.timing.zones import zone
@@ -50,15 +50,19 @@ class OpenSlots(Zoned):
         self.slots = slots
         self.zone = zone_name
 
+    def after(self, moment: datetime) -> datetime | None:
+        return self._first_after(moment)
+
 
 @dataclass(frozen=True, slots=True)
 class Calendar(Zoned):
     """Fires on the days and at the times that any of `rules` names, on the clocks of `zone`.
 
     From `starts` through `ends`; never on a day of `without`. `calendars` are names of lists of days off that are kept
-    elsewhere; `off` and `on` are what they say: days off, and make-up days, which win. `instead` says what becomes of a
-    slot on a day off: it is skipped, which is its verdict; or it is moved to a business day, and from weekends too. A
-    business day is Monday to Friday and not a day off, or a make-up day.
+    elsewhere, and `lists` those lists; what one of them makes a make-up day is one, whatever the others say, and of two
+    reasons for a day off the first counts. `instead` says what becomes of a slot on a day off: it is skipped, which is
+    its verdict; or it is moved to a business day, and from weekends too. A business day is Monday to Friday and not a
+    day off, or a make-up day.
 
     A slot that is skipped is a slot like the others to `after`, `last` and `count`; `open` leaves it out.
     """
@@ -70,11 +74,11 @@ class Calendar(Zoned):
     without: tuple[date, ...] = ()
     calendars: tuple[str, ...] = ()
     instead: Instead = "skip"
-    off: tuple[DayOff, ...] = ()
-    on: tuple[date, ...] = ()
+    lists: tuple[NamedCalendar, ...] = field(default=(), repr=False)
     gap: Gap = "run_after"
     overlap: Overlap = "first"
     slots: Slots = field(init=False, repr=False, compare=False)
+    _named: tuple[RuleDays, ...] = field(init=False, repr=False, compare=False)
     _open: OpenSlots | None = field(init=False, repr=False, compare=False, default=None)
 
     def __post_init__(self) -> None:
@@ -88,19 +92,35 @@ class Calendar(Zoned):
         object.__setattr__(self, "rules", tuple(dict.fromkeys(self.rules)))
         object.__setattr__(self, "without", tuple(sorted(set(self.without))))
         object.__setattr__(self, "calendars", tuple(dict.fromkeys(self.calendars)))
-        on = set(self.on)
-        object.__setattr__(self, "on", tuple(sorted(on)))
-        off = {each.day: each for each in self.off if each.day not in on}
-        object.__setattr__(self, "off", tuple(sorted(off.values())))
-        days = self._days(self.without)
-        object.__setattr__(
-            self, "slots", _compiled(self.rules, days, self.starts, self.ends, self.zone, self.gap, self.overlap)
-        )
+        object.__setattr__(self, "_named", self._days())
+        object.__setattr__(self, "slots", self._compiled(self._named))
+
+    @property
+    def off(self) -> tuple[DayOff, ...]:
+        """The days off of all lists together; there may be very many."""
+        found: dict[date, str] = {}
+        for each in reversed(self.lists):
+            found |= each.off
+        return tuple(DayOff(day, found[day]) for day in sorted(found.keys() - set(self.on)))
+
+    @property
+    def on(self) -> tuple[date, ...]:
+        """The make-up days of all lists together."""
+        return tuple(sorted(frozenset[date]().union(*(each.on for each in self.lists))))
+
+    @property
+    def has_lists(self) -> bool:
+        """Whether a list says anything."""
+        return any(each.off or each.on for each in self.lists)
 
     @property
     def takes_slots(self) -> bool:
         """Whether there are days off on which slots are skipped."""
-        return bool(self.off) and self.instead == "skip"
+        return self.instead == "skip" and any(each.off for each in self.lists)
+
+    def after(self, moment: datetime) -> datetime | None:
+        # What is remembered would hold on to lists that were replaced long ago.
+        return self._first_after(moment) if self.lists else Zoned.after(self, moment)
 
     @property
     def open(self) -> Zoned:
@@ -108,16 +128,15 @@ class Calendar(Zoned):
         if not self.takes_slots:
             return self
         if self._open is None:
-            days = self._days(without=(*self.without, *(each.day for each in self.off)))
-            slots = _compiled(self.rules, days, self.starts, self.ends, self.zone, self.gap, self.overlap)
-            object.__setattr__(self, "_open", OpenSlots(slots, self.zone))
+            object.__setattr__(self, "_open", OpenSlots(self._compiled(self._days(closed=True)), self.zone))
         assert self._open is not None
         return self._open
 
     def day_off(self, day: date) -> str | None:
         """Return what a day is, if it is off."""
-        place = bisect_left(self.off, (day,))
-        return self.off[place].reason if place < len(self.off) and self.off[place].day == day else None
+        if any(day in each.on for each in self.lists):
+            return None
+        return next((each.off[day] for each in self.lists if day in each.off), None)
 
     def taken(self, slot: datetime) -> str | None:
         """Return why a slot doesn't run, if a day off takes it."""
@@ -131,11 +150,11 @@ class Calendar(Zoned):
             return
         first_day = since.astimezone(zone(self.zone)).date() - 2 * _DAY
         final_day = until.astimezone(zone(self.zone)).date() + 2 * _DAY
-        near = self.off[bisect_left(self.off, (first_day,)) : bisect_left(self.off, (final_day,))]
-        if not near:
-            return
-        opened = self.open
-        for day, reason in near:
+        near = {day for each in self.lists for day in each.between(first_day, final_day)}
+        opened = self.open if near else self
+        for day in sorted(near):
+            if (reason := self.day_off(day)) is None:
+                continue
             start, end = (self._midnight(each) for each in (day, day + _DAY))
             if end < since or start > until:
                 continue
@@ -153,15 +172,20 @@ class Calendar(Zoned):
         """Return the day from which a slot was moved to a business day, if it was."""
         local = nominal(self, slot) or slot.astimezone(zone(self.zone))
         sources: list[date] = []
-        for rule, days in zip(self.rules, self._days(self.without), strict=True):
+        for rule, days in zip(self.rules, self._named, strict=True):
             if minutes_of(rule.times) >> local.hour * 60 + local.minute & 1:
                 if days.names(local.date()):
                     return None
                 sources += days.moved_from(local.date())
         return min(sources, default=None)
 
-    def _days(self, without: tuple[date, ...]) -> tuple[RuleDays, ...]:
-        return _compiled_days(self.rules, self.starts, self.ends, without, self.instead, self.off, self.on)
+    def _days(self, *, closed: bool = False) -> tuple[RuleDays, ...]:
+        days = _kept_days if not self.lists else _rule_days
+        return days(self.rules, self.starts, self.ends, self.without, self.instead, self.lists, closed)
+
+    def _compiled(self, days: tuple[RuleDays, ...]) -> Slots:
+        slots = _kept_slots if not self.lists else _slots
+        return slots(self.rules, days, self.starts, self.ends, self.zone, self.gap, self.overlap)
 
     def _check_choices(self) -> None:
         check_policy(self.gap, self.overlap)
@@ -188,28 +212,21 @@ class Calendar(Zoned):
             )
 
 
-@lru_cache(maxsize=256)
-def _day_set(days: tuple[date, ...] | tuple[DayOff, ...]) -> DaySet:
-    """Many calendars go by one list."""
-    return DaySet(each.day if isinstance(each, DayOff) else each for each in days)
-
-
-@lru_cache(maxsize=4096)
-def _compiled_days(
+def _rule_days(
     rules: tuple[CalendarRule, ...],
     starts: date | None,
     ends: date | None,
     without: tuple[date, ...],
     instead: Instead,
-    off: tuple[DayOff, ...],
-    on: tuple[date, ...],
+    lists: tuple[NamedCalendar, ...],
+    closed: bool,
 ) -> tuple[RuleDays, ...]:
-    outer = Outer(starts, ends, _day_set(without), _day_set(off), _day_set(on), instead)
-    return tuple(RuleDays(rule, outer) for rule in rules)
+    days = tuple((each.off_days, each.on_days) for each in lists)
+    outer = Outer(starts, ends, DaySet(without), days, instead, closed=closed)
+    return tuple(RuleDays(rule, outer, checked=closed) for rule in rules)
 
 
-@lru_cache(maxsize=4096)
-def _compiled(
+def _slots(
     rules: tuple[CalendarRule, ...],
     days: tuple[RuleDays, ...],
     starts: date | None,
@@ -228,3 +245,8 @@ def _compiled(
     if not fixed:
         return ZonedClock(real, zone_name, gap, overlap)
     return MixedSlots(fixed, real, clock(fixed=None), zone_name, gap, overlap)
+
+
+# Without lists, which change: those that were replaced aren't held on to.
+_kept_days = lru_cache(maxsize=4096)(_rule_days)
+_kept_slots = lru_cache(maxsize=4096)(_slots)

@@ -5,7 +5,7 @@ none costs one look, so ten empty years are 120 of them. What a rule says of a m
 the month's length and first weekday, and is computed once for each.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date, timedelta
 from functools import lru_cache
 from typing import Final
@@ -72,15 +72,25 @@ class DaySet:
 
 
 class Outer:
-    """What holds for all rules of a calendar: its first and last day, the days left out, its business days."""
+    """What holds for all rules of a calendar: its first and last day, the days left out, its business days.
 
-    __slots__ = ("_off", "_on", "_open", "_without", "business", "ends", "instead", "starts")
+    `lists` are days off and make-up days; with `closed` there is no slot on a day off.
+    """
+
+    __slots__ = ("_closed", "_lists", "_open", "_without", "business", "ends", "instead", "starts")
 
     def __init__(
-        self, starts: date | None, ends: date | None, without: DaySet, off: DaySet, on: DaySet, instead: str
+        self,
+        starts: date | None,
+        ends: date | None,
+        without: DaySet,
+        lists: Sequence[tuple[DaySet, DaySet]],
+        instead: str,
+        *,
+        closed: bool = False,
     ) -> None:
         self.starts, self.ends = starts, ends
-        self._without, self._off, self._on = without, off, on
+        self._without, self._lists, self._closed = without, lists, closed
         self.instead = instead
         self.business = ByMonth(self._business)
         self._open = ByMonth(lambda month: self.within(month, self.business[month]))
@@ -91,15 +101,21 @@ class Outer:
             mask = since(self.starts, month, mask)
         if self.ends is not None:
             mask &= ~since(self.ends + _DAY, month, mask)
-        return mask & ~self._without.month(month)
+        mask &= ~self._without.month(month)
+        return mask & ~self._days(month)[0] if self._closed else mask
 
-    def off(self, month: int) -> int:
-        """Return the days of a month that are off; make-up days win."""
-        return self._off.month(month) & ~self._on.month(month)
+    def _days(self, month: int) -> tuple[int, int]:
+        """Return the days of a month that are off, and its make-up days, which win."""
+        off = on = 0
+        for its_off, its_on in self._lists:
+            off |= its_off.month(month)
+            on |= its_on.month(month)
+        return off & ~on, on
 
     def _business(self, month: int) -> int:
         first, length = first_and_length(month)
-        return (_weekdays_of(range(5), (first - 1) % 7, length) | self._on.month(month)) & ~self.off(month)
+        off, on = self._days(month)
+        return (_weekdays_of(range(5), (first - 1) % 7, length) | on) & ~off
 
     def moved(self, ordinal: int) -> int | None:
         """Return the business day to which a day is moved; None if none is near."""
@@ -124,14 +140,14 @@ class RuleDays:
 
     __slots__ = ("_outer", "_rhythm", "_rule", "_shapes", "months")
 
-    def __init__(self, rule: CalendarRule, outer: Outer) -> None:
+    def __init__(self, rule: CalendarRule, outer: Outer, *, checked: bool = False) -> None:
         self._rule = rule
         self._outer = outer
         self._rhythm = _rhythm(rule)
         self._shapes: dict[tuple[int, int], int] = {}
         self.months = ByMonth(self._month)
         """The days of a month on which the rule has slots, also those that a named calendar takes."""
-        if self._rests_too_long():
+        if not checked and self._rests_too_long():
             raise BadTrigger(
                 "A calendar rule names no day for more than 10 years",
                 "Check its days, weekdays and months; for the last day of each month use -1.",

@@ -5,10 +5,11 @@ from collections.abc import Iterable, Mapping
 from datetime import date, timedelta
 from typing import Final, cast
 
-from cronty.timing.calendar import MAX_DATES, Calendar, DayOff, Instead
+from cronty.timing.calendar import MAX_DATES, Calendar, Instead
 from cronty.timing.calendar_rule import UNITS, CalendarRule, Span, Unit, clock
-from cronty.timing.days_off import NamedCalendar, days_of
+from cronty.timing.days_off import lists_of
 from cronty.timing.errors import BadTrigger, shown
+from cronty.timing.named_calendar import NamedCalendar
 from cronty.timing.zoned import Gap, Overlap
 
 WEEKDAYS: Final = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
@@ -24,8 +25,9 @@ _FULL: Final = ("MONDAY", "TUESDAY", "WEDNESDAY", "THURSDAY", "FRIDAY", "SATURDA
 _DAY: Final = timedelta(days=1)
 
 
-def calendar_to_json(calendar: Calendar) -> dict[str, object]:
-    """Return the calendar as an object that `calendar_from_json` reads back to an equal one."""
+def calendar_to_json(calendar: Calendar, *, days: bool = True) -> dict[str, object]:
+    """Return the calendar as an object that `calendar_from_json` reads back to an equal one; without `days`, its lists
+    of days off are there by their names only."""
     found: dict[str, object] = {
         "kind": "calendar",
         "zone": calendar.zone,
@@ -41,10 +43,10 @@ def calendar_to_json(calendar: Calendar) -> dict[str, object]:
         found["calendars"] = list(calendar.calendars)
     if calendar.instead != "skip":
         found["instead"] = calendar.instead
-    if calendar.off:
-        found["off"] = {each.day.isoformat(): each.reason for each in calendar.off}
-    if calendar.on:
-        found["on"] = [day.isoformat() for day in calendar.on]
+    if days and (off := calendar.off):
+        found["off"] = {each.day.isoformat(): each.reason for each in off}
+    if days and (on := calendar.on):
+        found["on"] = [day.isoformat() for day in on]
     if calendar.gap != "run_after":
         found["gap"] = calendar.gap
     if calendar.overlap != "first":
@@ -60,10 +62,11 @@ def calendar_from_json(value: Mapping[str, object], lists: Mapping[str, NamedCal
         raise BadTrigger('"rules" is missing in a calendar trigger', f"Give it as {EXAMPLE}.")
     names = tuple(_text(each, "calendars") for each in _list(value.get("calendars", []), "calendars", least=0))
     if names and lists is not None:
-        off, on = days_of(names, lists)
+        named = lists_of(names, lists)
     else:
-        off = _days_off(value.get("off", {}))
-        on = tuple(_day(each, "on") for each in _list(value.get("on", []), "on", least=0))
+        on = frozenset(_day(each, "on") for each in _list(value.get("on", []), "on", least=0))
+        off = {day: reason for day, reason in _days_off(value.get("off", {})).items() if day not in on}
+        named = (NamedCalendar(off, on),) if off or on else ()
     return Calendar(
         tuple(_rule_from_json(each) for each in _list(value["rules"], "rules")),
         zone=_text(value.get("zone", "UTC"), "zone"),
@@ -72,8 +75,7 @@ def calendar_from_json(value: Mapping[str, object], lists: Mapping[str, NamedCal
         without=_dates(_list(value["without"], "without")) if "without" in value else (),
         calendars=names,
         instead=cast("Instead", value.get("instead", "skip")),
-        off=off,
-        on=on,
+        lists=named,
         gap=cast("Gap", value.get("gap", "run_after")),
         overlap=cast("Overlap", value.get("overlap", "first")),
     )
@@ -249,10 +251,10 @@ def _said_dates(days: tuple[date, ...]) -> list[str]:
     return [run[0].isoformat() if len(run) == 1 else f"{run[0].isoformat()}/{run[-1].isoformat()}" for run in runs]
 
 
-def _days_off(value: object) -> tuple[DayOff, ...]:
+def _days_off(value: object) -> dict[date, str]:
     if not isinstance(value, Mapping):
         raise BadTrigger(
             f'Invalid "off" of a calendar: {shown(value)}', 'As in {"2027-12-25": "holiday (Christmas Day)"}.'
         )
     named = cast("Mapping[object, object]", value)
-    return tuple(DayOff(_day(day, "off"), _text(reason, "off")) for day, reason in named.items())
+    return {_day(day, "off"): _text(reason, "off") for day, reason in named.items()}

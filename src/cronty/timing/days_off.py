@@ -5,14 +5,14 @@ no end, and counts as it is when a slot is due. Names are the same in upper and 
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date, timedelta
-from functools import lru_cache
 from typing import Final, cast
 
-from cronty.timing.calendar import Calendar, DayOff
+from cronty.timing.calendar import Calendar
 from cronty.timing.calendar_rule import check_year
 from cronty.timing.errors import BadTrigger, shown
+from cronty.timing.named_calendar import NamedCalendar
 from cronty.timing.near import near
 
 MAX_DAYS: Final = 4000
@@ -33,17 +33,6 @@ class UnknownCalendar(BadTrigger):
         none = "There is no list yet: make one with save_calendar, or leave days out by their dates."
         hint = f"Use {' or '.join(map(shown, likely))}." if likely else none
         super().__init__(f"Unknown calendar: {shown(name)}", hint)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class NamedCalendar:
-    """Days off by their reasons, such as `holiday (Christmas Day)`, and make-up days, which win.
-
-    Equal only to itself, so that what is computed from it can be kept by it.
-    """
-
-    off: Mapping[date, str]
-    on: frozenset[date] = frozenset()
 
 
 def read_days_off(value: Mapping[str, object]) -> NamedCalendar:
@@ -72,32 +61,19 @@ def read_days_off(value: Mapping[str, object]) -> NamedCalendar:
 
 
 def with_days_off(calendar: Calendar, known: Mapping[str, NamedCalendar]) -> Calendar:
-    """Return the calendar with the days of the lists it names; an unknown name is refused.
+    """Return the calendar with the lists it names; an unknown name is refused.
 
     `known` has the lists by their names in lower case.
     """
-    if not calendar.calendars:
-        return calendar
-    off, on = days_of(calendar.calendars, known)
-    return replace(calendar, off=off, on=on)
+    return replace(calendar, lists=lists_of(calendar.calendars, known)) if calendar.calendars else calendar
 
 
-def days_of(names: Iterable[str], known: Mapping[str, NamedCalendar]) -> tuple[tuple[DayOff, ...], tuple[date, ...]]:
-    """Return the days off and the make-up days of these lists together."""
+def lists_of(names: Iterable[str], known: Mapping[str, NamedCalendar]) -> tuple[NamedCalendar, ...]:
+    """Return the lists of these names."""
     for name in names:
         if name.lower() not in known:
             raise UnknownCalendar(name, known)
-    return _together(tuple(known[name.lower()] for name in names))
-
-
-@lru_cache(maxsize=256)
-def _together(lists: tuple[NamedCalendar, ...]) -> tuple[tuple[DayOff, ...], tuple[date, ...]]:
-    """What one list makes a make-up day is one, whatever the others say; of two reasons the first counts."""
-    off: dict[date, str] = {}
-    for each in reversed(lists):
-        off |= each.off
-    on = frozenset[date]().union(*(each.on for each in lists))
-    return tuple(DayOff(day, off[day]) for day in sorted(off.keys() - on)), tuple(sorted(on))
+    return tuple(known[name.lower()] for name in names)
 
 
 def _object(value: object, what: str) -> Mapping[str, object]:

@@ -12,8 +12,9 @@ from datetime import date, timedelta
 from itertools import islice
 from typing import Final
 
-from cronty.timing.days_off import MAX_DAY_NAME, MAX_DAYS, NamedCalendar
+from cronty.timing.days_off import MAX_DAY_NAME, MAX_DAYS
 from cronty.timing.errors import BadTrigger, shown
+from cronty.timing.named_calendar import NamedCalendar
 
 LONGEST: Final = 1_000_000
 _YEARS: Final = 10

@@ -137,7 +137,7 @@ def _lines(entry: Entry, rule: Trigger) -> Sequence[_Line]:
     calendar = as_calendar(rule, entry.first.date()) if isinstance(rule, Cron) else rule
     if not isinstance(calendar, Calendar):
         return []
-    bare = replace(calendar, off=(), on=(), calendars=(), without=(), instead="skip")
+    bare = replace(calendar, lists=(), calendars=(), without=(), instead="skip")
     try:
         found = to_rrules(bare, entry.first.astimezone(zone(calendar.zone)).date())
     except BadTrigger:
@@ -175,7 +175,7 @@ def _windows(entry: Entry, rule: Trigger, until: datetime) -> Iterator[tuple[dat
 
 
 def _is_plain(calendar: Calendar) -> bool:
-    if calendar.off or calendar.on or calendar.without or calendar.instead != "skip":
+    if calendar.has_lists or calendar.without or calendar.instead != "skip":
         return False
     return len(calendar.rules) == 1  # several may name the same slot
 

@@ -8,8 +8,9 @@ from functools import cache
 from importlib import metadata
 from typing import Any, Final, cast
 
-from cronty.timing.days_off import MAX_DAY_NAME, NamedCalendar
+from cronty.timing.days_off import MAX_DAY_NAME
 from cronty.timing.errors import BadTrigger, shown
+from cronty.timing.named_calendar import NamedCalendar
 
 YEARS_AHEAD: Final = 12
 """A schedule looks ten years ahead; a list is made anew each year."""

@@ -35,10 +35,10 @@ def to_rrules(calendar: Calendar, since: date) -> list[Recurrence]:
     """Return the lines that say what a calendar says, from a day on; one that RRULE can't say is refused by name."""
     if calendar.instead != "skip":
         raise _refused("slots that are moved to a business day")
-    if (calendar.off or calendar.on) and any(rule.business_days for rule in calendar.rules):
+    if calendar.has_lists and any(rule.business_days for rule in calendar.rules):
         raise _refused("business days by a named calendar")
     since = max(since, calendar.starts or since)
-    off = {each.day for each in calendar.off} - set(calendar.on)
+    off = {each.day for each in calendar.off}
     found: list[Recurrence] = []
     for rule in calendar.rules:
         _check(rule)

@@ -7,10 +7,11 @@ from datetime import date, datetime, time, timedelta
 from types import MappingProxyType
 
 from cronty.timing.calendar import Calendar
-from cronty.timing.days_off import NamedCalendar, with_days_off
+from cronty.timing.days_off import with_days_off
 from cronty.timing.errors import BadTrigger, Candidate, Unclear, Unread, shown
 from cronty.timing.interval import Interval
 from cronty.timing.lists_in_words import said_lists, split_lists, without_lists
+from cronty.timing.named_calendar import NamedCalendar
 from cronty.timing.offsets import TICK
 from cronty.timing.once import Once
 from cronty.timing.reading import read_moment, read_trigger

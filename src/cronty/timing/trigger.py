@@ -9,9 +9,9 @@ from cronty.timing.broken import Broken
 from cronty.timing.calendar import Calendar
 from cronty.timing.calendar_json import STORED_KEYS, calendar_from_json, calendar_to_json
 from cronty.timing.cron import Cron
-from cronty.timing.days_off import NamedCalendar
 from cronty.timing.errors import BadTrigger, shown
 from cronty.timing.interval import Interval
+from cronty.timing.named_calendar import NamedCalendar
 from cronty.timing.once import Once
 from cronty.timing.zoned import Gap, Overlap
 
@@ -52,11 +52,7 @@ def to_json(trigger: Trigger) -> dict[str, object]:
 
 def to_stored(trigger: Trigger) -> dict[str, object]:
     """Return the trigger as it is stored: with the names of its lists of days off, without their days."""
-    found = to_json(trigger)
-    if isinstance(trigger, Calendar) and trigger.calendars:
-        found.pop("off", None)
-        found.pop("on", None)
-    return found
+    return calendar_to_json(trigger, days=not trigger.calendars) if isinstance(trigger, Calendar) else to_json(trigger)
 
 
 def from_stored(value: dict[str, object], lists: Mapping[str, NamedCalendar] = _NONE) -> Trigger:
