@@ -1,16 +1,24 @@
 """A program whose tasks compute in processes of their own; run as a script, it is a worker."""
 
 import asyncio
+import ctypes
+import functools
+import inspect
 import logging
+import multiprocessing
 import os
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from uuid import UUID
 
+from pydantic import BaseModel
+
 from cronty import Cronty, PermanentError, current_run
+from cronty.jobs.outcome import Done
 
 cronty = Cronty()
 log = logging.getLogger("computing")
@@ -30,6 +38,64 @@ def refuse(word: str) -> None:
 @cronty.task(process=True, retries=0)
 def die() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
+
+
+@cronty.task(process=True)
+def fork(sleeps: bool) -> str:
+    """Leaves a fork, which falls out of the function."""
+    if os.fork() == 0:
+        if sleeps:
+            time.sleep(600)
+        return "of the fork"
+    if sleeps:
+        os._exit(7)
+    os.wait()
+    return "of the process"
+
+
+@cronty.task(process=True)
+def fork_behind_our_back() -> None:
+    """As a library may that isn't Python: the fork keeps the pipe."""
+    if ctypes.CDLL(None).fork() == 0:
+        time.sleep(600)
+    os._exit(7)
+
+
+@cronty.task(process=True)
+def answer_twice(word: str) -> str:
+    [serving] = [one.frame.f_locals for one in inspect.stack(0) if one.function == "serve"]
+    serving["pipe"].send((serving["call"].number, Done(f'"{word} too early"')))
+    return word
+
+
+@cronty.task(process=True)
+def pooled() -> list[int]:
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return pool.map(abs, [-1, -2])
+
+
+class Large(BaseModel):
+    text: str
+
+
+@cronty.task(process=True, retries=0)
+def enlarge(size: int) -> Large:
+    return Large(text="x" * size)
+
+
+def decorated[**P, R](function: Callable[P, R]) -> Callable[P, R]:
+    @functools.wraps(function)
+    def inner(*args: P.args, **kwargs: P.kwargs) -> R:
+        return function(*args, **kwargs)
+
+    return inner
+
+
+@cronty.task(process=True)
+@decorated
+async def coroutine() -> str:
+    await asyncio.sleep(0)
+    return "awaited"
 
 
 class TwoWords(Exception):

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +16,19 @@ from cronty import CallNext, Cronty, CurrentRun, Run, RunInLogs, TaskFailed, cur
 from cronty.testing import by_hand, perform
 from tests.patience import PATIENCE
 from tests.stories import computing
-from tests.stories.computing import compute, cronty, die, mumble, refuse, spin
+from tests.stories.computing import (
+    answer_twice,
+    compute,
+    coroutine,
+    cronty,
+    die,
+    enlarge,
+    fork,
+    mumble,
+    pooled,
+    refuse,
+    spin,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -64,6 +77,74 @@ async def test_a_log_record_that_cannot_be_read_spoils_no_other_call(url: str) -
         done = await compute.enqueue(order)
         await clock.run_until_idle()
         assert (await done.result())[0] == order
+
+
+async def test_a_fork_that_falls_out_of_a_function_answers_nobody(url: str) -> None:
+    order = uuid4()
+    async with by_hand(cronty, url) as clock:
+        forked = await fork.enqueue(sleeps=False)
+        await clock.run_until_idle()
+        assert await forked.result() == "of the process"
+        for copies in (2, 3):
+            after = await compute.enqueue(order, copies)
+            await clock.run_until_idle()
+            assert (await after.result())[:2] == (order, copies)
+
+
+async def test_one_answer_too_many_is_not_taken_for_that_to_the_next_call(url: str) -> None:
+    order = uuid4()
+    async with by_hand(cronty, url) as clock:
+        twice = await answer_twice.enqueue("one")
+        await clock.run_until_idle()
+        assert await twice.result() == "one too early"
+        after = await compute.enqueue(order)
+        await clock.run_until_idle()
+        assert (await after.result())[0] == order
+
+
+@pytest.mark.parametrize("left", ["fork", "fork_behind_our_back"])
+async def test_a_process_that_dies_is_noticed_though_it_leaves_a_fork(url: str, left: str) -> None:
+    async with by_hand(cronty, url) as clock:
+        run = await cronty.named(left).enqueue(*([True] if left == "fork" else []))
+        await clock.run_until_idle()
+        with pytest.raises(TaskFailed, match="exit code 7"):
+            await run.result()
+
+
+async def test_a_process_that_was_killed_while_idle_fails_no_run(url: str) -> None:
+    async with by_hand(cronty, url) as clock:
+        first = await compute.enqueue(uuid4())
+        await clock.run_until_idle()
+        pid = (await first.result())[2]
+        os.kill(pid, signal.SIGKILL)
+        await gone([pid])
+        second = await compute.enqueue(uuid4())
+        await clock.run_until_idle()
+        assert (await second.result())[1] == 1  # its first attempt
+
+
+async def test_a_process_has_a_pool_and_awaits_as_any_other(url: str) -> None:
+    async with by_hand(cronty, url) as clock:
+        numbers, word = await pooled.enqueue(), await coroutine.enqueue()
+        await clock.run_until_idle()
+        assert await numbers.result() == [1, 2]
+        assert await word.result() == "awaited"
+
+
+async def test_middleware_has_the_result_of_a_process_whole(url: str) -> None:
+    sizes: list[int] = []
+
+    @cronty.middleware
+    async def measure(_run: CurrentRun, call_next: CallNext) -> Any:
+        result: computing.Large = await call_next()
+        sizes.append(len(result.text))
+        return result
+
+    async with by_hand(cronty, url) as clock:
+        run = await enlarge.enqueue(70_000)
+        await clock.run_until_idle()
+        assert sizes == [70_000]
+        assert (await cronty.show_run(run.run_id)).verdict == "done"
 
 
 async def test_middleware_is_around_a_process_too(url: str) -> None:

@@ -105,6 +105,59 @@ async def test_a_run_that_a_stop_waits_for_can_still_ask(url: str, form: str) ->
         assert len(left) == 1
 
 
+async def test_a_close_that_is_cancelled_leaves_nothing_behind_and_hands_its_run_over(url: str) -> None:
+    cronty = Cronty(url)
+    begun = asyncio.Event()
+    runs: list[Run[str]] = []
+
+    @cronty.task
+    async def slow() -> str:
+        if current_run().attempt == 1:
+            begun.set()
+            await asyncio.Event().wait()
+        return f"attempt {current_run().attempt}"
+
+    async def cut_short(limit: asyncio.Timeout) -> None:
+        async with limit, cronty:
+            runs.append(await slow.enqueue())
+            await begun.wait()
+            limit.reschedule(asyncio.get_running_loop().time() + 0.05)  # while it waits for the run
+
+    before = asyncio.all_tasks()
+    with pytest.raises(TimeoutError):
+        await cut_short(asyncio.timeout(PATIENCE))
+    assert asyncio.all_tasks() == before
+    async with cronty:
+        assert await runs[0].result(timeout=PATIENCE) == "attempt 2"
+
+
+async def test_a_program_that_is_open_is_not_opened_again(url: str) -> None:
+    cronty = Cronty(url)
+
+    @cronty.task
+    async def work() -> str:
+        return "done"
+
+    async with cronty:
+        with pytest.raises(RuntimeError, match="open already"):
+            async with cronty:
+                pass
+        with pytest.raises(RuntimeError, match="open already"):
+            async with by_hand(cronty, url):
+                pass
+        with pytest.raises(RuntimeError, match="open already"):
+            cronty.start()
+        run = await work.enqueue()
+        assert await run.result(timeout=PATIENCE) == "done"
+    async with by_hand(cronty, url) as clock:
+        with pytest.raises(RuntimeError, match="open already"):
+            async with by_hand(cronty, url):
+                pass
+        run = await work.enqueue()
+        await clock.run_until_idle()
+        assert await run.result() == "done"
+
+
 async def test_a_worker_whose_lifespan_fails_does_not_open(url: str) -> None:
     cronty = Cronty(url)
     seen: list[str] = []

@@ -1,9 +1,11 @@
 """Middleware: functions around the call of a task."""
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Future
 from contextvars import Context, copy_context
+from inspect import isawaitable
 from queue import SimpleQueue
 from typing import Any
 
@@ -22,26 +24,56 @@ async def through(around: Sequence[Middleware], run: CurrentRun, call: CallNext)
     return await around[0](run, lambda: through(around[1:], run, call))
 
 
+class OnLoop:
+    """What a thread waits for on the event loop. Whoever gives the thread up cancels it."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._lock = threading.Lock()
+        self._begun: Future[object] | None = None
+        self._cancelled = False
+
+    def begin(self, awaited: Awaitable[object]) -> Future[object]:
+        with self._lock:
+            self._begun = asyncio.run_coroutine_threadsafe(ending_nothing(awaited), self._loop)
+            if self._cancelled:
+                self._begun.cancel()
+            return self._begun
+
+    def cancel(self) -> None:
+        """On the event loop alone."""
+        with self._lock:
+            self._cancelled = True
+            begun = self._begun
+        if begun is not None:
+            begun.cancel()
+
+
 def through_from_thread(
-    around: Sequence[Middleware], run: CurrentRun, function: Callable[[], object], loop: asyncio.AbstractEventLoop
+    around: Sequence[Middleware], run: CurrentRun, function: Callable[[], object], on_loop: OnLoop
 ) -> object:
     """The same for a plain function: its middleware is on the event loop, and the function stays in this thread."""
     turns: SimpleQueue[tuple[Context, Future[object]] | None] = SimpleQueue()
+    ended = threading.Event()
 
     async def call() -> object:
+        if ended.is_set():  # no thread takes its turn any more
+            raise RuntimeError("call_next() was called after its run had ended")
         returned = Future[object]()
         turns.put((copy_context(), returned))  # what the middleware has set holds for the function
-        return await asyncio.wrap_future(returned)
+        value = await asyncio.wrap_future(returned)
+        return await value if isawaitable(value) else value
 
-    async def perform() -> object:
-        try:
-            return await through(around, run, call)
-        finally:
-            turns.put(None)
+    def end(_performed: Future[object]) -> None:
+        ended.set()
+        turns.put(None)
 
-    performed = asyncio.run_coroutine_threadsafe(perform(), loop)
+    performed = on_loop.begin(through(around, run, call))
+    performed.add_done_callback(end)
     while (turn := turns.get()) is not None:
         context, returned = turn
+        if not returned.set_running_or_notify_cancel():  # from here on, middleware that gives up can't cancel it
+            continue
         try:
             returned.set_result(context.run(function))
         except Exception as raised:
@@ -49,6 +81,16 @@ def through_from_thread(
         except BaseException as raised:  # it would end the event loop
             returned.set_exception(_as_error(raised))
     return performed.result()
+
+
+async def ending_nothing(awaited: Awaitable[object]) -> object:
+    """What it returns or raises; what would end the event loop is an error."""
+    try:
+        return await awaited
+    except (Exception, asyncio.CancelledError):
+        raise
+    except BaseException as raised:
+        raise _as_error(raised) from raised
 
 
 def _as_error(raised: BaseException) -> RuntimeError:

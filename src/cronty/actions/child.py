@@ -25,10 +25,13 @@ class Call(NamedTuple):
     task: str
     run: CurrentRun
     arguments: str
+    whole: bool
+    """Whether its result is wanted whole, also if it is too long to be kept: middleware has it first."""
+    number: int = 0
 
 
-type Answer = logging.LogRecord | Outcome | None
-"""None when it is ready for its first call; for each call any number of log records, then the outcome."""
+type Answer = logging.LogRecord | tuple[int, Outcome] | None
+"""None when it is ready for its first call; for each call any number of log records, then its number and outcome."""
 
 
 class Forward(QueueHandler):
@@ -45,6 +48,9 @@ def serve(pipe: "Connection[Answer, Call]", level: int) -> None:
     with suppress(OSError):
         os.setpgid(0, 0)  # so that what a function starts can be ended with it; and Ctrl-C is for the worker alone
     threading.Thread(target=_end_with_parent, daemon=True).start()
+    multiprocessing.current_process().daemon = False  # else a function couldn't have a pool of processes
+    os.register_at_fork(after_in_child=pipe.close)  # a fork doesn't answer, nor hide by its open end that we are gone
+    own = os.getpid()
     forward = Forward(cast("Any", pipe))
     root = logging.getLogger()
     root.handlers[:] = [forward]
@@ -52,11 +58,14 @@ def serve(pipe: "Connection[Answer, Call]", level: int) -> None:
     pipe.send(None)
     while True:
         try:
-            outcome = _perform(pipe.recv())
+            call = pipe.recv()
         except (EOFError, OSError):
             return
+        outcome = _perform(call)
+        if os.getpid() != own:
+            os._exit(0)  # a fork that fell out of the function
         forward.acquire()  # a thread that the function has left may be logging
-        pipe.send(outcome)
+        pipe.send((call.number, outcome))
         forward.release()
 
 
@@ -74,7 +83,7 @@ def _perform(call: Call) -> Outcome:
         task = _task(call.module, call.qualname, call.task)
     except BaseException as error:
         return Failed(f"Its process can't import {call.module}.{call.qualname}: {describe_error(error)}")
-    return outcome_of_sync(task, call.run, call.arguments)
+    return outcome_of_sync(task, call.run, call.arguments, whole=call.whole)
 
 
 @cache

@@ -12,12 +12,15 @@ import threading
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
-from typing import cast
+from typing import Final, cast
 
 from cronty.actions.child import Answer, Call, serve
 from cronty.actions.current import CurrentRun
 from cronty.actions.tasks import Task, describe_error
 from cronty.jobs.outcome import Cancelled, Failed, Outcome
+
+LOOK: Final = 1.0
+"""Seconds between looks whether a process that says nothing is still there."""
 
 
 class Child:
@@ -31,16 +34,25 @@ class Child:
         self._process = spawning.Process(target=serve, args=(theirs, level), name="cronty-task", daemon=True)
         self._process.start()
         theirs.close()
+        self._calls = 0
         self.usable = True
         with suppress(EOFError, OSError):  # if it has ended, the first call will tell
             self._pipe.recv()
 
+    @property
+    def is_alive(self) -> bool:
+        return self._process.exitcode is None
+
     def perform(self, call: Call) -> Outcome:
+        self._calls += 1
         try:
-            self._pipe.send(call)
-            while (answer := self._pipe.recv()) is None or isinstance(answer, logging.LogRecord):
-                if answer is not None:
+            self._pipe.send(call._replace(number=self._calls))
+            while True:
+                answer = self._next()
+                if isinstance(answer, logging.LogRecord):
                     logging.getLogger(answer.name).handle(answer)
+                elif answer is not None and answer[0] == self._calls:  # not one too many to an earlier call
+                    return answer[1]
         except (EOFError, OSError):
             self.kill()  # what it has started is left
             self._process.join(1)
@@ -48,7 +60,13 @@ class Child:
         except Exception as error:  # what is left in the pipe would be taken for the answer to the next call
             self.kill()
             return Failed(f"What its process wrote to the log can't be read: {describe_error(error)}")
-        return answer
+
+    def _next(self) -> Answer:
+        """What it sends next. What it has started may keep the pipe open when it is gone."""
+        while not self._pipe.poll(LOOK):
+            if not self.is_alive and not self._pipe.poll():
+                raise EOFError
+        return self._pipe.recv()
 
     def kill(self) -> None:
         self.usable = False
@@ -76,9 +94,7 @@ class Children:
     @contextmanager
     def one(self) -> Generator[Child]:
         """A process for one call."""
-        with self._lock:
-            child = self._idle.pop() if self._idle else None
-        child = child or Child()
+        child = self._take() or Child()
         try:
             yield child
         finally:
@@ -89,6 +105,15 @@ class Children:
             if not keep:
                 child.end()
 
+    def _take(self) -> Child | None:
+        """One that does nothing. If somebody has killed it, that isn't the fault of the next run."""
+        while True:
+            with self._lock:
+                child = self._idle.pop() if self._idle else None
+            if child is None or child.is_alive:
+                return child
+            child.end()
+
     def perform(self, child: Child, task: Task, run: CurrentRun, arguments: str) -> Outcome:
         """Have it perform a run, and wait."""
         with self._lock:
@@ -96,7 +121,8 @@ class Children:
                 return Cancelled()
             self._busy[id(run)] = child
         where = task.function
-        outcome = child.perform(Call(where.__module__, where.__qualname__, task.name, run, arguments))
+        call = Call(where.__module__, where.__qualname__, task.name, run, arguments, whole=bool(task.around))
+        outcome = child.perform(call)
         with self._lock:
             del self._busy[id(run)]
         return outcome

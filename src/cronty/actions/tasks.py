@@ -9,14 +9,15 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
+from inspect import isawaitable
 from typing import Any, Final, cast
 
 import orjson
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
 
 from cronty.actions import around
-from cronty.actions.around import Middleware, through, through_from_thread
+from cronty.actions.around import Middleware, OnLoop, ending_nothing, through, through_from_thread
 from cronty.actions.current import CurrentRun as CurrentRun
 from cronty.actions.current import begin
 from cronty.actions.current import current as current
@@ -158,10 +159,13 @@ class Registry:
         # By equality, because every look at a bound method makes a new object.
         if taken is not None and taken.function != function:
             raise ValueError(f"There is a task {name!r} already; give this one another name: @cronty.task(name=…).")
+        called = type(function).__call__  # of an object that is called like a function
+        if any(map(inspect.isasyncgenfunction, (function, called))):
+            raise ValueError(f"{name} yields: nobody would run it. Make it an `async def` that returns.")
         return Task(
             name,
             function,
-            inspect.iscoroutinefunction(function),
+            any(map(inspect.iscoroutinefunction, (function, called))),
             inspect.getdoc(function) or "",
             describe_parameters(function),
             Hints(function),
@@ -243,12 +247,14 @@ def outcome_of_sync(
     task: Task,
     run: CurrentRun,
     arguments: str,
-    loop: asyncio.AbstractEventLoop | None = None,
+    on_loop: OnLoop | None = None,
     elsewhere: Elsewhere | None = None,
+    *,
+    whole: bool = False,
 ) -> Outcome:
     """Perform a plain function in the calling thread, or `elsewhere`; whatever it does becomes a value.
 
-    Its middleware is on `loop`.
+    Its middleware is on the event loop. `whole` keeps a result of any length.
     """
     try:
         begin(run)
@@ -259,11 +265,22 @@ def outcome_of_sync(
         else:
             args, kwargs = _read_arguments(task, arguments)
             call = partial(task.function, *args, **kwargs)
-        return _done(through_from_thread(task.around, run, call, loop) if task.around and loop is not None else call())
+        if task.around and on_loop is not None:
+            value = through_from_thread(task.around, run, call, on_loop)
+        elif isawaitable(value := call()):
+            value = _awaited(value, on_loop)
+        if inspect.isasyncgen(value):
+            raise TypeError("it returned an async generator, which nobody has run")
+        return _done(value, None if whole else MAX_RESULT_BYTES)
     except _NotDone as other:
         return other.outcome
     except BaseException as raised:
-        return _outcome_of(raised, task, run)
+        return outcome_of_error(raised, task, run)
+
+
+def _awaited(value: Awaitable[object], on_loop: OnLoop | None) -> object:
+    """What a plain function returns may be awaitable, such as that of a coroutine function behind a decorator."""
+    return asyncio.run(ending_nothing(value)) if on_loop is None else on_loop.begin(value).result()
 
 
 class _NotDone(Exception):
@@ -278,7 +295,11 @@ def _value_from(elsewhere: Elsewhere, task: Task, run: CurrentRun, arguments: st
     outcome = elsewhere(task, run, arguments)
     if not isinstance(outcome, Done):
         raise _NotDone(outcome)
-    return None if outcome.result is None else task.hints.result(orjson.loads(outcome.result))
+    value: object = None if outcome.result is None else orjson.loads(outcome.result)
+    try:
+        return task.hints.result(value)
+    except ValidationError:  # it was returned all the same
+        return value
 
 
 async def outcome_of_async(task: Task, run: CurrentRun, arguments: str) -> Outcome:
@@ -289,7 +310,7 @@ async def outcome_of_async(task: Task, run: CurrentRun, arguments: str) -> Outco
         call = cast("Callable[[], Awaitable[object]]", partial(task.function, *args, **kwargs))
         return _done(await (through(task.around, run, call) if task.around else call()))
     except Exception as raised:
-        return _outcome_of(raised, task, run)
+        return outcome_of_error(raised, task, run)
 
 
 def _read_arguments(task: Task, stored: str) -> tuple[Sequence[Any], Mapping[str, Any]]:
@@ -303,15 +324,15 @@ def _read_arguments(task: Task, stored: str) -> tuple[Sequence[Any], Mapping[str
         raise PermanentError(f"its arguments don't fit: {wrong}") from None
 
 
-def _done(value: object) -> Done:
+def _done(value: object, most: int | None = MAX_RESULT_BYTES) -> Done:
     if value is None:
         return DONE
     try:
         text = _written(value)
     except Exception:
         text = orjson.dumps({NOT_KEPT: f"It is a {type(value).__name__} that JSON can't hold."})
-    if len(text) > MAX_RESULT_BYTES:
-        text = orjson.dumps({NOT_KEPT: f"It is {len(text):,} bytes of JSON; {MAX_RESULT_BYTES:,} are kept at most."})
+    if most is not None and len(text) > most:
+        text = orjson.dumps({NOT_KEPT: f"It is {len(text):,} bytes of JSON; {most:,} are kept at most."})
     return Done(text.decode().replace("\\u0000", "\\ufffd"))  # jsonb can't hold a NUL
 
 
@@ -322,7 +343,8 @@ def _written(value: object) -> bytes:
         return orjson.dumps(to_json(value, fallback=str))
 
 
-def _outcome_of(raised: BaseException, task: Task, run: CurrentRun) -> Outcome:
+def outcome_of_error(raised: BaseException, task: Task, run: CurrentRun) -> Outcome:
+    """What becomes of an attempt whose task has raised this."""
     if isinstance(raised, Snooze):
         return Snoozed(_bounded(raised.wait))
     error = describe_error(raised)

@@ -308,23 +308,31 @@ class Cronty(Operations, AsyncApi):
     # -- opening and closing ------------------------------------------------------------------------------------
 
     async def __aenter__(self) -> Self:
+        self._refuse_to_open_twice()
+        self._outgrown, self._loop = None, asyncio.get_running_loop()
         try:
             await self._open()
         except BaseException:
-            await self._stack.aclose()
+            await self._close()
             raise
         return self
 
     async def __aexit__(self, *error: object) -> None:
+        await self._close()
+        if self._outgrown is not None and not any(error):
+            raise self._outgrown
+
+    def _refuse_to_open_twice(self) -> None:
+        if self._loop is not None and not self._loop.is_closed():
+            raise RuntimeError("Cronty is open already: open it once, or make another Cronty(…) to open beside it.")
+
+    async def _close(self) -> None:
         try:
             await self._stack.aclose()
         finally:
             self._loop = None
-        if self._outgrown is not None and not any(error):
-            raise self._outgrown
 
     async def _open(self) -> None:
-        self._outgrown, self._loop = None, asyncio.get_running_loop()
         self._stack.push_async_callback(self._outside.aclose)
         ends = monotonic() + self.patience
         while True:
@@ -452,6 +460,7 @@ class Cronty(Operations, AsyncApi):
     @asynccontextmanager
     async def by_hand(self, database_url: str, clock: Clock) -> AsyncGenerator[ByHand]:
         """Open it on another database, with a clock of yours and an engine that waits to be told: for tests."""
+        self._refuse_to_open_twice()
         settings, before, run_jobs = self.settings, self._clock, self.run_jobs
         self.settings = self.settings.model_copy(update={"database_url": database_url})
         self._clock, self.run_jobs, self._by_hand = clock, True, True

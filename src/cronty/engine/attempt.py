@@ -4,6 +4,7 @@ from asyncio import Task as AsyncTask
 from dataclasses import dataclass
 from datetime import datetime
 
+from cronty.actions.around import OnLoop
 from cronty.actions.tasks import CurrentRun, Task
 from cronty.jobs.outcome import Outcome
 from cronty.jobs.policy import Policy
@@ -34,6 +35,8 @@ class Attempt:
     outcome: Outcome | None = None
     run: CurrentRun | None = None
     handle: AsyncTask[None] | None = None
+    on_loop: OnLoop | None = None
+    """What a plain function's thread waits for on the event loop."""
     over: bool = False
     given_up: bool = False
 

@@ -182,40 +182,57 @@ class Engine:
         self._committed = monotonic()
 
     async def stop(self) -> None:
-        """Stop firing, let runs finish within the drain time, hand the rest to other workers, and give up the lease."""
+        """Stop firing, let runs finish within the drain time, hand the rest to other workers, and give up the lease.
+
+        If this is cancelled, the drain time is over.
+        """
         self._stopping.set()
         self._wake_all()
+        unfinished = 0
+        try:
+            await self._drain()
+        finally:
+            try:
+                unfinished = await self._hand_over()
+            finally:
+                for _, task in self._tasks:
+                    task.cancel()
+                self.working.close()
+                await asyncio.gather(*(task for _, task in self._tasks), return_exceptions=True)
+                self._tasks.clear()
+                telemetry.worker_stopped(self.worker, unfinished)
+
+    async def _drain(self) -> None:
         # Wait for claims that are under way: only then is it known which runs are left.
         claiming = [task for name, task in self._tasks if name in CLAIMING]
         if claiming:
             await asyncio.wait(claiming, timeout=self._options.drain)
-        unfinished = 0
-        drained, *_ = await asyncio.gather(
+        await asyncio.gather(
             self.working.wait_until_empty(self._options.drain),
             self.telling.finish(self._options.drain),
             self.handing.finish(self._options.drain) if self.handing is not None else asyncio.sleep(0),
             return_exceptions=True,
         )
-        if drained is not True:
-            unfinished = self.working.in_flight
-            self.working.interrupt(self.working.known())
-            await self.working.wait_until_empty(5)
-        self._finished.set()
-        if self._watchdog is not None:
-            self._watchdog.stop()
-        self._wake_all()
+
+    async def _hand_over(self) -> int:
+        """How many runs were left for other workers."""
+        unfinished = self.working.in_flight
+        try:
+            if unfinished:
+                self.working.interrupt(self.working.known())
+                await self.working.wait_until_empty(5)
+        finally:
+            self._finished.set()
+            if self._watchdog is not None:
+                self._watchdog.stop()
+            self._wake_all()
         if not self.working.in_flight:  # else the lease runs out, and other workers rescue what is left
             with suppress(Exception):
                 async with asyncio.timeout(5):
                     await self.limiting.write()
                     await self.lease.leave()
                     await self.store.notify("queue")
-        for _, task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*(task for _, task in self._tasks), return_exceptions=True)
-        self._tasks.clear()
-        self.working.close()
-        telemetry.worker_stopped(self.worker, unfinished)
+        return unfinished
 
     # -- duties -------------------------------------------------------------------------------------------------
 

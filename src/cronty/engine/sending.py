@@ -78,11 +78,13 @@ class Sending[T]:
 
     async def finish(self, patience: float) -> None:
         """Wait for what is on its way, and write down how it went; another engine takes up the rest."""
-        if self._calls:
-            await asyncio.wait(self._calls, timeout=patience)
-        for task in self._calls:
-            task.cancel()
-        await self.settle()
+        try:
+            if self._calls:
+                await asyncio.wait(self._calls, timeout=patience)
+        finally:
+            for task in self._calls:
+                task.cancel()
+            await self.settle()
 
     def _note_end(self, task: asyncio.Task[T]) -> None:
         del self._calls[task]

@@ -9,8 +9,9 @@ from time import monotonic
 from typing import Final
 
 from cronty import telemetry
+from cronty.actions.around import OnLoop
 from cronty.actions.children import Children, cpus
-from cronty.actions.tasks import Elsewhere, Task, outcome_of_async, outcome_of_sync
+from cronty.actions.tasks import Elsewhere, Task, outcome_of_async, outcome_of_error, outcome_of_sync
 from cronty.actions.threads import Threads
 from cronty.engine.attempt import Attempt, current_run_of
 from cronty.engine.crowd import Crowd
@@ -224,8 +225,9 @@ class Working:
         outcome: Outcome = Cancelled()
         try:
             outcome = await outcome_of_async(attempt.task, attempt.run, attempt.arguments)
-        except asyncio.CancelledError:
-            pass
+        except asyncio.CancelledError as cancelled:
+            if not attempt.over:  # nobody asked for that: something that it awaited was cancelled
+                outcome = outcome_of_error(cancelled, attempt.task, attempt.run)
         except BaseException as raised:  # such as SystemExit: a task must not end its worker
             outcome = Failed(f"{type(raised).__name__}: the task tried to end its worker")
         self._count_coroutine(attempt, -1)
@@ -263,9 +265,10 @@ class Working:
             return _NOT_STARTED
         attempt.started = monotonic()
         attempt.run = current_run_of(attempt)
+        attempt.on_loop = OnLoop(self._threads.loop)
         if attempt.over:
             return _NOT_STARTED
-        return outcome_of_sync(attempt.task, attempt.run, attempt.arguments, self._threads.loop, elsewhere)
+        return outcome_of_sync(attempt.task, attempt.run, attempt.arguments, attempt.on_loop, elsewhere)
 
     def _returned(self, attempts: list[Attempt]) -> None:
         for attempt in attempts:
@@ -361,6 +364,8 @@ class Working:
         if attempt.task.process and attempt.run is not None:  # it looks at `over` after it has a run
             attempt.run.stop_requested = True
             self._children.kill(attempt.run)
+        if attempt.on_loop is not None:
+            attempt.on_loop.cancel()
         if attempt.handle is not None and not attempt.handle.done():
             self._ending[attempt.job_id, attempt.slot] = attempt
             attempt.handle.cancel()
