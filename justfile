@@ -28,13 +28,14 @@ test *args:
 photograph:
     python -m cronty.store.photograph
 
-# Rewrite the reference pages, the man page, completions, server.json and the bundle's manifest from the things themselves.
+# Rewrite the reference pages, the man page, completions, server.json, the bundle's manifest and the plugin from the things themselves.
 reference:
     python -m tests.house.operations_page
     python -m tests.house.tools_page
     python -m tests.house.metrics_page
     python -m tests.house.tables_page
     python -m tests.house.registry_files
+    python -m tests.house.plugin_files
     python -m tests.cli.reference_page
     python -m tests.cli.man_page
     python -m tests.web.test_rest_page

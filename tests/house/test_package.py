@@ -14,6 +14,7 @@ from packaging.metadata import Metadata
 from trove_classifiers import classifiers  # pyright: ignore[reportMissingTypeStubs]
 
 from cronty.cli.commands import COMMANDS
+from cronty.mcp.agent_skills import NAMES
 from tests.house.test_docs import REGISTRY_HOSTS, ROOT, files_in_git
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -52,7 +53,10 @@ def test_the_wheel_has_the_package_what_shells_and_man_read_and_nothing_else(whe
     }
     assert set(wheel.namelist()) == code | shared | about
     # What isn't Python and would be missed only by whoever has no checkout:
-    for needed in ("py.typed", "store/migrations/0001_foundation.sql", "web/dashboard/templates/base.html"):
+    for needed in (
+        *("py.typed", "store/migrations/0001_foundation.sql", "web/dashboard/templates/base.html"),
+        *(f"mcp/skills/{name}/SKILL.md" for name in NAMES),
+    ):
         assert f"cronty/{needed}" in code
     assert any(name.endswith("/man1/cronty.1") for name in shared)
 
@@ -74,7 +78,10 @@ def test_what_the_package_says_of_itself_is_complete(wheel: ZipFile) -> None:
 def test_the_sdist_has_what_it_takes_to_build_test_and_deploy(built: Path) -> None:
     with tarfile.open(built / f"{NAME}.tar.gz") as opened:
         names = {name.removeprefix(f"{NAME}/") for name in opened.getnames()}
-    folders = ("src/", "share/", "tests/", "bench/", "chaos/", "docs/", "deploy/", "examples/", "requirements/", ".ci/")
+    folders = (
+        *("src/", "share/", "tests/", "bench/", "chaos/", "docs/", "deploy/", "examples/", "requirements/", ".ci/"),
+        *("plugins/", ".agents/", ".claude-plugin/"),
+    )
     assert in_git(*folders) - names == set()
     assert {"LICENSE", "README.md", "CHANGELOG.md", "justfile", "pyproject.toml"} <= names
     assert {name for name in names if name.startswith(("build/", "deploy/secrets/"))} == set()

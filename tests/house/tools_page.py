@@ -19,8 +19,9 @@ takes any form of it: `job_12_1794729600`, `scd_c`, `12`. Times may be ISO 8601 
 `cronty mcp --tools jobs,inbox` less is offered; the tools of the last group are always there.
 
 Beside the tools: the resources `cron://examples`, `timezones://valid`, `limits://mine`, `schedules://{topic}` and
-`job://{job_id}` (the last two with change notices for clients of the 2026-07-28 protocol), and the prompts
-`plan_my_week` and `why_did_it_not_run`.
+`job://{job_id}` (the last two with change notices for clients of the 2026-07-28 protocol), the prompts
+`plan_my_week` and `why_did_it_not_run`, and the [skills](../how-to/skills.md) `skill://plan/SKILL.md`,
+`skill://diagnose/SKILL.md` and `skill://heartbeat/SKILL.md`.
 """
 TITLES: dict[Group, str] = {
     "jobs": "Jobs",

@@ -147,7 +147,8 @@ async def test_what_may_be_scheduled(caller: Caller) -> None:
 
 async def test_resources_can_be_found_and_read(caller: Caller) -> None:
     listed = [str(one.uri) for one in (await caller.client.list_resources()).resources]
-    assert listed == ["cron://examples", "timezones://valid", "limits://mine"]
+    skills = [f"skill://{name}/SKILL.md" for name in ("plan", "diagnose", "heartbeat")]
+    assert listed == [*skills, "cron://examples", "timezones://valid", "limits://mine"]
     templates = [one.uri_template for one in (await caller.client.list_resource_templates()).resource_templates]
     assert templates == ["schedules://{topic}", "job://{job_id}"]
     assert "| `0 9 * * *` | every day at 09:00 |" in (await resource(caller, "cron://examples")).text

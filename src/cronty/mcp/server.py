@@ -16,6 +16,7 @@ from mcp.types import CallToolResult, InputRequiredResult, TextContent, Tool
 from cronty.contract.caller import Caller
 from cronty.contract.result import Err
 from cronty.mcp.agenda import AgendaTools
+from cronty.mcp.agent_skills import Skills
 from cronty.mcp.answers import Answer, ToolRefused, sentence
 from cronty.mcp.arguments import BadArguments, fit
 from cronty.mcp.auth import Verifier
@@ -83,6 +84,7 @@ class CrontyServer(MCPServer[Any]):
             version=version("cronty"),
             instructions=INSTRUCTIONS,
             tools=tools,
+            extensions=[Skills()],
             subscriptions=watch,
             middleware=[watch.middleware],
             cache_hints={"tools/list": CacheHint(ttl_ms=300_000, scope="public" if auth is None else "private")},
