@@ -134,7 +134,8 @@ def test_every_kind_of_parameter_may_come_as_text(name: str, sent: object, under
         (
             "acknowledge_inbox",
             {"receipts": [{"receipt": "a"}]},
-            'receipts must be a list of strings, not [{"receipt":"a"}]. It is: The receipts that read_inbox gave.',
+            'receipts must be a list of strings, not [{"receipt":"a"}]. It is: The receipts that read_inbox gave, '
+            "up to 1000.",
         ),
         (
             "schedule_job",
