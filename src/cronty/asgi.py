@@ -25,9 +25,11 @@ from cronty.web.callers import FindCaller, LocalKey, by_token
 from cronty.web.connections import most_connections
 from cronty.web.health import health_routes
 from cronty.web.hosts import Hosts
+from cronty.web.leaving import arrived, without_who_left
 from cronty.web.presses import press_routes
 from cronty.web.refusals import Refusals
 from cronty.web.rest import metrics_route, refused, rest_app
+from cronty.web.rest.request import MAX_BODY
 from cronty.web.sessions import Sessions
 from cronty.web.under_way import TOO_MANY, UnderWay
 
@@ -70,7 +72,12 @@ def http_app(
     who = under_way.counted(refusals.counted(by_token(lambda: cronty.service.identity, local)))
     auth = Auth(Verifier(), auth_settings(settings.public_url, settings.oidc_issuer))
     server = CrontyServer(ToolContext(cronty, current_caller), groups, auth)
-    mcp_app = server.streamable_http_app(stateless_http=True, json_response=True, transport_security=_security(hosts))
+    mcp_app = server.streamable_http_app(
+        stateless_http=True,
+        json_response=True,
+        max_request_body_size=MAX_BODY,
+        transport_security=_security(hosts),
+    )
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncGenerator[None]:
@@ -88,9 +95,9 @@ def http_app(
         Mount(PREFIX, rest_app(lambda: cronty.service, who)),
         *press_routes(lambda: cronty.service, under_way.count),
         *_dashboard(cronty, who, Sessions(keys[0] if keys else None), local),
-        Mount("/", Callers(mcp_app, who)),
+        Mount("/", Callers(mcp_app, who, lambda receive: arrived(receive, MAX_BODY))),
     ]
-    middleware = [Middleware(under_way.until_answered)]
+    middleware = [Middleware(without_who_left), Middleware(under_way.until_answered)]
     if hosts is not None:
         middleware.insert(0, Middleware(Hosts, hosts))
     # A path with a line break matches no route; it gets the same 404 as any other.

@@ -29,7 +29,7 @@ async def key_for(cronty: Cronty, owner: str, *scopes: Scope) -> tuple[dict[str,
 async def test_one_owners_waiting_calls_leave_the_server_to_others(
     cronty: Cronty, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cronty.cli.serve.most_connections", lambda: 8)
+    monkeypatch.setattr("cronty.asgi.most_connections", lambda: 8)
     ann, _ = await key_for(cronty, "ann", "read")
     bob, number = await key_for(cronty, "bob", "read", "prompts")
     bobs_other, _ = await key_for(cronty, "bob", "read")
@@ -54,7 +54,7 @@ async def test_one_owners_waiting_calls_leave_the_server_to_others(
 
 
 async def test_requests_of_every_surface_count(cronty: Cronty, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cronty.cli.serve.most_connections", lambda: 0)
+    monkeypatch.setattr("cronty.asgi.most_connections", lambda: 0)
     bearer, _ = await key_for(cronty, "ann", "read", "prompts")
     feed, _ = await key_for(cronty, "ann", "agenda")
     assert cronty.settings.secret_key is not None

@@ -19,11 +19,20 @@ _found: ContextVar[Caller | None] = ContextVar("cronty_caller", default=None)
 
 
 class Callers:
-    """Middleware before the SDK's own: finds the caller, and says so if the database that knows them is away."""
+    """Middleware before the SDK's own: finds the caller, and says so if the database that knows them is away.
 
-    def __init__(self, app: ASGIApp, find_caller: Callable[[str], Awaitable[Result[Caller]]]) -> None:
+    `arrived` waits for the body of a known caller: a request that is cut the SDK would take for a fault.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        find_caller: Callable[[str], Awaitable[Result[Caller]]],
+        arrived: Callable[[Receive], Awaitable[Receive]],
+    ) -> None:
         self._app = app
         self._find_caller = find_caller
+        self._arrived = arrived
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
@@ -35,6 +44,8 @@ class Callers:
                 await JSONResponse(said, 503, {"retry-after": "5"})(scope, receive, send)
                 return
             _found.set(known.value if isinstance(known, Ok) else None)
+            if isinstance(known, Ok) and scope["method"] == "POST":
+                receive = await self._arrived(receive)
         await self._app(scope, receive, send)
 
 

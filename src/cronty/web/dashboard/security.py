@@ -29,10 +29,15 @@ SESSION: Final = "cronty_session"
 BROWSER: Final = "cronty_browser"
 YEAR: Final = 365 * 86400
 LARGEST_FORM: Final = 300_000
+MOST_FIELDS: Final = 2000
 
 
 class TooLarge(Exception):
     """A form larger than `LARGEST_FORM`."""
+
+
+class TooManyFields(Exception):
+    """A form of more than `MOST_FIELDS`."""
 
 
 class Form(dict[str, str]):
@@ -54,7 +59,9 @@ async def read_form(request: Request) -> Form:
         body += chunk
         if len(body) > LARGEST_FORM:
             raise TooLarge
-    return Form(parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=2000))
+    if body.count(b"&") >= MOST_FIELDS:
+        raise TooManyFields
+    return Form(parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True))
 
 
 def csrf_token(browser: str, session: str | None) -> str:

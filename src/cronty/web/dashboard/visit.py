@@ -24,10 +24,12 @@ from cronty.web.dashboard.prefix import below, inner_path, prefix_of
 from cronty.web.dashboard.security import (
     BROWSER,
     HEADERS,
+    MOST_FIELDS,
     SESSION,
     YEAR,
     Form,
     TooLarge,
+    TooManyFields,
     csrf_token,
     from_our_pages,
     new_browser,
@@ -155,6 +157,8 @@ class Gate:
             return page(request, "error.html", 503, visit, err=_AWAY)
         except TooLarge:
             return page(request, "error.html", 413, visit, err=_LARGE)
+        except TooManyFields:
+            return page(request, "error.html", 400, visit, err=_MANY)
         if browser is None:
             set_cookie(request, response, BROWSER, visit.browser, lasts=YEAR)
         return response
@@ -192,6 +196,7 @@ _AWAY: Final = Err(
     "The database can't be reached right now.",
     "Nothing is lost: what was planned is still planned. This page works again as soon as the database does.",
 )
+_MANY: Final = Err("bad_request", f"The form has more than {MOST_FIELDS} fields.", "Send fewer.")
 _LARGE: Final = Err("too_large", "The form is too large.", "Use the API for very large arguments.")
 
 

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import orjson
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
@@ -45,7 +45,7 @@ def guarded(answer: Endpoint, name: str) -> Endpoint:
     async def endpoint(request: Request) -> Response:
         try:
             response = await answer(request)
-        except HTTPException:
+        except (HTTPException, ClientDisconnect):
             raise
         except RecursionError:
             response = problem(TOO_DEEP)
