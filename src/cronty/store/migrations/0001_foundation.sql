@@ -598,9 +598,10 @@ revoke execute on function cronty.make_run_partition(timestamptz), cronty.drop_r
 
 -- A valid key and its owner. It is called before the owner of a request is known, for one key at a time.
 create function cronty.find_key(wanted bigint, moment timestamptz)
-returns table (id bigint, number bigint, hash bytea, scopes text[], agent text, expires_at timestamptz, owner text, stale boolean)
+returns table (
+  id bigint, number bigint, name text, hash bytea, scopes text[], agent text, expires_at timestamptz, owner text, stale boolean)
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
-  select k.id, k.number, k.hash, k.scopes, k.agent, k.expires_at, o.name, coalesce(k.last_used_at < moment - interval '1 minute', true)
+  select k.id, k.number, k.name, k.hash, k.scopes, k.agent, k.expires_at, o.name, coalesce(k.last_used_at < moment - interval '1 minute', true)
   from cronty.api_keys k
   join cronty.owners o on o.id = k.owner_id
   where k.id = wanted and o.erasing_since is null and k.revoked_at is null and (k.expires_at is null or k.expires_at > moment)
