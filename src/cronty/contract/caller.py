@@ -10,12 +10,12 @@ Surface = Literal["mcp", "rest", "dashboard", "cli", "python", "phone"]
 
 SCOPES: Final[tuple[Scope, ...]] = get_args(Scope)
 MEANINGS: Final[dict[Scope, str]] = {
-    "read": "look at jobs, runs and the clock",
+    "read": "look at jobs, runs, channels, limits and the clock",
     "schedule": "make, change, pause, cancel and delete jobs other than prompts",
     "run": "run a job now, try failed runs again, send a notification at once",
     "prompts": "read and settle the inbox; make, change, pause, cancel and delete prompts for agents",
     "agenda": "subscribe to the agenda from a calendar, by a URL with the key in it",
-    "admin": "keys, channels, limits and the audit trail",
+    "admin": "list, make and revoke keys; save, try and remove channels; read the audit trail",
 }
 
 
