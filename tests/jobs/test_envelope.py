@@ -96,3 +96,10 @@ def test_a_prompt_is_one_kind_by_whichever_route() -> None:
     assert as_prompt(Action("prompt:claude", ("Look",))) == Action("prompt", (), {"prompt": "Look", "agent": "claude"})
     assert as_prompt(Action("prompt:claude", (), {"agent": "ops"})).agent == "ops"
     assert Action("prompt", (), {"prompt": "x"}).agent is None
+
+
+def test_whose_token_wrote_it_is_said_before_what_its_client_calls_itself() -> None:
+    origin = {"surface": "rest", "client": {"name": "the owner"}, "agent": "intern", "key": "night shift"}
+    written = replace(ENVELOPE, facts=replace(FACTS, origin=origin))
+    assert list(written.provenance.items())[:3] == [("owner", "ann"), ("agent", "intern"), ("key", "night shift")]
+    assert "owner: ann\nagent: intern\nkey: night shift\nmade_at: " in written.as_text()

@@ -12,7 +12,7 @@ from cronty.contract.requests import EditJob, ScheduleJob
 from cronty.contract.result import Err, Ok, Result
 from cronty.jobs.action import Action
 from cronty.jobs.job import Job
-from cronty.jobs.limits import Limits
+from cronty.jobs.limits import CALLS, Limits
 from cronty.jobs.run import message_id, run_id
 from cronty.scheduler import Scheduler
 from cronty.scheduler.inbox import Inbox
@@ -283,3 +283,22 @@ async def test_what_is_made_while_a_prompt_is_held_is_made_by_it(
     assert await origin_of(sql, await add(door, caller=local_caller("ann"))) == (None, None)
     clock.advance(minutes=9)
     assert await origin_of(sql, await add(door, caller=MCP)) == (None, None), "it isn't held any more"
+
+
+async def test_what_is_refused_is_not_counted_as_used(database: Database) -> None:
+    door, ann = limited(database, pushes_per_day=2, wakes_per_hour=2, calls_per_minute=3), local_caller("ann")
+    made = await ask(door, "prompt", policy={"overlap": "queue"})
+    assert isinstance(made, Ok)
+    for _ in range(5):
+        await door.allowance.for_push(ann)
+        await door.run_now(ann, made.value.number)
+    used = (await door.allowance.show("ann"))["used"]
+    assert (used["pushes"], used[CALLS]) == (2, 2)
+    assert [amount for what, amount in used.items() if what.startswith("wakes")] == [2]
+    few = limited(database, calls_per_minute=1)
+    assert code_of(await few.allowance.for_push(ann)) == "over_limit"
+    assert (await few.allowance.show("ann"))["used"]["pushes"] == 2
+
+
+def code_of(refused: Err | None) -> str | None:
+    return None if refused is None else refused.code

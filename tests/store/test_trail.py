@@ -4,6 +4,7 @@ import asyncio
 import json
 from contextlib import suppress
 from datetime import timedelta
+from hashlib import sha256
 from typing import Any
 
 import asyncpg
@@ -71,7 +72,8 @@ async def test_every_act_on_a_job_leaves_one_entry_with_what_changed(
     edited = found[1]
     assert (edited["before"].keys(), edited["after"]["name"]) == ({"name", "arguments"}, "another name")
     assert edited["before"]["arguments"] == found[0]["after"]["arguments"]
-    assert edited["after"]["arguments"].startswith("sha256:"), "arguments may hold a secret, and the trail is for ever"
+    hashed = edited["after"]["arguments"]
+    assert hashed.startswith("hmac-sha256:"), "arguments may hold a secret, and the trail is for ever"
     assert CANARY not in json.dumps(found)
     assert (found[2]["before"]["state"], found[2]["after"]["state"]) == ("active", "paused")
     assert [entry["number"] for entry in found] == list(range(1, 10))
@@ -408,3 +410,16 @@ async def test_an_export_is_of_one_owner_and_from_a_moment_on(
     late = [orjson.loads(line) async for line in trail.export("ann", START + timedelta(minutes=1))]
     assert [(entry["number"], entry["at"]) for entry in late] == [(2, "2027-03-01T09:00:00+00:00")]
     assert [entry async for entry in trail.export("nobody")] == []
+
+
+async def test_a_short_secret_cannot_be_guessed_from_the_hash_of_the_arguments(
+    door: Scheduler, trail: AuditStore, sql: asyncpg.Connection
+) -> None:
+    for owner in ("ann", "ann", "bob"):
+        await add(door, args=("1234",), owner=owner)
+    found = await sql.fetch(f"select after ->> 'arguments' as hashed, after from {TRAIL} order by owner_id")
+    hashes = [row["hashed"] for row in found]
+    assert hashes[0] == hashes[1] != hashes[2], "the same for one owner, and of no use to another"
+    texts = await sql.fetch("select arguments::text as said from cronty.jobs")
+    plain = {sha256(row["said"].encode()).hexdigest() for row in texts}
+    assert not any(one in hashed for one in plain for hashed in hashes)

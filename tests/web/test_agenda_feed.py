@@ -2,6 +2,8 @@
 
 from datetime import UTC, datetime
 
+from asyncpg import Connection
+
 from tests.timing.test_ics_out import events_in
 from tests.web.conftest import Api, Keyed
 
@@ -63,3 +65,19 @@ async def test_a_url_ends_with_its_key(ann: Api, keyed: Keyed) -> None:
 async def test_a_signed_token_is_not_taken_from_a_url(ann: Api) -> None:
     refused = await ann.get("/agenda/eyJhbGciOiJIUzUxMiJ9.e30.c2lnbmF0dXJl.ics")
     assert refused.status_code == 401
+
+
+async def test_ids_of_events_stay_and_do_not_count_the_jobs_of_others(
+    ann: Api, bob: Api, keyed: Keyed, sql: Connection
+) -> None:
+    await bob.make(**DAILY)
+    await ann.make(**DAILY)
+    await ann.make(**DAILY)
+    feed: Api = await keyed("ann", "agenda")
+    first = events_in((await feed.get(f"/agenda/{feed.key}.ics")).text)
+    assert len({str(event["UID"]) for event in first}) == 2
+    for job_id in await sql.fetch("select id from cronty.jobs"):
+        assert not any(str(job_id["id"]) in str(event["UID"]) for event in first)
+    await ann.ask("PATCH", "/jobs/1", json={"name": "another"})
+    again = events_in((await feed.get(f"/agenda/{feed.key}.ics")).text)
+    assert {str(event["UID"]) for event in again} == {str(event["UID"]) for event in first}

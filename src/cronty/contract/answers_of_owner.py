@@ -10,11 +10,17 @@ from cronty.contract.requests import JOB, RUN
 
 
 class Provenance(Answer):
-    """Who made the job, when, and through what; `run_id` is the run that made it, if one did."""
+    """Who made the job or last changed it, when it was made, and through what: `agent` and `key` (its name) are of the
+    token, `client` is what the program calls itself. `run_id` is the run that made it, if one did."""
 
-    EXAMPLE: ClassVar = {"owner": "ann", "made_at": AT, "surface": "rest", "client": {"name": "curl/8"}, "run_id": None}
+    EXAMPLE: ClassVar = {
+        "owner": "ann", "agent": "claude", "key": "laptop", "made_at": AT, "surface": "rest",
+        "client": {"name": "curl/8"}, "run_id": None,
+    }  # fmt: skip
 
     owner: str
+    agent: str | None = field(default=None, metadata=OMITTED)
+    key: str | None = field(default=None, metadata=OMITTED)
     made_at: datetime
     surface: str | None
     client: Mapping[str, Any] | None

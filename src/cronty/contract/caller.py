@@ -10,12 +10,12 @@ Surface = Literal["mcp", "rest", "dashboard", "cli", "python", "phone"]
 
 SCOPES: Final[tuple[Scope, ...]] = get_args(Scope)
 MEANINGS: Final[dict[Scope, str]] = {
-    "read": "look at jobs, runs and the clock",
+    "read": "look at jobs, runs, channels, limits and the clock",
     "schedule": "make, change, pause, cancel and delete jobs other than prompts",
     "run": "run a job now, try failed runs again, send a notification at once",
     "prompts": "read and settle the inbox; make, change, pause, cancel and delete prompts for agents",
     "agenda": "subscribe to the agenda from a calendar, by a URL with the key in it",
-    "admin": "keys, channels, limits and the audit trail",
+    "admin": "list, make and revoke keys; save, try and remove channels; read the audit trail",
 }
 
 
@@ -23,11 +23,11 @@ MEANINGS: Final[dict[Scope, str]] = {
 class Caller:
     """`owner` always comes from the token. `agent` is set if the token was made for an agent.
 
-    If the token is a key, `key_id` is the id inside the key and `key_number` is the number its owner sees. `client` is
-    how the calling program identifies itself: {"name": …, "version": …}. `run` is the message id of the run that makes
-    the call. A `trusted` caller works on the machine itself and may schedule its commands. `operation` is what it asks
-    for. `expires_at` is when its token ends; None if it doesn't. `gone` tells whether its connection has ended; None if
-    it has none.
+    If the token is a key, `key_id` is the id inside the key, and `key_number` and `key_name` are what its owner sees.
+    `client` is how the calling program identifies itself: {"name": …, "version": …}. `run` is the message id of the run
+    that makes the call. A `trusted` caller works on the machine itself and may schedule its commands. `operation` is
+    what it asks for. `expires_at` is when its token ends; None if it doesn't. `gone` tells whether its connection has
+    ended; None if it has none.
     """
 
     owner: str
@@ -35,6 +35,7 @@ class Caller:
     agent: str | None = None
     key_id: int | None = None
     key_number: int | None = None
+    key_name: str | None = None
     surface: Surface = "python"
     client: Mapping[str, object] | None = None
     run: str | None = None
@@ -57,6 +58,8 @@ class Caller:
             known["client"] = dict(self.client)
         if self.agent is not None:
             known["agent"] = self.agent
+        if self.key_name is not None:
+            known["key"] = self.key_name
         return known
 
     @property

@@ -116,10 +116,14 @@ class Envelope:
 
     @property
     def provenance(self) -> dict[str, object]:
-        """Who made the job, when, and through what; `run_id` is the run that made it, if one did."""
+        """Who made the job or last changed it, when it was made, and through what: `agent` and `key` are those of the
+        token, if it names them; `client` is what the program calls itself. `run_id` is the run that made it, if one
+        did."""
         origin = self.facts.origin or {}
+        token = {name: origin[name] for name in ("agent", "key") if name in origin}
         return {
             "owner": self.facts.owner,
+            **token,
             "made_at": self._moment(self.facts.made_at),
             "surface": origin.get("surface"),
             "client": origin.get("client"),

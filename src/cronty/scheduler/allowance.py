@@ -113,11 +113,14 @@ class Allowance:
         """Why an agent may not be woken once more, or None; counts the wake if it may."""
         owner = caller.owner
         standing = await self._store.standing(owner)
-        used = await self._store.count_use(owner, wakes_of(action.agent), hour_of(standing.now))
-        return await self._tell(owner, standing, over_wakes(self.of(standing), action.agent or "", used))
+        what, hour = wakes_of(action.agent), hour_of(standing.now)
+        wrong = over_wakes(self.of(standing), action.agent or "", await self._store.count_use(owner, what, hour))
+        if wrong is not None:
+            await self._store.count_use(owner, what, hour, -1)
+        return await self._tell(owner, standing, wrong)
 
     async def for_waking_again(self, caller: Caller, agent: str, wakes: int) -> "Room":
-        """How many of so many wakes of an agent may be made now; counts them all."""
+        """How many of so many wakes of an agent may be made now; counts those that may."""
         owner = caller.owner
         standing = await self._store.standing(owner)
         limits, hour = self.of(standing), hour_of(standing.now)
@@ -126,6 +129,7 @@ class Allowance:
         used = await self._store.count_use(owner, wakes_of(agent), hour, wakes)
         over = excess(wakes, used, limits.wakes_per_hour)
         if over:
+            await self._store.count_use(owner, wakes_of(agent), hour, -over)
             await self._tell(owner, standing, over_wakes(limits, agent, used))
         return Room(wakes - over, hour + timedelta(hours=1), held_wakes(limits, agent))
 
@@ -152,10 +156,14 @@ class Allowance:
         if standing.owner_id is None:
             await self._store.save(caller, None)  # so that there is an owner to count for
         limits = self.of(standing)
-        used = await self._store.count_use(owner, "pushes", day_of(standing.now))
-        wrong = over_pushes(limits, used)
+        day, minute = day_of(standing.now), minute_of(standing.now)
+        wrong = over_pushes(limits, await self._store.count_use(owner, "pushes", day))
         if wrong is None:
-            wrong = over_calls(limits, await self._store.count_use(owner, CALLS, minute_of(standing.now)))
+            wrong = over_calls(limits, await self._store.count_use(owner, CALLS, minute))
+            if wrong is not None:
+                await self._store.count_use(owner, CALLS, minute, -1)
+        if wrong is not None:
+            await self._store.count_use(owner, "pushes", day, -1)
         return await self._tell(owner, standing, wrong)
 
     async def _full(self, owner: str, standing: Standing, action: Action, *, one_more: bool) -> OverLimit | None:

@@ -286,6 +286,8 @@ def inbox_item(item: Envelope) -> InboxItem:
         deadline=deadline,
         provenance=Provenance(
             owner=facts.owner,
+            agent=cast("str | None", origin.get("agent")),
+            key=cast("str | None", origin.get("key")),
             made_at=made_at,
             surface=cast("str | None", origin.get("surface")),
             client=cast("Mapping[str, object] | None", origin.get("client")),

@@ -69,7 +69,10 @@ class Channels:
         others = [name for name in names if name not in known]
         there = [name for name, has_url in known.items() if has_url]
         for name in others:
-            if found := near(name, there):
+            if (found := near(name, there)) and not caller.may("read"):
+                message = f"There is no channel {name[:80]!r}, but one with nearly that name."
+                return Err("unknown_channel", message, "list_channels shows it, with the scope read.")
+            if found:
                 message = f"There is no channel {name[:80]!r}. Did you mean {found[0]!r}?"
                 return Err("unknown_channel", message, f"Your channels: {', '.join(sorted(there)[:20])}.")
         host = self._notify.public_at(caller.owner)

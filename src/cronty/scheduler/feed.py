@@ -3,6 +3,7 @@
 import asyncio
 from dataclasses import replace
 from datetime import datetime
+from hashlib import sha256
 from typing import Final
 
 from cronty.contract.caller import Caller
@@ -42,4 +43,6 @@ def _written(jobs: list[Job], now: datetime, owner: str) -> str:
 
 def _entry(job: Job, first: datetime) -> Entry:
     words = describe(job.trigger, job.zone)
-    return Entry(f"job-{job.id}", job.name, words, job.slots, first, job.ends_at, job.remaining)
+    # Nothing of its id, which counts the jobs of all owners; and no other installation's job has the same.
+    facts = f"{job.owner}\n{job.number}\n{job.created_at.isoformat()}"
+    return Entry(sha256(facts.encode()).hexdigest()[:32], job.name, words, job.slots, first, job.ends_at, job.remaining)

@@ -104,8 +104,10 @@ class Identity:
             return _refused("no such key")
         if row["stale"]:
             await self._store.touch(row["owner"], key_id)
-        scopes, number = read_scopes(row["scopes"]), row["number"]
-        return Ok(Caller(row["owner"], scopes, row["agent"], key_id, number, expires_at=row["expires_at"]))
+        scopes, number, name = read_scopes(row["scopes"]), row["number"], row["name"]
+        return Ok(
+            Caller(row["owner"], scopes, row["agent"], key_id, number, key_name=name, expires_at=row["expires_at"])
+        )
 
     async def _claims(self, token: str) -> Mapping[str, Any] | None:
         """The claims of a valid token; None if its issuer is unknown. We choose the algorithm, never the token."""

@@ -45,6 +45,7 @@ from cronty.contract.requests import (
     UndeleteJob,
 )
 from cronty.contract.result import Err, Ok, Result
+from cronty.jobs.action import Action
 from cronty.jobs.ids import job_id_text
 from cronty.jobs.job import Filter, Job
 from cronty.jobs.run import run_id
@@ -52,7 +53,7 @@ from cronty.scheduler import answers
 from cronty.scheduler.channels import Channels
 from cronty.scheduler.decisions import USE_CURSOR, given, names_of
 from cronty.scheduler.moments import read_span
-from cronty.scheduler.permission import may_see
+from cronty.scheduler.permission import may_see, not_for, not_to_change, not_to_tell
 from cronty.scheduler.runs import Runs
 from cronty.scheduler.scheduler import Scheduler
 from cronty.store.limit_store import Standing
@@ -134,16 +135,24 @@ class JobCalls:
         return await self._in_full(caller, await self._scheduler.show(caller, request.job_id))
 
     async def edit(self, caller: Caller, request: EditJob) -> Result[ScheduledJob]:
-        task = given(request.task)
-        if task is None and (given(request.kwargs) or given(request.args)):
-            shown = await self._scheduler.show(caller, request.job_id)
-            task = None if isinstance(shown, Err) else shown.value.action.task
-        names = names_of(task or "", given(request.args), given(request.kwargs), given(request.policy))
-        note = await self._channels.about(caller, names)
+        note = await self._noted(caller, request)
         if isinstance(note, Err):
             return note
         edited = await self._scheduler.edit(caller, request)
         return edited if isinstance(edited, Err) else Ok(answers.scheduled_job(edited.value, note.value))
+
+    async def _noted(self, caller: Caller, request: EditJob) -> Result[str | None]:
+        """What to say about where the messages of a changed job go; looked at by those who may change it."""
+        args, kwargs, policy = given(request.args), given(request.kwargs), given(request.policy)
+        if not (args or kwargs or names_of("", None, None, policy)):
+            return Ok(None)
+        shown = await self._scheduler.show(caller, request.job_id)
+        if isinstance(shown, Err):
+            return shown
+        task = given(request.task) or shown.value.action.task
+        if wrong := not_to_change(caller, shown.value) or not_for(caller, Action(task)) or not_to_tell(caller, policy):
+            return wrong
+        return await self._channels.about(caller, names_of(task, args, kwargs, policy))
 
     async def pause(self, caller: Caller, request: PauseJob) -> Result[JobDetail]:
         return await self._in_full(caller, await self._scheduler.pause(caller, request.job_id))

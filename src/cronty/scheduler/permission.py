@@ -9,6 +9,7 @@ its state and its times. A token for an agent touches no prompt that is for anot
 unless it was made with a token for that agent.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -46,6 +47,12 @@ def not_permitted(
 def not_for(caller: Caller, action: Action, scope: Scope = "schedule") -> Err | None:
     """Why this caller may not change a job with this action, or run it with the scope `run`; or None."""
     return _for_kind(caller, action.kind, scope, caller.operation or "This")
+
+
+def not_to_tell(caller: Caller, policy: Mapping[str, object] | None) -> Err | None:
+    """Why this caller may not give a job this policy, or None: what sends messages needs a scope that does."""
+    sends = next((name for name in ("tell", "alert") if (policy or {}).get(name)), None)
+    return None if sends is None or caller.may("run") else lacks(caller, "schedule", f"The policy {sends!r}")
 
 
 def not_to_change(caller: Caller, job: Job, scope: Scope = "schedule") -> Err | None:

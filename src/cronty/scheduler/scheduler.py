@@ -48,7 +48,7 @@ from cronty.scheduler.decisions import (
 )
 from cronty.scheduler.known_days import KnownDays, keep_days, known_days
 from cronty.scheduler.names import job_named
-from cronty.scheduler.permission import as_seen, not_for, not_to_change, runs_as_seen
+from cronty.scheduler.permission import as_seen, not_for, not_to_change, not_to_tell, runs_as_seen
 from cronty.store.database import UniqueConflict, retry_on_conflict
 from cronty.store.job_store import JobStore, LockedJob, TaskInfo
 from cronty.store.limit_store import Standing
@@ -98,7 +98,10 @@ class Scheduler:
         """What to know before this job is made, in one statement; with the names of the channels if so asked."""
         if wrong := check_fields(request.name, request.tags, request.max_runs, request.idempotency_key):
             return wrong
-        tasks = _tasks_of(_action_of(request))
+        action = _action_of(request)
+        if wrong := not_for(caller, action) or not_to_tell(caller, request.policy):
+            return wrong
+        tasks = _tasks_of(action)
         return Ok(await self.allowance.standing(caller, key=request.idempotency_key, tasks=tasks, channels=channels))
 
     async def schedule(self, caller: Caller, request: ScheduleJob, standing: Standing | None = None) -> Result[Job]:
@@ -152,11 +155,9 @@ class Scheduler:
     ) -> Result[Job]:
         """The job that has the request's idempotency key, if the same request (by its digest) made it."""
         job = await self.show(caller, number)
-        return (
-            job
-            if made_by == request_digest(request)
-            else key_taken(request, None if isinstance(job, Err) else job.value)
-        )
+        if isinstance(job, Err) or made_by == request_digest(request):
+            return job if isinstance(job, Ok) else key_taken(request, None)
+        return key_taken(request, None if not_to_change(caller, job.value) else job.value)
 
     async def decide(
         self, caller: Caller, request: ScheduleJob, standing: Standing | None = None
@@ -234,9 +235,9 @@ class Scheduler:
             if not is_change(request):
                 return NOTHING_TO_CHANGE
             old = locked.job.action
-            if wrong := not_to_change(caller, locked.job) or not_from_here(caller, old):
+            if wrong := not_to_change(caller, locked.job) or not_to_tell(caller, given(request.policy)):
                 return wrong
-            if wrong := not_editable(locked.job, request):
+            if wrong := not_from_here(caller, old) or not_editable(locked.job, request):
                 return wrong
             allowance = self.allowance.within(locked.limits)
             action = changed_action(locked.job.action, request)
@@ -557,8 +558,11 @@ async def _check_action(caller: Caller, action: Action, standing: Standing, stor
         return check_arguments(action, parameters)
     if action.kind == "prompt":  # its run waits for an agent, not for a worker
         return None
+    message = f"Unknown task: {action.task}"
+    if not caller.may("read"):
+        return Err("unknown_task", message, "list_tasks shows what there is, with the scope read.", "task")
     names = ", ".join(task.name for task in await store.list_tasks(caller.owner)) or "none yet"
-    return Err("unknown_task", f"Unknown task: {action.task}", f"Registered tasks: {names}.", "task")
+    return Err("unknown_task", message, f"Registered tasks: {names}.", "task")
 
 
 def _usual_policy(action: Action, standing: Standing) -> Mapping[str, object]:

@@ -24,7 +24,7 @@ function seal_audit(most integer, patient boolean, moment timestamp with time zo
 function span(seconds double precision) returns text
 function take_numbers(whose bigint, many integer) returns bigint
 function week_in_flight(partition text, monday timestamp with time zone) returns boolean
-function without_arguments(change jsonb) returns jsonb
+function without_arguments(change jsonb, whose bigint) returns jsonb
 grant to cronty_app on alerts: insert
 grant to cronty_app on api_keys: insert
 grant to cronty_app on api_keys: select (id, owner_id, number, name, scopes, agent, parent_id, created_at, expires_at, last_used_at, revoked_at)

@@ -9,7 +9,8 @@ create type cronty.run_state as enum (
 -- The number of this database server, of up to 1,024. It is in the last ten bits of every id of an owner, a job and a key,
 -- so that ids are unique across servers. People see numbers instead: each owner's jobs and keys are numbered from 1.
 -- While `frozen_at` is set, nothing is claimed: a copy of the database that was restored elsewhere must not fire.
--- With `enqueue_key` Cronty signs jobs that are made in the transaction of another program (`enqueue`).
+-- With `enqueue_key` Cronty signs jobs that are made in the transaction of another program (`enqueue`); keys for hashes in the trail
+-- are made from it.
 create table cronty.server (
   number int not null check (number between 0 and 1023),
   enqueue_key bytea not null default sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())),
@@ -631,9 +632,10 @@ revoke execute on function cronty.make_run_partition(timestamptz), cronty.drop_r
 
 -- A valid key and its owner. It is called before the owner of a request is known, for one key at a time.
 create function cronty.find_key(wanted bigint, moment timestamptz)
-returns table (id bigint, number bigint, hash bytea, scopes text[], agent text, expires_at timestamptz, owner text, stale boolean)
+returns table (
+  id bigint, number bigint, name text, hash bytea, scopes text[], agent text, expires_at timestamptz, owner text, stale boolean)
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
-  select k.id, k.number, k.hash, k.scopes, k.agent, k.expires_at, o.name, coalesce(k.last_used_at < moment - interval '1 minute', true)
+  select k.id, k.number, k.name, k.hash, k.scopes, k.agent, k.expires_at, o.name, coalesce(k.last_used_at < moment - interval '1 minute', true)
   from cronty.api_keys k
   join cronty.owners o on o.id = k.owner_id
   where k.id = wanted and o.erasing_since is null and k.revoked_at is null and (k.expires_at is null or k.expires_at > moment)
@@ -737,16 +739,24 @@ create function cronty.audit_hash(entry cronty.audit) returns bytea language sql
   select sha256(entry.previous || convert_to(cronty.audit_text(entry), 'UTF8'))
 $$;
 
--- Arguments may contain a prompt or a password, and the trail is kept longer than they are, so it has only their hash.
-create function cronty.without_arguments(change jsonb) returns jsonb language sql immutable as $$
-  select case when jsonb_typeof(change -> 'arguments') = 'object' then change || jsonb_build_object('arguments',
-    'sha256:' || encode(sha256(convert_to((change -> 'arguments')::text, 'UTF8')), 'hex')) else change end
-$$;
+-- Arguments may contain a prompt or a password, and the trail is kept longer than they are, so it has only their hash. That is
+-- made with a key of the owner's that no reader of the trail has: a short password can't be guessed from it.
+create function cronty.without_arguments(change jsonb, whose bigint) returns jsonb language plpgsql stable as $$
+declare
+  key bytea;
+begin
+  if jsonb_typeof(change -> 'arguments') is distinct from 'object' then
+    return change;
+  end if;
+  select sha256(s.enqueue_key || convert_to('trail of ' || whose, 'UTF8')) into key from cronty.server s;
+  return change || jsonb_build_object('arguments', 'hmac-sha256:'
+    || encode(sha256(key || sha256(key || convert_to((change -> 'arguments')::text, 'UTF8'))), 'hex'));
+end $$;
 
 create function cronty.enter_audit() returns trigger language plpgsql as $$
 begin
-  new.before := cronty.without_arguments(new.before);
-  new.after := cronty.without_arguments(new.after);
+  new.before := cronty.without_arguments(new.before, new.owner_id);
+  new.after := cronty.without_arguments(new.after, new.owner_id);
   return new;
 end $$;
 
