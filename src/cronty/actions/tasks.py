@@ -248,7 +248,7 @@ def outcome_of_sync(
     except _NotDone as other:
         return other.outcome
     except BaseException as raised:
-        return outcome_of_error(raised, task, run)
+        return outcome_of_error(_blamed(raised, task, arguments), task, run)
 
 
 def _awaited(value: Awaitable[object], on_loop: OnLoop | None) -> object:
@@ -283,7 +283,16 @@ async def outcome_of_async(task: Task, run: CurrentRun, arguments: str) -> Outco
         call = cast("Callable[[], Awaitable[object]]", partial(task.function, *args, **kwargs))
         return _done(await (through(task.around, run, call) if task.around else call()))
     except Exception as raised:
-        return outcome_of_error(raised, task, run)
+        return outcome_of_error(_blamed(raised, task, arguments), task, run)
+
+
+def _blamed(raised: BaseException, task: Task, arguments: str) -> BaseException:
+    """The error, or PermanentError if the function can't be called with its arguments: it hasn't begun."""
+    if not isinstance(raised, TypeError):
+        return raised
+    given = orjson.loads(arguments)
+    why = task.hints.misfit(given["args"], given["kwargs"])
+    return raised if why is None else PermanentError(f"its arguments don't fit: {why}")
 
 
 def _read_arguments(task: Task, stored: str) -> tuple[Sequence[Any], Mapping[str, Any]]:
