@@ -241,14 +241,14 @@ async def test_middleware_is_around_a_task_that_is_performed_in_a_test() -> None
     cronty = Cronty()
 
     @cronty.middleware
-    async def louder(_run: CurrentRun, call_next: CallNext) -> Any:
-        return f"{await call_next()}!"
+    async def louder(run: CurrentRun, call_next: CallNext) -> Any:
+        return f"{await call_next()} from {run.task}!"
 
     @cronty.task
     def greet(name: str) -> str:
         return f"hello {name}"
 
-    assert await perform(greet, "ann") == "hello ann!"
+    assert await perform(greet, "ann") == "hello ann from greet!"
 
 
 async def test_a_parameter_for_the_run_is_filled_and_nobody_gives_it(url: str) -> None:
@@ -264,7 +264,7 @@ async def test_a_parameter_for_the_run_is_filled_and_nobody_gives_it(url: str) -
         assert await run.result() == "hello 1 which True"
         (task,) = [one for one in (await cronty.list_tasks()).tasks if one.name == "which"]
         assert list(task.parameters["properties"]) == ["word", "loud"]
-    assert await perform(which, "hi") == "hi 1  False"
+    assert await perform(which, "hi") == "hi 1 which False"
     with pytest.raises(ValueError, match=r"Put run last in wrong, as `run: CurrentRun = current\(\)`"):
 
         @cronty.task

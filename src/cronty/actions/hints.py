@@ -34,8 +34,6 @@ class Hints:
 
     def restored(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Arguments:
         """The arguments with the types that the hints name, made from what JSON can hold."""
-        if self._validated is None:
-            return args, kwargs
         try:
             return self._validated(*args, **kwargs)
         except ValidationError as wrong:
@@ -46,27 +44,38 @@ class Hints:
         self.restored(args, kwargs)
         return cast("list[Any]", to_json([*args])), cast("dict[str, Any]", to_json({**kwargs}))
 
+    def misfit(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str | None:
+        """Why the function can't be called with these, whatever their types are; None if it can."""
+        try:
+            inspect.signature(self._function).bind(*args, **kwargs)
+        except TypeError as wrong:
+            return str(wrong)
+        return None
+
     def result(self, stored: object) -> Any:
         """The result as the return hint has it."""
         return stored if self._result is None else self._result.validate_json(orjson.dumps(stored))
 
     @cached_property
-    def _validated(self) -> Callable[..., Arguments] | None:
+    def _validated(self) -> Callable[..., Arguments]:
         """A function with the same parameters that returns its arguments, as pydantic makes them."""
-        signature = inspect.signature(self._function)
-        given_ones = given_parameters(self._function, self._hints)
-        parameters = [one.replace(annotation=self._hints.get(one.name, Any)) for one in given_ones]
+        parameters = [
+            one.replace(annotation=self._hints.get(one.name, Any))
+            for one in given_parameters(self._function, self._hints)
+        ]
+        try:
+            return self._returning(parameters)
+        except (PydanticSchemaGenerationError, PydanticUserError):
+            return self._returning([one.replace(annotation=_if_known(one.annotation)) for one in parameters])
 
+    def _returning(self, parameters: Sequence[inspect.Parameter]) -> Callable[..., Arguments]:
         def given(*args: Any, **kwargs: Any) -> Arguments:
             return args, kwargs
 
         given.__name__ = given.__qualname__ = getattr(self._function, "__name__", "task")
         given.__annotations__ = {one.name: one.annotation for one in parameters}
-        given.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]  # pyright: ignore[reportFunctionMemberAccess]
-        try:
-            return validate_call(given)
-        except (PydanticSchemaGenerationError, PydanticUserError):
-            return None
+        given.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # pyright: ignore[reportFunctionMemberAccess]
+        return validate_call(given)
 
     @cached_property
     def _result(self) -> TypeAdapter[Any] | None:
@@ -78,11 +87,36 @@ class Hints:
 
 
 def hints_of(function: Callable[..., object]) -> dict[str, Any]:
-    """The resolved hints of a function; none if one of them can't be resolved."""
+    """The hints of a function, without those that can't be resolved, such as imports for type checkers alone."""
+    is_object = not (inspect.isroutine(function) or isinstance(function, type) or hasattr(function, "__wrapped__"))
+    source: Callable[..., object] = type(function).__call__ if is_object else function
     try:
-        return get_type_hints(function, include_extras=True)
+        return get_type_hints(source, include_extras=True)
     except Exception:
-        return {}
+        written: dict[str, Any] = getattr(source, "__annotations__", {})
+        known = getattr(inspect.unwrap(source), "__globals__", {})
+        return {name: hint for name in written for hint in _resolved(written[name], known)}
+
+
+def _resolved(hint: Any, known: dict[str, Any]) -> list[Any]:
+    """One hint, or none."""
+
+    def one() -> None: ...
+
+    one.__annotations__ = {"hint": hint}
+    try:
+        return [get_type_hints(one, known, include_extras=True)["hint"]]
+    except Exception:
+        return []
+
+
+def _if_known(hint: Any) -> Any:
+    """The hint, or Any if pydantic knows nothing about it."""
+    try:
+        TypeAdapter(hint)
+    except (PydanticSchemaGenerationError, PydanticUserError):
+        return Any
+    return hint
 
 
 def given_parameters(function: Callable[..., object], hints: Mapping[str, Any]) -> list[inspect.Parameter]:
@@ -110,9 +144,11 @@ def to_json(value: object, fallback: Callable[[Any], Any] | None = None) -> Any:
 
 def _is_as_in_json(hint: Any) -> bool:
     """Whether a value that was read from JSON has this type already."""
-    origin = get_origin(hint)
+    origin, parts = get_origin(hint), get_args(hint)
+    if origin is dict and isinstance(hint, GenericAlias) and parts[0] not in (str, Any, object):
+        return False  # JSON has text for keys
     if origin in (Union, UnionType) or (isinstance(hint, GenericAlias) and origin in (dict, list)):
-        return all(map(_is_as_in_json, get_args(hint)))
+        return all(map(_is_as_in_json, parts))
     return hint in _AS_IN_JSON
 
 

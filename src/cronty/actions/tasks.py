@@ -272,10 +272,10 @@ def outcome_of_sync(
         if inspect.isasyncgen(value):
             raise TypeError("it returned an async generator, which nobody has run")
         return _done(value, None if whole else MAX_RESULT_BYTES)
-    except _NotDone as other:
+    except FailedInProcess as other:
         return other.outcome
     except BaseException as raised:
-        return outcome_of_error(raised, task, run)
+        return outcome_of_error(_blamed(raised, task, arguments), task, run)
 
 
 def _awaited(value: Awaitable[object], on_loop: OnLoop | None) -> object:
@@ -283,8 +283,8 @@ def _awaited(value: Awaitable[object], on_loop: OnLoop | None) -> object:
     return asyncio.run(ending_nothing(value)) if on_loop is None else on_loop.begin(value).result()
 
 
-class _NotDone(Exception):
-    """What middleware sees of a task that failed in another process."""
+class FailedInProcess(Exception):
+    """What middleware sees of a task that failed in another process: its type and message, as text."""
 
     def __init__(self, outcome: Outcome) -> None:
         super().__init__(outcome.error if isinstance(outcome, Failed) else str(outcome))
@@ -294,7 +294,7 @@ class _NotDone(Exception):
 def _value_from(elsewhere: Elsewhere, task: Task, run: CurrentRun, arguments: str) -> object:
     outcome = elsewhere(task, run, arguments)
     if not isinstance(outcome, Done):
-        raise _NotDone(outcome)
+        raise FailedInProcess(outcome)
     value: object = None if outcome.result is None else orjson.loads(outcome.result)
     try:
         return task.hints.result(value)
@@ -310,7 +310,16 @@ async def outcome_of_async(task: Task, run: CurrentRun, arguments: str) -> Outco
         call = cast("Callable[[], Awaitable[object]]", partial(task.function, *args, **kwargs))
         return _done(await (through(task.around, run, call) if task.around else call()))
     except Exception as raised:
-        return outcome_of_error(raised, task, run)
+        return outcome_of_error(_blamed(raised, task, arguments), task, run)
+
+
+def _blamed(raised: BaseException, task: Task, arguments: str) -> BaseException:
+    """The error, or PermanentError if the function can't be called with its arguments: it hasn't begun."""
+    if not isinstance(raised, TypeError):
+        return raised
+    given = orjson.loads(arguments)
+    why = task.hints.misfit(given["args"], given["kwargs"])
+    return raised if why is None else PermanentError(f"its arguments don't fit: {why}")
 
 
 def _read_arguments(task: Task, stored: str) -> tuple[Sequence[Any], Mapping[str, Any]]:

@@ -32,6 +32,7 @@ async def perform[**P, R](task: Task[P, R], *args: P.args, **kwargs: P.kwargs) -
     hints = task.registered.hints
     given, named = hints.restored(*task.stored(args, kwargs))
     run = _run()
+    run.task = task.name
 
     async def call() -> object:
         value: object = task.function(*given, **named)  # pyright: ignore[reportCallIssue]
