@@ -14,7 +14,7 @@ from bench.idle import from_base
 from bench.meter import Cost, Meter
 from bench.recipe import BASE, HUGE, SMALL
 from cronty.app import Cronty
-from cronty.cli.serve import http_app
+from cronty.asgi import http_app
 from cronty.contract.local_key import make_code
 from cronty.mcp.server import GROUPS
 from cronty.web.callers import LocalKey

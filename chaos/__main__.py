@@ -12,6 +12,7 @@ from chaos import (
     backup,
     clients,
     deliver,
+    deploys,
     enqueue,
     failover,
     freeze,
@@ -30,8 +31,8 @@ from chaos.failover.events import EVENTS
 SCENARIOS: Final[dict[str, Any]] = {
     module.__name__.rpartition(".")[2]: module
     for module in (
-        alerts, backup, clients, deliver, enqueue, failover, freeze, kill, life, limits, poison, restore, sleep,
-        suspend, upgrade, year,
+        alerts, backup, clients, deliver, deploys, enqueue, failover, freeze, kill, life, limits, poison, restore,
+        sleep, suspend, upgrade, year,
     )
 }  # fmt: skip
 
@@ -44,6 +45,7 @@ examples:
   python -m chaos poison --kind suicide endless
   python -m chaos clients --clients 8 --jobs 40 --kills 20 --seconds 60
   python -m chaos deliver --runs 20000 --workers 4 --kill-every 1
+  python -m chaos deploys --schedules 500 --deploys 20
   python -m chaos enqueue --runs 10000
   python -m chaos limits --narrow 20000 --asking 300
   python -m chaos failover --events switchover,kill:2,freeze
@@ -128,6 +130,10 @@ def read_arguments() -> argparse.Namespace:
     _number(for_limits, "patience", 600.0, "seconds until everything must be settled")
     _number(for_limits, "lease", 2.0, "seconds without a heartbeat after which a worker is given up")
     _number(for_limits, "seed", 1, "of the random choices")
+    for_deploys = scenarios.add_parser("deploys", help="schedules in code", description=deploys.__doc__)
+    _number(for_deploys, "schedules", 500, "how many the program declares")
+    _number(for_deploys, "deploys", 20, "how many versions of it follow each other")
+    _number(for_deploys, "seed", 1, "of the random choices")
     for_enqueue = scenarios.add_parser("enqueue", help="runs made in transactions", description=enqueue.__doc__)
     _number(for_enqueue, "runs", 10_000, "how many transactions enqueue one; half are rolled back")
     _number(for_enqueue, "programs", 8, "how many transactions are open at once")

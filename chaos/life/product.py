@@ -235,8 +235,10 @@ class Door:
         return _done(await self._door.schedule(local_caller(self._owner), request))
 
     async def change(self, what: str, handle: int) -> bool:
-        """Pause, resume, cancel, delete or run_now; whether it was done."""
-        return _done(await getattr(self._door, what)(local_caller(self._owner), handle))
+        """Pause, resume, cancel, delete or run_now; whether it was done. A job that has ended isn't cancelled any more:
+        the answer says so, and its failed runs can still be tried again."""
+        answer = await getattr(self._door, what)(local_caller(self._owner), handle)
+        return _done(answer) and (what != "cancel" or answer.value.state == "cancelled")
 
     async def edit(self, handle: int, seconds: int) -> bool:
         changes = EditJob(str(handle), trigger_type="interval", trigger_config={"seconds": seconds})

@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from cronty.actions.around import CallNext, Middleware
     from cronty.actions.current import CurrentRun, RunInLogs, current, current_run
     from cronty.actions.tasks import PermanentError, RetryAfter, Snooze
-    from cronty.app import Cronty, Lifespan, Run, Task, TaskFailed
+    from cronty.app import Cronty, Lifespan, ResultNotKept, Run, Task, TaskFailed
     from cronty.contract.result import CrontyError
 else:
     HOMES = {
@@ -27,6 +27,7 @@ else:
 
 
 __all__ = [
-    "CallNext", "Cronty", "CrontyError", "CurrentRun", "Lifespan", "Middleware", "PermanentError", "RetryAfter", "Run",
+    "CallNext", "Cronty", "CrontyError", "CurrentRun", "Lifespan", "Middleware", "PermanentError", "ResultNotKept",
+    "RetryAfter", "Run",
     "RunInLogs", "Snooze", "Task", "TaskFailed", "current", "current_run",
 ]  # fmt: skip

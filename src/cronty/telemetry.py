@@ -183,6 +183,10 @@ def schedules_synced(steps: Sequence[tuple[str, str]]) -> None:
             log.info("schedule %s: %s", name, change)
 
 
+def turn_not_given(what: str, patience: float) -> None:
+    log.warning("another process has been busy with the %s for %.0f s; going on beside it", what, patience)
+
+
 def migration_waits(name: str, patience: float) -> None:
     log.warning("%s waits for a table that something else holds; it is tried again for up to %.0f s", name, patience)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from chaos import backup, clients, restore, sleep, upgrade, year
+from chaos import backup, clients, deploys, restore, sleep, upgrade, year
 from tests.chaos.promises import LONG, keeps_its_promises
 from tests.patience import PATIENCE
 
@@ -14,6 +14,10 @@ def test_every_slot_of_an_hour_and_of_a_year_asleep_is_accounted_for() -> None:
     keeps_its_promises(figures)
     assert figures["hour_latest"]["slots"] == 12_000
     assert figures["hour_all"]["done"] == 12_000
+
+
+def test_a_program_that_is_deployed_again_and_again_has_the_schedules_of_its_last_version() -> None:
+    keeps_its_promises(deploys.run(deploys.Plan(schedules=12, deploys=3)))
 
 
 @pytest.mark.long

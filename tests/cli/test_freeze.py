@@ -8,8 +8,8 @@ import pytest
 from typer.testing import CliRunner
 
 from cronty import Cronty
+from cronty.asgi import http_app
 from cronty.cli.main import app
-from cronty.cli.serve import http_app
 from cronty.cli.service_status import show_status
 
 

@@ -3,17 +3,20 @@
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner, Result
 
+from cronty import Cronty
 from cronty.actions.shell import read_commands
 from cronty.cli.main import app
 from cronty.cli.output import counted, length
 from cronty.cli.results import result_in_words
-from cronty.cli.why import read_past
+from cronty.cli.why import outlook, read_past
+from cronty.contract.result import Ok
 from cronty.timing import BadTrigger
 
 type Say = Callable[..., Result]
@@ -236,3 +239,13 @@ def test_help_is_grouped_and_answers_to_h(say: Say) -> None:
     for panel in ("Plan", "Look", "Act", "This machine", "For a team", "Servers and programs"):
         assert f"─ {panel} ─" in helped
     assert "<bool>" not in helped + say("add", "-h").output + say("channel", "add", "-h").output
+
+
+async def test_a_one_off_whose_retry_waits_is_not_called_over(url: str) -> None:
+    async with Cronty(url, run_jobs=False) as cronty:
+        await cronty.schedule_job("a", "prompt", "once", {"run_at": "2098-01-31T09:00:00Z"}, kwargs={"prompt": "a"})
+        found = await cronty.service.scheduler.show(cronty.caller, 1)
+    assert isinstance(found, Ok)
+    fired = replace(found.value, next_slot=None, in_flight=1)
+    assert outlook(fired, fired.created_at) == "It isn't over yet, and nothing follows it."
+    assert "the job has ended" in outlook(replace(fired, in_flight=0), fired.created_at)

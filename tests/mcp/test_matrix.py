@@ -16,7 +16,7 @@ import pytest
 from mcp import Client, MCPError
 
 from cronty import Cronty
-from cronty.cli.serve import http_app
+from cronty.asgi import http_app
 from cronty.jobs.ids import job_id_text, schedule_id_text
 from cronty.jobs.run import receipt, run_id
 from cronty.mcp.server import GROUPS, CrontyServer

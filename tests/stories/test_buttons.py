@@ -14,7 +14,7 @@ import pytest
 
 from cronty import Cronty
 from cronty.actions.buttons import link_of, phone_address, read_link
-from cronty.cli.serve import http_app
+from cronty.asgi import http_app
 from cronty.contract.caller import Caller, local_caller
 from cronty.contract.requests import ScheduleJob
 from cronty.contract.result import Err, Ok

@@ -25,7 +25,7 @@ from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull,
 from pydantic import AnyUrl
 
 from cronty import Cronty
-from cronty.cli.serve import http_app
+from cronty.asgi import http_app
 from cronty.mcp.server import GROUPS
 from cronty.scheduler import identity
 from cronty.store.migrate import migrate

@@ -14,8 +14,8 @@ import pytest
 from asyncpg import Connection
 from pydantic import BaseModel
 
-from cronty import Cronty, CrontyError, Run, TaskFailed, current_run
-from cronty.app.declared import GONE, plan
+from cronty import Cronty, CrontyError, ResultNotKept, Run, TaskFailed, current_run
+from cronty.app.declared import GONE, WhenGone, plan
 from cronty.testing import perform
 from tests.patience import PATIENCE
 
@@ -142,6 +142,44 @@ async def test_hours_in_code_are_on_the_24_hour_clock(url: str) -> None:
         assert (await pay.schedule("every weekday at 3:00 pm")).schedule.startswith("At 15:00")
 
 
+async def test_a_result_that_was_not_kept_is_told_and_not_returned(url: str) -> None:
+    cronty = shop(url)
+
+    @cronty.task
+    async def large() -> str:
+        return "a" * 100_000
+
+    @cronty.task
+    async def odd() -> bytes:
+        return b"\xff\x00"
+
+    async with cronty:
+        with pytest.raises(ResultNotKept, match=r"is done, but its result wasn't kept: It is 100,002 bytes of JSON"):
+            await (await large.enqueue()).result(PATIENCE)
+        with pytest.raises(ResultNotKept, match="a bytes that JSON can't hold"):
+            await (await odd.enqueue()).result(PATIENCE)
+
+
+@pytest.mark.parametrize("delay", [-5, float("nan"), 1e18])
+async def test_what_is_no_delay_is_refused(url: str, delay: float) -> None:
+    cronty = shop(url)
+
+    @cronty.task
+    async def pay() -> None: ...
+
+    async with cronty:
+        with pytest.raises(CrontyError, match="is no delay"):
+            await pay.options(delay=delay).enqueue()
+
+
+async def test_a_declared_task_that_needs_arguments_is_refused_at_once(url: str) -> None:
+    cronty = shop(url)
+    with pytest.raises(CrontyError, match="work can't be called with that"):
+
+        @cronty.every("day at 3:00")
+        async def work(topic: str) -> None: ...
+
+
 # -- declared schedules -------------------------------------------------------------------------------------------
 
 
@@ -166,7 +204,7 @@ async def test_schedules_in_code_are_made_changed_and_paused_with_the_program(ur
         first = {job.name: job.job_id for job in (await cronty.list_jobs()).jobs}
     async with deployed(url, a="weekday at 5:00") as cronty:
         assert await stored(cronty) == {"a": ("every weekday at 05:00", False), "b": ("every day at 04:00", True)}
-        assert [step.change for step in await plan(cronty, cronty.declared)] == ["same"]
+        assert [step.change for step in await plan(cronty)] == ["same"]
     async with deployed(url, a="weekday at 5:00", b="day at 4:00") as cronty:
         assert await stored(cronty) == {"a": ("every weekday at 05:00", False), "b": ("every day at 04:00", False)}
         jobs = (await cronty.list_jobs()).jobs
@@ -179,10 +217,23 @@ async def test_what_was_edited_by_hand_stays_until_the_code_changes(url: str) ->
         [job] = (await cronty.list_jobs()).jobs
         await cronty.edit_job(job.job_id, trigger_type="words", trigger_config={"text": "every day at 09:00"})
     async with deployed(url, a="weekday at 3:00") as cronty:
-        assert [step.change for step in await plan(cronty, cronty.declared)] == ["edited"]
+        assert [step.change for step in await plan(cronty)] == ["edited"]
         assert await stored(cronty) == {"a": ("every day at 09:00", False)}
     async with deployed(url, a="weekday at 6:00") as cronty:
         assert await stored(cronty) == {"a": ("every weekday at 06:00", False)}
+
+
+async def test_a_zone_that_leaves_the_code_leaves_the_job(url: str) -> None:
+    async with deployed(url, a="weekday at 3:00") as cronty:
+        await cronty.set_zone("Asia/Tokyo")
+    cronty = shop(url)
+
+    @cronty.every("weekday at 3:00", name="a", retries=1)
+    async def work() -> None: ...
+
+    async with cronty:
+        [job] = (await cronty.list_jobs()).jobs
+        assert (await cronty.job_status(job.job_id)).timezone == "Asia/Tokyo"
 
 
 async def test_jobs_of_other_programs_and_people_are_left_alone(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -190,11 +241,55 @@ async def test_jobs_of_other_programs_and_people_are_left_alone(url: str, monkey
         await cronty.schedule_job("mine", "a", "words", {"text": "every day at 09:00"})
         for one in cronty.declared:
             monkeypatch.setattr(one.task.registered.function, "__module__", "elsewhere.jobs")
-        [step] = await plan(cronty, cronty.declared)
+        [step] = await plan(cronty)
         assert step.change == "new"
         assert await stored(cronty) == {
             "a": ("every weekday at 03:00", False), "mine": ("every day at 09:00", False),
         }  # fmt: skip
+
+
+async def test_what_was_deleted_by_hand_comes_back_and_what_was_cancelled_when_the_code_changes(url: str) -> None:
+    async with deployed(url, a="weekday at 3:00", b="day at 4:00") as cronty:
+        for job in (await cronty.list_jobs()).jobs:
+            await (cronty.delete_job if job.name == "a" else cronty.cancel_job)(job.job_id)
+    async with deployed(url, a="weekday at 3:00", b="day at 4:00") as cronty:
+        assert {job.name: job.status for job in (await cronty.list_jobs()).jobs} == {"a": "pending", "b": "cancelled"}
+        assert [step.change for step in await plan(cronty)] == ["same", "edited"]
+    async with deployed(url, a="weekday at 5:00", b="day at 6:00") as cronty:
+        jobs = {(job.name, job.status, job.said) for job in (await cronty.list_jobs()).jobs}
+        assert jobs == {
+            ("a", "pending", "every weekday at 05:00"), ("b", "pending", "every day at 06:00"),
+            ("b", "cancelled", "every day at 04:00"),
+        }  # fmt: skip
+        assert [step.change for step in await plan(cronty)] == ["same", "same"]
+
+
+def reporting(url: str, *topics: str, gone: WhenGone = "pause", retries: int = 2) -> Cronty:
+    """A version of a program that declares one schedule for each topic."""
+    cronty = shop(url)
+
+    @cronty.task(retries=retries)
+    async def report(topic: str, pages: int = 1) -> None: ...
+
+    every = [report.options(name=f"{topic} report", max_runs=9).every("monday at 7:00", topic) for topic in topics]
+    cronty.schedules(every, gone=gone)
+    return cronty
+
+
+async def test_schedules_of_one_task_with_several_arguments(url: str) -> None:
+    async with reporting(url, "sales", "stock") as cronty:
+        jobs = (await cronty.list_jobs()).jobs
+        assert {job.name for job in jobs} == {"sales report", "stock report"}
+        shown = await cronty.job_status(jobs[0].job_id)
+        assert (shown.args, shown.max_runs) == ([jobs[0].name.split()[0]], 9)
+    async with reporting(url, "sales", "stock", retries=0) as cronty:
+        policy = (await cronty.job_status(jobs[0].job_id)).policy
+        assert policy is None or "attempts" not in policy
+    async with reporting(url, "stock", gone="delete") as cronty:
+        assert {job.name for job in (await cronty.list_jobs()).jobs} == {"stock report"}
+    async with reporting(url) as cronty:  # the last one is gone too
+        [job] = (await cronty.list_jobs()).jobs
+        assert job.paused
 
 
 async def test_two_processes_that_open_at_once_make_each_schedule_once(url: str) -> None:

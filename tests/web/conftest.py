@@ -12,7 +12,7 @@ import pytest
 from starlette.applications import Starlette
 
 from cronty import Cronty
-from cronty.cli.serve import http_app
+from cronty.asgi import http_app
 from cronty.contract.caller import SCOPES, local_caller
 from cronty.contract.result import Ok
 from cronty.mcp.server import GROUPS

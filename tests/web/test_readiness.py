@@ -9,7 +9,7 @@ import httpx2
 import pytest
 
 from cronty.app import Cronty
-from cronty.cli.serve import http_app
+from cronty.asgi import http_app
 from tests.middleman import Middleman, through
 
 

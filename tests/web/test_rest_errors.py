@@ -11,7 +11,7 @@ from starlette.applications import Starlette
 
 from chaos.postgres import Postgres
 from cronty import Cronty
-from cronty.cli.serve import http_app
+from cronty.asgi import http_app
 from cronty.contract.caller import SCOPES, local_caller
 from cronty.contract.codes import CODES
 from cronty.contract.result import Err, Ok

@@ -11,7 +11,7 @@ import orjson
 import pytest
 
 from cronty import Cronty
-from cronty.cli.serve import http_app
+from cronty.asgi import http_app
 from cronty.contract.caller import Caller, local_caller
 from cronty.contract.result import Err, Ok, value_of
 from cronty.mcp.server import GROUPS

@@ -12,7 +12,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from cronty.app import Cronty
-from cronty.cli.serve import http_app
+from cronty.asgi import http_app
 from cronty.contract.caller import MEANINGS
 from cronty.contract.http import PREFIX as PLACE
 from cronty.mcp.server import GROUPS

@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from cronty import Cronty
-from cronty.cli.serve import http_app
+from cronty.asgi import http_app
 from cronty.mcp.server import GROUPS
 from tests.conftest import TRAIL
 from tests.web.conftest import PLACE

@@ -6,7 +6,7 @@ import httpx2
 import pytest
 
 from cronty import Cronty
-from cronty.cli.serve import http_app
+from cronty.asgi import http_app
 from cronty.contract.caller import Scope, local_caller
 from cronty.contract.result import Ok
 from cronty.mcp.server import GROUPS

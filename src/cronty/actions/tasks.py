@@ -29,6 +29,9 @@ from cronty.jobs.outcome import DONE, Done, Failed, Outcome, Snoozed
 from cronty.jobs.task_settings import NOTHING_SET, Priority, TaskLimit, TaskSettings, named_limit, settings_of
 
 MAX_RESULT_BYTES: Final = 64 * 1024
+NOT_KEPT: Final = "not_kept"
+"""The one key of what is stored instead of a result that can't be kept; its value says why."""
+
 MAX_ERROR: Final = 2000
 MAX_TRACEBACK: Final = 8000
 MAX_SNOOZE: Final = timedelta(days=3653)
@@ -306,9 +309,9 @@ def _done(value: object) -> Done:
     try:
         text = _written(value)
     except Exception:
-        text = orjson.dumps(f"a {type(value).__name__} that isn't JSON")
+        text = orjson.dumps({NOT_KEPT: f"It is a {type(value).__name__} that JSON can't hold."})
     if len(text) > MAX_RESULT_BYTES:
-        text = orjson.dumps({"truncated": True, "bytes": len(text), "most_kept": MAX_RESULT_BYTES})
+        text = orjson.dumps({NOT_KEPT: f"It is {len(text):,} bytes of JSON; {MAX_RESULT_BYTES:,} are kept at most."})
     return Done(text.decode().replace("\\u0000", "\\ufffd"))  # jsonb can't hold a NUL
 
 

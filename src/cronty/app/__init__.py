@@ -2,6 +2,6 @@
 
 from cronty.app.cronty import Cronty
 from cronty.app.lifespan import Lifespan
-from cronty.app.tasks import Run, Task, TaskFailed
+from cronty.app.tasks import ResultNotKept, Run, Task, TaskFailed
 
-__all__ = ["Cronty", "Lifespan", "Run", "Task", "TaskFailed"]
+__all__ = ["Cronty", "Lifespan", "ResultNotKept", "Run", "Task", "TaskFailed"]

@@ -1,7 +1,7 @@
 """The public class `Cronty`: every operation in your own program; it opens and closes everything."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from datetime import datetime
@@ -14,12 +14,12 @@ from cronty.actions.around import Middleware
 from cronty.actions.tasks import Registry, running_in
 from cronty.app.assembly import limits_of, make_engine, make_service, queues_of
 from cronty.app.background import Background, wait_for
-from cronty.app.declared import Declared, sync
+from cronty.app.declared import Schedule, WhenGone, program_of, sync
 from cronty.app.figures import metrics_text, why_late
 from cronty.app.lifespan import Lifespan
 from cronty.app.machine_zone import machine_zone
 from cronty.app.outside import Lookups, Outside
-from cronty.app.tasks import AsyncTask, Options, PlainTask, Registering, Run, Schedulable, Task, on_24_hours
+from cronty.app.tasks import AsyncTask, Options, PlainTask, Registering, Run, Schedulable, Task
 from cronty.contract.caller import Caller, local_caller
 from cronty.contract.operation import AsyncApi, Operation
 from cronty.contract.operations import Operations
@@ -87,7 +87,9 @@ class Cronty(Operations, AsyncApi):
         queues_of(self.settings)
         self.owner = owner
         self.registry = Registry()
-        self.declared: list[Declared] = []
+        self.declared: list[Schedule] = []
+        self.when_gone: WhenGone = "pause"
+        self._declares_all = False
         self._middleware: list[Middleware] = []
         self._lifespans: list[Lifespan[Any]] = []
         self._outside = Outside(self.settings, owner, Lookups(self._channel, self._owner_name, self._facts))
@@ -218,10 +220,25 @@ class Cronty(Operations, AsyncApi):
                 name=name, retries=retries, timeout=timeout, policy=policy, concurrency=concurrency, limit=limit,
                 priority=priority, queue=queue,
             )(function)  # fmt: skip
-            self.declared.append(Declared(task.name, _with_every(when), task, zone, tuple(tags)))
+            self.declared.append(task.options(zone=zone, tags=tags).every(when))
             return task
 
         return cast("Registering", declare)
+
+    def schedules(self, declared: Iterable[Schedule], *, gone: WhenGone = "pause") -> None:
+        """Declare schedules of tasks with arguments: `[report.options(name="sales").every("monday at 7:00", "sales")]`.
+
+        An empty list says that the program has none any more. `gone`: what becomes of jobs that left the code.
+        """
+        self.declared += declared
+        self.when_gone, self._declares_all = gone, True
+
+    @property
+    def programs(self) -> set[str]:
+        """The programs whose schedules are declared here; of every task, once `schedules` was called."""
+        named = {one.program for one in self.declared}
+        modules = [str(task.function.__module__) for task in self.registry.tasks.values()]
+        return named | {program_of(one) for one in modules if self._declares_all and not one.startswith("cronty.")}
 
     def named(self, task: str) -> Schedulable[..., Any]:
         """A task by its name, also one that only another program has: `cronty.named("pay").options(delay=60)`."""
@@ -352,8 +369,8 @@ class Cronty(Operations, AsyncApi):
             await (self._engine.enlist() if self._by_hand else self._engine.start())
             if (kept := self._service.trail.kept) is not None:
                 stack.callback(asyncio.create_task(_keep_heads(kept), name="cronty heads").cancel)
-        if self.run_jobs and self.declared:
-            telemetry.schedules_synced([(step.change, step.name) for step in await sync(self, self.declared)])
+        if self.run_jobs and self.programs:
+            telemetry.schedules_synced([(step.change, step.name) for step in await sync(self)])
         if self.settings.database_url is None:
             wake = asyncio.Event()
             self._outage.when_it_fails = wake.set
@@ -463,13 +480,6 @@ async def _keep_heads(kept: KeptHeads) -> None:
         return HEADS_EVERY
 
     await keep_doing("heads", step, wake=asyncio.Event(), stop=asyncio.Event(), longest=HEADS_EVERY)
-
-
-def _with_every(when: str) -> str:
-    """`every` is said by the decorator already; hours are on the 24-hour clock."""
-    first = when.split(maxsplit=1)[:1]
-    when = on_24_hours(when)
-    return when if first and first[0].lower() in ("every", "each", "daily", "weekly", "monthly") else f"every {when}"
 
 
 def _anything(*_args: Any, **_kwargs: Any) -> Any:

@@ -8,12 +8,14 @@ import re
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from math import ceil
+from math import ceil, inf
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast, overload, override
 
 from cronty.actions.hints import WrongArguments
+from cronty.actions.tasks import NOT_KEPT
 from cronty.actions.tasks import Task as Registered
+from cronty.app.declared import Schedule
 from cronty.contract.answers import ScheduledJob
 from cronty.contract.operations import Operations
 from cronty.contract.requests import ScheduleJob, TriggerType
@@ -26,6 +28,7 @@ FIRST_LOOK: Final = 0.02
 LONGEST_LOOK: Final = 1.0
 """Seconds between looks at a run whose result is waited for: from the first, each twice as long, to the longest."""
 
+LONGEST_DELAY: Final = 10 * 366 * 86400
 _SHORT_HOUR: Final = re.compile(r"(?<![\d:.,])(?=\d:\d\d(?!\s*[ap]\.?m))", re.IGNORECASE)
 NOT_ENDED: Final = frozenset({"waiting", "running"})
 
@@ -42,6 +45,15 @@ class TaskFailed(Exception):
         self.traceback = traceback
 
 
+class ResultNotKept(Exception):
+    """A run that was waited for succeeded, but its result was too large to be kept, or isn't JSON."""
+
+    def __init__(self, run_id: str, why: str) -> None:
+        super().__init__(f"{run_id} is done, but its result wasn't kept: {why}")
+        self.run_id = run_id
+        self.why = why
+
+
 @dataclass(frozen=True, slots=True)
 class Run[R]:
     """A run of a task that was enqueued."""
@@ -52,26 +64,37 @@ class Run[R]:
     run_id: str
 
     async def result(self, timeout: float | None = None) -> R:
-        """Wait for the run to end; TaskFailed if it doesn't succeed, TimeoutError if it takes longer than `timeout`."""
-        ends = None if timeout is None else monotonic() + timeout
+        """Wait for the run to end, also while the database is away.
+
+        TaskFailed if it doesn't succeed, ResultNotKept if there is no result to return, TimeoutError if it takes longer
+        than `timeout`.
+        """
+        ends = inf if timeout is None else monotonic() + timeout
         rest = FIRST_LOOK
         while True:
+            left = ends - monotonic()
             found = await self._look()
             if found is not None:
-                return cast("R", self.task.hints.result(found[0]))
-            if ends is not None and monotonic() + rest > ends:
+                return self._restored(found[0])
+            if left <= 0:
                 raise TimeoutError(f"{self.run_id} hasn't ended within {timeout:g} s.")
-            await asyncio.sleep(rest)
+            await asyncio.sleep(min(rest, left))
             rest = min(2 * rest, LONGEST_LOOK)
+
+    def _restored(self, stored: object) -> R:
+        found = stored
+        if isinstance(found, dict) and list(named := cast("dict[str, object]", found)) == [NOT_KEPT]:
+            raise ResultNotKept(self.run_id, str(named[NOT_KEPT]))
+        return cast("R", self.task.hints.result(stored))
 
     async def _look(self) -> tuple[object] | None:
         """Its result; None while it hasn't ended."""
         try:
             run = await self.cronty.show_run(self.run_id)
         except CrontyError as refused:
-            if refused.code != "not_found":
+            if refused.code not in ("not_found", "unavailable"):
                 raise
-            return None  # it hasn't been fired yet
+            return None  # it hasn't been fired yet, or the database is away
         if run.verdict == "done":
             return (run.result,)
         if run.verdict not in NOT_ENDED:
@@ -103,7 +126,7 @@ class Schedulable[**P, R]:
     def __init__(self, cronty: "Cronty", registered: Registered, options: Options) -> None:
         self._cronty = cronty
         self.registered = registered
-        self._options = options
+        self.given = options
 
     @property
     def name(self) -> str:
@@ -145,19 +168,24 @@ class Schedulable[**P, R]:
             name, zone, tags, policy, starts_at, ends_at, max_runs, idempotency_key, delay, unique, connection
         )
         changed = {one: getattr(given, one) for one in Options.__slots__ if getattr(given, one) is not None}
-        return Schedulable(self._cronty, self.registered, replace(self._options, **changed))
+        return Schedulable(self._cronty, self.registered, replace(self.given, **changed))
 
     async def schedule(self, when: str | datetime | timedelta, /, *args: P.args, **kwargs: P.kwargs) -> ScheduledJob:
         """Schedule the task: in words, at a moment, or after a time. Hours in words are on the 24-hour clock."""
-        asked = self._options
+        asked = self.given
         if asked.delay is not None or asked.unique or asked.connection is not None:
             message = "delay, unique and connection are options of enqueue, not of schedule."
             raise CrontyError(Err("bad_request", message, "Leave them out, or enqueue with a delay."))
         return await self._cronty.ask(Operations.schedule_job, self._request(trigger_of(when), args, kwargs))
 
+    def every(self, when: str, /, *args: P.args, **kwargs: P.kwargs) -> Schedule:
+        """A schedule, for `cronty.schedules([…])`: `report.options(name="sales").every("monday at 7:00", "sales")`."""
+        self.stored(args, kwargs)  # refuse bad arguments now
+        return Schedule(with_every(when), self, args, kwargs)
+
     async def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> Run[R]:
         """Run the task once, as soon as a worker can, or after the `delay` of its options."""
-        asked, cronty = self._options, self._cronty
+        asked, cronty = self.given, self._cronty
         trigger = ("once", {"run_at": "now"}) if asked.delay is None else trigger_of(_as_time(asked.delay))
         request = value_of(Operations.schedule_job.check(self._request(trigger, args, kwargs)))
         made = await cronty.service.enqueue(cronty.caller, request, asked.unique or False, asked.connection)
@@ -167,7 +195,7 @@ class Schedulable[**P, R]:
     def _request(
         self, trigger: tuple[TriggerType, Mapping[str, Any]], args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> ScheduleJob:
-        asked = self._options
+        asked = self.given
         given, named = self.stored(args, kwargs)
         return ScheduleJob(
             asked.name or self.name, self.name, *trigger, args=given, kwargs=named, max_runs=asked.max_runs,
@@ -226,7 +254,18 @@ def trigger_of(when: str | datetime | timedelta) -> tuple[TriggerType, Mapping[s
 
 
 def _as_time(delay: float | timedelta) -> timedelta:
-    return delay if isinstance(delay, timedelta) else timedelta(seconds=delay)
+    seconds = delay.total_seconds() if isinstance(delay, timedelta) else delay
+    if not 0 <= seconds <= LONGEST_DELAY:
+        message = f"{seconds:g} seconds is no delay."
+        raise CrontyError(Err("bad_request", message, "Give 0 seconds or more, up to ten years."))
+    return timedelta(seconds=seconds)
+
+
+def with_every(when: str) -> str:
+    """`every` is said by the method's name already; hours are on the 24-hour clock."""
+    first = when.split(maxsplit=1)[:1]
+    when = on_24_hours(when)
+    return when if first and first[0].lower() in ("every", "each", "daily", "weekly", "monthly") else f"every {when}"
 
 
 def on_24_hours(text: str) -> str:

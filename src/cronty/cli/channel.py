@@ -15,7 +15,7 @@ from cronty.store.sealing import new_key
 app = typer.Typer(no_args_is_help=True)
 
 Name = Annotated[str, typer.Argument(help="What you call it, for example phone or team-slack.")]
-Owner = Annotated[str, typer.Option(help="Whose channels.")]
+Owner = Annotated[str, typer.Option(envvar="CRONTY_OWNER", help="Whose channels.")]
 
 
 @app.command()

@@ -64,6 +64,10 @@ GROUPS: Final = {
         ),
     },
     "This machine": {
+        "setup": (
+            "setup:setup",
+            "Find the MCP clients of this machine (Claude, Codex, Cursor …) and add Cronty to those that you choose.",
+        ),
         "up": (
             "service:up",
             "Run Cronty in the background from now on: the jobs, and `cronty serve`. Running it twice is harmless.",
@@ -110,6 +114,10 @@ GROUPS: Final = {
         "call": (
             "call:call_operation",
             "Call an operation by name, with JSON in and JSON out: everything that MCP and REST offer.",
+        ),
+        "plan": (
+            "plan:plan_schedules",
+            "Show what starting a program would do to the schedules that it declares, without doing it.",
         ),
         "work": ("processes:work", "Run a worker: fire what is due, perform your tasks, until SIGTERM."),
         "mcp": (

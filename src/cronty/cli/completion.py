@@ -1,6 +1,7 @@
 """Shell completion of job ids, if a database is running and answers fast."""
 
 import asyncio
+import os
 from typing import Annotated, Final
 
 import typer
@@ -28,7 +29,7 @@ def complete_jobs(incomplete: str) -> list[tuple[str, str]]:
 
 
 async def _jobs() -> list[tuple[str, str]]:
-    async with Cronty(run_jobs=False) as cronty:
+    async with Cronty(owner=os.environ.get("CRONTY_OWNER", "local"), run_jobs=False) as cronty:
         answer = await cronty.list_jobs(limit=_MOST)
         return [(job.job_id.split("_")[1], job.name) for job in answer.jobs]
 

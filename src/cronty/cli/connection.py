@@ -18,6 +18,7 @@ from cronty.contract.caller import Caller, local_caller
 from cronty.contract.operation import AsyncApi, Operation
 from cronty.contract.operations import Operations
 from cronty.contract.result import CrontyError, Err, Result
+from cronty.store.owner_store import OwnerStore
 from cronty.timing import BadTrigger
 from cronty.timing.rule import read_instant
 
@@ -83,6 +84,8 @@ def is_remote() -> bool:
 
 def _answer[T](question: Callable[[Api], Awaitable[T]], chosen: Mapping[str, str]) -> T:
     url = os.environ.get("CRONTY_URL")
+    if url and os.environ.get("CRONTY_OWNER"):
+        raise typer.BadParameter("A server knows the owner by its key: set CRONTY_KEY instead.", param_hint="--owner")
     if url:
         return asyncio.run(_ask_server(url, lambda client: question(Api(client, chosen))))
     return open_for(lambda cronty: question(Api(cronty, chosen)))
@@ -90,9 +93,13 @@ def _answer[T](question: Callable[[Api], Awaitable[T]], chosen: Mapping[str, str
 
 def open_for[T](question: Callable[[Cronty], Awaitable[T]]) -> T:
     async def open_and_ask() -> T:
-        cronty = _with_service_url(Cronty(run_jobs=False))
+        owner = os.environ.get("CRONTY_OWNER")
+        cronty = _with_service_url(Cronty(owner=owner or "local", run_jobs=False))
         cronty.surface = "cli"
         async with cronty:
+            if owner and not await OwnerStore(cronty.database).exists(owner):
+                hint = f"`cronty owner list` shows them; `cronty token add --owner {owner}` makes a new one."
+                refuse(f"There is no owner {owner}.", hint=hint)
             return await question(cronty)
 
     return asyncio.run(open_and_ask())

@@ -14,7 +14,7 @@ app = typer.Typer(no_args_is_help=True)
 
 type Shown = dict[str, dict[str, object]]
 
-Owner = Annotated[str, typer.Option(help="Whose limits.")]
+Owner = Annotated[str, typer.Option(envvar="CRONTY_OWNER", help="Whose limits.")]
 
 
 @app.command()

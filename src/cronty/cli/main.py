@@ -29,10 +29,16 @@ def _root(
         str | None,
         typer.Option(envvar="CRONTY_URL", help="Ask this server instead of the database; its key is in CRONTY_KEY."),
     ] = None,
+    owner: Annotated[
+        str | None,
+        typer.Option(envvar="CRONTY_OWNER", help="Act for this owner, at the database; a server knows it by its key."),
+    ] = None,
 ) -> None:
     """Schedules that keep: reminders, prompts for agents, commands and tasks, on PostgreSQL."""
     if url:
         os.environ["CRONTY_URL"] = url
+    if owner:
+        os.environ["CRONTY_OWNER"] = owner
 
 
 def main() -> None:

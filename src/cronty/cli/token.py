@@ -22,7 +22,7 @@ Scope = Annotated[
     list[str] | None, typer.Option(help=f"What it allows; may be repeated, all of them if left out. {_SCOPES}.")
 ]
 Agent = Annotated[str | None, typer.Option(help="The agent it is for, if any.")]
-Owner = Annotated[str, typer.Option(help="Whose jobs its bearer sees and makes.")]
+Owner = Annotated[str, typer.Option(envvar="CRONTY_OWNER", help="Whose jobs its bearer sees and makes.")]
 
 
 @app.command()

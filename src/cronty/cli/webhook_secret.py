@@ -11,7 +11,9 @@ from cronty.store.sealing import HOW_TO_MAKE_A_KEY, key_of_folder, read_keys
 
 
 def webhook_secret(
-    owner: Annotated[str, typer.Option(help="Whose webhooks it is for, as in the owner's tokens.")] = "local",
+    owner: Annotated[
+        str, typer.Option(envvar="CRONTY_OWNER", help="Whose webhooks it is for, as in the owner's tokens.")
+    ] = "local",
     agent: Annotated[str | None, typer.Option(help="Instead: the agent that is woken by a webhook.")] = None,
     json: Json = False,
 ) -> None:

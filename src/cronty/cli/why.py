@@ -121,6 +121,8 @@ def explain(job: Job, moment: datetime, now: datetime) -> str:
 
 def outlook(job: Job, now: datetime) -> str:
     """When a job runs next, or why it won't."""
+    if job.in_flight and job.next_run is None and job.state == "active":
+        return "It isn't over yet, and nothing follows it."
     if (end := _end(job, None, now)) is not None:
         return f"It won't run again as it is: {end}."
     if job.next_run is None:

@@ -29,7 +29,8 @@ def assets() -> dict[str, Asset]:
     bodies = {one.name: one.read_bytes() for one in (files("cronty.web.dashboard") / "static").iterdir()}
     found = {name: _asset(name, body) for name, body in bodies.items() if not name.endswith(".css")}
     for name in bodies.keys() - found.keys():
-        body = _USED.sub(lambda used: f'url("{found[used[1].decode()].url}")'.encode(), bodies[name])
+        # Relative to the style sheet, so that it holds wherever the dashboard is mounted.
+        body = _USED.sub(lambda used: f'url("../..{found[used[1].decode()].url}")'.encode(), bodies[name])
         found[name] = _asset(name, body)
     return found
 

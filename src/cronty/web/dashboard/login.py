@@ -8,7 +8,7 @@ from starlette.responses import Response
 from cronty.contract.caller import Caller
 from cronty.contract.result import Err
 from cronty.web.callers import FindCaller, LocalKey
-from cronty.web.dashboard.security import SESSION, YEAR, local_path, set_cookie
+from cronty.web.dashboard.security import SESSION, YEAR, delete_cookie, local_path, set_cookie
 from cronty.web.dashboard.visit import SIGNED_OUT, THEMES, Visit
 from cronty.web.sessions import LASTS, MAX_TOKEN, Sessions
 
@@ -58,7 +58,7 @@ _USED: Final = Err("unauthenticated", "This link was used already, or is too old
 
 async def sign_out(visit: Visit) -> Response:
     response = visit.go("/sign-in")
-    response.delete_cookie(SESSION, path="/", httponly=True, samesite="strict")
+    delete_cookie(visit.request, response, SESSION)
     return response
 
 
@@ -69,5 +69,5 @@ async def set_theme(visit: Visit) -> Response:
     if theme in THEMES:
         set_cookie(visit.request, response, "cronty_theme", theme, lasts=YEAR)
     else:
-        response.delete_cookie("cronty_theme", path="/", httponly=True, samesite="strict")
+        delete_cookie(visit.request, response, "cronty_theme")
     return response

@@ -12,6 +12,7 @@ from cronty.web.callers import FindCaller, LocalKey
 from cronty.web.dashboard import editor, fleet, inbox, job, jobs, live, now, run, settings, week
 from cronty.web.dashboard.assets import assets
 from cronty.web.dashboard.login import Login, set_theme, sign_out
+from cronty.web.dashboard.prefix import inner_path
 from cronty.web.dashboard.security import HEADERS
 from cronty.web.dashboard.visit import Gate, Handler
 from cronty.web.sessions import Sessions
@@ -69,7 +70,7 @@ def dashboard_routes(
 
 async def _static(request: Request) -> Response:
     found = assets().get(request.path_params["name"])
-    if found is None or found.url != request.url.path:
+    if found is None or found.url != inner_path(request):
         return Response("Not found", 404, media_type="text/plain", headers=HEADERS)
     headers = {**HEADERS, "cache-control": "public, max-age=31536000, immutable"}
     return Response(found.body, media_type=found.media_type, headers=headers)

@@ -10,6 +10,8 @@ from urllib.parse import parse_qsl, urlsplit
 from starlette.requests import Request
 from starlette.responses import Response
 
+from cronty.web.dashboard.prefix import prefix_of
+
 CSP: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -79,7 +81,12 @@ def set_cookie(request: Request, response: Response, name: str, value: str, *, l
     """Set a cookie that scripts can't read and other sites can't send, for that many seconds."""
     # Behind a TLS proxy the request is http, but the origin of the form is https.
     secure = request.url.scheme == "https" or request.headers.get("origin", "").startswith("https://")
-    response.set_cookie(name, value, max_age=lasts, path="/", secure=secure, httponly=True, samesite="strict")
+    path = prefix_of(request) or "/"
+    response.set_cookie(name, value, max_age=lasts, path=path, secure=secure, httponly=True, samesite="strict")
+
+
+def delete_cookie(request: Request, response: Response, name: str) -> None:
+    response.delete_cookie(name, path=prefix_of(request) or "/", httponly=True, samesite="strict")
 
 
 def local_path(text: str | None) -> str:

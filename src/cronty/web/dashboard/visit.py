@@ -20,6 +20,7 @@ from cronty.scheduler.permission import lacks, not_permitted
 from cronty.scheduler.service import Service, StoreUnavailable
 from cronty.web.callers import FindCaller
 from cronty.web.dashboard.pages import render
+from cronty.web.dashboard.prefix import below, inner_path, prefix_of
 from cronty.web.dashboard.security import (
     BROWSER,
     HEADERS,
@@ -99,7 +100,7 @@ class Visit:
         return page(self.request, template, status, self, **facts)
 
     def go(self, path: str) -> Response:
-        return RedirectResponse(path, status_code=303)
+        return RedirectResponse(prefix_of(self.request) + path, status_code=303)
 
 
 async def _none() -> int:
@@ -197,8 +198,9 @@ _LARGE: Final = Err("too_large", "The form is too large.", "Use the API for very
 def _to_sign_in(request: Request) -> Response:
     where = "/sign-in"
     if request.method == "GET" and "hx-request" not in request.headers:
-        path = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+        path = _asked_for(request)
         where += "" if path == "/" else f"?next={quote(path, safe='/')}"
+    where = prefix_of(request) + where
     if "hx-request" in request.headers:
         return Response(status_code=204, headers={"hx-redirect": where})
     return RedirectResponse(where, status_code=303)
@@ -210,9 +212,14 @@ def page(request: Request, template: str, status: int, visit: Visit | None, /, *
         "theme": theme if theme in THEMES else None,
         "visit": visit,
         "csrf": csrf_token(visit.browser, visit.session) if visit else "",
-        "path": request.url.path,
-        "here": request.url.path + (f"?{request.url.query}" if request.url.query else ""),
+        "path": inner_path(request),
+        "here": _asked_for(request),
+        "prefix": prefix_of(request),
         "err": None,
         "message": None,
     }
-    return HTMLResponse(render(template, **{**known, **facts}), status)
+    return HTMLResponse(below(prefix_of(request), render(template, **{**known, **facts})), status)
+
+
+def _asked_for(request: Request) -> str:
+    return inner_path(request) + (f"?{request.url.query}" if request.url.query else "")

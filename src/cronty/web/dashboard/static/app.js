@@ -1,6 +1,8 @@
 // Live updates, keyboard shortcuts and small conveniences.
 (() => {
   "use strict";
+  // Where the dashboard is mounted in another application.
+  const prefix = document.documentElement.dataset.prefix ?? "";
   const each = (selector, act, root = document) => root.querySelectorAll(selector).forEach(act);
 
   // -- live regions ---------------------------------------------------------------------------------------------------
@@ -35,7 +37,7 @@
 
   const listen = () => {
     if (!document.querySelector("[data-live]") || !window.EventSource) return;
-    const events = new EventSource("/live");
+    const events = new EventSource(`${prefix}/live`);
     events.addEventListener("changed", (event) => {
       const region = document.querySelector("[data-live]");
       if (region && concerns(region, JSON.parse(event.data).jobs)) soon();
@@ -78,11 +80,11 @@
       event.preventDefault();
       const search = document.querySelector("[data-search]");
       if (search) search.focus();
-      else window.location.assign("/jobs#search");
+      else window.location.assign(`${prefix}/jobs#search`);
     } else if (event.key === "?") {
       dialog.showModal();
     } else if (event.key === "c") {
-      window.location.assign("/jobs/new");
+      window.location.assign(`${prefix}/jobs/new`);
     } else {
       const arrow = document.querySelector(`[data-arrow="${CSS.escape(event.key)}"]`);
       if (arrow && !event.target.closest("[tabindex='0']")) arrow.click();
@@ -123,7 +125,7 @@
     const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
     if (!("signedIn" in document.body.dataset) || !zone || localStorage.getItem("zone") === zone) return;
     const headers = JSON.parse(document.body.getAttribute("hx-headers"));
-    fetch("/settings/zone/suggest", { method: "POST", headers, body: new URLSearchParams({ zone }) }).then((answer) => {
+    fetch(`${prefix}/settings/zone/suggest`, { method: "POST", headers, body: new URLSearchParams({ zone }) }).then((answer) => {
       if (answer.ok || answer.status === 403) localStorage.setItem("zone", zone);
       if (answer.status === 201) window.location.reload();
     });
