@@ -286,6 +286,7 @@ table dropped_weeks constraint dropped_weeks_pkey PRIMARY KEY (monday)
 table dropped_weeks.monday timestamp with time zone not null
 table due constraint due_job_id_fkey FOREIGN KEY (job_id) REFERENCES cronty.jobs(id)
 table due constraint due_pkey PRIMARY KEY (job_id)
+table due constraint due_urgent_check CHECK (urgent)
 table due with (fillfactor=80, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=5000, autovacuum_vacuum_cost_delay=0, autovacuum_analyze_scale_factor=0.1)
 table due.delay integer not null default 0
 table due.dst_gap text
@@ -301,7 +302,7 @@ table due.owner_id bigint not null
 table due.period bigint
 table due.run_count integer not null default 0
 table due.serial boolean not null
-table due.urgent boolean not null default false
+table due.urgent boolean
 table due.zone text
 table found_waiting
 table found_waiting constraint at_commit TRIGGER DEFERRABLE INITIALLY DEFERRED

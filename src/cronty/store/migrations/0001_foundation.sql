@@ -124,7 +124,8 @@ revoke execute on function cronty.be_server(int) from public;
 -- run row. `last_run` is the last one that was executed or, if runs of the job go one at a time (`serial`), the one
 -- whose turn it is: as long as that isn't over, the others wait in line. `dst_gap` and `dst_overlap` are null for the
 -- default: run after a gap, and in an overlap the first time only. `expression` is that of a cron, or `calendar`: then the
--- rules, or what was said of single slots, are in the job's trigger. `urgent` is what was said of its task.
+-- rules, or what was said of single slots, are in the job's trigger. `urgent` is what was said of its task: true, or null, which
+-- takes no space.
 create table cronty.due (
   job_id bigint primary key references cronty.jobs,
   next_at timestamptz,
@@ -141,7 +142,7 @@ create table cronty.due (
   zone text,
   dst_gap text,
   dst_overlap text,
-  urgent boolean not null default false
+  urgent boolean check (urgent)
 ) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 5000,
         autovacuum_vacuum_cost_delay = 0, autovacuum_analyze_scale_factor = 0.1);
 create index due_next on cronty.due (next_at) where next_at is not null;
@@ -981,7 +982,7 @@ begin
       insert into cronty.due (job_id, owner_id, next_at, delay, serial, period, expression, zone, dst_gap, dst_overlap, urgent)
       select j.id, j.owner_id, due_at, (given ->> 'delay')::int, (given ->> 'serial')::boolean, (given ->> 'period')::bigint,
         given ->> 'expression', given ->> 'rule_zone', given ->> 'dst_gap', given ->> 'dst_overlap',
-        coalesce((select t.settings ->> 'priority' = 'urgent' from cronty.tasks t where t.name = j.task), false) from job j
+        (select true from cronty.tasks t where t.name = j.task and t.settings ->> 'priority' = 'urgent') from job j
     ), zoned as (
       -- If the zone is new, or has other rules in this process, its jobs are checked again. Usually no row is written,
       -- because others would have to wait for it.

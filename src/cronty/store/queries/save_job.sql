@@ -16,7 +16,7 @@ with job as (
 update cronty.due d
 set next_at = :next_slot::timestamptz + make_interval(secs => :delay::int), delay = :delay::int, held_slot = :held_slot, last_slot = :last_slot, serial = :serial,
   period = :period, expression = :expression, zone = :rule_zone, dst_gap = :dst_gap, dst_overlap = :dst_overlap,
-  urgent = coalesce((select t.settings ->> 'priority' = 'urgent' from cronty.tasks t where t.name = :task), false)
+  urgent = (select true from cronty.tasks t where t.name = :task and t.settings ->> 'priority' = 'urgent')
 from job
 where d.job_id = job.id
 returning case when :next_slot::timestamptz < :now::timestamptz + interval '30 seconds'
