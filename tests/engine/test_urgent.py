@@ -41,7 +41,8 @@ def with_urgent(room: Room, *, plain: bool = False, **settings: object) -> tuple
 
 async def due_urgent(sql: asyncpg.Connection) -> list[bool]:
     rows = await sql.fetch(
-        "select coalesce(d.urgent, false) as urgent from cronty.due d join cronty.jobs j on j.id = d.job_id order by j.id"
+        "select coalesce(d.urgent, false) as urgent from cronty.due d join cronty.jobs j on j.id = d.job_id"
+        " order by j.id"
     )
     return [row["urgent"] for row in rows]
 
