@@ -158,7 +158,8 @@ async def test_a_job_stands_on_the_key_it_came_with(keyed: Keyed, ann: Api, sql:
     standing = "select k.number, j.origin::text from cronty.jobs j join cronty.api_keys k on k.id = j.key_id"
     row = await sql.fetchrow(standing)
     assert row is not None
-    assert (row[0], orjson.loads(row[1])) == (ann.key_number, {"surface": "rest", "client": {"name": "tests/1"}})
+    origin = {"surface": "rest", "client": {"name": "tests/1"}, "key": "ann's key"}
+    assert (row[0], orjson.loads(row[1])) == (ann.key_number, origin)
     await other.ask("PATCH", f"/jobs/{job['job_id']}", json={"name": "theirs"})
     assert await sql.fetchval(standing) == other.key_number
 
