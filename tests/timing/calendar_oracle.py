@@ -133,7 +133,7 @@ def times(rule: dict[str, Any], *, spans: bool) -> list[int]:
     found: list[int] = []
     for text in rule["times"]:
         span, slash, step = text.partition("/")
-        if bool(slash) != spans:
+        if (bool(slash) and follows_minutes(span, int(step or 1))) != spans:
             continue
         first, _, final = span.partition("-")
         minute, end = minute_of(first), minute_of(final or first)
@@ -141,6 +141,13 @@ def times(rule: dict[str, Any], *, spans: bool) -> list[int]:
             found.append(minute)
             minute += int(step or 1)
     return found
+
+
+def follows_minutes(span: str, step: int) -> bool:
+    """Every so many minutes, or every hour of the day; some hours of the day are times of the clock."""
+    first, final = map(minute_of, span.split("-"))
+    last = max(range(first, final + 1, step))
+    return step % 60 > 0 or (first // 60 == 0 and last + step >= 24 * 60)
 
 
 def minute_of(text: str) -> int:

@@ -14,12 +14,15 @@ from cronty.timing import (
     Calendar,
     CalendarRule,
     Cron,
+    Trigger,
     from_json,
     from_stored,
     nominal,
     to_json,
     zone,
 )
+from cronty.timing.days_off import NamedCalendar
+from cronty.timing.rule import read_rule
 from cronty.timing.zoned import Gap, Overlap
 from tests.timing.oracle import transitions
 from tests.timing.strategies import EXPRESSIONS, NEAR_CHANGES, POLICIES, possible, thorough
@@ -240,3 +243,47 @@ def test_a_rule_that_rests_for_years_leaps_over_no_slot(name: str, year: int) ->
             else:
                 assert trigger.count(since, slot) == 1, trigger
                 assert trigger.last(since, slot) == slot
+
+
+@pytest.mark.parametrize(
+    ("zone_name", "month", "day"),
+    [
+        ("Europe/Berlin", 10, 31),
+        ("Europe/Berlin", 3, 28),
+        ("America/New_York", 11, 7),
+        ("Antarctica/Troll", 10, 31),
+        ("Australia/Lord_Howe", 10, 3),
+        ("Australia/Lord_Howe", 4, 4),
+    ],
+)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "every hour from 0:00 through 5:00",
+        "every 2 hours from 0:00 through 4:00",
+        "every hour from 1:30am through 4:30am",
+        "every 30 minutes from 0:00 through 5:30am",
+        "every hour by the clock",
+        "every day at 2:00am, 2:30am and 3:00am",
+    ],
+)
+def test_the_same_hours_in_words_have_the_same_slots_whichever_trigger_holds_them(
+    text: str, zone_name: str, month: int, day: int
+) -> None:
+    midnight = datetime(2027, month, day, tzinfo=zone(zone_name))
+    before, after = midnight - timedelta(days=1), midnight + timedelta(days=2)
+    known = {"team": NamedCalendar({date(2029, 12, 25): "holiday (x)"})}
+    said = [text, f"{text} until 31 December 2028", f"{text} except days off of team"]
+    triggers = [read_rule("words", {"text": each}, zone_name, before, known).trigger for each in said]
+    assert len({type(trigger) for trigger in triggers}) <= 2
+    first, *others = [slots_of(trigger, before, after) for trigger in triggers]
+    assert first
+    assert others == [first, first]
+
+
+def slots_of(trigger: Trigger, since: datetime, until: datetime) -> list[datetime]:
+    found: list[datetime] = []
+    slot: datetime | None = since
+    while (slot := trigger.after(slot)) is not None and slot <= until:
+        found.append(slot)
+    return found

@@ -189,11 +189,11 @@ class MixedSlots:
 
 
 def minutes_of(times: Iterable[int | Span], *, fixed: bool | None = None) -> int:
-    """Return the minutes of the fixed times, of the spans, or of all."""
+    """Return the minutes of the fixed times, of the spans that follow real minutes, or of all."""
     found = 0
     for time in times:
         if isinstance(time, Span):
-            if fixed is not True:
+            if fixed in (None, time.fixed):
                 for minute in range(time.start, time.end + 1, time.step):
                     found |= 1 << minute
         elif fixed is not False:

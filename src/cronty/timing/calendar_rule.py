@@ -14,6 +14,7 @@ MAX_EVERY: Final[dict[Unit, int]] = {"day": 3652, "week": 520, "month": 120, "ye
 MAX_TIMES: Final = 48
 MAX_BUSINESS_DAYS: Final = 23
 MINUTES: Final = 1440
+_HOUR: Final = 60
 YEARS: Final = (1970, 9990)
 
 
@@ -21,7 +22,8 @@ YEARS: Final = (1970, 9990)
 class Span:
     """Every `step` minutes from one time through another of the same day; times are minutes after midnight.
 
-    It follows real minutes when clocks change, as a cron with `*` does.
+    When clocks change it is as the cron that names the same. A step of minutes follows real ones, as `*/15 9-16 * * *`
+    does; a step of hours names times of the clock, as `0 9-17 * * *` does, unless it goes round it, as `0 * * * *`.
     """
 
     start: int
@@ -41,6 +43,12 @@ class Span:
                 'It must be 1 or more and fit into the range, as in "08:00-21:30/45".',
             )
         object.__setattr__(self, "end", self.end - (self.end - self.start) % self.step)
+
+    @property
+    def fixed(self) -> bool:
+        """Whether it names times of the clock, and doesn't follow real minutes."""
+        round_the_clock = self.start < _HOUR and self.end + self.step >= MINUTES
+        return self.step % _HOUR == 0 and not round_the_clock
 
     def __str__(self) -> str:
         return f"{clock(self.start)}-{clock(self.end)}/{self.step}"

@@ -206,7 +206,7 @@ def said_date(day: date) -> str:
 
 
 def _unusual(calendar: Calendar) -> str:
-    if all(isinstance(time, Span) for rule in calendar.rules for time in rule.times):
+    if all(isinstance(time, Span) and not time.fixed for rule in calendar.rules for time in rule.times):
         return ""
     gap = "; left out if the clocks jump over it" if calendar.gap == "skip" else ""
     return gap + ("; both times if the clocks show it twice" if calendar.overlap == "both" else "")
