@@ -48,6 +48,31 @@ def test_words_leave_out_lists(text: str, said: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "plain", "names"),
+    [
+        ("every day at 9 except holidays in germany until june 30", "every day at 9 until june 30", ("germany",)),
+        ("every day at 9 except holidays in Germany Berlin time", "every day at 9 Berlin time", ("Germany",)),
+        ("every day at 9 except holidays in New Zealand, Berlin time", "every day at 9, Berlin time", ("New Zealand",)),
+        ("every day at 9 except holidays in germany please", "every day at 9 please", ("germany",)),
+        ("every day at 9 except holidays in new zealand", "every day at 9", ("new zealand",)),
+        ("every day at 9 except holidays in DE Europe/Paris", "every day at 9 Europe/Paris", ("DE",)),
+        ("every day at 9 except fridays and holidays in germany", "every day at 9 except fridays", ("germany",)),
+        ("every day at 9 except holidays in germany and fridays", "every day at 9 except fridays", ("germany",)),
+        ("every day at 9 unless de-by", "every day at 9", ("DE-BY",)),
+        ("every day at 9 except days off of team and monday-crew", "every day at 9", ("team", "monday-crew")),
+    ],
+)
+def test_lists_are_found_wherever_they_are_left_out(text: str, plain: str, names: tuple[str, ...]) -> None:
+    assert split_lists(text) == (plain, names)
+
+
+def test_the_last_business_day_goes_by_the_days_off() -> None:
+    rule = read("last business day of the month at 9 except holidays in DE").trigger
+    assert isinstance(rule, Calendar)
+    assert rule.rules[0].business_days == (-1,)
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "every weekday at 9:00 except Friday",

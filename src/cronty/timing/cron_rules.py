@@ -11,11 +11,12 @@ from cronty.timing.grammar import normalize
 from cronty.timing.weeks import split_weeks
 
 
-def as_calendar(cron: Cron, near: date) -> Calendar | None:
+def as_calendar(cron: Cron, near: date, *, by_days_off: bool = False) -> Calendar | None:
     """Return a calendar that names the same days and times; None for what none can hold, or for very many times.
 
     What follows real minutes while clocks change becomes a span, if its times have one distance. A rhythm of weeks is
-    counted from the last one before `near`, and has none before it.
+    counted from the last one before `near`, and has none before it. The last weekday of the month (`LW`) is a business
+    day for what goes by days off, and held only for that.
     """
     plain_text, weeks = split_weeks(normalize(cron.expression))
     minutes, hours, days, months, weekdays = plain_text.split()
@@ -24,7 +25,7 @@ def as_calendar(cron: Cron, near: date) -> Calendar | None:
     steps = {later - earlier for earlier, later in pairwise(each)}
     if (minutes.startswith("*") or hours.startswith("*")) and len(steps) == 1:
         times = (Span(each[0], each[-1], steps.pop()),)
-    if len(times) > MAX_TIMES or "W" in days:
+    if len(times) > MAX_TIMES or ("W" in days and (not by_days_off or weekdays.startswith("*/"))):
         return None
     plain = CalendarRule(times, months=() if months == "*" else tuple(_numbers(months, 1, 12)))
     if weeks is not None:
@@ -32,6 +33,11 @@ def as_calendar(cron: Cron, near: date) -> Calendar | None:
         rhythm = replace(plain, every=weeks.every, unit="week", since=since, weekdays=_weekdays(weekdays))
         return Calendar((rhythm,), cron.zone, gap=cron.gap, overlap=cron.overlap)
     of_month = replace(plain, days=_month_days(days))
+    if "LW" in days.split(","):
+        last = replace(plain, business_days=(-1,))
+        of_week = replace(plain, weekdays=_weekdays(weekdays), nths=_nths(weekdays))
+        rules = tuple(rule for rule in (of_month, last, of_week) if rule.names_days)
+        return Calendar(rules, cron.zone, gap=cron.gap, overlap=cron.overlap)
     of_week = replace(plain, weekdays=_weekdays(weekdays), nths=_nths(weekdays))
     if days.startswith("*") or weekdays.startswith("*"):
         rules = (replace(of_month, weekdays=of_week.weekdays, nths=of_week.nths),)
@@ -44,7 +50,7 @@ def _month_days(field: str) -> tuple[int, ...]:
     if field == "*":
         return ()
     last = (-1,) if "L" in field.split(",") else ()
-    return (*_numbers(",".join(item for item in field.split(",") if item != "L"), 1, 31), *last)
+    return (*_numbers(",".join(item for item in field.split(",") if item not in ("L", "LW")), 1, 31), *last)
 
 
 def _weekdays(field: str) -> tuple[int, ...]:

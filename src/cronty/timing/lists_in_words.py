@@ -11,23 +11,50 @@ from cronty.timing.cron_rules import as_calendar
 from cronty.timing.errors import Unread
 from cronty.timing.trigger import Trigger
 
-_LIST: Final = r"[A-Za-z][A-Za-z0-9]*(?:-[A-Za-z0-9]+)*(?: (?!and\b|at\b)[A-Z][a-z]+){0,3}"
-_CODE: Final = r"[A-Z]{2}(?:-[A-Z0-9]{1,3})?"
-_LEFT_OUT: Final = re.compile(
-    r",?\s+(?i:except|excluding|unless|but not)(?i:\s+(?:it's|it is|on|for|a|any|the|public|bank))*"
-    rf"\s+(?:(?i:holidays?|days? off)\s+(?i:in|of|by)\s+(?:(?i:the)\s+)?({_LIST}(?:(?:\s*,\s*|\s+and\s+){_LIST})*)"
-    rf"|({_CODE}(?:(?:\s*,\s*|\s+and\s+){_CODE})*))(?=\s*(?:[,;]|$)|\s+at\b)"
+_LONGEST: Final = 2000
+_DAYS: Final = r"(?i:(?:mon|tues|wednes|thurs|fri|satur|sun)days?|weekends?)(?![-\w])"
+_TWO_WORDS: Final = (
+    r"(?i:new zealand|united kingdom|united states|south africa|south korea|saudi arabia|hong kong|sri lanka)"
 )
+_LIST: Final = (
+    rf"(?:{_TWO_WORDS}|(?!{_DAYS})[A-Za-z][A-Za-z0-9]*(?:-[A-Za-z0-9]+)*(?: (?!and\b|at\b)[A-Z][a-z]+){{0,3}})"
+)
+_CODE: Final = r"(?:[A-Z]{2}(?:-[A-Z0-9]{1,3})?|[a-z]{2}-[a-z0-9]{1,3})"
+# What may follow: a mark, the end, another clause, or a zone.
+_NEXT: Final = (
+    r"(?=\s*(?:[.!,;]|$)|\s+(?i:at|on|until|till|through|starting|from|for|every|each|please|thanks)\b"
+    rf"|\s+and\s+{_DAYS}|\s+(?:[A-Z]\w+\s+){{1,3}}time\b|\s+[A-Z]\w+/[A-Z]\w+)"
+)
+_NAMED: Final = (
+    r"(?i:\s+(?:it's|it is|on|for|a|any|the|public|bank))*"
+    rf"\s+(?:(?i:holidays?|days? off)\s+(?i:in|of|by)\s+(?:(?i:the)\s+)?({_LIST}(?:(?:\s*,\s*|\s+and\s+){_LIST})*)"
+    rf"|({_CODE}(?:(?:\s*,\s*|\s+and\s+){_CODE})*)){_NEXT}"
+)
+_LEFT_OUT: Final = re.compile(rf",?\s+(?i:except|excluding|unless|but not){_NAMED}")
+# "except Fridays and holidays in Germany": both are left out.
+_LEFT_OUT_TOO: Final = re.compile(rf"(?i:except|excluding|but not)\s+(?:on\s+)?{_DAYS}[^,;]*?(,?\s+(?i:and){_NAMED})")
+_AND_DAYS: Final = re.compile(rf"\s+and\s+(?={_DAYS})")
 _BETWEEN: Final = re.compile(r"\s*,\s*|\s+and\s+")
 
 
 def split_lists(text: str) -> tuple[str, tuple[str, ...]]:
     """Return what is said without the lists of days off that are left out, and their names."""
-    found = _LEFT_OUT.search(text)
-    if found is None:
+    if len(text) > _LONGEST:
         return text, ()
-    names = tuple(name for name in _BETWEEN.split(found[1] or found[2]) if name)
-    return text[: found.start()] + text[found.end() :], names
+    if (found := _LEFT_OUT.search(text)) is not None:
+        start, said = found.start(), found[1] or found[2]
+    elif (found := _LEFT_OUT_TOO.search(text)) is not None:
+        start, said = found.start(1), found[2] or found[3]
+    else:
+        return text, ()
+    names = tuple(_coded(name) for name in _BETWEEN.split(said) if name)
+    # "except holidays in Germany and Fridays": the Fridays are left out too.
+    return text[:start] + _AND_DAYS.sub(" except ", text[found.end() :], count=1), names
+
+
+def _coded(name: str) -> str:
+    """A code of a country and a region is in capitals: `de-by`."""
+    return name.upper() if re.fullmatch(r"[a-z]{2}-[a-z0-9]{1,3}", name) else name
 
 
 def said_lists(names: tuple[str, ...]) -> str:
@@ -37,7 +64,7 @@ def said_lists(names: tuple[str, ...]) -> str:
 
 def without_lists(trigger: Trigger, names: tuple[str, ...], text: str, today: date) -> Trigger:
     """Return the trigger as a calendar that goes by these lists."""
-    calendar = as_calendar(trigger, today) if isinstance(trigger, Cron) else trigger
+    calendar = as_calendar(trigger, today, by_days_off=True) if isinstance(trigger, Cron) else trigger
     if isinstance(calendar, Calendar):
         return replace(calendar, calendars=names)
     raise Unread(

@@ -65,6 +65,10 @@ def _face(face: Node) -> Clock:
             minutes = NUMBERS[face.tokens("NUMBER_WORD")[1].text]
             half = face.token("AMPM")
             return _clock(NUMBERS[text], f"{minutes:02}", "" if half is None else half.text, sure=False)
+        case "half_hour":
+            hour, half = face.tokens("SMALL", "NUMBER_WORD")[0].text, face.token("AMPM")
+            found = _clock(_number(hour), "30", "" if half is None else half.text, sure=False)
+            return replace(found, open=half is None and found.hour <= 12, or_before=True)
         case "digits" if face.token("HOUR_H"):
             return _clock(int(text[:-1]), "", "", sure=text.startswith("0"))
         case "digits":
@@ -162,6 +166,10 @@ def _may_share(clocks: list[Clock], at: int) -> bool:
 def choices(said: Clock, part: Part, *, names_day: bool) -> tuple[timedelta, ...]:
     """Return the times a clock may mean, from the beginning of its day; after 24:00 is the next day."""
     part = said.part or part
+    if said.or_before:
+        earlier = replace(said, or_before=False, since_midnight=(said.since_midnight - _HOUR) % _DAY)
+        both = (replace(said, or_before=False), earlier)
+        return tuple(time for each in both for time in choices(each, part, names_day=names_day))
     if part:
         return _in_part(said, part)
     if said.midnight:

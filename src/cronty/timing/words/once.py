@@ -148,14 +148,26 @@ def _night_before(said: Said, scene: Scene) -> list[date]:
 def in_month(said: Said, scene: Scene) -> list[Meaning]:
     """`on the 3rd of next month at 9`."""
     first = day_after(Amount(months=said.months_ahead or 0), scene.today.replace(day=1))
-    if len(said.month_days) != 1:
+    if len(said.month_days) + len(said.nths) != 1:
         raise BadTrigger(f'"{said.text}" doesn\'t say on which day', 'Say which day, as in "on 3 May at 9:00".')
+    if said.nths:
+        return on_days([_nth_weekday(first, *said.nths[0])], said, scene)
     (day,) = said.month_days
     last = (day_after(Amount(months=1), first) - _DAY).day
     number = day if day > 0 else last + 1 + day
     if not 1 <= number <= last:
         raise BadTrigger(f"{MONTH_NAMES[first.month - 1]} {first.year} has no day {number}", "Name a day that exists.")
     return on_days([first.replace(day=number)], said, scene)
+
+
+def _nth_weekday(first: date, nth: int, weekday: int) -> date:
+    """The second Monday of the month that begins with a day; -1 is the last one."""
+    month = [first + each * _DAY for each in range((day_after(Amount(months=1), first) - first).days)]
+    days = [day for day in month if day.weekday() == weekday]
+    if not 0 < abs(nth) <= len(days):
+        name = f"{MONTH_NAMES[first.month - 1]} {first.year}"
+        raise BadTrigger(f"{name} has {len(days)} {WEEKDAY_NAMES[weekday]}s", "Name a day that exists.")
+    return days[nth - 1 if nth > 0 else nth]
 
 
 def on_days(days: list[date], said: Said, scene: Scene) -> list[Meaning]:

@@ -36,6 +36,11 @@ _HINTS: Final = {
     **dict.fromkeys(("sometime", "whenever", "any", "anytime", "never"), _SAY_WHEN),
     "yesterday": 'Name a day to come, as in "tomorrow at 9:00".',
     "office": _HOURS,
+    "eow": 'Say the day, as in "on Friday at 17:00".',
+    **dict.fromkeys(
+        ("biannually", "semiannually", "semi-annually"), 'Say on which days, as in "every 6 months on the 1st at 9:00".'
+    ),
+    "overmorrow": 'Say it as in "in 2 days at 9:00".',
     "once": 'Say when, as in "every day at 9:00" or "tomorrow at 9:00".',
     **dict.fromkeys(("around", "about", "approximately", "roughly", "ish"), 'Say the time, as in "tomorrow at 9:00".'),
     **dict.fromkeys(("holidays", "holiday"), _HOLIDAYS),

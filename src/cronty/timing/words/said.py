@@ -17,6 +17,7 @@ class Clock:
     """A time of day; `open` if nothing says which half of the day is meant, `of_12` if "am" or "pm" says so.
 
     `soft` if it was said as "at lunch". `shares_pm` if the "pm" of another time may hold for this one: `7 and 9 pm`.
+    `or_before` if it may be an hour earlier: `half 7` is 7:30 to some and 6:30 to others.
     """
 
     since_midnight: timedelta
@@ -26,6 +27,7 @@ class Clock:
     soft: str = ""
     of_12: bool = False
     shares_pm: bool = False
+    or_before: bool = False
 
     @property
     def hour(self) -> int:

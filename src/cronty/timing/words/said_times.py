@@ -12,7 +12,7 @@ from cronty.timing.words.engine import Node
 from cronty.timing.words.said import LAST, Amount, Said, Window
 from cronty.timing.words.said_days import DAY_ITEMS
 from cronty.timing.words.sentence import Sentence
-from cronty.timing.words.vocabulary import ADVERBS, NUMBERS, PARTS, UNITS, ordinal
+from cronty.timing.words.vocabulary import ADVERBS, NUMBERS, PARTS, UNITS, WEEKDAYS, ordinal
 
 _RHYTHMS: Final = {
     Amount(days=1): "day",
@@ -191,6 +191,16 @@ def _delay_from(sentence: Sentence, item: Node) -> None:
         DAY_ITEMS[day.name](sentence, day)
 
 
+def _week_after(sentence: Sentence, item: Node) -> None:
+    """`Friday week`: a week after the coming Friday."""
+    (day,) = item.tokens("WEEKDAY")
+    if day.text not in WEEKDAYS:
+        raise sentence.refuse("from which day?", 'Name one day, as in "a week from Monday at 9:00".')
+    sentence.said.put("the delay", delay=Amount(days=7))
+    sentence.said.delay_from = True
+    sentence.said.put("the day of the week", weekdays=(WEEKDAYS[day.text],))
+
+
 # -- the clock ----------------------------------------------------------------------------------------------------
 
 
@@ -291,6 +301,7 @@ TIME_ITEMS: Final[dict[str, Callable[[Sentence, Node], None]]] = {
     "once_a": _once_a,
     "delay": _delay,
     "delay_from": _delay_from,
+    "week_after": _week_after,
     "clocks": _clocks,
     "windows": _windows,
     "from_time": _from_time,

@@ -1,5 +1,6 @@
 """The text of a time, made plain; and the grammar that reads it."""
 
+import re
 from functools import cache
 from importlib.resources import files
 from typing import Final
@@ -38,6 +39,23 @@ _SHORT: Final = (
     ("close of business", "cob"),
     ("end of business", "cob"),
 )
+_DAY_NAMES: Final = r"today|tomorrow|tmrw|tmr|(?:mon|tues|wednes|thurs|fri|satur|sun)days?|mon|tue|wed|thu|fri|sat|sun"
+# What is written short, and how it is said.
+_WRITTEN: Final = tuple(
+    (re.compile(shape), said)
+    for shape, said in (
+        (r"\bm-f\b", "monday-friday"),
+        (r"\bmwf\b", "mon, wed, fri"),
+        (r"\beom\b", "end of the month"),
+        (r"\beoq\b", "end of the quarter"),
+        (r"\beoy\b", "end of the year"),
+        (r"(?<![\d:.])0?(1?\d)([0-5]\d) ?([ap]m)\b", r"\1:\2\3"),  # 530pm
+        (r"(?<![\d:.])(\d\d?(?::\d\d)?)([ap])\b(?![.'])", r"\1\2m"),  # 5:30p
+        (r"\bat (\d\d?) (0\d|2[4-9]|[345]\d)(?=$| ?[ap]m\b| (?:on|every|each|today|tomorrow|tonight)\b)", r"at \1:\2"),
+        (rf"\b({_DAY_NAMES}) am\b", r"\1 morning"),
+        (rf"\b({_DAY_NAMES}) pm\b", r"\1 afternoon"),
+    )
+)
 
 
 @cache
@@ -74,4 +92,6 @@ def lowered(text: str) -> str:
     found = text.lower().rstrip(".!?; ")
     for long, short in _SHORT:
         found = found.replace(long, short)
+    for shape, said in _WRITTEN:
+        found = shape.sub(said, found)
     return found
