@@ -117,7 +117,7 @@ def test_every_suggestion_in_a_hint_can_be_read() -> None:
         *("3 May 2027", "until 31 December", "except 25 December 2027"),
         *("except holidays in Germany", "except holidays in DE-BY", "except days off of team"),
         "except 24 December 2027 through 1 January 2028",
-        *("UTC", "Europe/Berlin", "America/New_York", "America/Los_Angeles", "*/15"),
+        *("UTC", "Europe/Berlin", "America/New_York", "America/Los_Angeles", "Europe/London", "*/15", "the"),
     }
 
 

@@ -58,7 +58,7 @@ def test_an_old_name_becomes_the_name_in_use(name: str, key: str) -> None:
         ("UTC+2", "It is a fixed offset, without daylight saving time."),
         ("GMT+1", "It is a fixed offset, without daylight saving time."),
         ("Etc/GMT-3", "It is a fixed offset, without daylight saving time."),
-        ("GMT", "It is a fixed offset, without daylight saving time."),
+        ("GMT", 'Did you mean "UTC", or "Europe/London"?'),
     ],
 )
 def test_a_bad_zone_is_explained(name: str, advice: str) -> None:

@@ -100,6 +100,8 @@ def zone(name: str) -> ZoneInfo:
 
 
 def _hint(name: str) -> str:
+    if name.strip().upper() == "GMT":
+        return f'Did you mean "UTC", or "Europe/London"? {_REGION}'
     if meant := _ABBREVIATIONS.get(name.strip().upper()):
         return f'It is an abbreviation; did you mean "{meant}"? {_REGION}'
     if len(name) <= _TEXT_LIMIT and _FIXED.fullmatch(name.strip()):

@@ -43,7 +43,7 @@ def is_restricted(said: Said) -> bool:
 
 def is_in_doubt(said: Said) -> bool:
     """Whether days may be meant in several ways; `17h30` is another matter."""
-    return said.bare_month or said.doubt in ("nth", "twice", "ranks")
+    return said.bare_month or said.doubt in ("nth", "twice", "ranks", "weekend")
 
 
 def without_doubt(said: Said) -> list[Said]:
@@ -51,6 +51,9 @@ def without_doubt(said: Said) -> list[Said]:
     if said.bare_month:
         return _in_month(replace(said, bare_month=False))
     weeks = replace(said, doubt="")
+    if said.doubt == "weekend":
+        once = weeks == Said(said.text, said.clocks, part=said.part, weekdays=said.weekdays, again=True)
+        return [replace(weeks, again=False, which="this"), weeks] if once else [weeks]
     if said.doubt == "ranks" and (said.weekdays or said.nths):
         raise Unread(f'Can\'t read "{said.text}": too many kinds of day', "Make a job for each.")
     if said.doubt == "ranks":
@@ -131,7 +134,12 @@ def named_times(said: Said) -> list[tuple[Said, tuple[timedelta, ...]]]:
     refused: BadTrigger | None = None
     every = list(product(*options))
     # Nobody says the same time twice: "8 and 8" is in the morning and in the evening.
-    for times in [each for each in every if len(set(each)) == len(each)] or every:
+    distinct = [each for each in every if len(set(each)) == len(each)]
+    if not distinct and any(each.open for each in said.clocks):
+        raise Unread(
+            f'Can\'t read "{said.text}": it names the same time twice', 'Say it as in "every day at 8:00 and 20:00".'
+        )
+    for times in distinct or every:
         try:
             found.append(_on_their_days(times, said))
         except BadTrigger as bad:
@@ -158,6 +166,8 @@ def _no_time(said: Said) -> BadTrigger:
     named = said.weekdays or said.of_month or said.nths or said.date
     if (said.rhythm in ("week", "month", "year") or (said.months and not said.again)) and not named:
         return no_day(said)
+    if said.first_clock is not None:
+        return BadTrigger(f'"{said.text}" doesn\'t say at what time', 'Say it as in "every day at 9:00".')
     more = ' For 24 hours from now on say "every 24 hours".' if said.rhythm == "day" else ""
     return BadTrigger(f'"{said.text}" doesn\'t say at what time', f'Say at what time, as in "{day} at 9:00".{more}')
 

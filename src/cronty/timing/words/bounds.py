@@ -110,17 +110,27 @@ def within(sentence: Sentence, groups: list[Said], scene: Scene) -> list[Meaning
     options = [list(islice(_hours(repeating(said)), MAX_READINGS + 1)) for said in groups]
     starts: list[date | None] = [None] if bounds.starts is None else [*days_of(bounds.starts, scene, text, start=True)]
     ends: list[date | None] = [None] if bounds.ends is None else [*days_of(bounds.ends, scene, text, start=False)]
-    every = list(islice(product(product(*options), starts, ends), MAX_READINGS + 1))
+    spans = _in_order(bounds, starts, ends, scene)
+    every = list(islice(product(product(*options), spans), MAX_READINGS + 1))
     if len(every) > MAX_READINGS:
         raise BadTrigger(f'"{text}" leaves too many times open', 'Say "am" or "pm", or write "09:00" and "21:00".')
     found: list[Meaning] = []
-    for chosen, first, last in every:
+    for chosen, (first, last) in every:
         limits = Limits(first, last, _dates_left_out(bounds, first or scene.today, last, scene, text))
         trigger = _simplest(_calendar(chosen, limits, bounds, scene, text), scene)
         note = next((each for said, _ in chosen if (each := left_out(said)) is not None), None)
         soft = next((soft_of(said) for said, _ in chosen if soft_of(said)), "")
         found.append(Meaning(trigger, note, soft))
     return found
+
+
+def _in_order(
+    bounds: Bounds, starts: list[date | None], ends: list[date | None], scene: Scene
+) -> list[tuple[date | None, date | None]]:
+    """`from 1/5 to 3/5`: both are written alike. An end before the start isn't meant if another one may be."""
+    alike = all(each and each.date and len(each.date.choices) == 2 for each in (bounds.starts, bounds.ends))
+    spans = list(zip(starts, ends, strict=True)) if alike else list(product(starts, ends))
+    return [(first, last) for first, last in spans if last is None or last >= (first or scene.today)] or spans
 
 
 def _calendar(chosen: tuple[Hours, ...], limits: Limits, bounds: Bounds, scene: Scene, text: str) -> Calendar:
@@ -132,7 +142,7 @@ def _calendar(chosen: tuple[Hours, ...], limits: Limits, bounds: Bounds, scene: 
         if bounds.lasts.rest or limits.ends is not None:
             raise Unread(
                 f'Can\'t read "{text}": until when?',
-                'Say it as in "every day at 9:00 for 2 weeks" or "until 31 December".',
+                'Say it as in "every 10 minutes, 6 times", "every day at 9:00 for 2 weeks" or "until 31 December".',
             )
         calendar = replace(calendar, ends=day_after(bounds.lasts, first_day(calendar, scene)) - _ONE_DAY)
     if calendar.after(scene.now) is None:
@@ -172,7 +182,7 @@ def repeating(said: Said) -> Said:
     repeats = said.again or said.rhythm or said.weeks or said.every is not None
     if once or not (repeats or (named and said.date is None)):
         raise _once_or_again(said)
-    return replace(said, again=True)
+    return replace(said, again=True, doubt="" if said.doubt == "weekend" else said.doubt)
 
 
 def _hours(said: Said) -> Iterator[Hours]:

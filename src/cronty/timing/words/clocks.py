@@ -36,8 +36,8 @@ def clock(node: Node) -> Clock:
 
 
 def is_year(digits: str) -> bool:
-    """Whether four digits may be a year: `2030`, unlike `1830`."""
-    return 1900 <= int(digits) < 2200
+    """Whether four digits may be a year: `2030`, unlike `1830` or `1930`."""
+    return 1960 <= int(digits) < 2200
 
 
 def usual(part: Part, said: str) -> Clock:

@@ -22,7 +22,10 @@ def calendar_date(node: Node) -> CalendarDate:
 
 def _written(text: str) -> CalendarDate:
     mark = next(each for each in "-/." if each in text)
-    first, second, *more = (int(each) for each in re.split(r"[-/.]", text))
+    numbers = re.split(r"[-/.]", text.rstrip("."))
+    if len(numbers) > 2 and len(numbers[0]) < 3 and len(numbers[-1]) < 3:
+        raise BadTrigger(f'Can\'t tell the year in "{text}"', 'Write it in full, as in "31 December 2027 at 9:00".')
+    first, second, *more = map(int, numbers)
     if len(text.partition(mark)[0]) == 4:
         return checked(((more[0], second),), first)
     # Where dates have dots the day comes first.

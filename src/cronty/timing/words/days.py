@@ -126,10 +126,11 @@ def _numbers(node: Node, text: str) -> list[int]:
     if (count := node.node("number")) is not None:
         many = int(number(count))
         if not 1 <= many <= 28:
+            which = "first" if node.token("FIRST") else "last"
             raise Unread(
-                f"Can't read the last {many} days of a month", 'Say it as in "last 2 days of the month at 9:00".'
+                f"Can't read the {which} {many} days of a month", f'Say it as in "{which} 2 days of the month at 9:00".'
             )
-        return list(range(-1, -many - 1, -1))
+        return list(range(1, many + 1)) if node.token("FIRST") else list(range(-1, -many - 1, -1))
     ends = [int(each.text) for each in bare] or _ranks(node, text)
     for day in ends:
         if not (1 <= day <= 31 or -31 <= day <= -1):

@@ -21,6 +21,7 @@ _FACTS: Final = {
     "business_days": "the business day",
     "months": "the month",
     "months_ahead": "the month",
+    "month_of_year": "the month",
     "clocks": "the time",
     "windows": "the hours",
     "first_clock": "the first hour",
@@ -41,7 +42,7 @@ DELAY_TO_TIME: Final = ("delay", *_TIME)
 DELAY_FROM_DAY: Final = ("delay", "relative", "date", "weekdays", "which", *_TIME)
 TIMES: Final = ("every", *_DAYS, *_TIME)
 ONE_DATE: Final = ("date", "relative", "weekdays", "which", *_TIME, "second_pass")
-NEXT_MONTH: Final = ("months_ahead", "month_days", "nths", *_TIME, "second_pass")
+NEXT_MONTH: Final = ("months_ahead", "month_of_year", "month_days", "nths", *_TIME, "second_pass")
 ONE_DAY: Final = ("relative", "weekdays", "which", *_TIME, "second_pass")
 ONE_TIME: Final = _TIME
 

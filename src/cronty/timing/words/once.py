@@ -26,9 +26,8 @@ def after_delay(said: Said, scene: Scene) -> list[Meaning]:
     if said.delay_from:
         return _after_day(delay, said, scene)
     if said.weekdays or said.date or said.relative is not None or said.again:
-        more = "a time of day" if said.clocks else "a day"
-        hint = 'Give one of the two, or "in 2 days at 9:00".' if said.clocks else "Give one of the two."
-        raise Unread(f'Can\'t read "{said.text}": a delay and {more}', hint)
+        hint = "Give one of the two" + ("." if said.again else ', or say it as in "2 weeks from Monday at 9:00".')
+        raise Unread(f'Can\'t read "{said.text}": a delay and a day', hint)
     if said.clocks:
         return on_days([_day_after(delay, said, scene)], said, scene)
     try:
@@ -80,7 +79,8 @@ def day_after(delay: Amount, today: date) -> date:
         raise _too_far()
     if not is_date(today.day, month + 1, year):
         name = f"{MONTH_NAMES[month]} {year}"
-        raise BadTrigger(f"{name} has no day {today.day}", f'Name the date, as in "28 {name} at 9:00".')
+        last = next(day for day in (30, 29, 28) if is_date(day, month + 1, year))
+        raise BadTrigger(f"{name} has no day {today.day}", f'Name the date, as in "{last} {name} at 9:00".')
     try:
         return date(year, month + 1, today.day) + timedelta(days=delay.days)
     except OverflowError:
@@ -146,8 +146,10 @@ def _night_before(said: Said, scene: Scene) -> list[date]:
 
 
 def in_month(said: Said, scene: Scene) -> list[Meaning]:
-    """`on the 3rd of next month at 9`."""
+    """`on the 3rd of next month at 9`, `first Monday of May 2028 at 9`."""
     first = day_after(Amount(months=said.months_ahead or 0), scene.today.replace(day=1))
+    if said.month_of_year is not None:
+        first = date(*said.month_of_year, 1)
     if len(said.month_days) + len(said.nths) != 1:
         raise BadTrigger(f'"{said.text}" doesn\'t say on which day', 'Say which day, as in "on 3 May at 9:00".')
     if said.nths:
@@ -195,7 +197,9 @@ def date_text(day: date) -> str:
 
 def _only_clock(said: Said) -> Clock:
     if not said.clocks:
-        raise BadTrigger(f'"{said.text}" doesn\'t say at what time', _SAY_TIME)
+        year = 0 if said.date is None else said.date.year or 0
+        hint = f"If it is {year // 100}:{year % 100}, write it so." if 2110 <= year < 2160 else _SAY_TIME
+        raise BadTrigger(f'"{said.text}" doesn\'t say at what time', hint)
     if len(said.clocks) > 1:
         raise BadTrigger(
             f'"{said.text}" names several times for one day',

@@ -57,6 +57,8 @@ def split_zone(text: str, zone_name: str) -> tuple[str, tuple[str, ...]]:
         return _named_time(words[:-1], home)
     if "time" in (lower := [each.lower() for each in words[:-1]]):
         end = lower.index("time")
+        if lower[end - 1 : end] in (["local"], ["my"], ["our"]):
+            return _rest([*words[: end - 1], *words[end + 1 :]]), home
         for count in range(min(_MAX_WORDS, end), 0, -1):
             if found := zones_of("_".join(lower[end - count : end]).strip("(),")):
                 return _rest([*words[: end - count], *words[end + 1 :]]), found

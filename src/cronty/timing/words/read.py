@@ -63,9 +63,16 @@ from cronty.timing.zones import zone
 
 _NEVER: Final = datetime.max.replace(tzinfo=UTC)
 _OPENINGS: Final = (
-    "please",
-    "remind me",
-    "wake me",
+    *("please", "pls", "plz"),
+    *(
+        "remind me",
+        "wake me up",
+        "wake me",
+        "set an alarm for",
+        "set alarm for",
+        "set a reminder for",
+        "set reminder for",
+    ),
     "run it",
     "run this",
     "run",
@@ -74,7 +81,7 @@ _OPENINGS: Final = (
     "just",
     "cron:",
 )
-_CLOSINGS: Final = ("please", "thanks", "thank you")
+_CLOSINGS: Final = ("please", "pls", "plz", "thanks", "thank you", "thx")
 _CRON_NAMES: Final = frozenset(name[:3].upper() for name in (*WEEKDAY_NAMES, *MONTH_NAMES))
 _CRON_LETTERS: Final = frozenset("0123456789*/,-#?%+ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 
@@ -181,8 +188,8 @@ def _note(meaning: Meaning) -> str | None:
 
 
 def _without_politeness(text: str) -> str:
-    """The text without `please` and `remind me`."""
-    rest = text
+    """The text without `please` and `remind me`, and without quotes around it."""
+    rest = text[1:-1].strip() if len(text) > 2 and text[0] == text[-1] and text[0] in "\"'`" else text
     while opening := next((each for each in _OPENINGS if rest.lower().startswith(each + " ")), ""):
         rest = rest[len(opening) + 1 :].lstrip(", ")
     while closing := next((each for each in _CLOSINGS if rest.lower().rstrip(".! ").endswith(" " + each)), ""):
@@ -325,7 +332,7 @@ def _meanings_of(said: Said, scene: Scene) -> list[Meaning]:
         return _all_used(said, TIMES, at_times(said, scene))
     if said.date is not None:
         return _all_used(said, ONE_DATE, on_date(said, scene))
-    if said.months_ahead is not None:
+    if said.months_ahead is not None or said.month_of_year is not None:
         return _all_used(said, NEXT_MONTH, in_month(said, scene))
     if said.of_month or said.nths or said.months:
         return _all_used(said, TIMES, once_or_again(said, scene))
@@ -353,7 +360,7 @@ def _all_used(said: Said, used: tuple[str, ...], found: list[Meaning]) -> list[M
 def _is_cron(text: str) -> bool:
     """Whether this is meant to be a cron expression, right or wrong."""
     fields = text.upper().split(" ")
-    if text.startswith("@") or fields[0].startswith(("CRON_TZ=", "TZ=")):
+    if (text.startswith("@") and text[1:2].isalpha()) or fields[0].startswith(("CRON_TZ=", "TZ=")):
         return True
     timed = len(fields) in (5, 6) and fields[0][:1].isdigit() and fields[1][:1].isdigit()
     return "*" in text or (timed and all(_is_field(each) for each in fields))

@@ -6,8 +6,18 @@ from cronty.timing.errors import BadTrigger, Unread
 from cronty.timing.near import near
 from cronty.timing.words.engine import Token, Unreadable
 from cronty.timing.words.places import zones_of
-from cronty.timing.words.tokens import EXAMPLES
-from cronty.timing.words.vocabulary import ADVERBS, MONTHS, NUMBERS, ORDINALS, PARTS, UNITS, WEEKDAYS, WEEKDAYS_PLURAL
+from cronty.timing.words.tokens import EXAMPLES, is_known
+from cronty.timing.words.vocabulary import (
+    ADVERBS,
+    MONTHS,
+    NUMBERS,
+    ORDINALS,
+    PARTS,
+    UNITS,
+    WEEKDAYS,
+    WEEKDAYS_PLURAL,
+    ordinal,
+)
 
 _EVERY_WHAT: Final = 'Say the unit, as in "every 5 minutes", or the day, as in "every Monday at 9:00".'
 _WHICH_DAY: Final = 'Say which day, as in "next Monday at 9:00" or "on 3 May at 9:00".'
@@ -16,6 +26,9 @@ _HOLIDAYS: Final = (
     'Whose holidays? Say "except holidays in Germany" or "except holidays in DE-BY"; for a list of your own "except '
     'days off of team"; or leave out dates, as in "except 25 December 2027".'
 )
+_EACH_OF_WEEK: Final = 'Say from when until when, as in "every day at 9:00 from 3 May to 7 May".'
+_FRIDAY: Final = 'Say the day, as in "on Friday at 17:00" or "every Friday at 17:00".'
+_TIME: Final = 'Say the time, as in "tomorrow at 9:00".'
 _HOURS: Final = 'Say the hours, as in "every hour from 9:00 through 17:00 on weekdays".'
 _TIMES_A: Final = {
     "day": 'Say when, as in "every day at 9:00 and 17:00".',
@@ -29,22 +42,26 @@ _UNTIL_TIME: Final = (
 _SAY_WHEN: Final = 'Say when, as in "in 10 minutes".'
 _HINTS: Final = {
     "bimonthly": 'It may be twice a month or every two months: say "on the 1st and 15th of every month at 9:00".',
-    "now": 'A schedule is for later: say "in 1 minute", or run it now.',
-    **dict.fromkeys(("soon", "later", "asap", "shortly"), _SAY_WHEN),
+    **dict.fromkeys(("now", "immediately", "instantly"), 'A schedule is for later: say "in 1 minute", or run it now.'),
+    **dict.fromkeys(("soon", "later", "asap", "shortly", "bit", "while", "moment"), _SAY_WHEN),
     **dict.fromkeys(("few", "some", "several"), 'Say how many, as in "in 3 hours" or "every 3 hours".'),
     **dict.fromkeys(("twice", "times", "thrice"), _TIMES_A["day"]),
     **dict.fromkeys(("sometime", "whenever", "any", "anytime", "never"), _SAY_WHEN),
     "yesterday": 'Name a day to come, as in "tomorrow at 9:00".',
-    "office": _HOURS,
-    "eow": 'Say the day, as in "on Friday at 17:00".',
+    **dict.fromkeys(("office", "work"), _HOURS),
+    "eow": _FRIDAY,
+    **dict.fromkeys(("odd", "even"), 'Say it as in "every 2 weeks on Monday at 9:00 starting 5 April 2027".'),
+    **dict.fromkeys(("weeknight", "weeknights"), 'Say the days, as in "Sunday to Thursday at 21:00".'),
+    "birthday": 'Give the date, as in "every year on 3 May at 9:00".',
+    "z": 'Name the zone, as in "tomorrow at 9:00 UTC".',
     **dict.fromkeys(
         ("biannually", "semiannually", "semi-annually"), 'Say on which days, as in "every 6 months on the 1st at 9:00".'
     ),
     "overmorrow": 'Say it as in "in 2 days at 9:00".',
     "once": 'Say when, as in "every day at 9:00" or "tomorrow at 9:00".',
-    **dict.fromkeys(("around", "about", "approximately", "roughly", "ish"), 'Say the time, as in "tomorrow at 9:00".'),
+    **dict.fromkeys(("around", "about", "approximately", "roughly", "ish"), _TIME),
     **dict.fromkeys(("holidays", "holiday"), _HOLIDAYS),
-    **dict.fromkeys(("christmas", "easter", "thanksgiving", "eve"), _HOLIDAY),
+    **dict.fromkeys(("christmas", "xmas", "easter", "thanksgiving", "eve", "new"), _HOLIDAY),
     **dict.fromkeys(
         ("sunrise", "sunset", "dawn", "dusk"), 'The sun isn\'t known here; say a time, as in "every day at 7:00".'
     ),
@@ -82,24 +99,10 @@ _SUGGESTED: Final = (
         "oclock",
         "starting",
     ),
-    *("except", "business", "quarter", "time", "please", "remind"),
+    *("except", "business", "quarter", "time", "please", "remind", "the", "and"),
 )
-_OTHERS: Final = (
-    "jeden",
-    "tag",
-    "um",
-    "uhr",
-    "morgen",
-    "heute",
-    "chaque",
-    "jour",
-    "demain",
-    "cada",
-    "dia",
-    "todos",
-    "los",
-    "las",
-)
+_FOREIGN: Final = ("jeden", "tag", "uhr", "morgen", "heute", "chaque", "jour", "demain", "cada", "dia", "todos")
+_OTHERS: Final = (*_FOREIGN, "um", "los", "las")
 
 
 def refusal(text: str, tokens: list[Token], bad: Unreadable) -> BadTrigger:
@@ -121,33 +124,61 @@ def refusal(text: str, tokens: list[Token], bad: Unreadable) -> BadTrigger:
 
 def _hint(word: str, words: list[str], unknown: list[str], bad: Unreadable) -> str:
     for each in (word, *unknown, *words):
-        if each in ("twice", "times", "thrice"):
+        if each in ("times", "time", "x") and "every" in words:
+            return 'Say how many times at the end, as in "every 2 hours, 5 times".'
+        if each in ("twice", "times", "thrice", "x"):
             return _how_often(words)
         if each in _HINTS:
             return _HINTS[each] or _ONLY_TIME
     before = "" if bad.before is None else bad.before.text
     if before in ("until", "till", "ending", "through") and _is_clock(word):
         return _UNTIL_TIME
+    if (hint := _of_time(word, before, words)) is not None:
+        return hint
     if word == "business" and "hours" in words:
         return _HOURS
     if "EXCEPT" in (() if bad.before is None else bad.before.kinds) and word in unknown:
         return f'If that is a list of days off, say "except days off of {word}"; else leave out days or dates by name.'
     if word[-1] == "h" and word[:-1].isdigit():
         return f'Give a time as in "{word[:-1]}:00".'
-    if len(set(unknown) & set(_OTHERS)) > 1 or (len(unknown) > 2 and len(unknown) == sum(map(str.isalpha, words))):
+    if (
+        word in _FOREIGN
+        or len(set(unknown) & set(_OTHERS)) > 1
+        or (len(unknown) > 2 and len(unknown) == sum(map(str.isalpha, words)))
+    ):
         return f"English only. {EXAMPLES}"
     if word == "to" and unknown:
         return _ONLY_TIME
     if word.isdigit() and len(word) > 2:
         return 'Give a time as in "17:30", a date as in "2027-01-31", a number with its unit.'
     if word != words[0] and zones_of(word):
-        return 'If it is a time zone, name it at the end, as in "tomorrow at 9:00 Berlin time".'
+        return f'If it is a time zone, say so at the end, as in "tomorrow at 9:00 {word.title()} time".'
     if word in ("next", "this") or before in ("next", "this"):
         return _WHICH_DAY
+    if word == "-" and before.isdigit():
+        return _EACH_OF_WEEK
     meant = _meant(word)
     if meant:
         return f'Did you mean "{meant[0]}"? {EXAMPLES}'
     return f"{_expected(bad)}{EXAMPLES}"
+
+
+def _of_time(word: str, before: str, words: list[str]) -> str | None:
+    """What to say instead of `noonish`, `after lunch`, `by Friday`, `end of the week`, `in 2:30`, `on 15 at 9`."""
+    if (before, word) == ("day", "before"):
+        return 'Say it as in "2nd to last day of the month at 9:00", or give the date.'
+    beside = before in ("after", "by") and word != "the" and word not in UNITS
+    if word.endswith("ish") or "before" in (word, before) or beside:
+        return _TIME if word not in WEEKDAYS else f'Say when, as in "on {word.capitalize()} at 9:00".'
+    if word in ("week", "weeks") and ("end" in words or "start" in words or "beginning" in words):
+        return _FRIDAY
+    if before == "week" and not {"next", "this"}.isdisjoint(words):
+        return _EACH_OF_WEEK if "every" in words else _WHICH_DAY
+    if before in ("in", "every") and ":" in word:
+        return 'Say how long, as in "in 2h30m" or "every 90 minutes".'
+    if before.isdigit() and words[words.index(before) - 1] == "on":
+        return f'Say "on the {ordinal(int(before[:2]))} at 9:00", or name the month, as in "on 3 May at 9:00".'
+    return None
 
 
 def _is_clock(word: str) -> bool:
@@ -162,7 +193,7 @@ def _how_often(words: list[str]) -> str:
 
 def _meant(word: str) -> list[str]:
     """The word that was probably meant: two letters swapped, or nearly the same."""
-    if len(word) < 3 or word in _SUGGESTED:
+    if len(word) < 3 or word in _SUGGESTED or is_known(word):
         return []
     swapped = [word[:at] + word[at + 1] + word[at] + word[at + 2 :] for at in range(len(word) - 1)]
     return [each for each in swapped if each in _SUGGESTED] or near(word, _SUGGESTED)

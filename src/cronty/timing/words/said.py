@@ -112,9 +112,9 @@ class Said:
     """Everything that was said of some days and their times; `again` if it was said to happen more than once.
 
     `weeks` are in `doubt` if `every second Monday` may be the one of the month, or `biweekly` twice a week; so are the
-    `ranks` of `the 15th and last business day`, of which the first may be a day of the month. `bare_month` is for
-    `every June at 9`: all of its days, or its first. A `lent` group may have the rhythm of the one before it: `every 2
-    weeks on Monday at 9 and on Friday at 10`.
+    `ranks` of `the 15th and last business day`, of which the first may be a day of the month; and `the weekend` may be
+    the coming one. `bare_month` is for `every June at 9`: all of its days, or its first. A `lent` group may have the
+    rhythm of the one before it: `every 2 weeks on Monday at 9 and on Friday at 10`.
     `ranked_too` is for `a Monday or the first Friday`, which are one kind of day.
     `cycle` is every so many days or months beside an `every` of minutes: `every 5 minutes from 9 to 10 every 2 days`.
     `either` is for two kinds of day with "or" or "and" between them: any of the two will do.
@@ -142,12 +142,13 @@ class Said:
     months: tuple[int, ...] = ()
     months_of_day: bool = False
     months_ahead: int | None = None
+    month_of_year: tuple[int, int] | None = None
     minutes: tuple[int, ...] = ()
     rhythm: Literal["", "day", "week", "month", "year"] = ""
     again: bool = False
     either: bool = False
     ranked_too: bool = False
-    doubt: Literal["", "nth", "twice", "ranks", "delay"] = ""
+    doubt: Literal["", "nth", "twice", "ranks", "delay", "weekend"] = ""
     bare_month: bool = False
     by_clock: bool = False
     second_pass: bool = False

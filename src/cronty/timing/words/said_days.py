@@ -1,6 +1,7 @@
 """What the items that name days, a start or an end add to what was said."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 from cronty.timing.errors import Unread
@@ -55,7 +56,13 @@ def _weekdays(sentence: Sentence, item: Node) -> None:
     if said.weeks and own:
         raise sentence.refuse("two different rhythms", "Make a job for each.")
     said.put("the day of the week", weekdays=tuple(sorted({*days, *own})), which=which)
+    if item.token("THE") and listed is not None and _names_weekend(listed):
+        said.doubt = "weekend"
     said.again = said.again or again or len(said.weekdays) > 1
+
+
+def _names_weekend(listed: Node) -> bool:
+    return [each.text for day in listed.nodes("weekday") for each in day.tokens("WEEKENDS", "WEEKDAY")] == ["weekend"]
 
 
 def _from_weekdays(sentence: Sentence, item: Node) -> None:
@@ -121,7 +128,15 @@ def _edge(sentence: Sentence, item: Node) -> None:
     said.put("the day of the month", month_days=(day,))
     if months:
         said.put("the month", months=months, months_of_day=True)
-    said.again = True
+    said.again = said.again or item.token("EVERY") is not None
+
+
+def _of_year(sentence: Sentence, item: Node) -> None:
+    """`first Monday of May 2028`."""
+    found = days_of_months(Node("month_days", (Node("nth", item.parts),)), sentence.text, again=True)
+    month, year = item.tokens("MONTH")[0], item.tokens("YEAR")[0]
+    sentence.said.put("the day of the month", month_days=found.days, nths=found.nths)
+    sentence.said.put("the month", month_of_year=(int(year.text), MONTHS[month.text]))
 
 
 def _date(sentence: Sentence, item: Node) -> None:
@@ -190,7 +205,10 @@ def _from_to(sentence: Sentence, item: Node) -> None:
 
 
 def _until(sentence: Sentence, item: Node) -> None:
-    _put_bound(sentence, "its end", ends=point_of(item.nodes("point")[0], sentence.text))
+    ends = point_of(item.nodes("point")[0], sentence.text)
+    if ends.month and item.token("THROUGH"):
+        ends = replace(ends, edge="end of")  # "through May" has May in it; "until May" may or may not
+    _put_bound(sentence, "its end", ends=ends)
 
 
 def _lasting(sentence: Sentence, item: Node) -> None:
@@ -280,6 +298,7 @@ DAY_ITEMS: Final[dict[str, Callable[[Sentence, Node], None]]] = {
     "from_weekdays": _from_weekdays,
     "month_days": _month_days,
     "edge": _edge,
+    "of_year": _of_year,
     "date": _date,
     "months": _months,
     "month_of_year": _month_of_year,

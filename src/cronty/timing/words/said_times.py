@@ -192,13 +192,15 @@ def _delay_from(sentence: Sentence, item: Node) -> None:
 
 
 def _week_after(sentence: Sentence, item: Node) -> None:
-    """`Friday week`: a week after the coming Friday."""
-    (day,) = item.tokens("WEEKDAY")
-    if day.text not in WEEKDAYS:
-        raise sentence.refuse("from which day?", 'Name one day, as in "a week from Monday at 9:00".')
+    """`Friday week` and `a week on Friday`: a week after the coming Friday; `a week today`."""
     sentence.said.put("the delay", delay=Amount(days=7))
     sentence.said.delay_from = True
-    sentence.said.put("the day of the week", weekdays=(WEEKDAYS[day.text],))
+    if (day := item.token("WEEKDAY")) is None:
+        DAY_ITEMS["relative"](sentence, item)
+    elif day.text not in WEEKDAYS:
+        raise sentence.refuse("from which day?", 'Name one day, as in "a week from Monday at 9:00".')
+    else:
+        sentence.said.put("the day of the week", weekdays=(WEEKDAYS[day.text],))
 
 
 # -- the clock ----------------------------------------------------------------------------------------------------
@@ -209,7 +211,8 @@ def _clocks(sentence: Sentence, item: Node) -> None:
         raise Unread(f'Can\'t read "or" in "{sentence.text}"', 'Decide for one of the times, or say "and" for both.')
     said, at = sentence.said, item.token("AT", "BY") is not None
     if said.clocks and not (sentence.before == "clocks" and sentence.link):
-        said.put("the time", clocks=said.clocks)
+        hint = 'Name it once, as in "tomorrow at 9:30", or all of them, as in "every day at 9:00 and 17:00".'
+        raise sentence.refuse("it names the time twice", hint)
     if sentence.before == "delay" and not at and said.delay is not None and said.delay.rest:
         _check_unit(sentence, item.nodes("clock")[0])
     for node in item.nodes("clock"):

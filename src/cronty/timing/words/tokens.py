@@ -1,12 +1,12 @@
 """The text of a time, made plain; and the grammar that reads it."""
 
-import re
 from functools import cache
 from importlib.resources import files
 from typing import Final
 
 from cronty.timing.errors import Unread
 from cronty.timing.words.engine import Grammar
+from cronty.timing.words.spellings import spelled_out
 from cronty.timing.words.vocabulary import WORDS
 
 LONGEST: Final = 500
@@ -23,6 +23,7 @@ _SPELLINGS: Final = {
     "\u2212": "-",
     "\u00a0": " ",
     "\u202f": " ",
+    "\u00bd": " 1/2 ",
 }
 # What is said in several words or marks, and one word for it.
 _SHORT: Final = (
@@ -38,23 +39,6 @@ _SHORT: Final = (
     ("apart from", "except"),
     ("close of business", "cob"),
     ("end of business", "cob"),
-)
-_DAY_NAMES: Final = r"today|tomorrow|tmrw|tmr|(?:mon|tues|wednes|thurs|fri|satur|sun)days?|mon|tue|wed|thu|fri|sat|sun"
-# What is written short, and how it is said.
-_WRITTEN: Final = tuple(
-    (re.compile(shape), said)
-    for shape, said in (
-        (r"\bm-f\b", "monday-friday"),
-        (r"\bmwf\b", "mon, wed, fri"),
-        (r"\beom\b", "end of the month"),
-        (r"\beoq\b", "end of the quarter"),
-        (r"\beoy\b", "end of the year"),
-        (r"(?<![\d:.])0?(1?\d)([0-5]\d) ?([ap]m)\b", r"\1:\2\3"),  # 530pm
-        (r"(?<![\d:.])(\d\d?(?::\d\d)?)([ap])\b(?![.'])", r"\1\2m"),  # 5:30p
-        (r"\bat (\d\d?) (0\d|2[4-9]|[345]\d)(?=$| ?[ap]m\b| (?:on|every|each|today|tomorrow|tonight)\b)", r"at \1:\2"),
-        (rf"\b({_DAY_NAMES}) am\b", r"\1 morning"),
-        (rf"\b({_DAY_NAMES}) pm\b", r"\1 afternoon"),
-    )
 )
 
 
@@ -92,6 +76,4 @@ def lowered(text: str) -> str:
     found = text.lower().rstrip(".!?; ")
     for long, short in _SHORT:
         found = found.replace(long, short)
-    for shape, said in _WRITTEN:
-        found = shape.sub(said, found)
-    return found
+    return spelled_out(found)

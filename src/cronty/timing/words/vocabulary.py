@@ -31,12 +31,13 @@ MONTHS: Final = (
     | {name[:3].lower(): month for month, name in enumerate(MONTH_NAMES, 1)}
     | {"sept": 9}
 )
-ORDINALS: Final = {
-    name: nth
-    for nth, name in enumerate(
-        (*ORDINAL_NAMES, "sixth", "seventh", "eighth", "ninth", "tenth", "eleventh", "twelfth"), 1
-    )
-}
+_ONES_RANKED: Final = (*ORDINAL_NAMES, "sixth", "seventh", "eighth", "ninth")
+_RANKED: Final = (
+    *(*_ONES_RANKED, "tenth", "eleventh", "twelfth", "thirteenth", "fourteenth", "fifteenth", "sixteenth"),
+    *("seventeenth", "eighteenth", "nineteenth", "twentieth", *(f"twenty-{each}" for each in _ONES_RANKED)),
+    *("thirtieth", "thirty-first"),
+)
+ORDINALS: Final = {name: nth for nth, name in enumerate(_RANKED, 1)}
 _ONES: Final = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 _TEENS: Final = (
     "ten",

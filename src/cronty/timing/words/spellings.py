@@ -1,0 +1,74 @@
+"""What people in a hurry write short or apart, and how the grammar has it."""
+
+import re
+from collections.abc import Callable
+from typing import Final
+
+_LETTERS: Final = {"mo": "mon", "tu": "tue", "we": "wed", "th": "thu", "fr": "fri", "sa": "sat", "su": "sun"}
+_TWO: Final = "|".join(_LETTERS)
+_DAY: Final = r"(?:mon|tues|wednes|thurs|fri|satur|sun)days?|mon|tues?|weds?|thu(?:rs?)?|fri|sat|sun"
+_NEAR: Final = rf"today|tomorrow|tmrw|tmr|every|this|{_DAY}"
+_MONTH: Final = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
+_UNIT: Final = r"(?:hours?|hrs?|h|minutes?|mins?|days?|weeks?|months?|years?)\b"
+_MINUTES: Final = r"(0\d|2[4-9]|[345]\d)"
+
+
+def _named(found: re.Match[str]) -> str:
+    return f"{_LETTERS[found[1]]}{found[2]}{_LETTERS[found[3]]}"
+
+
+_WRITTEN: Final[tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...]] = tuple(
+    (re.compile(shape), said)
+    for shape, said in (
+        # days
+        (r"\bm-f\b|\bmtw(?:t|th|r)f\b", "monday-friday"),
+        (r"\bm-th\b", "monday-thursday"),
+        (r"\bm([/,]? ?|-)w\1f\b", "mon, wed, fri"),
+        (r"\b(?:tth|tuth|t[/,&] ?th)\b", "tue, thu"),
+        (rf"\b({_TWO})([-/&])({_TWO})\b", _named),
+        (r"\b(week|work)[- ](days?)\b", r"\1\2"),
+        (r"\bwk(days?|ends?)\b", r"week\1"),
+        (r"\b(?:tom|tomoz|tmw|2morrow|2morow|2moro|2mrw)\b", "tomorrow"),
+        (r"\b(?:tonite|2nite)\b", "tonight"),
+        (rf"\b({_NEAR}|in the) (?:am|morn)\b", r"\1 morning"),
+        (rf"\b({_NEAR}|in the) (?:pm|arvo)\b", r"\1 afternoon"),
+        (rf"\b({_NEAR}) eve\b", r"\1 evening"),
+        (r"\beom\b|\bmonth[- ]end\b", "end of the month"),
+        (r"\beoq\b|\bquarter[- ]end\b", "end of the quarter"),
+        (r"\beoy\b|\byear[- ]end\b", "end of the year"),
+        (r"\b(?:second|2nd)[- ]last\b", "2nd to last"),
+        (r"\b(twenty|thirty) (first|second|third|fourth|fifth|sixth|seventh|eighth|ninth)\b", r"\1-\2"),
+        (rf"\b(2[4-9]|3[01]) (and|&) (\d\d? ({_MONTH}))\b", r"\1 \4 \2 \3"),  # 24 and 25 dec
+        # how often
+        (
+            rf"\b(every|each)({_DAY}|other|week|weekday|weekend|month|year|hour|minute|morning|evening|night)\b",
+            r"\1 \2",
+        ),
+        (r"\b(?<!every )(?<!each )alternate\b", "every other"),
+        (r"\bbi-weekly\b", "biweekly"),
+        (r"\bevery (hour|hr|minute|min) and a half\b", r"every 1.5 \1"),
+        (rf"\b(?:not|no|skip|skipping|without) (?=(?:on )?(?:the )?(?:weekends?|{_DAY})\b)", "except "),
+        (r"(?<=[a-z]) ?\+ ?(?=[a-z])", " and "),  # sat+sun
+        # how long
+        (r"^(?:now ?)?\+ ?(?=\d)", "in "),
+        (r"^(?:in )?(hour|week|month) from (?=now|today|tomorrow)", r"a \1 from "),
+        (rf"\b(\d+) 1/2 (?={_UNIT})", r"\1.5 "),
+        (rf"\b1/2 (?=(?:an? )?{_UNIT})", "half "),
+        # the clock
+        (r"(?<![\d:.])0?(1?\d)([0-5]\d) ?([ap]m)\b", r"\1:\2\3"),  # 530pm
+        (r"(?<![\d:.])(\d\d?(?::\d\d)?)([ap])\b(?![.'])", r"\1\2m"),  # 5:30p
+        (rf"\bat (\d\d?) {_MINUTES}(?=$| ?[ap]m\b| (?:on|every|each|today|tomorrow|tonight)\b)", r"at \1:\2"),
+        (r"(?<![\d:./-] )\b(1[0-2]|0?[1-9]) (1[3-9]|[2-5]\d) ?([ap]m)\b", r"\1:\2\3"),  # 9 30 am
+        (rf"\bat ([1-9])([0-5]\d)(?![\d:.]| ?{_UNIT}| ?[ap]m)", r"at \1:\2"),  # at 930
+        (r"\b(\d\d?:\d\d) ?(?:h|hrs?|hours|uhr)\b", r"\1"),  # 17:30h
+        (r"\bo clock\b", "oclock"),
+        (r"\bon the dot\b", "sharp"),
+    )
+)
+
+
+def spelled_out(text: str) -> str:
+    """Return text in lower case with what is written short said in full."""
+    for shape, said in _WRITTEN:
+        text = shape.sub(said, text)
+    return text
