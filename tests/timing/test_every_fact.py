@@ -97,6 +97,8 @@ SAME = {
     ("every weekday at 9 but not on Fridays", "but"),
     ("wake me up at 7 tomorrow", "up"),
     ("now + 90min", "now"),
+    ("every 15 min 24/7", "24/7"),
+    ("every day of the week at 9", "week"),
 }
 
 type Meaning = tuple[Trigger, str, int | None, bool]

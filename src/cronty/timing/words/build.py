@@ -37,6 +37,7 @@ def build(text: str, items: Node) -> Sentence:
         )
     sentence.settle_hours()
     sentence.share_days()
+    sentence.share_years()
     sentence.share_times()
     return sentence
 

@@ -148,6 +148,8 @@ def _numbers(node: Node, text: str) -> list[int]:
 def edge_of(node: Node) -> tuple[int, tuple[int, ...]]:
     """The day and the months of `the end of the quarter`."""
     end = node.token("END") is not None
+    if (month := node.token("MONTH")) is not None:
+        return (LAST if end else 1), (MONTHS[month.text],)
     if node.token("QUARTER"):
         return (LAST, (3, 6, 9, 12)) if end else (1, (1, 4, 7, 10))
     if node.token("YEARS"):

@@ -42,7 +42,7 @@ DELAY_TO_TIME: Final = ("delay", *_TIME)
 DELAY_FROM_DAY: Final = ("delay", "relative", "date", "weekdays", "which", *_TIME)
 TIMES: Final = ("every", *_DAYS, *_TIME)
 ONE_DATE: Final = ("date", "relative", "weekdays", "which", *_TIME, "second_pass")
-NEXT_MONTH: Final = ("months_ahead", "month_of_year", "month_days", "nths", *_TIME, "second_pass")
+NEXT_MONTH: Final = ("months_ahead", "month_of_year", "month_days", "nths", "business_days", *_TIME, "second_pass")
 ONE_DAY: Final = ("relative", "weekdays", "which", *_TIME, "second_pass")
 ONE_TIME: Final = _TIME
 

@@ -54,7 +54,9 @@ def check_days(said: Said) -> None:
         or said.months_ahead is not None
         or (said.date and not said.date.comes_every_year)
     ):
-        raise Unread(f'Can\'t read "{said.text}": one day, and again and again', "Leave out one of the two.")
+        either = said.date is not None and len(said.date.choices) > 1
+        hint = 'Write the date as in "every year on 3 May at 9:00".' if either else "Leave out one of the two."
+        raise Unread(f'Can\'t read "{said.text}": one day, and again and again', hint)
     cycle = said.cycle or said.every
     if said.counting_from and not said.weeks and (cycle is None or cycle.elapsed % DAY):
         raise Unread(

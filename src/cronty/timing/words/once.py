@@ -150,10 +150,12 @@ def in_month(said: Said, scene: Scene) -> list[Meaning]:
     first = day_after(Amount(months=said.months_ahead or 0), scene.today.replace(day=1))
     if said.month_of_year is not None:
         first = date(*said.month_of_year, 1)
-    if len(said.month_days) + len(said.nths) != 1:
+    if len(said.month_days) + len(said.nths) + len(said.business_days) != 1:
         raise BadTrigger(f'"{said.text}" doesn\'t say on which day', 'Say which day, as in "on 3 May at 9:00".')
-    if said.nths:
-        return on_days([_nth_weekday(first, *said.nths[0])], said, scene)
+    for nth, weekday in said.nths:
+        return on_days([_ranked(first, nth, (weekday,), WEEKDAY_NAMES[weekday])], said, scene)
+    for nth in said.business_days:
+        return on_days([_ranked(first, nth, tuple(range(5)), "weekday")], said, scene)
     (day,) = said.month_days
     last = (day_after(Amount(months=1), first) - _DAY).day
     number = day if day > 0 else last + 1 + day
@@ -162,13 +164,13 @@ def in_month(said: Said, scene: Scene) -> list[Meaning]:
     return on_days([first.replace(day=number)], said, scene)
 
 
-def _nth_weekday(first: date, nth: int, weekday: int) -> date:
-    """The second Monday of the month that begins with a day; -1 is the last one."""
+def _ranked(first: date, nth: int, weekdays: tuple[int, ...], name: str) -> date:
+    """The second Monday, or business day, of the month that begins with a day; -1 is the last one."""
     month = [first + each * _DAY for each in range((day_after(Amount(months=1), first) - first).days)]
-    days = [day for day in month if day.weekday() == weekday]
+    days = [day for day in month if day.weekday() in weekdays]
     if not 0 < abs(nth) <= len(days):
-        name = f"{MONTH_NAMES[first.month - 1]} {first.year}"
-        raise BadTrigger(f"{name} has {len(days)} {WEEKDAY_NAMES[weekday]}s", "Name a day that exists.")
+        shown = f"{MONTH_NAMES[first.month - 1]} {first.year}"
+        raise BadTrigger(f"{shown} has {len(days)} {name}s", "Name a day that exists.")
     return days[nth - 1 if nth > 0 else nth]
 
 

@@ -373,7 +373,8 @@ def _is_field(text: str) -> bool:
 
 def _iso_moment(text: str) -> datetime | None:
     """An instant in ISO 8601 with date and time, or None if this is something else."""
-    if len(text) < 13 or not text[:4].isdigit() or text[4] != "-" or text[10] not in "Tt ":
+    parted = text[4:5] == "-" and text[10:11] in ("T", "t", " ")
+    if len(text) < 13 or not text[:4].isdigit() or not (parted or (text[:8].isdigit() and text[8] in "Tt")):
         return None
     try:
         return datetime.fromisoformat(text.upper())

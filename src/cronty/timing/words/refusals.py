@@ -41,6 +41,7 @@ _UNTIL_TIME: Final = (
 )
 _SAY_WHEN: Final = 'Say when, as in "in 10 minutes".'
 _HINTS: Final = {
+    **dict.fromkeys(("semimonthly", "semi"), 'Say on which days, as in "on the 1st and 15th of every month at 9:00".'),
     "bimonthly": 'It may be twice a month or every two months: say "on the 1st and 15th of every month at 9:00".',
     **dict.fromkeys(("now", "immediately", "instantly"), 'A schedule is for later: say "in 1 minute", or run it now.'),
     **dict.fromkeys(("soon", "later", "asap", "shortly", "bit", "while", "moment"), _SAY_WHEN),
@@ -48,14 +49,19 @@ _HINTS: Final = {
     **dict.fromkeys(("twice", "times", "thrice"), _TIMES_A["day"]),
     **dict.fromkeys(("sometime", "whenever", "any", "anytime", "never"), _SAY_WHEN),
     "yesterday": 'Name a day to come, as in "tomorrow at 9:00".',
-    **dict.fromkeys(("office", "work"), _HOURS),
+    "office": _HOURS,
+    **dict.fromkeys(("early", "late", "mid-morning", "mid-afternoon"), _TIME),
+    "ago": 'Name a time to come, as in "in 5 minutes".',
     "eow": _FRIDAY,
     **dict.fromkeys(("odd", "even"), 'Say it as in "every 2 weeks on Monday at 9:00 starting 5 April 2027".'),
     **dict.fromkeys(("weeknight", "weeknights"), 'Say the days, as in "Sunday to Thursday at 21:00".'),
+    **dict.fromkeys(("mid", "middle"), 'Say it as in "on the 15th of every month at 9:00" or "tomorrow at 10:30".'),
+    "overnight": 'Say the hours, as in "every hour from 22:00 through 5:00".',
     "birthday": 'Give the date, as in "every year on 3 May at 9:00".',
     "z": 'Name the zone, as in "tomorrow at 9:00 UTC".',
     **dict.fromkeys(
-        ("biannually", "semiannually", "semi-annually"), 'Say on which days, as in "every 6 months on the 1st at 9:00".'
+        ("biannual", "biannually", "semiannually", "semi-annually"),
+        'Say on which days, as in "every 6 months on the 1st at 9:00".',
     ),
     "overmorrow": 'Say it as in "in 2 days at 9:00".',
     "once": 'Say when, as in "every day at 9:00" or "tomorrow at 9:00".',
@@ -126,6 +132,8 @@ def _hint(word: str, words: list[str], unknown: list[str], bad: Unreadable) -> s
     for each in (word, *unknown, *words):
         if each in ("times", "time", "x") and "every" in words:
             return 'Say how many times at the end, as in "every 2 hours, 5 times".'
+        if each == "now" and "from" in words:
+            return 'Say how long, as in "in 3 days at 9:00".'
         if each in ("twice", "times", "thrice", "x"):
             return _how_often(words)
         if each in _HINTS:
@@ -135,8 +143,6 @@ def _hint(word: str, words: list[str], unknown: list[str], bad: Unreadable) -> s
         return _UNTIL_TIME
     if (hint := _of_time(word, before, words)) is not None:
         return hint
-    if word == "business" and "hours" in words:
-        return _HOURS
     if "EXCEPT" in (() if bad.before is None else bad.before.kinds) and word in unknown:
         return f'If that is a list of days off, say "except days off of {word}"; else leave out days or dates by name.'
     if word[-1] == "h" and word[:-1].isdigit():
@@ -167,6 +173,11 @@ def _of_time(word: str, before: str, words: list[str]) -> str | None:
     """What to say instead of `noonish`, `after lunch`, `by Friday`, `end of the week`, `in 2:30`, `on 15 at 9`."""
     if (before, word) == ("day", "before"):
         return 'Say it as in "2nd to last day of the month at 9:00", or give the date.'
+    if word in ("business", "working", "work"):
+        of_day = _TIME if word == "work" or "start" in words else 'Name the day, as in "on Friday at 9:00".'
+        return _HOURS if "hours" in words else of_day
+    if (before, word) == ("after", "next"):
+        return 'Say it as in "a week from Friday at 9:00".'
     beside = before in ("after", "by") and word != "the" and word not in UNITS
     if word.endswith("ish") or "before" in (word, before) or beside:
         return _TIME if word not in WEEKDAYS else f'Say when, as in "on {word.capitalize()} at 9:00".'

@@ -126,7 +126,11 @@ def _edge(sentence: Sentence, item: Node) -> None:
     said = sentence.said
     day, months = edge_of(item)
     said.put("the day of the month", month_days=(day,))
-    if months:
+    if (month := item.token("THIS", "NEXT")) is not None:
+        said.months_ahead = int("NEXT" in month.kinds)
+    elif (year := item.node("year")) is not None:
+        said.put("the month", month_of_year=(int(year.tokens("YEAR")[0].text), *months))
+    elif months:
         said.put("the month", months=months, months_of_day=True)
     said.again = said.again or item.token("EVERY") is not None
 
@@ -136,6 +140,7 @@ def _of_year(sentence: Sentence, item: Node) -> None:
     found = days_of_months(Node("month_days", (Node("nth", item.parts),)), sentence.text, again=True)
     month, year = item.tokens("MONTH")[0], item.tokens("YEAR")[0]
     sentence.said.put("the day of the month", month_days=found.days, nths=found.nths)
+    sentence.said.put("the business day", business_days=found.business_days)
     sentence.said.put("the month", month_of_year=(int(year.text), MONTHS[month.text]))
 
 

@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import Final
 
 from cronty.timing.errors import BadTrigger, Unread
-from cronty.timing.words.amounts import amount, amount_of
+from cronty.timing.words.amounts import amount, amount_of, number
 from cronty.timing.words.clocks import clock, hours_or_minutes, is_minutes, is_year
 from cronty.timing.words.days import months_of, nth_of, week_list
 from cronty.timing.words.engine import Node
@@ -192,8 +192,9 @@ def _delay_from(sentence: Sentence, item: Node) -> None:
 
 
 def _week_after(sentence: Sentence, item: Node) -> None:
-    """`Friday week` and `a week on Friday`: a week after the coming Friday; `a week today`."""
-    sentence.said.put("the delay", delay=Amount(days=7))
+    """`Friday week` and `a week on Friday`: a week after the coming Friday; `2 weeks today`."""
+    many = item.node("number")
+    sentence.said.put("the delay", delay=amount_of(1 if many is None else number(many), "week"))
     sentence.said.delay_from = True
     if (day := item.token("WEEKDAY")) is None:
         DAY_ITEMS["relative"](sentence, item)

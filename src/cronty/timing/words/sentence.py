@@ -69,6 +69,12 @@ class Sentence:
                 for fact in _DAYS:
                     setattr(said, fact, getattr(other, fact))
 
+    def share_years(self) -> None:
+        """`1 January and 1 July at 9 every year`: both are of every year."""
+        for said, other in [*zip(self.groups[-2::-1], self.groups[:0:-1], strict=True)]:
+            if said.date and other.date and other.rhythm == "year" and not said.rhythm:
+                said.rhythm, said.again = other.rhythm, other.again
+
     def share_times(self) -> None:
         """`every other Monday and every Thursday at 9`: a group without a time has that of its neighbor."""
         for said, other in [*zip(self.groups[-2::-1], self.groups[:0:-1], strict=True)]:

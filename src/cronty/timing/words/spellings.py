@@ -4,7 +4,11 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-_LETTERS: Final = {"mo": "mon", "tu": "tue", "we": "wed", "th": "thu", "fr": "fri", "sa": "sat", "su": "sun"}
+_LETTERS: Final = {"mo": "mon", "tu": "tue", "we": "wed", "th": "thu", "fr": "fri", "sa": "sat", "su": "sun"} | {
+    "m": "mon",
+    "w": "wed",
+    "f": "fri",
+}
 _TWO: Final = "|".join(_LETTERS)
 _DAY: Final = r"(?:mon|tues|wednes|thurs|fri|satur|sun)days?|mon|tues?|weds?|thu(?:rs?)?|fri|sat|sun"
 _NEAR: Final = rf"today|tomorrow|tmrw|tmr|every|this|{_DAY}"
@@ -14,18 +18,18 @@ _MINUTES: Final = r"(0\d|2[4-9]|[345]\d)"
 
 
 def _named(found: re.Match[str]) -> str:
-    return f"{_LETTERS[found[1]]}{found[2]}{_LETTERS[found[3]]}"
+    return f"{_LETTERS[found[1]]}{found[2]}{_LETTERS.get(found[3], found[3])}"
 
 
 _WRITTEN: Final[tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...]] = tuple(
     (re.compile(shape), said)
     for shape, said in (
         # days
-        (r"\bm-f\b|\bmtw(?:t|th|r)f\b", "monday-friday"),
-        (r"\bm-th\b", "monday-thursday"),
+        (r"\bmtw(?:t|th|r)f\b", "monday-friday"),
         (r"\bm([/,]? ?|-)w\1f\b", "mon, wed, fri"),
         (r"\b(?:tth|tuth|t[/,&] ?th)\b", "tue, thu"),
-        (rf"\b({_TWO})([-/&])({_TWO})\b", _named),
+        (rf"\b({_TWO})([-/&])({_TWO}|mon|tue|wed|thu|fri|sat|sun)\b", _named),  # m-f
+        (rf"\b({_DAY})-({_DAY})-({_DAY})\b", r"\1, \2, \3"),
         (r"\b(week|work)[- ](days?)\b", r"\1\2"),
         (r"\bwk(days?|ends?)\b", r"week\1"),
         (r"\b(?:tom|tomoz|tmw|2morrow|2morow|2moro|2mrw)\b", "tomorrow"),
@@ -39,6 +43,10 @@ _WRITTEN: Final[tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str
         (r"\b(?:second|2nd)[- ]last\b", "2nd to last"),
         (r"\b(twenty|thirty) (first|second|third|fourth|fifth|sixth|seventh|eighth|ninth)\b", r"\1-\2"),
         (rf"\b(2[4-9]|3[01]) (and|&) (\d\d? ({_MONTH}))\b", r"\1 \4 \2 \3"),  # 24 and 25 dec
+        (rf"\b(\d\d?)-({_MONTH})(?:-(\d{{4}}))?\b", r"\1 \2 \3"),  # 11-mar-2027
+        (rf"\b({_MONTH})-(\d\d?)\b", r"\1 \2"),
+        (r"\b(\d{4})\.(\d\d?)\.(\d\d?)\b", r"\1-\2-\3"),
+        (rf"(?<!in )(?<!every )\b(20\d\d)(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])\b(?! ?{_UNIT})", r"\1-\2-\3"),
         # how often
         (
             rf"\b(every|each)({_DAY}|other|week|weekday|weekend|month|year|hour|minute|morning|evening|night)\b",
@@ -47,19 +55,26 @@ _WRITTEN: Final[tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str
         (r"\b(?<!every )(?<!each )alternate\b", "every other"),
         (r"\bbi-weekly\b", "biweekly"),
         (r"\bevery (hour|hr|minute|min) and a half\b", r"every 1.5 \1"),
+        (r"\bevery (hour|hr) (?:and )?(?=\d+ ?(?:minutes?|mins?|m)\b)", r"every 1 \1 "),
+        (r"\b(?:every day of the|(?:7|seven) days a) week\b", "every day"),
+        (r"^24/7,? (hourly|every (?:\d+ ?)?[a-z]+)$|^(hourly|every (?:\d+ ?)?[a-z]+),? 24/7$", r"\1\2"),
         (rf"\b(?:not|no|skip|skipping|without) (?=(?:on )?(?:the )?(?:weekends?|{_DAY})\b)", "except "),
         (r"(?<=[a-z]) ?\+ ?(?=[a-z])", " and "),  # sat+sun
         # how long
         (r"^(?:now ?)?\+ ?(?=\d)", "in "),
         (r"^(?:in )?(hour|week|month) from (?=now|today|tomorrow)", r"a \1 from "),
         (rf"\b(\d+) 1/2 (?={_UNIT})", r"\1.5 "),
+        (rf"\b(in|every) (\d+),(\d) ?(?={_UNIT})", r"\1 \2.\3 "),  # in 1,5 hours
         (rf"\b1/2 (?=(?:an? )?{_UNIT})", "half "),
         # the clock
         (r"(?<![\d:.])0?(1?\d)([0-5]\d) ?([ap]m)\b", r"\1:\2\3"),  # 530pm
         (r"(?<![\d:.])(\d\d?(?::\d\d)?)([ap])\b(?![.'])", r"\1\2m"),  # 5:30p
         (rf"\bat (\d\d?) {_MINUTES}(?=$| ?[ap]m\b| (?:on|every|each|today|tomorrow|tonight)\b)", r"at \1:\2"),
         (r"(?<![\d:./-] )\b(1[0-2]|0?[1-9]) (1[3-9]|[2-5]\d) ?([ap]m)\b", r"\1:\2\3"),  # 9 30 am
-        (rf"\bat ([1-9])([0-5]\d)(?![\d:.]| ?{_UNIT}| ?[ap]m)", r"at \1:\2"),  # at 930
+        (
+            rf"\b(at|daily|every day|weekdays|tomorrow) ([1-9])([0-5]\d)(?![\d:.]| ?{_UNIT}| ?[ap]m| ?times)",
+            r"\1 \2:\3",
+        ),
         (r"\b(\d\d?:\d\d) ?(?:h|hrs?|hours|uhr)\b", r"\1"),  # 17:30h
         (r"\bo clock\b", "oclock"),
         (r"\bon the dot\b", "sharp"),
