@@ -157,6 +157,7 @@ def _said(text: str, zone_name: str, now: datetime) -> Rule:
         case Ambiguous(readings):
             candidates = tuple(_candidate(one, lists) for one in readings)
             listed = "; or: ".join(_shown(one, each) for one, each in zip(readings, candidates, strict=True))
+            listed = listed if len(listed) <= _LONGEST_LIST else f"{listed[:_LONGEST_LIST]}…"
             if len(readings) == 1 and "no exact time" in (readings[0].note or ""):
                 raise Unclear(f'"{text}" names no exact time; it may be: {listed}', _CONFIRM, candidates)
             hint = _CHOOSE if len(readings) > 1 else _CONFIRM
@@ -185,6 +186,7 @@ def _whole(moment: datetime) -> datetime:
     return moment.replace(microsecond=0)
 
 
+_LONGEST_LIST = 700
 _CONFIRM = "Ask whether that is meant, then repeat the call with those words."
 _CHOOSE = "Ask which one is meant, then repeat the call with those words."
 

@@ -52,7 +52,8 @@ def _on_one_day(said: Said, period: timedelta, scene: Scene) -> list[Meaning]:
     found: list[Meaning] = []
     for day, (_, times) in product(days, hours_of(period, said)):
         if not times[1]:  # what goes on after midnight is on two days
-            calendar = Calendar(merged(rules_in_hours(plain, times, scene)), scene.zone, day, day)
+            starts = day if day > scene.local.date() else None  # a start that has passed is nothing to keep
+            calendar = Calendar(merged(rules_in_hours(plain, times, scene)), scene.zone, starts, day)
             found += [Meaning(calendar)] if calendar.after(scene.now) is not None else []
     return found
 

@@ -1,5 +1,6 @@
 """From what people say to a trigger, or to the triggers it may mean. Pure and deterministic: no model, no network."""
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -86,6 +87,9 @@ _CRON_NAMES: Final = frozenset(name[:3].upper() for name in (*WEEKDAY_NAMES, *MO
 _CRON_LETTERS: Final = frozenset("0123456789*/,-#?%+ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 
 
+type Reader = Callable[[Scene], list[Meaning]]
+
+
 @dataclass(frozen=True, slots=True)
 class Reading:
     """What a text means: the trigger, its zone, the trigger in words, its first slot, and what else to know.
@@ -122,8 +126,9 @@ def read_words(text: str, now: datetime, zone_name: str) -> Reading | Ambiguous:
     offset = offset_said(text) if rest != text else None
     readings: dict[tuple[Trigger, str], Reading] = {}
     unsure = False
+    read_at = _reader(rest)
     for name in zones:
-        for meaning in _by_offset(_meanings_there(rest, Scene(now, name), zone_name), offset, now):
+        for meaning in _by_offset(_meanings_there(read_at, Scene(now, name), zone_name), offset, now):
             key = (meaning.trigger, name)
             trigger = meaning.trigger
             unsure = unsure or bool(meaning.soft) or meaning.choice
@@ -154,16 +159,16 @@ def _by_offset(found: list[Meaning], offset: timedelta | None, now: datetime) ->
     return more
 
 
-def _meanings_there(text: str, scene: Scene, home: str) -> list[Meaning]:
+def _meanings_there(read_at: Reader, scene: Scene, home: str) -> list[Meaning]:
     """`tomorrow at 9 London time`: where it is already tomorrow in London, it may be tomorrow here or there."""
     here = replace(scene, home=home)
     if here.today == scene.today:
-        return _meanings(text, scene)
+        return read_at(scene)
     found: list[Meaning] = []
     refused: BadTrigger | None = None
     for each in (here, scene):
         try:
-            found += _meanings(text, each)
+            found += read_at(each)
         except BadTrigger as bad:
             refused = bad
     if not found and refused is not None:
@@ -199,21 +204,23 @@ def _without_politeness(text: str) -> str:
     return rest
 
 
-def _meanings(text: str, scene: Scene) -> list[Meaning]:
+def _reader(text: str) -> Reader:
+    """The text, parsed once, to be read at one place or several."""
     if _is_cron(text):
-        return [Meaning(Cron(text, scene.zone))]
+        return lambda scene: [Meaning(Cron(text, scene.zone))]
     if (moment := _iso_moment(text)) is not None:
-        return on_instant(moment, scene)
-    if text.isdigit() and len(text) != 4:
-        return _only_a_number(text, scene)
-    return _either(text, _tree(text), scene, MAX_READINGS)
+        return lambda scene: on_instant(moment, scene)
+    if text.isdigit() and len(text) not in (4, 8):
+        return lambda scene: _only_a_number(text, scene)
+    tree = _tree(text)
+    return lambda scene: _either(text, tree, scene, MAX_READINGS)
 
 
 def _only_a_number(text: str, scene: Scene) -> list[Meaning]:
     """`9` may be a time or a number of minutes."""
     if not 1 <= len(text) <= 2 or not 0 < int(text) < 24:
         raise BadTrigger(f'"{text}" is only a number', f'Say what it counts, as in "in {text[:4]} minutes".')
-    return [*_meanings(f"at {text}", scene), *_meanings(f"in {text} minutes", scene)]
+    return [*_reader(f"at {text}")(scene), *_reader(f"in {text} minutes")(scene)]
 
 
 def _either(text: str, tree: Node, scene: Scene, most: int) -> list[Meaning]:
