@@ -97,6 +97,9 @@ SAME = {
     ("every weekday at 9 but not on Fridays", "but"),
     ("wake me up at 7 tomorrow", "up"),
     ("now + 90min", "now"),
+    ("twelve noon tomorrow", "twelve"),
+    ("schedule for 9 tomorrow", "schedule"),
+    ("schedule for 9 tomorrow", "for"),
     ("every 15 min 24/7", "24/7"),
     ("every day of the week at 9", "week"),
 }

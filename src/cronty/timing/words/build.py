@@ -63,6 +63,15 @@ def _has_rhythm(said: Said) -> bool:
     return said.weeks > 0 or (said.every is not None and (said.every.months > 0 or said.every.days > 0))
 
 
+def _is_another_kind(said: Said, before: str, item: Node) -> bool:
+    """`every Monday and 3 May`, and the other way round."""
+    if item.name == "date":
+        return before in ("weekdays", "each", "relative") and bool(said.weekdays or said.relative is not None)
+    return (
+        item.name == "weekdays" and before in ("date", "each", "relative") and not said.weekdays and not said.of_month
+    )
+
+
 def _is_another_weekday(said: Said, item: Node) -> bool:
     """`Monday 9am Tuesday 10am`: a second day of the week after a time needs no comma."""
     day = item.node("weekdays") if item.name == "each" else item
@@ -87,10 +96,14 @@ def _take(sentence: Sentence, item: Node) -> None:
         sentence.groups.append(Said(sentence.text))
     elif linked and item.name in _KINDS_OF_DAY and sentence.before in _KINDS_OF_DAY and not said.either:
         said.either = True
+    elif linked and _is_another_kind(said, sentence.before, item):
+        if not (said.again or said.rhythm):  # "Monday and 3 May" are two days, even where 3 May is a Monday
+            raise sentence.refuse("it names several days", "Make a job for each.")
+        said.either = True
     elif linked and item.name == "every" and said.every is not None and said.windows:
         # "every 45 minutes from … and every 10 minutes from …": the same days, which are said at the end.
         sentence.groups.append(Said(sentence.text, again=said.again, rhythm=said.rhythm))
-    elif link and item.name == sentence.before == "date":
+    elif link and item.name == "date" and said.date is not None and sentence.before in ("date", "each"):
         # "every year on 3 May and 7 June": each date is a group, at the same times.
         sentence.groups.append(Said(sentence.text, again=said.again, rhythm=said.rhythm))
     _ITEMS[item.name](sentence, item)

@@ -35,7 +35,7 @@ _TIME: Final = ("clocks", "part")
 
 # What each way of reading a sentence makes use of.
 PERIOD: Final = ("every", "weeks")
-RHYTHM: Final = ("every", "cycle", "windows", "first_clock", "minutes", "by_clock", *_DAYS)
+RHYTHM: Final = ("every", "cycle", "windows", "first_clock", "minutes", "by_clock", "relative", "which", *_DAYS)
 RHYTHM_AND_TIMES: Final = (*RHYTHM, "clocks")
 DELAY: Final = ("delay", "clocks")
 DELAY_TO_TIME: Final = ("delay", *_TIME)

@@ -35,6 +35,8 @@ def at_intervals(said: Said, scene: Scene) -> list[Meaning]:
     if not restricted:
         note = _MOVES if every.days and _clocks_change(scene) else None
         return [Meaning(Interval(every.elapsed, scene.now), note)]
+    if (said.relative is not None or said.which) and (one_day := _on_one_day(said, every.elapsed, scene)):
+        return one_day
     check_days(said)
     if said.first_clock is not None and DAY % every.elapsed:
         return _from_clock(every.elapsed, said, scene)
@@ -43,12 +45,15 @@ def at_intervals(said: Said, scene: Scene) -> list[Meaning]:
 
 
 def _on_one_day(said: Said, period: timedelta, scene: Scene) -> list[Meaning]:
-    """`every hour on Friday` may be the coming one alone, unlike `every hour on Fridays`."""
+    """`every hour on Friday` may be the coming one alone, unlike `every hour on Fridays`; `every hour tomorrow` is."""
     others = said.of_month or said.nths or said.months or said.rhythm or said.cycle or said.weeks or said.either
-    if said.again or others or len(said.weekdays) + (said.date is not None) != 1:
+    if said.again or others or len(said.weekdays) + (said.date is not None) + (said.relative is not None) != 1:
         return []
-    days = weekday_dates(said, scene) if said.date is None else dates_of(said.date, said, scene)
-    plain = replace(said, weekdays=(), date=None, again=True)
+    if said.relative is not None:
+        days = [scene.today + said.relative * DAY]
+    else:
+        days = weekday_dates(said, scene) if said.date is None else dates_of(said.date, said, scene)
+    plain = replace(said, weekdays=(), which="", relative=None, date=None, again=True)
     found: list[Meaning] = []
     for day, (_, times) in product(days, hours_of(period, said)):
         if not times[1]:  # what goes on after midnight is on two days

@@ -78,7 +78,7 @@ _OPENINGS: Final = (
     "run this",
     "run",
     "do it",
-    "schedule it",
+    *("schedule it for", "schedule it", "schedule for", "schedule"),
     "just",
     "cron:",
 )

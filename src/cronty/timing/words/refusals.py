@@ -51,6 +51,7 @@ _HINTS: Final = {
     "yesterday": 'Name a day to come, as in "tomorrow at 9:00".',
     "office": _HOURS,
     **dict.fromkeys(("early", "late", "mid-morning", "mid-afternoon"), _TIME),
+    "repeat": 'Say how often, as in "every day at 9:00".',
     "ago": 'Name a time to come, as in "in 5 minutes".',
     "eow": _FRIDAY,
     **dict.fromkeys(("odd", "even"), 'Say it as in "every 2 weeks on Monday at 9:00 starting 5 April 2027".'),
@@ -58,6 +59,7 @@ _HINTS: Final = {
     **dict.fromkeys(("mid", "middle"), 'Say it as in "on the 15th of every month at 9:00" or "tomorrow at 10:30".'),
     "overnight": 'Say the hours, as in "every hour from 22:00 through 5:00".',
     "birthday": 'Give the date, as in "every year on 3 May at 9:00".',
+    "local": 'Say it as in "tomorrow at 9:00 local time", or leave it out.',
     "z": 'Name the zone, as in "tomorrow at 9:00 UTC".',
     **dict.fromkeys(
         ("biannual", "biannually", "semiannually", "semi-annually"),
@@ -65,7 +67,7 @@ _HINTS: Final = {
     ),
     "overmorrow": 'Say it as in "in 2 days at 9:00".',
     "once": 'Say when, as in "every day at 9:00" or "tomorrow at 9:00".',
-    **dict.fromkeys(("around", "about", "approximately", "roughly", "ish"), _TIME),
+    **dict.fromkeys(("around", "about", "approximately", "approx", "roughly", "ish", "within", "less"), _TIME),
     **dict.fromkeys(("holidays", "holiday"), _HOLIDAYS),
     **dict.fromkeys(("christmas", "xmas", "easter", "thanksgiving", "eve", "new"), _HOLIDAY),
     **dict.fromkeys(

@@ -8,7 +8,7 @@ from cronty.timing.errors import Unread
 from cronty.timing.words.amounts import amount, amount_of, number
 from cronty.timing.words.clocks import clock, is_year
 from cronty.timing.words.dates import calendar_date, checked
-from cronty.timing.words.days import days_of_months, edge_of, months_of, point_of, week_list
+from cronty.timing.words.days import MonthDays, days_of_months, edge_of, months_of, point_of, week_list
 from cronty.timing.words.engine import Node
 from cronty.timing.words.said import Point, Said
 from cronty.timing.words.sentence import Sentence
@@ -77,6 +77,9 @@ def _from_weekdays(sentence: Sentence, item: Node) -> None:
 def _month_days(sentence: Sentence, item: Node) -> None:
     said, of = sentence.said, item.node("of")
     found = days_of_months(item, sentence.text, again=said.again or said.rhythm != "" or of is not None)
+    if said.date is not None and said.date.comes_every_year and found.days and of is None:
+        _more_dates(sentence, found)
+        return
     twice = (
         (said.month_days and found.days) or (said.nths and found.nths) or (said.business_days and found.business_days)
     )
@@ -111,6 +114,19 @@ def _month_days(sentence: Sentence, item: Node) -> None:
         said.again = True
     else:
         said.again = True
+
+
+def _more_dates(sentence: Sentence, found: MonthDays) -> None:
+    """`every year on 24 December and the 25th`: another day of the same month."""
+    said = sentence.said
+    assert said.date is not None
+    if found.nths or found.business_days or min(found.days) < 0:
+        raise sentence.refuse("too many kinds of day", "Make a job for each.")
+    ((_, month),) = said.date.choices
+    said.either = False
+    for day in found.days:
+        date = checked(((day, month),), None)
+        sentence.groups.append(Said(sentence.text, date=date, again=said.again, rhythm=said.rhythm))
 
 
 def _of_months(said: Said, months: tuple[int, ...], *, again: bool) -> None:
