@@ -46,6 +46,7 @@ from cronty.timing.rule import read_bound
 from cronty.timing.words.amounts import amount
 from cronty.timing.words.engine import Unreadable
 from cronty.timing.words.places import zones_of
+from cronty.timing.words.spellings import spelled_out
 from cronty.timing.words.tokens import LONGEST, grammar, lowered, tidy
 from tests.timing.fuzz_inputs import (
     calendar_object,
@@ -234,7 +235,8 @@ def look(parser: Parser, value: object, now: datetime, zone_name: str, seen: See
 
 def cold_time(parser: Parser, value: object, now: datetime, zone_name: str) -> float:
     """How long an input takes when nothing is remembered of it."""
-    for cached in (zone, zones_of, _compiled, _wallclock, _compiled_days, _compiled_calendar, _stretches):
+    caches = (zone, zones_of, spelled_out, _compiled, _wallclock, _compiled_days, _compiled_calendar, _stretches)
+    for cached in caches:
         cached.cache_clear()
     began = thread_time()
     with suppress(Exception):

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Final
 
 _LETTERS: Final = {"mo": "mon", "tu": "tue", "we": "wed", "th": "thu", "fr": "fri", "sa": "sat", "su": "sun"} | {
@@ -86,8 +87,9 @@ _WRITTEN: Final[tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str
 )
 
 
+@lru_cache(maxsize=64)
 def spelled_out(text: str) -> str:
-    """Return text in lower case with what is written short said in full."""
+    """Return text in lower case with what is written short said in full; kept, as a day is looked for in it first."""
     for shape, said in _WRITTEN:
         text = shape.sub(said, text)
     return text
