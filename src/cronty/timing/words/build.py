@@ -35,6 +35,8 @@ def build(text: str, items: Node) -> Sentence:
             f'Say on which day, as in "on 1 {sentence.month_of_year} at 9:00" or '
             f'"every day in {sentence.month_of_year} at 9:00".',
         )
+    if sentence.from_now and not any(said.again or said.rhythm or said.every or said.weeks for said in sentence.groups):
+        raise sentence.refuse("how long from now?", 'Say how long, as in "in 3 days at 9:00".')
     sentence.settle_hours()
     sentence.share_days()
     sentence.share_years()

@@ -90,7 +90,7 @@ def _check_kinds(said: Said) -> None:
         )
     if said.either and dated and said.weekdays and said.nths:
         raise Unread(f'Can\'t read "{said.text}": too many kinds of day', "Make a job for each.")
-    if said.date and (said.month_days or said.nths):
+    if said.date and said.month_days:
         raise Unread(f'Can\'t read "{said.text}": it names the day in two ways', "Make a job for each.")
     if said.date and said.months:
         raise Unread(f'Can\'t read "{said.text}": it names the month twice', "Name it once.")

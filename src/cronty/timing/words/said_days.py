@@ -77,7 +77,7 @@ def _from_weekdays(sentence: Sentence, item: Node) -> None:
 def _month_days(sentence: Sentence, item: Node) -> None:
     said, of = sentence.said, item.node("of")
     found = days_of_months(item, sentence.text, again=said.again or said.rhythm != "" or of is not None)
-    if said.date is not None and said.date.comes_every_year and found.days and of is None:
+    if said.date is not None and said.date.comes_every_year and found.days and of is None and sentence.link:
         _more_dates(sentence, found)
         return
     twice = (
@@ -290,6 +290,8 @@ def _remark(sentence: Sentence, item: Node) -> None:
     said = sentence.said
     if item.token("ONCE"):
         sentence.once = True
+    elif item.token("NOW"):
+        sentence.from_now = True
     elif item.token("CLOCK"):
         said.by_clock = True
     elif item.token("PASS"):

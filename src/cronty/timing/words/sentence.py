@@ -23,6 +23,7 @@ class Sentence:
         self.broken = False
         self.times_last = False
         self.once = False
+        self.from_now = False
         self.month_of_year = ""
         self.hours_or_minutes = False
         self.unsure: list[tuple[Said, int, Window, bool]] = []

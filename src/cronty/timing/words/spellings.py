@@ -14,7 +14,7 @@ _TWO: Final = "|".join(_LETTERS)
 _DAY: Final = r"(?:mon|tues|wednes|thurs|fri|satur|sun)days?|mon|tues?|weds?|thu(?:rs?)?|fri|sat|sun"
 _NEAR: Final = rf"today|tomorrow|tmrw|tmr|every|this|{_DAY}"
 _MONTH: Final = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
-_UNIT: Final = r"(?:hours?|hrs?|h|minutes?|mins?|days?|weeks?|months?|years?)\b"
+_UNIT: Final = r"(?:hours?|hrs?|h|minutes?|mins?|seconds?|secs?|s|days?|weeks?|wks?|months?|years?)\b"
 _HOUR_WORD: Final = "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve"
 _MINUTES: Final = r"(0\d|2[4-9]|[345]\d)"
 
@@ -57,7 +57,7 @@ _WRITTEN: Final[tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str
         (r"\b(?<!every )(?<!each )alternate\b", "every other"),
         (r"\bbi-weekly\b", "biweekly"),
         (r"\bevery (hour|hr|minute|min) and a half\b", r"every 1.5 \1"),
-        (r"\bevery (hour|hr) (?:and )?(?=\d+ ?(?:minutes?|mins?|m)\b)", r"every 1 \1 "),
+        (r"\bevery (hour|hr) (?:and )?(?=\d+ ?(?:minutes?|mins?|m)\b(?! (?:past|after|to|before)))", r"every 1 \1 "),
         (r"\b(?:(?:every|each) day of the|(?:7|seven) days a) week\b", "every day"),
         (r"^24/7,? (hourly|every (?:\d+ ?)?[a-z]+)$|^(hourly|every (?:\d+ ?)?[a-z]+),? 24/7$", r"\1\2"),
         (rf"\b(?:not|no|skip|skipping|without) (?=(?:on )?(?:the )?(?:weekends?|{_DAY})\b)", "except "),
