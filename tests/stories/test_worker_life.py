@@ -225,15 +225,17 @@ async def test_middleware_is_around_every_task_in_order(url: str, form: str) -> 
             return performed(word)
 
     async with by_hand(cronty, url) as clock:
-        done, failed, stopped = [await cronty.enqueue("work", word) for word in ("hello", "fail", "stop")]
-        await clock.move(seconds=2)
+        done = await cronty.enqueue("work", "hello")
+        await clock.run_until_idle()
         assert await done.result() == "<hello set 1>"
+        assert seen == ["before work 1", "after"]
+        failed, stopped = [await cronty.enqueue("work", word) for word in ("fail", "stop")]
+        await clock.run_until_idle()
         with pytest.raises(TaskFailed, match="never again"):
             await failed.result()
         await clock.move(hours=1)
         with pytest.raises(TaskFailed, match="StopIteration"):
             await stopped.result()
-    assert seen[:2] == ["before work 1", "after"]
     assert seen.count("error no luck") == 1
 
 

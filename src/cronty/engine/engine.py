@@ -188,51 +188,50 @@ class Engine:
         """
         self._stopping.set()
         self._wake_all()
-        unfinished = 0
         try:
-            await self._drain()
+            await self._claims_end(self._options.drain)
+            await asyncio.gather(
+                self.working.wait_until_empty(self._options.drain),
+                self.telling.finish(self._options.drain),
+                self.handing.finish(self._options.drain) if self.handing is not None else asyncio.sleep(0),
+                return_exceptions=True,
+            )
         finally:
+            unfinished = self.working.in_flight
             try:
-                unfinished = await self._hand_over()
+                if unfinished:
+                    await self._claims_end(5)
+                    self.working.interrupt(self.working.known())
+                    await self.working.wait_until_empty(5)
             finally:
-                for _, task in self._tasks:
-                    task.cancel()
-                self.working.close()
-                await asyncio.gather(*(task for _, task in self._tasks), return_exceptions=True)
-                self._tasks.clear()
-                telemetry.worker_stopped(self.worker, unfinished)
+                await self._end_duties()
+            await self._leave()
+            telemetry.worker_stopped(self.worker, unfinished)
 
-    async def _drain(self) -> None:
-        # Wait for claims that are under way: only then is it known which runs are left.
+    async def _claims_end(self, patience: float) -> None:
+        """Wait for claims that are under way: only then is it known which runs are left."""
         claiming = [task for name, task in self._tasks if name in CLAIMING]
         if claiming:
-            await asyncio.wait(claiming, timeout=self._options.drain)
-        await asyncio.gather(
-            self.working.wait_until_empty(self._options.drain),
-            self.telling.finish(self._options.drain),
-            self.handing.finish(self._options.drain) if self.handing is not None else asyncio.sleep(0),
-            return_exceptions=True,
-        )
+            await asyncio.wait(claiming, timeout=patience)
 
-    async def _hand_over(self) -> int:
-        """How many runs were left for other workers."""
-        unfinished = self.working.in_flight
-        try:
-            if unfinished:
-                self.working.interrupt(self.working.known())
-                await self.working.wait_until_empty(5)
-        finally:
-            self._finished.set()
-            if self._watchdog is not None:
-                self._watchdog.stop()
-            self._wake_all()
+    async def _end_duties(self) -> None:
+        self._finished.set()
+        if self._watchdog is not None:
+            self._watchdog.stop()
+        self.working.interrupt(self.working.known())
+        for _, task in self._tasks:
+            task.cancel()
+        self.working.close()
+        await asyncio.gather(*(task for _, task in self._tasks), return_exceptions=True)
+        self._tasks.clear()
+
+    async def _leave(self) -> None:
         if not self.working.in_flight:  # else the lease runs out, and other workers rescue what is left
             with suppress(Exception):
                 async with asyncio.timeout(5):
                     await self.limiting.write()
                     await self.lease.leave()
                     await self.store.notify("queue")
-        return unfinished
 
     # -- duties -------------------------------------------------------------------------------------------------
 
