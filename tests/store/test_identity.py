@@ -93,6 +93,14 @@ async def test_a_key_stands_for_its_owner_with_its_scopes(identity: Identity, sq
     assert stored["last_used_at"] is not None
 
 
+async def test_a_scope_is_kept_once_however_often_it_is_named(identity: Identity, sql: asyncpg.Connection) -> None:
+    await new_key(identity, scopes=["prompts", "read"] * 1000)
+    assert await sql.fetchval("select scopes from cronty.api_keys") == ["prompts", "read"]
+    refused = await identity.add_key(local_caller("ann"), "a key", ["x" * 1000])
+    assert isinstance(refused, Err)
+    assert len(refused.message) < 200
+
+
 async def test_a_key_that_ran_out_or_was_revoked_stands_for_nobody(identity: Identity, clock: HandClock) -> None:
     short = await new_key(identity, expires_at=START + timedelta(minutes=5))
     long = await new_key(identity)

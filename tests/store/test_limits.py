@@ -170,6 +170,45 @@ async def test_arguments_take_up_room(database: Database) -> None:
     )
 
 
+def big_job(size: int = 1000) -> ScheduleJob:
+    return ScheduleJob("big", "note", "interval", {"hours": 1}, args=["x" * size])  # nothing that compresses better
+
+
+async def test_what_compresses_well_takes_up_its_full_size(database: Database) -> None:
+    door = limited(database, stored_bytes=100_000)
+    made = [code(await door.schedule(local_caller("ann"), big_job(40_000))) for _ in range(3)]
+    assert made == ["ok", "ok", "over_limit"]
+
+
+async def test_a_job_that_is_deleted_takes_up_room_until_it_is_gone(
+    database: Database, sql: asyncpg.Connection
+) -> None:
+    door = limited(database, stored_bytes=10_000)
+    made: list[str] = []
+    for counted in (False, True) * 10:
+        job = await door.schedule(local_caller("ann"), big_job())
+        made.append(code(job))
+        if counted:
+            await door.allowance.show("ann")
+        if isinstance(job, Ok):
+            await door.delete(local_caller("ann"), job.value.number)
+    assert made == ["ok"] * 9 + ["over_limit"] * 11
+    await sql.execute("delete from cronty.due")
+    await sql.execute("delete from cronty.jobs")
+    assert code(await door.schedule(local_caller("ann"), big_job())) == "ok"
+
+
+async def test_edits_are_counted_one_after_the_other(database: Database) -> None:
+    door = limited(database, stored_bytes=10_000)
+    jobs = [await add(door) for _ in range(20)]
+    edits = [
+        code(await door.edit(local_caller("ann"), EditJob(str(job.number), task="note", args=["x" * 1000])))
+        for job in jobs
+    ]
+    assert edits == ["ok"] * edits.count("ok") + ["over_limit"] * edits.count("over_limit")
+    assert 8 <= edits.count("ok") <= 9
+
+
 async def test_what_an_agent_makes_repeats_once_a_minute_at_most(door: Scheduler) -> None:
     assert code(await ask(door, "prompt", 59, caller=MCP)) == "over_limit"
     assert code(await ask(door, "prompt", 59, caller=local_caller("ann"))) == "ok"

@@ -173,7 +173,8 @@ class Allowance:
         def flaw(now: Standing) -> OverLimit | None:
             return (too_many(limits, now.jobs) if one_more else None) or too_large(limits, now.bytes, size)
 
-        if flaw(standing) is None and standing.uncounted < UNCOUNTED:
+        # A change of arguments is in no count but a new one.
+        if one_more and flaw(standing) is None and standing.uncounted < UNCOUNTED:
             return None
         jobs, stored = await self._store.recount(owner)
         return flaw(replace(standing, jobs=jobs, bytes=stored))

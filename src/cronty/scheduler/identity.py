@@ -171,6 +171,7 @@ class Identity:
     ) -> Result[NewKey]:
         """Make a key for the caller's owner. It can't allow more than the caller's own token, ends with it at the
         latest, and is revoked with it."""
+        scopes = list(dict.fromkeys(scopes))
         if wrong := _check(caller.owner, scopes) or _beyond(caller, scopes, agent) or _outlives(caller, expires_at):
             return wrong
         if agent is not None and (wrong := _flaw_of_agent(agent)):
@@ -225,9 +226,9 @@ def is_agent(name: object) -> TypeGuard[str]:
 
 
 def _check(owner: str, scopes: Sequence[str]) -> Err | None:
-    unknown = [scope for scope in scopes if scope not in SCOPES]
-    if unknown or not scopes:
-        what = unknown[0] if unknown else "none"
+    unknown = next((scope for scope in scopes if scope not in SCOPES), None)
+    if unknown is not None or not scopes:
+        what = "none" if unknown is None else unknown[:80]
         return Err("bad_scope", f"Unknown scope: {what}", f"Use any of: {', '.join(SCOPES)}.")
     if not 0 < len(owner) <= 200 or not owner.isprintable():
         return Err("bad_owner", f"Invalid owner: {owner[:80]!r}", "Use 1 to 200 printable characters.")

@@ -209,6 +209,8 @@ class LockedJob:
             **columns_of(job.trigger, changed=bool(job.changes)),
         }
         await self._connection.execute(query("save_job"), *values("save_job", given))
+        if deleted:
+            await self._connection.execute(query("count_deleted"), job.id)
         if self.job.policy.serial and not job.policy.serial:
             await self._connection.execute(query("end_line"), job.id, self.now)
         await self._note("deleted" if deleted else what, *changes(self.job, job))

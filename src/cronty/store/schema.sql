@@ -121,6 +121,7 @@ index handed_over_wanted on handed_over USING btree (job_id, scheduled_for) WHER
 index jobs_by_calendar on jobs USING btree (owner_id, number) WHERE (trigger ? 'calendars'::text)
 index jobs_cancelled on jobs USING btree (updated_at, id) WHERE ((state = 'cancelled'::cronty.job_state) AND (deleted_at IS NULL))
 index jobs_deleted on jobs USING btree (deleted_at, id) WHERE (deleted_at IS NOT NULL)
+index jobs_deleted_of on jobs USING btree (owner_id, deleted_at) WHERE (deleted_at IS NOT NULL)
 index jobs_idempotency on jobs USING btree (owner_id, idempotency_key) WHERE ((idempotency_key IS NOT NULL) AND (deleted_at IS NULL))
 index jobs_live on jobs USING btree (owner_id, created_at) WHERE ((deleted_at IS NULL) AND (NOT ended))
 index jobs_notify on jobs USING btree (owner_id, id) WHERE ((task = 'notify'::text) AND (deleted_at IS NULL) AND (NOT ended))

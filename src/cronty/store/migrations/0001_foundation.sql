@@ -80,6 +80,8 @@ create table cronty.jobs (
   deleted_from cronty.job_state,
   ended boolean not null default false
 );
+-- Not compressed, so that what is counted (`recount`) is what is read into memory.
+alter table cronty.jobs alter column arguments set storage external;
 create unique index jobs_number on cronty.jobs (owner_id, number);
 create index jobs_live on cronty.jobs (owner_id, created_at) where deleted_at is null and not ended;
 create unique index jobs_idempotency on cronty.jobs (owner_id, idempotency_key)
@@ -89,6 +91,7 @@ create index jobs_set_aside on cronty.jobs (id) where state = 'set_aside' and de
 -- Jobs that have ended, the longest ago first: they are removed when their history is gone (see also due_ended).
 create index jobs_cancelled on cronty.jobs (updated_at, id) where state = 'cancelled' and deleted_at is null;
 create index jobs_deleted on cronty.jobs (deleted_at, id) where deleted_at is not null;
+create index jobs_deleted_of on cronty.jobs (owner_id, deleted_at) where deleted_at is not null;
 create index jobs_of_key on cronty.jobs (key_id) where key_id is not null and state in ('active', 'paused');
 
 -- Take the next `many` numbers of an owner; returns the first. They are above every number in use, because a process may

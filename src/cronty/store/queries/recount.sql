@@ -1,5 +1,5 @@
--- Count an owner's jobs that will still run, and the size of their arguments and of the owner's lists of days off. $1 owner,
--- $2 now. Jobs that have ended are marked, so that the next count skips them; not those that were changed meanwhile or are locked.
+-- Count an owner's jobs that will still run, and the size of their arguments, of those of deleted jobs, which are still
+-- there, and of the owner's lists of days off. $1 owner, $2 now. Jobs that have ended are marked, so that the next count skips them; not those that were changed meanwhile or are locked.
 with looked as materialized (
   select j.id, j.version, pg_column_size(j.arguments) as size,
     j.state in ('paused', 'set_aside') or (j.state = 'active' and d.next_at is not null) as live
@@ -21,7 +21,9 @@ set live_jobs = c.jobs, live_bytes = c.bytes, counted_at = coalesce($2::timestam
 from (
   select count(*) as jobs, coalesce(sum(size), 0) + (
     select coalesce(sum(pg_column_size(l.days)), 0) from cronty.calendars l
-    where l.owner_id = (select id from cronty.owners where name = $1)) as bytes
+    where l.owner_id = (select id from cronty.owners where name = $1)) + (
+    select coalesce(sum(pg_column_size(j.arguments)), 0) from cronty.jobs j
+    where j.owner_id = (select id from cronty.owners where name = $1) and j.deleted_at is not null) as bytes
   from looked where live
 ) c
 where o.name = $1
