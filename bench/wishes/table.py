@@ -78,7 +78,7 @@ NOTES = {
     (
         "procrastinate",
         "why",
-    ): "Of jobs that were made. A period that passed while no worker ran is only in the log, if that.",
+    ): "Of jobs that were made. One that passed while no worker ran is in the debug log at most.",
     (
         "temporal",
         "change",

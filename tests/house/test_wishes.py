@@ -3,6 +3,7 @@
 import asyncio
 from datetime import UTC, datetime
 from importlib import import_module
+from types import SimpleNamespace
 from typing import Any
 
 import asyncpg
@@ -74,7 +75,8 @@ async def test_what_is_due_while_the_one_before_runs_on_another_machine_is_left_
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second = one_at_once.cronty, later.cronty
-    monkeypatch.setattr(first, "settings", first.settings.model_copy(update={"drain": 0}))
+    ninety_seconds = asyncio.Event()
+    monkeypatch.setattr(one_at_once, "asyncio", SimpleNamespace(sleep=lambda _: ninety_seconds.wait()))  # pyright: ignore
     async with by_hand(first, url, at=FRIDAY) as clock, by_hand(second, url, at=FRIDAY) as other:
         running = asyncio.create_task(clock.move(minutes=1))
         async with asyncio.timeout(PATIENCE):
@@ -82,7 +84,8 @@ async def test_what_is_due_while_the_one_before_runs_on_another_machine_is_left_
                 await asyncio.sleep(0.01)
         await other.move(minutes=2)
         assert await verdicts(second, "close_the_books") == [("08 00:02", "skipped"), ("08 00:01", "running")]
-        running.cancel()
+        ninety_seconds.set()
+        await running
 
 
 async def test_a_changed_schedule_is_deployed_and_one_that_left_stops(url: str) -> None:
