@@ -88,7 +88,7 @@ async def test_what_is_due_while_the_one_before_runs_on_another_machine_is_left_
         await running
 
 
-async def test_a_changed_schedule_is_deployed_and_one_that_left_stops(url: str) -> None:
+async def test_a_changed_schedule_is_deployed(url: str) -> None:
     async with by_hand(one_at_once.cronty, url, at=FRIDAY):
         pass
     async with by_hand(change.cronty, url, at=FRIDAY) as clock:
