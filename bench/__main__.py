@@ -1,4 +1,7 @@
-"""`python -m bench fires --jobs 1000000 --seconds 20 --rounds 3`, or lag, fair, urgent, mcp, idle, pages, grow."""
+"""`python -m bench fires --jobs 1000000 --seconds 20 --rounds 3`, or lag, fair, urgent, mcp, idle, pages, grow.
+
+`python -m bench wishes` counts lines of code instead, and measures nothing.
+"""
 
 import argparse
 import asyncio
@@ -9,6 +12,7 @@ from pathlib import Path
 import asyncpg
 
 from bench import fair, fill, fires, grow, idle, lag, mcp, pages, report, urgent
+from bench.wishes import table
 from chaos.postgres import Postgres
 
 MANY = 1_000_000
@@ -77,7 +81,7 @@ async def run_kept(asked: argparse.Namespace, postgres: Postgres, sizes: list[in
 
 def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(prog="bench", description=__doc__)
-    made.add_argument("what", choices=["fires", "lag", "fair", "urgent", "mcp", *KEPT])
+    made.add_argument("what", choices=["fires", "lag", "fair", "urgent", "mcp", "wishes", *KEPT])
     made.add_argument("--jobs", type=int, help="how many are stored; a million, or ten thousand for mcp")
     made.add_argument("--seconds", type=float, default=20)
     made.add_argument("--rounds", type=int, default=3)
@@ -97,6 +101,9 @@ def _sizes(text: str) -> list[int]:
 
 def main() -> None:
     asked = parser().parse_args()
+    if asked.what == "wishes":
+        table.main()
+        return
     if asked.what not in KEPT:
         postgres = Postgres(**fill.SERVER)
         postgres.start()

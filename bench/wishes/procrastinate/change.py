@@ -1,0 +1,15 @@
+# It was 3:00, and there was one more schedule.
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from procrastinate import App, PsycopgConnector
+
+app = App(connector=PsycopgConnector())
+
+
+@app.periodic(cron="0 * * * *")
+@app.task
+async def close_the_books(timestamp: int) -> None:
+    here = datetime.fromtimestamp(timestamp, ZoneInfo("Europe/Berlin"))
+    if here.hour == 4 and here.weekday() < 5:
+        print("closed")
