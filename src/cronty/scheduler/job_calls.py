@@ -144,7 +144,7 @@ class JobCalls:
     async def _noted(self, caller: Caller, request: EditJob) -> Result[str | None]:
         """What to say about where the messages of a changed job go; looked at by those who may change it."""
         args, kwargs, policy = given(request.args), given(request.kwargs), given(request.policy)
-        if not (args or kwargs or names_of("", None, None, policy)):
+        if not names_of(given(request.task) or "notify", args, kwargs, policy):  # the job's own task may be that
             return Ok(None)
         shown = await self._scheduler.show(caller, request.job_id)
         if isinstance(shown, Err):
