@@ -136,7 +136,7 @@ class Year:
         for _ in range(count):
             await self._keys.add(caller, "expires", b"", ["read"], None, soon)
             made = await self._keys.add(caller, "revoked", b"", ["read"], None, None)
-            assert made is not None
+            assert isinstance(made, tuple)
             await self._keys.revoke(caller, made[1])
         await self._channels.save(caller, "phone", "ntfy://ntfy.sh/phone", "ntfy", "ntfy.sh")
         await self._channels.remove(caller, "phone")

@@ -498,7 +498,7 @@ async def test_keys_go_when_they_have_been_no_good_for_as_long_as_history_is_kep
     numbers: dict[str, int] = {}
     for name, expires_at in ends.items():
         made = await store.add(local_caller("ann"), name, b"", ["read"], None, expires_at)
-        assert made is not None
+        assert isinstance(made, tuple)
         numbers[name] = made[1]
     for name in ("revoked", "last"):
         assert await store.revoke(local_caller("ann"), numbers[name])

@@ -155,7 +155,7 @@ async def test_a_closed_owner_gets_nothing_new_and_its_keys_are_no_good(
 ) -> None:
     keys = KeyStore(database)
     added = await keys.add(local_caller(NAME), "phone", b"y" * 32, ["read"], None, None)
-    assert added is not None
+    assert isinstance(added, tuple)
     key_id, _ = added
     await sql.execute("update cronty.owners set erasing_since = now() where id = $1", ann)
     assert await keys.find(key_id) is None

@@ -86,7 +86,7 @@ async def test_a_key_stands_for_its_owner_with_its_scopes(identity: Identity, sq
     key = await new_key(identity, scopes=["read", "prompts"], agent="claude")
     who, parts = await identity.identify(key.text), read_key(key.text)
     assert parts is not None
-    assert who == Ok(Caller("ann", frozenset({"read", "prompts"}), "claude", parts[0], key.number))
+    assert who == Ok(Caller("ann", frozenset({"read", "prompts"}), "claude", parts[0], key.number, "laptop"))
     stored = await sql.fetchrow("select * from cronty.api_keys")
     assert stored is not None
     assert parts[1] not in str(dict(stored)), "only a hash of it is kept"

@@ -224,7 +224,7 @@ async def test_a_press_names_its_owner_whether_or_not_there_are_walls(street: St
 
 async def test_a_link_counts_as_a_request_of_its_owner(street: Street, monkeypatch: pytest.MonkeyPatch) -> None:
     await street.remind()
-    monkeypatch.setattr("cronty.cli.serve.most_connections", lambda: 0)
+    monkeypatch.setattr("cronty.asgi.most_connections", lambda: 0)
     full = httpx2.ASGITransport(http_app(street.cronty, GROUPS, ["cronty.example.com"]))
     async with httpx2.AsyncClient(transport=full, base_url="https://cronty.example.com") as http:
         link = street.links()[0]

@@ -82,7 +82,7 @@ async def test_files_are_kept_for_good_under_the_name_of_their_content(ann: Brow
         assert (await ann.client.get(re.sub(r"/[0-9a-f]{12}/", "/000000000000/", url))).status_code == 404
     assert (await ann.client.get("/static/x/../routes.py")).status_code == 404
     style = (await ann.client.get(str(styles[0]))).text
-    [font] = re.findall(r'url\("(/static/[^"]+)"\)', style)
+    [font] = re.findall(r'url\("\.\./\.\.(/static/[^"]+)"\)', style)
     assert (await ann.client.get(font)).headers["content-type"] == "font/woff2"
     assert assets().keys() == {
         "app.css", "app.js", "htmx.min.js", "htmx.LICENSE.txt", "icon.svg", "inter-latin.woff2", "inter.LICENSE.txt",

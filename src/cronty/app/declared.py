@@ -6,11 +6,13 @@ alone. Several processes may open at once: one after the other brings the jobs i
 don't get mixed.
 """
 
+import asyncio
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import orjson
@@ -28,6 +30,9 @@ PROGRAM: Final = "code:"
 DIGEST: Final = "code-version:"
 GONE: Final = f"{DIGEST}gone"
 PAGE: Final = 1000
+PATIENCE: Final = 60.0
+"""Seconds that a program waits for its database while it brings its schedules in line."""
+
 ENDED: Final = frozenset({"cancelled", "completed"})
 
 type Change = Literal["new", "changed", "gone", "edited", "same"]
@@ -103,7 +108,19 @@ async def plan(cronty: "Cronty", program: "Cronty | None" = None) -> list[Step]:
 
 
 async def sync(cronty: "Cronty") -> list[Step]:
-    """Do it, while no other process does; returns what was done."""
+    """Do it; returns what was done. Doing it again is harmless, so a database that is away for a while is waited for."""
+    ends = monotonic() + PATIENCE
+    while True:
+        try:
+            return await _sync(cronty)
+        except CrontyError as refused:
+            if refused.code != "unavailable" or monotonic() > ends:
+                raise
+        await asyncio.sleep(1)
+
+
+async def _sync(cronty: "Cronty") -> list[Step]:
+    """While no other process does."""
     async with one_at_a_time(cronty.database, f"schedules of {cronty.owner}"):
         steps = await plan(cronty)
         for step in steps:
