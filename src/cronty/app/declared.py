@@ -108,7 +108,7 @@ async def plan(cronty: "Cronty", program: "Cronty | None" = None) -> list[Step]:
 
 
 async def sync(cronty: "Cronty") -> list[Step]:
-    """Do it; returns what was done. Doing it again is harmless, so a database that is away for a while is waited for."""
+    """Do it; returns what was done. Doing it again is harmless, so a database that is away is waited for."""
     ends = monotonic() + PATIENCE
     while True:
         try:
