@@ -267,7 +267,9 @@ def outcome_of_sync(
             call = partial(task.function, *args, **kwargs)
         if task.around and on_loop is not None:
             value = through_from_thread(task.around, run, call, on_loop)
-        elif isawaitable(value := call()):
+        elif (value := call()) is None:
+            return DONE
+        elif isawaitable(value):
             value = _awaited(value, on_loop)
         if inspect.isasyncgen(value):
             raise TypeError("it returned an async generator, which nobody has run")

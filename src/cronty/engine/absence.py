@@ -1,22 +1,37 @@
 """Whether this engine is catching up on slots that passed while nothing was running, and which those are."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
+from time import monotonic
 from typing import Final
 
 from cronty.engine.batch import Batch
 from cronty.store.engine_store import PassedSlots
 
+type Key = tuple[int, bool, bool]
+"""An owner, and whether slots run late and whether some are missed: what has the same key is counted together."""
+
 LATE: Final = timedelta(minutes=1)
 """How late a slot must be to have passed, and how long without a look is an absence: engines look every few seconds."""
 
+WRITE_EVERY: Final = 2.0
+"""Seconds between two writes of slots whose owner will be told anyway."""
+
 
 class Absence:
-    """It is over when a look finds nothing more to catch up on. What is late after that is late for another reason."""
+    """It is over when a look finds nothing more to catch up on. What is late after that is late for another reason.
+
+    The first slots of an owner are noted with the batch that fires them, so that the owner is told of the absence
+    whatever happens. The others are counted in memory and written every few seconds: a write for each would slow down
+    the catching up, and hold up other engines that fire for the same owner.
+    """
 
     def __init__(self) -> None:
         self._looked_at: datetime | None = None
         self._catching_up = False
+        self._noted: set[int] = set()
+        self._unwritten: dict[Key, PassedSlots] = {}
+        self._write_at = 0.0
 
     def look(self, moment: datetime) -> None:
         """Something is due. If this is the first look for a while, it may be due since long."""
@@ -28,15 +43,51 @@ class Absence:
         """Nothing more is due."""
         self._catching_up = False
         self._looked_at = moment
+        self._noted.clear()
+        self._write_at = 0.0
 
     def passed(self, batch: Batch, moment: datetime) -> list[PassedSlots]:
         """The slots of a batch that passed while nothing was running; usually none."""
         return list(_passed(batch, moment - LATE)) if self._catching_up else []
 
+    def is_noted(self, one: PassedSlots) -> bool:
+        """Whether its owner will be told anyway, so that it needn't be noted with its batch."""
+        return one.owner_id in self._noted
+
+    def committed(self, noted: Sequence[PassedSlots], others: Sequence[PassedSlots]) -> None:
+        self._noted.update(one.owner_id for one in noted)
+        self._keep(others)
+
+    def take(self) -> list[PassedSlots]:
+        """Take what has to be written now."""
+        if not self._unwritten or monotonic() < self._write_at:
+            return []
+        self._write_at = monotonic() + WRITE_EVERY
+        taken, self._unwritten = self._unwritten, {}
+        return list(taken.values())
+
+    def give_back(self, taken: Sequence[PassedSlots]) -> None:
+        """It could not be written."""
+        self._keep(taken)
+
+    def _keep(self, passed: Sequence[PassedSlots]) -> None:
+        for one in passed:
+            key = one.owner_id, one.late > 0, one.missed > 0
+            kept = self._unwritten.get(key)
+            self._unwritten[key] = one if kept is None else _together(kept, one)
+
+
+def _together(kept: PassedSlots, one: PassedSlots) -> PassedSlots:
+    """Both in one, under the job of the first."""
+    owner_id, job_id, slot, late, coalesced, missed = kept
+    return PassedSlots(
+        owner_id, job_id, min(slot, one.slot), late + one.late, coalesced + one.coalesced, missed + one.missed
+    )
+
 
 def _passed(batch: Batch, before: datetime) -> Iterator[PassedSlots]:
     for one in batch.attempts:
-        if one.slot < before and one.slot not in batch.delivered.get(one.job_id, ()):
+        if one.slot < before and (not batch.delivered or one.slot not in batch.delivered.get(one.job_id, ())):
             yield PassedSlots(one.owner_id, one.job_id, one.slot, 1, 0, 0)
     for moved in batch.moved:
         sent = batch.delivered.get(moved.job_id, ())

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from cronty.engine.attempt import Attempt
 from cronty.jobs.firing import RunRow
-from cronty.store.engine_store import Moved
+from cronty.store.engine_store import Moved, PassedSlots
 
 
 class Batch:
@@ -21,6 +21,9 @@ class Batch:
         self.broken: list[tuple[int, str]] = []
         self.delivered: Mapping[int, Set[datetime]] = {}
         """Slots that ntfy has sent ahead of us, by job."""
+        self.first_passed: list[PassedSlots] = []
+        self.more_passed: list[PassedSlots] = []
+        """Slots that passed while nothing was running: the first of their owners, and the others."""
 
     def fire(self, attempt: Attempt, next_slot: datetime | None) -> None:
         self.attempts.append(attempt)

@@ -230,6 +230,7 @@ class Engine:
             with suppress(Exception):
                 async with asyncio.timeout(5):
                     await self.limiting.write()
+                    await self.firing.write_absence()
                     await self.lease.leave()
                     await self.store.notify("queue")
 

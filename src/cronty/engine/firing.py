@@ -134,6 +134,7 @@ class Firing:
     async def step(self, worker: int) -> float:
         """Fire one batch as `worker`; 0 if there may be more, else seconds until the next slot."""
         await self._limiting.refresh()
+        await self.write_absence()
         has_place = await self._working.wait_for_place(self.crowd)
         if not self.low.known:
             await self._begin()
@@ -159,10 +160,20 @@ class Firing:
             self.low.lower(next_at)  # locked by another process, which may release it
             return LOCKED_REST
         self._absence.end(now)
+        await self.write_absence()
         if self.low.lowered == lowered:
             self.low.found(now, forgotten)
         rest = float("inf") if next_at is None else (next_at - now).total_seconds()
         return min(rest, LOOK_BACK_EVERY)
+
+    async def write_absence(self) -> None:
+        """Write what was caught up on and isn't noted yet, if it is time."""
+        if taken := self._absence.take():
+            try:
+                await self._store.note_absence(taken)
+            except BaseException:
+                self._absence.give_back(taken)
+                raise
 
     def _note_frozen(self, frozen: bool) -> bool:
         """What is due stays so, and the marks stay below it."""
@@ -238,6 +249,8 @@ class Firing:
                     if self._check_slots:
                         batch.leave_out(await due.taken_slots(batch.slots()))
                     await self._limiting.hold(due, batch, counts, moment)
+                    for one in self._absence.passed(batch, moment):
+                        (batch.more_passed if self._absence.is_noted(one) else batch.first_passed).append(one)
                     await self._write(due, batch, worker, moment)
         except BaseException as error:
             if earliest is not None:
@@ -251,6 +264,7 @@ class Firing:
                 return None
             raise
         self._check_slots = False
+        self._absence.committed(batch.first_passed, batch.more_passed)
         count_fired(due, batch)
         self._working.release(places - len(batch.attempts), urgent=self.urgent)
         if self.urgent:
@@ -276,8 +290,8 @@ class Firing:
             await due.move(batch.moved, now)
         if batch.missed:
             await due.note_missed(batch.missed, now)
-        if passed := self._absence.passed(batch, now):
-            await due.note_absence(passed, now)
+        if batch.first_passed:
+            await due.note_absence(batch.first_passed, now)
         if batch.broken:
             await due.set_aside(batch.broken, now, self._limiting.topic_of)
             for job_id, reason in batch.broken:

@@ -139,7 +139,7 @@ class Settling:
                 successes.append(Success(one.job_id, one.slot, one.number, outcome.result, ago, took))
             else:
                 others.append(_other(one, ago, took))
-        if holds := _holds(attempts, now):
+        if others and (holds := _holds(attempts, now)):
             await self._limits.hold(holds)
         accepted = 0
         told = [(one.job_id, one.slot) for one in attempts if one.policy.tell]
@@ -153,8 +153,9 @@ class Settling:
             for one in others[:settled]:
                 if one.wait is None:
                     metrics.VERDICT.add(1, one.state)
-        reasons = {one.job_id: one.outcome.gone for one in attempts if isinstance(one.outcome, Failed)}
-        self._breaker.failed((job_id, reasons.get(job_id)) for job_id in failed)
+        if failed:
+            reasons = {one.job_id: one.outcome.gone for one in attempts if isinstance(one.outcome, Failed)}
+            self._breaker.failed((job_id, reasons.get(job_id)) for job_id in failed)
         if accepted < len(attempts):
             late = [(one.job_id, one.slot, one.number, _reported(one)) for one in attempts]
             if count := await self._store.mark_superseded(worker, late):

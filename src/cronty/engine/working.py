@@ -1,7 +1,7 @@
 """Performs claimed attempts, many at a time, outside any transaction."""
 
 import asyncio
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
@@ -162,10 +162,16 @@ class Working:
                 self._line.appendleft(attempt)
             else:
                 self._line.append(attempt)
-        for threads in (self._threads, self._urgent_threads, self._for_children):
-            if theirs := [one for one in calls if self._threads_of(one) is threads]:
-                threads.submit(theirs, first=first or attempts[0].urgent or attempts[0].crashes > 0)
+        if calls:
+            self._submit(calls, first=first or attempts[0].urgent or attempts[0].crashes > 0)
         self._start_coroutines()
+
+    def _submit(self, calls: Sequence[Attempt], *, first: bool) -> None:
+        by_pool: dict[Threads[Attempt], list[Attempt]] = defaultdict(list)
+        for one in calls:
+            by_pool[self._threads_of(one)].append(one)
+        for threads, theirs in by_pool.items():
+            threads.submit(theirs, first=first)
 
     def still_ending(self, attempts: Sequence[Attempt]) -> list[Attempt]:
         """Those of these attempts whose run has an earlier one that was cancelled or timed out, and is cleaning up."""

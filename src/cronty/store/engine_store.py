@@ -434,6 +434,10 @@ class EngineStore:
         rows = await change_jobs(connection, now, "rescue", now, max_crashes, workers)
         return Rescued(len(workers), rows[0]["rescued"], rows[0]["quarantined"], _ids(rows))
 
+    async def note_absence(self, passed: Sequence[PassedSlots]) -> None:
+        """Their owners will be told of these slots, too."""
+        await self._database.change("note_absence", self._database.moment() or await self.now(), *columns(passed, 6))
+
     async def tell_absences(self, quiet: float, most: int, topic_of: Callable[[int], str], zone: str) -> None:
         """Tell owners what passed while nothing was running, each once; nothing was added for `quiet` seconds."""
         now = self._database.moment()
