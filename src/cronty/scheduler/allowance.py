@@ -32,7 +32,7 @@ from cronty.jobs.limits import (
 )
 from cronty.jobs.run import read_message_id, run_id
 from cronty.store.alerts import Held
-from cronty.store.limit_store import UNCOUNTED, LimitStore, Standing
+from cronty.store.limit_store import LimitStore, Standing
 from cronty.timing import Trigger
 
 
@@ -174,7 +174,7 @@ class Allowance:
             return (too_many(limits, now.jobs) if one_more else None) or too_large(limits, now.bytes, size)
 
         # A change of arguments is in no count but a new one.
-        if one_more and flaw(standing) is None and standing.uncounted < UNCOUNTED:
+        if one_more and flaw(standing) is None and not standing.is_recount_due:
             return None
         jobs, stored = await self._store.recount(owner)
         return flaw(replace(standing, jobs=jobs, bytes=stored))

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from math import isqrt
 from typing import Final, cast
 
 import orjson
@@ -19,8 +20,8 @@ type RunPlace = tuple[int, datetime]
 
 type Digest = bytes
 
-UNCOUNTED: Final = 1000
-"""An owner's jobs are recounted after this many new ones."""
+FEWEST_UNCOUNTED: Final = 50
+MOST_UNCOUNTED: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,12 @@ class Standing:
     made_by: Digest | None = None
     not_for_owner: Sequence[str] = ()
     channels: Mapping[str, bool] = field(default_factory=dict[str, bool])
+
+    @property
+    def is_recount_due(self) -> bool:
+        """Each look counts the new jobs, and a recount counts all of the owner's: with the square root both cost about
+        the same."""
+        return self.uncounted >= min(max(2 * isqrt(self.jobs), FEWEST_UNCOUNTED), MOST_UNCOUNTED)
 
 
 class LimitStore:
