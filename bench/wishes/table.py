@@ -24,6 +24,7 @@ WISHES = {
     "retry": "five retries, with growing pauses",
     "timeout": "a timeout",
     "one_at_once": "never two of a schedule at once",
+    "five_at_once": "at most five of a task at once, on all machines",
     "change": "change a schedule in code, drop another, deploy",
     "tested": "test it without sleeping",
     "why": "see why a run didn't happen",
@@ -50,6 +51,18 @@ CANNOT = {
     ("celery", "one_at_once"): (
         "no such setting",
         "Beat sends whether or not the last one has ended. A lock of your own, or a further package, is the usual way.",
+    ),
+    ("celery", "five_at_once"): (
+        "no such setting",
+        "`--concurrency` is of one worker, so the usual way is a queue that one worker serves.",
+    ),
+    ("procrastinate", "five_at_once"): (
+        "no such setting",
+        "A `lock` lets one run at a time. `concurrency` is of one worker, so the usual way is a queue that one serves.",
+    ),
+    ("temporal", "five_at_once"): (
+        "no such setting",
+        "`max_concurrent_activities` is of one worker. Over all of them a task queue has only a rate.",
     ),
     ("celery", "why"): (
         "no record kept",

@@ -1,4 +1,4 @@
-"""Our programs for ten usual wishes do what their row says, and the table of the page is what is counted."""
+"""Our programs for eleven usual wishes do what their row says, and the table of the page is what is counted."""
 
 import asyncio
 from datetime import UTC, datetime
@@ -10,7 +10,18 @@ import asyncpg
 import pytest
 
 from bench.wishes import table
-from bench.wishes.cronty import change, later, one_at_once, retry, tested, timeout, transaction, weekday, why
+from bench.wishes.cronty import (
+    change,
+    five_at_once,
+    later,
+    one_at_once,
+    retry,
+    tested,
+    timeout,
+    transaction,
+    weekday,
+    why,
+)
 from cronty.testing import by_hand
 from tests.patience import PATIENCE
 
@@ -86,6 +97,25 @@ async def test_what_is_due_while_the_one_before_runs_on_another_machine_is_left_
         assert await verdicts(second, "close_the_books") == [("08 00:02", "skipped"), ("08 00:01", "running")]
         ninety_seconds.set()
         await running
+
+
+async def test_at_most_five_of_a_task_at_once(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    running: set[int] = set()
+    most = 0
+
+    async def sleep(_: float) -> None:
+        nonlocal most
+        running.add(id(asyncio.current_task()))
+        most = max(most, len(running))
+        await asyncio.sleep(0.01)
+        running.discard(id(asyncio.current_task()))
+
+    monkeypatch.setattr(five_at_once, "asyncio", SimpleNamespace(sleep=sleep))  # pyright: ignore
+    async with by_hand(five_at_once.cronty, url) as clock:
+        await five_at_once.ask()
+        await clock.run_until_idle()
+        made = await five_at_once.cronty.list_jobs(status="completed", limit=50)
+    assert (most, made.total) == (5, 20)
 
 
 async def test_a_changed_schedule_is_deployed(url: str) -> None:

@@ -6,6 +6,7 @@ import sys
 from datetime import UTC, datetime, timedelta
 
 import change
+import five_at_once
 import later
 import one_at_once
 import retry
@@ -20,6 +21,16 @@ from sqlalchemy.ext.asyncio import create_async_engine
 from tenacity import wait_none
 
 URL = os.environ["SQLALCHEMY_URL"]
+
+
+class Slept:
+    now = most = 0
+
+    async def sleep(self, _: float) -> None:
+        self.now += 1
+        self.most = max(self.most, self.now)
+        await asyncio.sleep(1)
+        self.now -= 1
 
 
 async def released(scheduler: AsyncScheduler, ask) -> JobReleased:
@@ -64,6 +75,14 @@ async def main() -> None:
                 await asyncio.wait_for(counted.get(), 60)
         print("one_at_once: most at once", most)
         assert most == 1
+
+        five_at_once.asyncio = fetched = Slept()
+        with scheduler.subscribe(counted.put, JobReleased):
+            await five_at_once.ask(scheduler)
+            for _ in range(20):
+                await asyncio.wait_for(counted.get(), 60)
+        print("five_at_once: most at once", fetched.most)
+        assert fetched.most == 5
 
         retry.fetch.retry.wait = wait_none()
         ended = await released(scheduler, retry.ask)
