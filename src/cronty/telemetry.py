@@ -85,6 +85,10 @@ def probes_listen(host: str, port: int) -> None:
     log.info("metrics at http://%s:%d/metrics, probes at /health and /ready", host, port)
 
 
+def spans_go_nowhere() -> None:
+    log.warning("OpenTelemetry's variables ask for spans, and nothing here can send them: pip install 'cronty[otel]'")
+
+
 def worker_stopped(worker: int, unfinished: int) -> None:
     log.info("worker %d stopped, %d run(s) handed over", worker, unfinished)
 
