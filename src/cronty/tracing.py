@@ -7,10 +7,10 @@ in W3C Trace Context. What callers send as one is a stranger's text: it is kept 
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from contextvars import Token
-from functools import lru_cache
+from functools import lru_cache, wraps
 from importlib.metadata import version
 from time import time_ns
 from typing import Any, Final
@@ -31,6 +31,8 @@ from opentelemetry.trace import (
     Tracer,
     TracerProvider,
 )
+
+from cronty import telemetry
 
 TRACEPARENT: Final = "traceparent"
 """The header, the name in MCP's `_meta`, and the name in a job's origin."""
@@ -118,6 +120,20 @@ def moment() -> int:
     return 0 if _tracer() is None else time_ns()
 
 
+def _harmless[**P, R](act: Callable[P, R]) -> Callable[P, R | None]:
+    """Samplers and processors are the operator's, and may raise: no run is lost for that."""
+
+    @wraps(act)
+    def trying(*args: P.args, **kwargs: P.kwargs) -> R | None:
+        try:
+            return act(*args, **kwargs)
+        except Exception as error:
+            telemetry.spans_failed(error)
+            return None
+
+    return trying
+
+
 class Fire:
     """The spans of one attempt."""
 
@@ -134,17 +150,20 @@ class Fire:
         self._within = trace.set_span_in_context(self._whole, Context())
         tracer.start_span(first, self._within, start_time=since).end()
 
+    @_harmless
     def perform(self) -> Token[Context]:
         """From here on we are in the span of performing it, in this asyncio task or until `leave`."""
         kind = SpanKind.CLIENT if self._known[ACTION] in CALLS else SpanKind.INTERNAL
         self._performing = self._tracer.start_span("cronty.perform", self._within, kind, self._known)
         return context.attach(trace.set_span_in_context(self._performing, self._within))
 
+    @_harmless
     def ended(self, outcome: str) -> None:
         self._since = time_ns()
         if self._performing is not None:
             _end(self._performing, outcome, self._since)
 
+    @_harmless
     def settled(self, outcome: str) -> None:
         """Its outcome is committed, or came too late."""
         self._tracer.start_span("cronty.settle", self._within, start_time=self._since).end()
@@ -156,6 +175,7 @@ def leave(entered: Token[Context]) -> None:
     context.detach(entered)
 
 
+@_harmless
 def fire(
     first: str, since: int, made_in: str | None, *, job: int, run_id: str, attempt: int, action: str
 ) -> Fire | None:

@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pytest
 from opentelemetry import trace
+from opentelemetry.sdk.trace import SpanProcessor
 from opentelemetry.trace import NonRecordingSpan, SpanKind, StatusCode
 
 from cronty import tracing
@@ -14,7 +15,7 @@ from cronty.actions.tasks import Registry
 from cronty.contract.caller import local_caller
 from cronty.jobs.run import run_id
 from cronty.scheduler import Scheduler
-from tests.conftest import START, HandClock, Hands, add
+from tests.conftest import START, HandClock, Hands, add, look
 from tests.spans import GIVEN, Collected, collecting, id_of, parent_of, trace_of, traceparent_of
 
 TRACE, SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
@@ -155,6 +156,33 @@ async def test_an_attempt_that_is_put_off_leaves_no_half_of_a_trace(
     assert_whole(spans)
 
 
+@pytest.mark.parametrize("when", ["on_start", "on_end"])
+async def test_a_processor_that_raises_keeps_nothing_from_running(
+    when: str, door: Scheduler, hands: Hands, clock: HandClock, registry: Registry, calls: list[tuple[object, ...]]
+) -> None:
+    class Broken(SpanProcessor):
+        def on_start(self, span: object, parent_context: object = None) -> None:
+            if when == "on_start":
+                raise ValueError("no spans today")
+
+        def on_end(self, span: object) -> None:
+            if when == "on_end":
+                raise ValueError("no spans today")
+
+    async def later() -> None:
+        calls.append(("later",))
+
+    registry.add(later)
+    await hands.engine.store.publish_tasks(registry.published())
+    jobs = [await add(door, name=task, task=task, max_runs=1) for task in ("note", "later")]
+    clock.advance(minutes=1)
+    with collecting() as spans:
+        spans.provider.add_span_processor(Broken())
+        await hands.all()
+    assert sorted(calls) == [(), ("later",)]
+    assert [(await look(door, job)).status for job in jobs] == ["completed"] * 2
+
+
 @pytest.mark.parametrize("collected", [False, True])
 async def test_no_span_is_made_if_nobody_collects_them(
     collected: bool, door: Scheduler, hands: Hands, clock: HandClock, registry: Registry
@@ -164,13 +192,13 @@ async def test_no_span_is_made_if_nobody_collects_them(
     def spans() -> list[object]:
         return [one for one in gc.get_objects() if issubclass(type(one), trace.Span | tracing.Fire)]
 
-    def look() -> None:
+    def peek() -> None:
         seen.append({type(one).__name__ for one in spans() if all(one is not other for other in before)})
 
-    registry.add(look)
+    registry.add(peek)
     await hands.engine.store.publish_tasks(registry.published())
     with tracing.within(GIVEN):
-        await add(door, task="look")
+        await add(door, task="peek")
     before = spans()
     clock.advance(minutes=1)
     if collected:
