@@ -6,7 +6,6 @@ from cronty import metrics
 from cronty.engine.attempt import Attempt
 from cronty.engine.batch import Batch
 from cronty.jobs.action import kind_of
-from cronty.jobs.outcome import name_of
 from cronty.store.database import Row
 from cronty.store.engine_store import DueJobs
 
@@ -36,4 +35,4 @@ def count_claimed(rows: Sequence[Row]) -> None:
 
 def count_attempts(attempts: Sequence[Attempt]) -> None:
     for one in attempts:
-        metrics.ATTEMPTS.add(1, kind_of(one.task.name), name_of(one.outcome))
+        metrics.ATTEMPTS.add(1, kind_of(one.task.name), type(one.outcome).__name__.lower())

@@ -61,6 +61,6 @@ class Interrupted:
 type Outcome = Done | Failed | Snoozed | Cancelled | Interrupted
 
 
-def name_of(outcome: Outcome | None) -> str:
-    """What an outcome is called in metrics and spans."""
+def name_of(outcome: Outcome) -> str:
+    """What an outcome is called in spans, as in metrics."""
     return type(outcome).__name__.lower()
