@@ -32,6 +32,7 @@ from cronty.web.refusals import Refusals
 from cronty.web.rest import metrics_route, refused, rest_app
 from cronty.web.rest.request import MAX_BODY
 from cronty.web.sessions import Sessions
+from cronty.web.traces import InTheirTrace
 from cronty.web.under_way import TOO_MANY, UnderWay
 
 __all__ = ["HttpApp"]
@@ -98,7 +99,7 @@ def http_app(
         *_dashboard(cronty, who, Sessions(keys[0] if keys else None), local),
         Mount("/", Callers(mcp_app, who, lambda receive: arrived(receive, MAX_BODY))),
     ]
-    middleware = [Middleware(without_who_left), Middleware(under_way.until_answered)]
+    middleware = [Middleware(without_who_left), Middleware(under_way.until_answered), Middleware(InTheirTrace)]
     if hosts is not None:
         middleware.insert(0, Middleware(Hosts, hosts))
     # A path with a line break matches no route; it gets the same 404 as any other.

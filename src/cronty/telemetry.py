@@ -85,6 +85,20 @@ def probes_listen(host: str, port: int) -> None:
     log.info("metrics at http://%s:%d/metrics, probes at /health and /ready", host, port)
 
 
+def spans_go_nowhere() -> None:
+    log.warning("OpenTelemetry's variables ask for spans, and nothing here can send them: pip install 'cronty[otel]'")
+
+
+_told_of_spans: list[str] = []
+
+
+def spans_failed(error: Exception) -> None:
+    """Logged once: it would be so for every run."""
+    if not _told_of_spans:
+        _told_of_spans.append(str(error))
+        log.error("spans can't be made, and runs go on without (this is logged once)", exc_info=error)
+
+
 def worker_stopped(worker: int, unfinished: int) -> None:
     log.info("worker %d stopped, %d run(s) handed over", worker, unfinished)
 

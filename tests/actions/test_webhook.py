@@ -19,10 +19,12 @@ from cronty.actions.webhook import Webhook, check_headers
 from cronty.jobs.action import Action
 from cronty.jobs.arguments import check_arguments
 from cronty.jobs.outcome import Done, Failed, Outcome
+from cronty.tracing import within
 from examples import webhook_pydantic_ai, webhook_starlette
 from tests.actions.servers import anns, answer, plain, serving
 from tests.conftest import HandClock
 from tests.patience import PATIENCE
+from tests.spans import GIVEN, collecting
 
 RUN = CurrentRun(1024, 7168, 7, datetime(2027, 3, 1, 8, tzinfo=UTC), 2)
 OLD_KEY, NEW_KEY = b"o" * 32, b"n" * 32
@@ -82,6 +84,23 @@ async def test_without_a_key_it_is_not_signed_but_still_says_its_id() -> None:
         await perform(server.url, server.allowed)
     assert server.received[0].headers["webhook-id"] == RUN.idempotency_key == "msg_7168_1803888000000000"
     assert "webhook-signature" not in server.received[0].headers
+
+
+async def test_where_spans_are_collected_the_receiver_is_told_in_which_one_it_is_called() -> None:
+    async with plain(answer(200)) as server:
+        with collecting(), within(GIVEN):
+            await perform(server.url, server.allowed)
+        with within(GIVEN):
+            await perform(server.url, server.allowed)
+    told, untold = (one.headers for one in server.received)
+    assert told["traceparent"] == GIVEN
+    assert "tracestate" not in told
+    assert "traceparent" not in untold
+
+
+@pytest.mark.parametrize("name", ["traceparent", "TraceParent", "tracestate"])
+def test_the_span_is_ours_to_say(name: str) -> None:
+    assert "ours to set" in (check_headers({name: GIVEN}) or "")
 
 
 async def test_while_keys_change_over_receivers_of_either_one_can_verify() -> None:

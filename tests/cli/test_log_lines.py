@@ -3,14 +3,17 @@
 import json
 import logging
 import sys
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from cronty.actions.tasks import Registry
+from cronty.actions.tasks import CurrentRun, Registry, performing
 from cronty.cli.log_lines import FORMATS, LONGEST
 from cronty.scheduler import Scheduler
+from cronty.tracing import within
 from tests.conftest import HandClock, Hands, add
+from tests.spans import GIVEN
 
 
 def record(message: str, *, failing: bool = False) -> logging.LogRecord:
@@ -38,6 +41,17 @@ def test_json_says_the_same_by_name() -> None:
     assert (line["level"], line["logger"], line["message"]) == ("WARNING", "cronty", "it failed")
     assert line["trace"].endswith("ValueError: one\ntwo")
     assert line["at"].endswith("+00:00")
+
+
+def test_json_names_the_run_and_the_span_in_which_it_was_logged() -> None:
+    run = CurrentRun(1024, 7168, 7, datetime(2027, 3, 1, 8, tzinfo=UTC), 2, task="backup")
+    with performing(run), within(GIVEN):
+        line = json.loads(FORMATS["json"]().format(record("half done")))
+    known = {name: line[name] for name in ("run_id", "job", "attempt", "task")}
+    assert known == {"run_id": run.run_id, "job": "7", "attempt": "2", "task": "backup"}
+    assert f"00-{line['trace_id']}-{line['span_id']}-01" == GIVEN
+    outside = json.loads(FORMATS["json"]().format(record("outside")))
+    assert outside.keys() == {"at", "level", "logger", "message"}
 
 
 async def test_a_failed_attempt_is_one_line_without_a_trace(

@@ -13,6 +13,7 @@ from pydantic import Field
 from cronty.actions.outbound import CallRefused, Outbound, require_success, untrusted_text, without
 from cronty.actions.signatures import Keys, Kind, secrets_of, signers_of
 from cronty.actions.tasks import PermanentError, current_run
+from cronty.tracing import headers as headers_of_span
 
 MAX_HEADERS: Final = 20
 MAX_HEADER: Final = 4096
@@ -29,6 +30,7 @@ _VALUE: Final = pattern(r"[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?")
 _OURS: Final = frozenset({
     "host", "content-length", "content-type", "content-encoding", "user-agent", "accept-encoding", "expect",
     "connection", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",
+    "traceparent", "tracestate",
 })  # fmt: skip
 _SECRET: Final = frozenset({"authorization", "proxy-authorization", "cookie"})
 
@@ -91,7 +93,7 @@ class Webhook:
         owner: str | None,
     ) -> dict[str, object]:
         now, keys = self._clock(), self._keys()
-        ours = {**self._signed(now, content, keys, signed_for), "content-type": "application/json"}
+        ours = {**self._signed(now, content, keys, signed_for), **headers_of_span(), "content-type": "application/json"}
         answer = await self._outbound.send(method, url, headers={**headers, **ours}, body=content, owner=owner)
         secrets = {*secrets_of(keys, *signed_for), *confidential(url, headers)}
         said = without(secrets, answer.body.decode(errors="replace"))

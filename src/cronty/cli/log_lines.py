@@ -6,6 +6,7 @@ from typing import Final, override
 
 import orjson
 
+from cronty import tracing
 from cronty.actions.current import running
 
 LONGEST: Final = 4000
@@ -35,6 +36,7 @@ class JsonLines(logging.Formatter):
         }
         if (run := running()) is not None:
             line |= {"task": run.task, "run_id": run.run_id, "job": str(run.job_number), "attempt": str(run.attempt)}
+        line |= tracing.ids_for_logs()
         if record.exc_info:
             line["trace"] = _bounded(self.formatException(record.exc_info)).encode(errors="replace").decode()
         return orjson.dumps(line).decode()

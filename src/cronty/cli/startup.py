@@ -3,21 +3,24 @@
 import asyncio
 import importlib
 import logging
+import os
 import signal
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
-from cronty import telemetry
+from cronty import telemetry, tracing
 from cronty.app import Cronty
 from cronty.cli.log_lines import FORMATS
 from cronty.client.local_key import is_loopback
 from cronty.settings import BadSetting
 from cronty.web.probes import Probes
+
+OTLP_ENDPOINTS: Final = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 
 MetricsPort = Annotated[
     int | None, typer.Option(min=0, max=65535, help="Where Prometheus and probes ask, without a key; 0 for any port.")
@@ -44,6 +47,7 @@ async def opened(cronty: Cronty) -> AsyncGenerator[asyncio.Event]:
     It waits a while for a database that can't be reached, so that a supervisor doesn't restart the process again and
     again during a failover.
     """
+    set_up_spans()
     cronty.patience = cronty.settings.patience
     stopping, opening = asyncio.Event(), asyncio.ensure_future(cronty.__aenter__())
 
@@ -97,6 +101,27 @@ def extra(module: str, name: str) -> Any:
             raise
         typer.echo(f"cronty: this needs {missing.name}: pip install 'cronty[{name}]'", err=True)
         raise typer.Exit(2) from None
+
+
+def set_up_spans() -> None:
+    """Collect spans if OpenTelemetry's variables say where, unless the user's program does so itself.
+
+    Its own default is to send them; ours is not to.
+    """
+    exporter = os.environ.get("OTEL_TRACES_EXPORTER", "").strip().lower()
+    if not exporter and any(os.environ.get(name) for name in OTLP_ENDPOINTS):
+        exporter = "otlp"
+    disabled = os.environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true"
+    if disabled or exporter in ("", "none") or tracing.on():
+        return
+    if exporter not in ("console", "otlp"):
+        raise BadSetting(f"OTEL_TRACES_EXPORTER is {exporter!r}: use console, otlp or none.")
+    try:
+        exporting = importlib.import_module("cronty.cli.exporting")
+    except ModuleNotFoundError:
+        telemetry.spans_go_nowhere()
+    else:
+        exporting.export_spans(exporter)
 
 
 def set_up_logging(level: str, form: str = "text") -> None:

@@ -8,6 +8,7 @@ from uuid import uuid4
 
 import httpx2
 
+from cronty import tracing
 from cronty.client.local_key import local_auth
 from cronty.contract.answers_of_owner import RunEvent
 from cronty.contract.http import PREFIX, call_of
@@ -52,7 +53,7 @@ def to_http[R](operation: Operation[..., R, Any], request: R) -> dict[str, Any]:
     call = call_of(operation, request)
     return {
         "method": call.method, "url": call.path, "params": dict(call.query), "json": call.body,
-        "headers": dict(call.headers),
+        "headers": {**tracing.headers(), **call.headers},
     }  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from cronty.actions.around import OnLoop
 from cronty.actions.tasks import CurrentRun, Task
 from cronty.jobs.outcome import Outcome
 from cronty.jobs.policy import Policy
+from cronty.tracing import Fire
 
 
 @dataclass(slots=True, eq=False)
@@ -39,6 +40,8 @@ class Attempt:
     """What a plain function's thread waits for on the event loop."""
     over: bool = False
     given_up: bool = False
+    spans: Fire | None = None
+    """None unless somebody collects them."""
 
 
 def current_run_of(attempt: Attempt) -> CurrentRun:

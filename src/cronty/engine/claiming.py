@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from time import monotonic
 from typing import Final
 
+from cronty import tracing
 from cronty.actions.tasks import Registry
 from cronty.engine.admitting import Admitting
 from cronty.engine.attempt import Attempt
@@ -145,7 +146,7 @@ class Claiming:
             left, usual = await self._runs_left()
             without = left_out.union(self._full)
             now = await self._store.now() if without else None
-            low = self._bounds.bound(crashes, without)
+            low, since = self._bounds.bound(crashes, without), tracing.moment()
             rows = await self._store.claim_runs(worker, tasks, crashes, places, without, left, usual, low)
         except BaseException:
             self._working.release(places, urgent=self.urgent)
@@ -154,7 +155,7 @@ class Claiming:
             self._bounds.through(crashes, without, now)
         if len(rows) == places and (not left_out or places == limit):
             self.crowd.saw([row["owner_id"] for row in rows])
-        await self._start(worker, rows, places, first=bool(left_out), urgent=self.urgent)
+        await self._start(worker, rows, places, first=bool(left_out), urgent=self.urgent, since=since)
         return len(rows), False
 
     async def _runs_left(self) -> tuple[Mapping[int, int], int]:
@@ -164,14 +165,23 @@ class Claiming:
         return ({}, NO_LIMIT) if runs_left is None else (runs_left.left, runs_left.usual)
 
     async def _start(
-        self, worker: int, rows: list[Row], places: int, *, first: bool, urgent: bool, limits: tuple[str, ...] = ()
+        self,
+        worker: int,
+        rows: list[Row],
+        places: int,
+        *,
+        first: bool,
+        urgent: bool,
+        since: int,
+        limits: tuple[str, ...] = (),
     ) -> None:
         """Perform what was claimed, and give back the places that aren't used."""
         count_claimed(rows)
         self._working.release(places - len(rows), urgent=urgent)
         attempts = [(self._attempt(row, worker, limits, urgent=urgent), row["cancelled"]) for row in rows]
         self._working.drop([attempt for attempt, cancelled in attempts if cancelled], CANCELLED)
-        await self._admitting.start(worker, [attempt for attempt, cancelled in attempts if not cancelled], first=first)
+        admitted = [attempt for attempt, cancelled in attempts if not cancelled]
+        await self._admitting.start(worker, admitted, first=first, since=since)
 
     def _attempt(self, row: Row, worker: int, limits: tuple[str, ...], *, urgent: bool) -> Attempt:
         return Attempt(

@@ -6,7 +6,7 @@ from functools import partial
 from time import monotonic
 from typing import Final
 
-from cronty import telemetry
+from cronty import telemetry, tracing
 from cronty.actions.tasks import Registry
 from cronty.engine.absence import Absence
 from cronty.engine.admitting import Admitting
@@ -228,7 +228,7 @@ class Firing:
         """How many due jobs there were; None if the batch was undone and must be tried again."""
         batch = Batch()
         earliest: datetime | None = None
-        forgotten = self.low.forgotten
+        forgotten, since = self.low.forgotten, tracing.moment()
         try:
             async with (
                 self._limiting.counting() as counts,
@@ -270,7 +270,7 @@ class Firing:
         if self.urgent:
             for attempt in batch.attempts:
                 attempt.urgent = True
-        await self._admitting.start(worker, batch.attempts, first=bool(left_out))
+        await self._admitting.start(worker, batch.attempts, first=bool(left_out), since=since)
         return count
 
     def _note_crowd(self, due: DueJobs, *, full: bool, others: bool) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from time import monotonic
 from typing import Final, NamedTuple, override
 
+from cronty import tracing
 from cronty.actions.tasks import Registry
 from cronty.engine.admitting import Admitting
 from cronty.engine.claiming import FULL_REST, SHORTEST_REST, TOGETHER, Claiming, QueueBounds, may_have_more
@@ -137,6 +138,7 @@ class LimitedClaiming(Claiming):
         """Claim runs of one line, within the room that its limits leave; seconds until the next look."""
         taken: list[Taken] = []
         left, usual = await self._runs_left()
+        since = tracing.moment()
         try:
             async with self._limits.locked(sorted({name for one in waiting for name in one.limits})) as claim:
                 if claim is None:
@@ -146,7 +148,7 @@ class LimitedClaiming(Claiming):
             rest = 0.0 if any(one.rows for one in taken) else min(look.rest(one) for one in waiting)
             while taken:
                 rows, places, of, first = taken.pop(0)
-                await self._start(worker, rows, places, first=first, urgent=of.urgent, limits=of.limits)
+                await self._start(worker, rows, places, first=first, urgent=of.urgent, since=since, limits=of.limits)
         except BaseException:
             for one in taken:
                 self._working.release(one.places, urgent=one.of.urgent)

@@ -8,12 +8,12 @@ from datetime import timedelta
 from time import monotonic
 from typing import Final
 
-from cronty import metrics, telemetry
+from cronty import metrics, telemetry, tracing
 from cronty.engine.attempt import Attempt
 from cronty.engine.breaker import Breaker
 from cronty.engine.counting import count_attempts
 from cronty.engine.working import Working
-from cronty.jobs.outcome import Done, Failed, Interrupted, Snoozed
+from cronty.jobs.outcome import Done, Failed, Interrupted, Snoozed, name_of
 from cronty.jobs.retry import after_attempt
 from cronty.jobs.task_settings import OWN
 from cronty.store.database import StoreBusy, StoreUnavailable
@@ -126,6 +126,8 @@ class Settling:
         self._batch = [one for one in self._batch if one not in written]
         self._refused = [one for one in self._refused if one not in written]
         count_attempts(attempts)
+        if tracing.on():
+            _end_spans(attempts)
         self._working.settled(attempts)
 
     async def _settle(self, worker: int, attempts: Sequence[Attempt]) -> None:
@@ -175,6 +177,12 @@ class Settling:
                     self._tell_requeued()
         if any(one.wait is not None for one in others) or any(one.limits for one in attempts):
             self._tell_requeued()
+
+
+def _end_spans(attempts: Sequence[Attempt]) -> None:
+    for one in attempts:
+        if one.spans is not None and one.outcome is not None:
+            one.spans.settled(name_of(one.outcome))
 
 
 def _jobs_with_lines(attempts: Sequence[Attempt]) -> list[int]:

@@ -8,14 +8,14 @@ from functools import partial
 from time import monotonic
 from typing import Final
 
-from cronty import telemetry
+from cronty import telemetry, tracing
 from cronty.actions.around import OnLoop
 from cronty.actions.children import Children, cpus
 from cronty.actions.tasks import Elsewhere, Task, outcome_of_async, outcome_of_error, outcome_of_sync
 from cronty.actions.threads import Threads
 from cronty.engine.attempt import Attempt, current_run_of
 from cronty.engine.crowd import Crowd
-from cronty.jobs.outcome import Cancelled, Failed, Interrupted, Outcome
+from cronty.jobs.outcome import Cancelled, Failed, Interrupted, Outcome, name_of
 
 MAX_AHEAD: Final = 4000
 """The most attempts that are claimed ahead of those being performed, if attempts end fast enough."""
@@ -229,6 +229,8 @@ class Working:
     async def _perform(self, attempt: Attempt) -> None:
         assert attempt.run is not None
         outcome: Outcome = Cancelled()
+        if attempt.spans is not None:
+            attempt.spans.perform()
         try:
             outcome = await outcome_of_async(attempt.task, attempt.run, attempt.arguments)
         except asyncio.CancelledError as cancelled:
@@ -274,7 +276,12 @@ class Working:
         attempt.on_loop = OnLoop(self._threads.loop)
         if attempt.over:
             return _NOT_STARTED
-        return outcome_of_sync(attempt.task, attempt.run, attempt.arguments, attempt.on_loop, elsewhere)
+        entered = None if attempt.spans is None else attempt.spans.perform()
+        try:
+            return outcome_of_sync(attempt.task, attempt.run, attempt.arguments, attempt.on_loop, elsewhere)
+        finally:
+            if entered is not None:
+                tracing.leave(entered)
 
     def _returned(self, attempts: list[Attempt]) -> None:
         for attempt in attempts:
@@ -289,6 +296,8 @@ class Working:
         attempt.outcome = outcome
         attempt.ended = attempt.ended or monotonic()
         attempt.started = attempt.started or attempt.ended
+        if attempt.spans is not None:
+            attempt.spans.ended(name_of(outcome))
         self._performing.pop(attempt, None)
         self._ended.append(attempt)
         if len(self._ended) == 1:

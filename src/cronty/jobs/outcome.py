@@ -59,3 +59,8 @@ class Interrupted:
 
 
 type Outcome = Done | Failed | Snoozed | Cancelled | Interrupted
+
+
+def name_of(outcome: Outcome) -> str:
+    """What an outcome is called in spans, as in metrics."""
+    return type(outcome).__name__.lower()

@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
-from cronty import telemetry
+from cronty import telemetry, tracing
 from cronty.contract.caller import Caller
 from cronty.contract.result import Err, Ok, Result
 from cronty.jobs.action import Action
@@ -214,7 +214,10 @@ def by_agent(origin: Mapping[str, object]) -> bool:
 
 
 def lineage(standing: Standing, caller: Caller) -> dict[str, object]:
-    """What a job stores about its origin: the caller, and the run that made it."""
+    """What a job stores about its origin: the caller, the span it is made in, and the run that made it."""
+    known = caller.origin()
+    if (span := tracing.current_traceparent()) is not None:
+        known[tracing.TRACEPARENT] = span
     if standing.parent is None:
-        return caller.origin()
-    return {**caller.origin(), "run_id": run_id(*standing.parent), "depth": standing.depth + 1}
+        return known
+    return {**known, "run_id": run_id(*standing.parent), "depth": standing.depth + 1}

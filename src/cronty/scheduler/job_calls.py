@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Final
 
+from cronty import tracing
 from cronty.contract.answers import (
     CurrentTime,
     DeletedJobs,
@@ -45,8 +46,8 @@ from cronty.contract.requests import (
     UndeleteJob,
 )
 from cronty.contract.result import Err, Ok, Result
-from cronty.jobs.action import Action
-from cronty.jobs.ids import job_id_text
+from cronty.jobs.action import Action, kind_of
+from cronty.jobs.ids import job_id_text, read_job_id
 from cronty.jobs.job import Filter, Job
 from cronty.jobs.run import run_id
 from cronty.scheduler import answers
@@ -94,6 +95,12 @@ class JobCalls:
     # -- jobs ---------------------------------------------------------------------------------------------------
 
     async def schedule(self, caller: Caller, request: ScheduleJob) -> Result[ScheduledJob]:
+        with tracing.scheduling(kind_of(request.task)) as span:
+            made = await self._schedule(caller, request)
+            tracing.answered(span, *_told(made))
+        return made
+
+    async def _schedule(self, caller: Caller, request: ScheduleJob) -> Result[ScheduledJob]:
         ready = await self._ready(caller, request)
         if isinstance(ready, Err):
             return ready
@@ -102,6 +109,14 @@ class JobCalls:
         return made if isinstance(made, Err) else Ok(answers.scheduled_job(made.value, note))
 
     async def enqueue(
+        self, caller: Caller, request: ScheduleJob, unique: bool | str, connection: object | None
+    ) -> Result[StartedRun]:
+        with tracing.scheduling(kind_of(request.task)) as span:
+            made = await self._enqueue(caller, request, unique, connection)
+            tracing.answered(span, *_told(made))
+        return made
+
+    async def _enqueue(
         self, caller: Caller, request: ScheduleJob, unique: bool | str, connection: object | None
     ) -> Result[StartedRun]:
         ready = await self._ready(caller, request)
@@ -259,6 +274,11 @@ class JobCalls:
     async def list_tasks(self, caller: Caller, _request: ListTasks) -> Result[TaskList]:
         tasks = await self._scheduler.list_tasks(caller)
         return Ok(TaskList(tasks=[TaskDetail(name=one.name, parameters=one.parameters, doc=one.doc) for one in tasks]))
+
+
+def _told(made: Result[ScheduledJob] | Result[StartedRun]) -> tuple[str, int | None]:
+    """What a span says about an answer: `made` or the code of the refusal, and the job's number."""
+    return (made.code, None) if isinstance(made, Err) else ("made", read_job_id(made.value.job_id))
 
 
 def _as_text(moment: str | datetime | None) -> str | None:

@@ -392,6 +392,10 @@ class EngineStore:
         row = await self._database.one("beat", self._database.moment(), worker, lease)
         return None if row is None else (row["now"], row["before"], row["epoch"])
 
+    async def made_in(self, job_ids: Sequence[int]) -> dict[int, str]:
+        """The spans in which these jobs were made, of those that were in one."""
+        return {row["id"]: row["traceparent"] for row in await self._database.fetch("made_in", job_ids)}
+
     async def list_stops(self, worker: int) -> list[tuple[int, datetime, str, bool]]:
         """Runs this worker is asked to stop, why, and whether it still holds them."""
         return [(row[0], row[1], row[2], row[3]) for row in await self._database.fetch("list_stops", worker)]

@@ -39,7 +39,8 @@ create table cronty.owners (
 
 create index owners_limited on cronty.owners (id) where limits is not null;
 
--- `origin` says who made the job, and through what: {"surface": "mcp", "client": {"name": …, "version": …}}. `key_id` is
+-- `origin` says who made the job, and through what: {"surface": "mcp", "client": {"name": …, "version": …}}; if it was
+-- made in a span, `traceparent` is that. `key_id` is
 -- the key it was made with: when that is revoked or expires, the job is paused. The job has no slot before `slots_after`:
 -- the time it was made or its trigger was changed, or its start if that is later. `ended` is set by the first recount of
 -- the owner's jobs after the job's last run, so that later recounts skip it. A deleted job can be restored for a month, to
