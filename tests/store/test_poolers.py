@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import re
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager
@@ -162,6 +163,27 @@ async def test_what_is_notified_through_the_pooler_is_heard_directly(through: Da
     finally:
         listening.cancel()
         await asyncio.gather(listening, return_exceptions=True)
+
+
+async def test_a_server_that_was_read_only_is_used_again(
+    pooler: PgBouncer, server_url: str, sql: asyncpg.Connection
+) -> None:
+    """A pooler goes on to tell new connections what the server was when it first got there."""
+    name = f"cronty_read_only_{os.getpid()}"
+    await sql.execute(f"create database {name}")
+    try:
+        url = with_database(server_url, name)
+        await migrate(url)
+        await sql.execute(f"alter database {name} set default_transaction_read_only = on")
+        first = await asyncpg.connect(pooler.url_of(url))
+        assert await first.fetchval("show transaction_read_only") == "on"
+        await first.close()
+        await sql.execute(f"alter database {name} reset default_transaction_read_only")
+        await sql.execute("select pg_terminate_backend(pid) from pg_stat_activity where datname = $1", name)
+        database = await Database(pooler.url_of(url), direct=url, hot=True).open()
+        await database.close()
+    finally:
+        await sql.execute(f"drop database {name} with (force)")
 
 
 async def test_an_owner_stays_in_no_session(through: Database) -> None:

@@ -26,14 +26,15 @@ WRITABLE: Final = ("read-write", "primary")
 class Hosts:
     """The servers that a URL names. They are tried in order; one that timed out is tried last from then on."""
 
-    def __init__(self, url: str, setting: str = "CRONTY_DATABASE_URL") -> None:
+    def __init__(self, url: str, setting: str = "CRONTY_DATABASE_URL", *, pooled: bool = False) -> None:
         self._setting = setting
         try:
             self._urls = each_host(url)
         except ValueError as wrong:
             raise StoreMisnamed(f"{setting} can't be read: {wrong}") from wrong
         # Cronty must write, and a connection to a read-only replica would stay in the pool.
-        self._wanted = {} if wanted_of(url) else {ATTRIBUTE: WRITABLE[0]}
+        # A pooler has its own answer, from the first connection that it made: after a failover it is an old one.
+        self._wanted = {} if pooled or wanted_of(url) else {ATTRIBUTE: WRITABLE[0]}
 
     async def connect(self, **options: Any) -> asyncpg.Connection:
         """Raises StoreUnavailable with the error of every server if none can be used."""

@@ -429,7 +429,7 @@ class Database(Bound):
     @property
     def hosts(self) -> Hosts:
         if self._hosts is None:
-            self._hosts = Hosts(self.url)
+            self._hosts = Hosts(self.url, pooled=self.direct is not None)
         return self._hosts
 
     def moment(self) -> datetime | None:

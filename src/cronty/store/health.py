@@ -48,10 +48,10 @@ class Health:
     connections: int
     locks_each: int
     max_connections: int
-    way: Way
-    almighty: bool
     frozen_at: datetime | None = None
     frozen_because: str | None = None
+    way: Way = Way.DIRECT
+    almighty: bool = False
     limits: tuple[LimitStanding, ...] = ()
 
     @property
