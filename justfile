@@ -24,6 +24,10 @@ arrows:
 test *args:
     pytest {{ args }}
 
+# The rooms of the database and the stories through PgBouncer (1.21 or newer) in transaction mode.
+test-pooled *args:
+    CRONTY_TEST_POOLED=1 pytest {{ if args == "" { "tests/engine tests/store tests/stories" } else { args } }}
+
 # Rewrite store/schema.sql from what the migrations build.
 photograph:
     python -m cronty.store.photograph

@@ -7,6 +7,8 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlsplit, urlunsplit
 
 import asyncpg
 import pytest
@@ -26,6 +28,8 @@ from cronty.store.migrate import migrate
 from cronty.store.scratch import EMPTY, scratch_server
 from tests.agents.stage import Stage, staged
 from tests.patience import PATIENCE
+from tests.pooled.sitecustomize import through_the_pooler
+from tests.pooler import KEEPS_PREPARED, need_pgbouncer, pgbouncer
 
 START = datetime(2027, 3, 1, 8, 0, tzinfo=UTC)
 
@@ -87,6 +91,30 @@ def server_url() -> Iterator[str]:
         yield url
 
 
+@pytest.fixture(scope="session", autouse=True)
+def pooled(request: pytest.FixtureRequest) -> Iterator[None]:
+    """With CRONTY_TEST_POOLED, what Cronty does goes through PgBouncer in transaction mode (`just test-pooled`).
+
+    Tests themselves look at the server directly. Sessions are given in turn, so that nobody gets the same one twice.
+    """
+    if not os.environ.get("CRONTY_TEST_POOLED"):
+        yield
+        return
+    need_pgbouncer(at_least=KEEPS_PREPARED)
+    server_url: str = request.getfixturevalue("server_url")
+    with pgbouncer(server_url, server_round_robin=1) as pooler, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CRONTY_TEST_POOLER", f"{server_url} {pooler.url_of(server_url)}")
+        patch.setenv("PYTHONPATH", str(Path(__file__).parent / "pooled"), prepend=os.pathsep)
+        made = Database.__init__
+
+        def led(self: Database, url: str, *, direct: str | None = None, **rest: Any) -> None:
+            through = through_the_pooler(url) if direct is None else None
+            made(self, through or url, direct=url if through else direct, **rest)
+
+        patch.setattr(Database, "__init__", led)
+        yield
+
+
 @pytest.fixture(scope="session")
 def migrated_url(server_url: str) -> str:
     """A database of this test run's own, migrated once."""
@@ -108,6 +136,12 @@ def with_database(url: str, name: str) -> str:
     """The same server, another database."""
     head, _, tail = url.partition("?")
     return head.rsplit("/", 1)[0] + f"/{name}" + (f"?{tail}" if tail else "")
+
+
+def as_user(url: str, user: str) -> str:
+    """The same database for another user, whose password is `secret`."""
+    parts = urlsplit(url)
+    return urlunsplit(parts._replace(netloc=f"{quote(user)}:secret@{parts.netloc.rpartition('@')[2]}"))
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 
 from cronty.data_folder import default_data_folder
 
-SECRET: Final = ("database_url", "replica_url", "jwt_secret", "ntfy_token", "secret_key")
+SECRET: Final = ("database_url", "direct_url", "replica_url", "jwt_secret", "ntfy_token", "secret_key")
 """Settings that nobody else may read. Each may be given as a file instead, named by its variable + `_FILE`."""
 
 SECRET_VARIABLES: Final = tuple(f"CRONTY_{name.upper()}" for name in SECRET)
@@ -55,6 +55,11 @@ class Settings(BaseSettings):
     database_url: str | None = Field(
         None,
         description="Where PostgreSQL is. Unset: a local server is started from the wheel (`cronty[local]`).",
+    )
+    direct_url: str | None = Field(
+        None,
+        description="PostgreSQL's own address if `CRONTY_DATABASE_URL` names a pooler in transaction mode, such as "
+        "PgBouncer: to listen, to take turns and to migrate. Unset: the same.",
     )
     replica_url: str | None = Field(
         None,

@@ -205,6 +205,13 @@ def migration_waits(name: str, patience: float) -> None:
     log.warning("%s waits for a table that something else holds; it is tried again for up to %.0f s", name, patience)
 
 
+def login_almighty() -> None:
+    log.warning(
+        "the user in CRONTY_DATABASE_URL is a superuser or bypasses row-level security; a plain role is enough "
+        "(docs/how-to/production.md)"
+    )
+
+
 def schema_newer(names: list[str]) -> None:
     log.warning(
         "the database has migrations of a newer version (%s), which this version can work with", ", ".join(names)

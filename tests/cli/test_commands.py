@@ -12,7 +12,7 @@ import pytest
 from cronty.actions.tasks import Registry
 from tests.cli.forked import Said, run
 from tests.clients.serving import environment
-from tests.conftest import hands_of, with_database
+from tests.conftest import as_user, hands_of, with_database
 
 NOWHERE = "postgresql://localhost:1/nowhere"
 
@@ -27,6 +27,7 @@ def findings(said: Said) -> dict[str, str]:
     names = (
         "database",
         "locks",
+        "role",
         "clock",
         "time zones",
         "workers",
@@ -38,6 +39,15 @@ def findings(said: Said) -> dict[str, str]:
     found = re.findall(rf"^(good|wrong) +({'|'.join(names)}) ", said.out, re.MULTILINE)
     assert [name for _, name in found] == list(names), said.out
     return {name: finding for finding, name in found}
+
+
+@pytest.fixture
+async def plain_url(url: str, sql: asyncpg.Connection) -> AsyncGenerator[str]:
+    """The database for a user that is no superuser."""
+    user = f"cronty_plain_{os.getpid()}"
+    await sql.execute(f"create role {user} login password 'secret'; grant cronty_app, cronty_engine to {user}")
+    yield as_user(url, user)
+    await sql.execute(f"drop role {user}")
 
 
 @pytest.fixture
@@ -104,15 +114,15 @@ async def test_a_worker_without_a_schema_is_sent_to_migrate(empty_url: str, tmp_
     assert "Traceback" not in said.err
 
 
-async def test_the_doctor_finds_everything_good(url: str) -> None:
+async def test_the_doctor_finds_everything_good(url: str, plain_url: str) -> None:
     async with hands_of(url, None, Registry()):
-        said = await cronty("doctor", database_url=url)
+        said = await cronty("doctor", database_url=plain_url)
     assert (said.code, said.err) == (0, "")
     assert set(findings(said).values()) == {"good"}
     assert "1 alive" in said.out
 
 
-async def test_the_doctor_finds_what_is_wrong(url: str, sql: asyncpg.Connection) -> None:
+async def test_the_doctor_finds_what_is_wrong(plain_url: str, sql: asyncpg.Connection) -> None:
     await sql.execute(
         """
         with owner as (
@@ -130,7 +140,7 @@ async def test_the_doctor_finds_what_is_wrong(url: str, sql: asyncpg.Connection)
         select id, owner_id, now() - interval '1 hour', true from job
         """
     )
-    said = await cronty("doctor", database_url=url)
+    said = await cronty("doctor", database_url=plain_url)
     assert (said.code, said.err) == (1, "")
     wrong = {name for name, finding in findings(said).items() if finding == "wrong"}
     assert wrong == {"workers", "oldest overdue slot", "queue", "set aside"}
@@ -138,7 +148,9 @@ async def test_the_doctor_finds_what_is_wrong(url: str, sql: asyncpg.Connection)
     assert "1 run due for over 30 s; no worker takes: note" in " ".join(said.out.split())
 
 
-async def test_the_doctor_says_what_runs_and_waits_under_a_limit(url: str, sql: asyncpg.Connection) -> None:
+async def test_the_doctor_says_what_runs_and_waits_under_a_limit(
+    url: str, plain_url: str, sql: asyncpg.Connection
+) -> None:
     registry = Registry()
 
     def count() -> None: ...
@@ -155,9 +167,9 @@ async def test_the_doctor_says_what_runs_and_waits_under_a_limit(url: str, sql: 
             select 7, now(), now() - interval '1 hour', id, 'count' from owner
             """
         )
-        idle = await cronty("doctor", "--json", database_url=url)
+        idle = await cronty("doctor", "--json", database_url=plain_url)
         await sql.execute("update cronty.task_limits set held_until = now() + interval '1 hour'")
-        held = await cronty("doctor", "--json", database_url=url)
+        held = await cronty("doctor", "--json", database_url=plain_url)
     wrong = {one["what"]: one["said"] for one in json.loads(idle.out)["findings"] if not one["good"]}
     assert wrong["limit task:count"].startswith("0 of 2 under way, 1 run waiting, though there is room: does a worker")
     assert set(wrong) == {"limit model", "limit task:count"}

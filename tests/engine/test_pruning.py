@@ -257,7 +257,7 @@ async def test_a_prompt_is_read_or_expires_never_both(
     await hands.all()
     clock.advance(minutes=59, seconds=59)
     later_clock = HandClock(clock.moment + timedelta(seconds=2))
-    pruner = await Database(database.url, clock=later_clock, hot=True).open()
+    pruner = await Database(database.url, direct=database.direct, clock=later_clock, hot=True).open()
     inbox = Inbox(InboxStore(database), door.allowance, Listeners(KeyStore(database).ended))
     try:
         expiring = asyncio.create_task(HistoryStore(pruner).expire_runs(KEEP * 86400.0, START, 100))

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from re import compile as pattern
 from typing import Any
-from urllib.parse import quote, urlsplit, urlunsplit
 
 import asyncpg
 import pytest
@@ -26,7 +25,7 @@ from cronty.store.key_store import KeyStore
 from cronty.store.migrate import migrate
 from cronty.store.sealing import Sealer
 from cronty.timing.named_calendar import NamedCalendar
-from tests.conftest import START, HandClock, Hands, add, hands_of, with_database
+from tests.conftest import START, HandClock, Hands, add, as_user, hands_of, with_database
 
 OWNED = ("jobs", "due", "runs", "queue", "channels", "calendars", "audit", "audit_heads", "api_keys", "attempts")
 NOBODYS = {
@@ -434,12 +433,6 @@ async def test_an_owner_may_be_called_anything(owner: str, door: Scheduler, hand
 
 
 # -- where there can be no wall -----------------------------------------------------------------------------------
-
-
-def as_user(url: str, user: str) -> str:
-    parts = urlsplit(url)
-    host = parts.netloc.rpartition("@")[2]
-    return urlunsplit(parts._replace(netloc=f"{quote(user)}:secret@{host}"))
 
 
 async def test_without_the_right_to_make_roles_everything_works_without_a_wall_until_somebody_helps(

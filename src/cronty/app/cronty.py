@@ -351,9 +351,12 @@ class Cronty(Operations, AsyncApi):
 
     async def _open_store(self, stack: AsyncExitStack) -> None:
         url = await self.open_database()
+        direct = self.settings.direct_url
         sizes = self.settings.door_connections, self.settings.engine_connections
         self._fleet = None
-        database = self._database = await Database(url, clock=self._clock, size=sizes[0], outage=self._outage).open()
+        database = self._database = await Database(
+            url, direct=direct, clock=self._clock, size=sizes[0], outage=self._outage
+        ).open()
         stack.push_async_callback(database.close)
         if self.settings.replica_url is not None:
             copy = Database(replica_url(self.settings.replica_url), clock=self._clock, outage=ReplicaOutage())
@@ -368,7 +371,11 @@ class Cronty(Operations, AsyncApi):
             await self._service.scheduler.suggest_zone(self.caller, machine_zone() or "UTC")
         if self.run_jobs:
             clock = ahead_of(self._clock) if self._by_hand and self._clock else self._clock
-            hot = self._hot = await Database(url, clock=clock, size=sizes[1], hot=True, outage=self._outage).open()
+            hot = self._hot = await Database(
+                url, direct=direct, clock=clock, size=sizes[1], hot=True, outage=self._outage
+            ).open()
+            if hot.almighty and not self._by_hand:
+                telemetry.login_almighty()
             stack.push_async_callback(hot.close)
             for lifespan in self._lifespans:
                 await stack.enter_async_context(lifespan.opened())
@@ -462,7 +469,7 @@ class Cronty(Operations, AsyncApi):
         """Open it on another database, with a clock of yours and an engine that waits to be told: for tests."""
         self._refuse_to_open_twice()
         settings, before, run_jobs = self.settings, self._clock, self.run_jobs
-        self.settings = self.settings.model_copy(update={"database_url": database_url})
+        self.settings = self.settings.model_copy(update={"database_url": database_url, "direct_url": None})
         self._clock, self.run_jobs, self._by_hand = clock, True, True
         try:
             async with self:

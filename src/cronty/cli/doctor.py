@@ -9,6 +9,7 @@ import typer
 from cronty.cli.output import REFUSED, Column, Json, counted, print_json, refuse, show_rows
 from cronty.settings import Settings
 from cronty.store.connecting import ATTRIBUTE, WRITABLE, each_host, wanted_of
+from cronty.store.faults import StoreMisnamed
 from cronty.store.health import Health, LimitStanding, look
 from cronty.store.local import start_local_server
 from cronty.store.migrate import OLDEST_POSTGRES, SAFE_POSTGRES, schema_state
@@ -26,7 +27,12 @@ def doctor(json: Json = False) -> None:
     url = settings.database_url or start_local_server(settings.data_dir)
     if problem := asyncio.run(schema_state(url)).problem():
         refuse(str(problem), json=json)
-    findings = [_servers(url), *_findings(asyncio.run(look(url)), datetime.now(UTC))]
+    findings = [_servers(url)]
+    try:
+        health = asyncio.run(look(url, settings.direct_url))
+        findings += [_way(health, settings.direct_url), *_findings(health, datetime.now(UTC))]
+    except StoreMisnamed as wrong:
+        findings.append((False, "way", str(wrong)))
     good = all(fine for fine, _, _ in findings)
     if json:
         found = [{"good": fine, "what": what, "said": said} for fine, what, said in findings]
@@ -46,6 +52,17 @@ def _servers(url: str) -> tuple[bool, str, str]:
     if wanted not in (None, *WRITABLE):
         return False, "servers", f"{ATTRIBUTE}={wanted} may stay with a replica: leave it out, or use read-write"
     return True, "servers", f"{count} servers; the one that takes writes is used" if count > 1 else "1 server"
+
+
+def _way(health: Health, direct: str | None) -> tuple[bool, str, str]:
+    """What is between us and PostgreSQL; what can't be used was refused before."""
+    return True, "way", f"CRONTY_DATABASE_URL {health.way}" + ("; there is a direct URL too" if direct else "")
+
+
+def _role(health: Health) -> tuple[bool, str, str]:
+    if not health.almighty:
+        return True, "role", "a plain one"
+    return False, "role", "a superuser, or one that bypasses row-level security: use a plain role (production.md)"
 
 
 def _database(health: Health) -> tuple[bool, str, str]:
@@ -97,6 +114,7 @@ def _findings(health: Health, here: datetime) -> list[tuple[bool, str, str]]:
     return [
         _database(health),
         _locks(health),
+        _role(health),
         (health.frozen is None, "freeze", health.frozen.sentence if health.frozen else "off"),
         (abs(offset) < 1, "clock", f"this machine is {offset:+.3f} s from the database"),
         (

@@ -54,4 +54,4 @@ def _settings() -> Settings:
 
 def _url() -> str:
     settings = _settings()
-    return settings.database_url or start_local_server(settings.data_dir)
+    return settings.direct_url or settings.database_url or start_local_server(settings.data_dir)

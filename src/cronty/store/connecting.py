@@ -6,7 +6,14 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 import asyncpg
 
-from cronty.store.faults import StoreMisnamed, StoreUnavailable, is_away, is_misnamed, store_fault
+from cronty.store.faults import (
+    StoreMisnamed,
+    StoreUnavailable,
+    is_away,
+    is_misnamed,
+    refuses_parameters,
+    store_fault,
+)
 
 ALONE: Final = 10.0
 EACH: Final = 3.0
@@ -19,13 +26,15 @@ WRITABLE: Final = ("read-write", "primary")
 class Hosts:
     """The servers that a URL names. They are tried in order; one that timed out is tried last from then on."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, setting: str = "CRONTY_DATABASE_URL", *, pooled: bool = False) -> None:
+        self._setting = setting
         try:
             self._urls = each_host(url)
         except ValueError as wrong:
-            raise StoreMisnamed(f"CRONTY_DATABASE_URL can't be read: {wrong}") from wrong
+            raise StoreMisnamed(f"{setting} can't be read: {wrong}") from wrong
         # Cronty must write, and a connection to a read-only replica would stay in the pool.
-        self._wanted = {} if wanted_of(url) else {ATTRIBUTE: WRITABLE[0]}
+        # A pooler has its own answer, from the first connection that it made: after a failover it is an old one.
+        self._wanted = {} if pooled or wanted_of(url) else {ATTRIBUTE: WRITABLE[0]}
 
     async def connect(self, **options: Any) -> asyncpg.Connection:
         """Raises StoreUnavailable with the error of every server if none can be used."""
@@ -43,10 +52,18 @@ class Hosts:
                 faults.append((url, error))
                 if isinstance(error, TimeoutError):
                     self._try_last(url)
-        raise _no_server(faults, limit) from faults[-1][1]
+        raise self._no_server(faults, limit) from faults[-1][1]
 
     def _try_last(self, url: str) -> None:
         self._urls.sort(key=lambda one: one == url)
+
+    def _no_server(self, faults: list[tuple[str, Exception]], limit: float) -> StoreUnavailable:
+        texts = [_text(error, limit) for _, error in faults]
+        if len(faults) > 1:
+            texts = [f"{_name(url)}: {text}" for (url, _), text in zip(faults, texts, strict=True)]
+        if all(is_misnamed(error) for _, error in faults):
+            return StoreMisnamed(f"PostgreSQL can't be used as {self._setting} says: {'; '.join(texts)}")
+        return store_fault(ConnectionError("; ".join(texts))) or StoreUnavailable()
 
 
 def each_host(url: str) -> list[str]:
@@ -72,20 +89,13 @@ def wanted_of(url: str) -> str | None:
     return dict(parse_qsl(urlsplit(url).query)).get(ATTRIBUTE)
 
 
-def _no_server(faults: list[tuple[str, Exception]], limit: float) -> StoreUnavailable:
-    texts = [_text(error, limit) for _, error in faults]
-    if len(faults) > 1:
-        texts = [f"{_name(url)}: {text}" for (url, _), text in zip(faults, texts, strict=True)]
-    if all(is_misnamed(error) for _, error in faults):
-        return StoreMisnamed(f"PostgreSQL can't be used as CRONTY_DATABASE_URL says: {'; '.join(texts)}")
-    return store_fault(ConnectionError("; ".join(texts))) or StoreUnavailable()
-
-
 def _text(error: Exception, limit: float) -> str:
     if isinstance(error, TimeoutError):
         return f"no answer within {limit:g} s"
     if isinstance(error, asyncpg.TargetServerAttributeNotMatched):
         return "the server is read-only"
+    if refuses_parameters(error):
+        return f"a pooler is there ({error}). Set CRONTY_DIRECT_URL to PostgreSQL's own address, past the pooler"
     return str(error) or type(error).__name__
 
 

@@ -6,12 +6,13 @@ import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from datetime import datetime
-from functools import cache, wraps
+from functools import cache, cached_property, wraps
 from importlib.resources import files
 from re import compile as pattern
-from typing import Any, Final, Self
+from typing import Any, Final, Self, override
 
 import asyncpg
+import orjson
 
 from cronty.store.connecting import Hosts
 from cronty.store.faults import NoPartition as NoPartition
@@ -21,6 +22,7 @@ from cronty.store.faults import StoreUnavailable as StoreUnavailable
 from cronty.store.faults import UniqueConflict as UniqueConflict
 from cronty.store.faults import is_away, is_conflict, must_reconnect, store_fault
 from cronty.store.pool import Pool
+from cronty.store.poolers import Way, way_of, wrong_for_all, wrong_for_sessions, wrong_for_transactions
 from cronty.store.replica import ANSWER_WITHIN, Replica
 from cronty.telemetry import Outage
 
@@ -35,6 +37,9 @@ ENGINE: Final = "cronty_engine"
 _ACTING: Final = {DOOR: "cronty.as_app", ENGINE: "cronty.as_engine"}
 """The SQL types that switch a statement to these roles; their value is the owner's name."""
 
+_SETTINGS: Final = "cronty.settings"
+"""The SQL type that sets what is in its value, a JSON object, until the transaction ends."""
+
 _NAMED: Final = pattern(r"(?<![:\w]):([a-z_]+)\b")
 _START: Final = pattern(r"(?:\s*--[^\n]*\n)*\s*(with(?: recursive)?\b)?")
 
@@ -48,6 +53,11 @@ GRACE: Final = 2.0
 IN_A_TRANSACTION: Final = {
     # A process that is frozen between two statements must not keep its locks.
     "idle_in_transaction_session_timeout": "10s",
+}
+
+TRANSACTION_LIMIT: Final = {
+    # The idle timeout misses a process frozen between preparing and executing a statement. PostgreSQL 17 or newer.
+    "transaction_timeout": "20s",
 }
 
 HOT_PATH: Final = {
@@ -108,20 +118,25 @@ def writes(name: str) -> bool:
     return re.search(calls, query(name)) is not None
 
 
-@cache
 def behind_the_wall(statement: str, role: str, place: int) -> str:
     """The statement, made to run as a role for the owner in parameter `place`; `as_app` in the schema explains it."""
+    return _prepended(statement, place, _ACTING[role])
+
+
+@cache
+def _prepended(statement: str, place: int, *types: str) -> str:
+    """The statement with parameters more, from `place` on; reading them does what these types are for."""
     start = _START.match(statement)
     assert start is not None
-    acting = f"{start[1] or 'with'} acting as (select ${place}::{_ACTING[role]})"
-    return f"{acting}{',' if start[1] else ''} {statement[start.end() :]}"
+    asked = ", ".join(f"${place + more}::{one}" for more, one in enumerate(types))
+    return f"{start[1] or 'with'} acting as (select {asked}){',' if start[1] else ''} {statement[start.end() :]}"
 
 
 class Bound:
     """Runs statements as one role and for one owner.
 
     A single statement sets both with a parameter, a transaction with its first message. Nothing stays set in the
-    session, which a pooler may give to another process.
+    session, which a pooler may give to another process; through one, settings are given in the same way.
     """
 
     def __init__(self, database: "Database", role: str | None, owner: str | None = None, *, look: bool = False) -> None:
@@ -157,9 +172,15 @@ class Bound:
         """The text of a single statement, and its parameters."""
         if named:
             arguments = (*values(name, named),)
-        if self._role is None or not self._database.walled:
+        acting = self._acting()
+        if not acting:
             return query(name), arguments
-        return behind_the_wall(query(name), self._role, len(arguments) + 1), (*arguments, self._owner)
+        return _prepended(query(name), len(arguments) + 1, *acting), (*arguments, *acting.values())
+
+    def _acting(self) -> dict[str, str | None]:
+        """What a single statement sets: the types of its further parameters, and their values."""
+        acting = {} if self._role is None or not self._database.walled else {_ACTING[self._role]: self._owner}
+        return acting if self._database.direct is None else acting | {_SETTINGS: self._database.settings}
 
     @asynccontextmanager
     async def transaction(self) -> AsyncGenerator[Connection]:
@@ -180,9 +201,11 @@ class Bound:
 
     def _begin(self) -> str:
         """How a transaction of several statements begins."""
+        database = self._database
+        begin = "begin" if database.direct is None else f"begin; select {_literal(database.settings)}::{_SETTINGS}"
         if self._role is None or not self._database.walled:
-            return "begin"
-        begin = f"begin; set local role {self._role}"
+            return begin
+        begin = f"{begin}; set local role {self._role}"
         return begin if self._owner is None else f"{begin}; set local cronty.owner = {_literal(self._owner)}"
 
     async def together[T](self, work: Callable[[Connection], Awaitable[T]]) -> T:
@@ -238,6 +261,10 @@ class Joined(Bound):
         super().__init__(database, None)
         self._transaction = transaction
 
+    @override
+    def _acting(self) -> dict[str, str | None]:
+        return {}  # the caller's own statements follow
+
     async def together[T](self, work: Callable[[Connection], Awaitable[T]]) -> T:
         return await work(self._transaction)
 
@@ -251,67 +278,114 @@ class Database(Bound):
     If row-level security is set up (`walls.sql`), statements run as the engine's role if `hot`, else as the
     scheduler's, for the owner given with `of`. With `operator` they run as the login user, without row-level security.
     Databases that share an `outage` log it once.
+
+    With a `direct` URL, `url` is taken to name a pooler that keeps no sessions: settings go with each transaction, and
+    what needs a session (LISTEN, a lock that outlives a transaction) uses `direct`.
     """
 
     def __init__(
-        self, url: str, *, clock: Clock | None = None, size: int = 8, hot: bool = False, operator: bool = False,
-        outage: Outage | None = None,
+        self, url: str, *, direct: str | None = None, clock: Clock | None = None, size: int = 8, hot: bool = False,
+        operator: bool = False, outage: Outage | None = None,
     ) -> None:  # fmt: skip
         super().__init__(self, None if operator else ENGINE if hot else DOOR)
-        self.url = url
-        self.walled = False
+        self.url, self.direct = url, direct
+        self.walled = self.almighty = False
+        self.way = Way.DIRECT
         self.replica: Replica | None = None
         self.outage = outage or Outage()
         self._clock = clock
         self._size = size
         self.hot = hot
         self._limit = HOT_LIMIT if hot else DOOR_LIMIT
+        self._name = {"application_name": "cronty engine" if hot else "cronty door"}
         self._settings = {
-            "application_name": "cronty engine" if hot else "cronty door",
+            **self._name,
             "jit": "off",  # compiling a statement takes longer than any of ours
             "statement_timeout": f"{self._limit:g}s",
             **(HOT_PATH if hot else AT_THE_DOOR),
         }
+        self._way_known = False
         self._hosts: Hosts | None = None
+        self._direct_hosts: Hosts | None = None
         self._pool: Pool | None = None
         self._listening: set[Connection] = set()
+
+    @cached_property
+    def settings(self) -> str:
+        """What a transaction through a pooler sets, as JSON."""
+        more = TRANSACTION_LIMIT if self.hot else {}
+        return orjson.dumps(
+            {name: to for name, to in (self._settings | more).items() if name not in self._name}
+        ).decode()
 
     async def open(self) -> Self:
         pool = self._pool = Pool(self._connect, self._size)
         try:
             with self.faults():
                 async with pool.lend() as connection:
-                    await self._check_walls(connection)
+                    await self._check(connection)
         except BaseException:
             await self.close()
             raise
         return self
 
-    async def _check_walls(self, connection: Connection) -> None:
-        row = None if self._role is None else await connection.fetchrow(query("check_role"), self._role)
-        if row is not None and row["blind"]:
+    async def _check(self, connection: Connection) -> None:
+        """Raises StoreMisnamed if the login or what is between it and PostgreSQL won't do."""
+        row = await connection.fetchrow(query("check_login"), self._role)
+        assert row is not None
+        if row["blind"] and self._role is not None:
             raise StoreMisnamed(
                 f"The database keeps owners apart, and this login may not work as {self._role}. "
                 f"Let it: grant {DOOR}, {ENGINE} to the user in CRONTY_DATABASE_URL."
             )
-        self.walled = row is not None and row["walled"]
+        self.walled = row["walled"]
+        self.almighty = row["almighty"]
+        if self._way_known:
+            return
+        if row["pid"] != connection.get_server_pid():
+            await self._check_pooler(taken=row["statement_timeout"] == self._settings.get("statement_timeout"))
+        if self.direct is not None and (self.hot or self._role is None):
+            await self._check_direct(row)
+        self._way_known = True
+
+    async def _check_pooler(self, *, taken: bool) -> None:
+        way = self.way = await way_of(self._connect)
+        wrong = wrong_for_all(way, parameters_taken=taken) if self.direct is None else wrong_for_transactions(way)
+        if wrong:
+            raise StoreMisnamed(wrong)
+
+    async def _check_direct(self, row: Row) -> None:
+        if wrong := wrong_for_sessions(await way_of(self._connect_directly)):
+            raise StoreMisnamed(wrong)
+        async with self.listening() as connection:
+            other = await connection.fetchrow(query("check_login"), self._role)
+        assert other is not None
+        if (row["started_at"], row["database"]) != (other["started_at"], other["database"]):
+            raise StoreMisnamed("CRONTY_DIRECT_URL and CRONTY_DATABASE_URL lead to different databases.")
 
     async def _connect(self) -> Connection:
-        connection = await self.hosts.connect(command_timeout=self._limit + GRACE, server_settings=self._settings)
-        if self.hot and connection.get_server_version().major >= 17:
-            try:  # The idle timeout misses a process frozen between preparing and executing a statement.
-                await connection.execute("set transaction_timeout = '20s'")
+        settings = self._settings if self.direct is None else self._name
+        connection = await self.hosts.connect(command_timeout=self._limit + GRACE, server_settings=settings)
+        if self.direct is None and self.hot and connection.get_server_version().major >= 17:
+            try:
+                for name, to in TRANSACTION_LIMIT.items():
+                    await connection.execute(f"set {name} = '{to}'")
             except BaseException:
                 connection.terminate()
                 raise
         return connection
 
+    async def _connect_directly(self) -> Connection:
+        if self._direct_hosts is None:
+            self._direct_hosts = self.hosts if self.direct is None else Hosts(self.direct, "CRONTY_DIRECT_URL")
+        settings = {"application_name": "cronty listen"}
+        return await self._direct_hosts.connect(command_timeout=HOT_LIMIT, server_settings=settings)
+
     @asynccontextmanager
     async def listening(self) -> AsyncGenerator[Connection]:
-        """A separate connection for LISTEN; it is dropped with the others."""
+        """A separate connection for what needs a session, such as LISTEN; it is dropped with the others."""
         with self.faults():
-            settings = {"application_name": "cronty listen"}
-            connection = await self.hosts.connect(command_timeout=HOT_LIMIT, server_settings=settings)
+            connection = await self._connect_directly()
             self._listening.add(connection)
             try:
                 yield connection
@@ -321,7 +395,9 @@ class Database(Bound):
 
     def alone(self, outage: Outage) -> "Database":
         """The same with one connection, not open yet, for another event loop."""
-        return Database(self.url, clock=self._clock, size=1, hot=self.hot, outage=outage)
+        made = Database(self.url, direct=self.direct, clock=self._clock, size=1, hot=self.hot, outage=outage)
+        made._way_known = True
+        return made
 
     def of(self, owner: str) -> Bound:
         """Statements for one owner; row-level security hides the rows of all others."""
@@ -353,7 +429,7 @@ class Database(Bound):
     @property
     def hosts(self) -> Hosts:
         if self._hosts is None:
-            self._hosts = Hosts(self.url)
+            self._hosts = Hosts(self.url, pooled=self.direct is not None)
         return self._hosts
 
     def moment(self) -> datetime | None:

@@ -28,6 +28,8 @@ _LOCK_TABLE: Final = "max_locks_per_transaction"
 _CONFLICT: Final = ("40001", "40P01")
 _LOCKED: Final = "55P03"
 _MISNAMED: Final = ("28", "3D000")
+_UNPREPARED: Final = ("26000", "42P05")
+_PROTOCOL: Final = "08P01"
 _DATA: Final = "22"
 _NOT_DATA: Final = "22023"
 """An unknown setting or role: class 22 too, but not the fault of a value."""
@@ -89,7 +91,17 @@ def is_unwritable(error: BaseException) -> bool:
 
 def is_misnamed(error: BaseException) -> bool:
     """Whether connecting failed because the URL is wrong."""
-    return _state(error).startswith(_MISNAMED) or isinstance(error, ValueError)
+    return _state(error).startswith(_MISNAMED) or isinstance(error, ValueError) or refuses_parameters(error)
+
+
+def refuses_parameters(error: BaseException) -> bool:
+    """Whether this is what PgBouncer says if it doesn't know a parameter that we connect with."""
+    return _state(error) == _PROTOCOL and "startup parameter" in str(error)
+
+
+def is_unprepared(error: BaseException) -> bool:
+    """Whether a prepared statement is gone, or somebody else's has its name: a pooler mixes up sessions."""
+    return _state(error) in _UNPREPARED
 
 
 def store_fault(error: BaseException) -> StoreUnavailable | None:
@@ -103,6 +115,11 @@ def store_fault(error: BaseException) -> StoreUnavailable | None:
         )
     if is_away(error):
         return StoreUnavailable(f"PostgreSQL can't do its work: {text}")
+    if is_unprepared(error):
+        return StoreMisnamed(
+            f"The pooler in CRONTY_DATABASE_URL loses prepared statements ({text}): PgBouncer must be 1.21 or newer, "
+            "with max_prepared_statements above 0."
+        )
     if is_out_of_locks(error):
         return StoreBusy(f"PostgreSQL has no room for more locks: {text}. Raise {_LOCK_TABLE} and restart it.")
     if is_conflict(error) or _state(error) == _LOCKED:

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from cronty.jobs.frozen import Frozen
 from cronty.store.database import Database, StoreUnavailable
+from cronty.store.poolers import Way
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,8 @@ class Health:
     max_connections: int
     frozen_at: datetime | None = None
     frozen_because: str | None = None
+    way: Way = Way.DIRECT
+    almighty: bool = False
     limits: tuple[LimitStanding, ...] = ()
 
     @property
@@ -56,14 +59,19 @@ class Health:
         return None if self.frozen_at is None else Frozen(self.frozen_at, self.frozen_because or "")
 
 
-async def look(url: str) -> Health:
-    """Read the state of the database; raises StoreUnavailable if it doesn't answer."""
-    database = await Database(url, size=1, operator=True).open()
+async def look(url: str, direct: str | None = None) -> Health:
+    """Read the state of the database; raises StoreUnavailable if it doesn't answer, or can't be used that way."""
+    database = await Database(url, direct=direct, size=1, operator=True).open()
     try:
         row = await database.one("health")
         assert row is not None
         limits = await database.fetch("standing_of_limits", None)
-        return Health(**dict(row), limits=tuple(LimitStanding(**dict(limit)) for limit in limits))
+        return Health(
+            **dict(row),
+            way=database.way,
+            almighty=database.almighty,
+            limits=tuple(LimitStanding(**dict(limit)) for limit in limits),
+        )
     finally:
         await database.close()
 

@@ -18,7 +18,7 @@ import asyncpg
 from cronty import telemetry
 from cronty.store.connecting import Hosts
 from cronty.store.database import query
-from cronty.store.faults import explained
+from cronty.store.faults import StoreMisnamed, explained
 from cronty.store.indexes import build_index, index_in
 from cronty.store.schema import HOME, Migration, SchemaOutdated, SchemaProblem, SchemaState, Wanted, compare, wanted
 from cronty.store.server import be_server
@@ -175,7 +175,7 @@ async def _check_alone(connection: asyncpg.Connection) -> None:
     if not await connection.fetchval(query("migrating_alone"), _LOCK):
         raise CannotMigrate(
             "The lock that lets one process migrate at a time was lost. Migrating needs a session of its own: let "
-            "CRONTY_DATABASE_URL name PostgreSQL itself, not PgBouncer in transaction mode."
+            "CRONTY_DIRECT_URL name PostgreSQL itself, not PgBouncer in transaction mode."
         )
 
 
@@ -190,6 +190,10 @@ async def _connected(url: str) -> AsyncGenerator[asyncpg.Connection]:
         connection = await Hosts(url).connect(server_settings={"application_name": "cronty migrate"})
         try:
             yield connection
+        except asyncpg.InsufficientPrivilegeError as refused:
+            raise StoreMisnamed(
+                f"The database's user has too few rights: {refused}. docs/how-to/production.md has the SQL for roles."
+            ) from refused
         finally:
             with suppress(Exception):
                 await connection.close(timeout=2)

@@ -1,5 +1,6 @@
 domain as_app text CHECK (((set_config('role'::text, 'cronty_app'::text, true) IS NOT NULL) AND (set_config('cronty.owner'::text, COALESCE(VALUE, ''::text), true) IS NOT NULL)))
 domain as_engine text CHECK (((set_config('role'::text, 'cronty_engine'::text, true) IS NOT NULL) AND (set_config('cronty.owner'::text, COALESCE(VALUE, ''::text), true) IS NOT NULL)))
+domain settings jsonb CHECK (cronty.set_until_commit(VALUE))
 function add_job(given jsonb, committing boolean) returns jsonb
 function audit_hash(entry cronty.audit) returns bytea
 function audit_text(entry cronty.audit) returns text
@@ -21,6 +22,7 @@ function make_audit_partition(moment timestamp with time zone) returns boolean s
 function make_run_partition(moment timestamp with time zone) returns boolean security definer
 function refuse_change() returns trigger
 function seal_audit(most integer, patient boolean, moment timestamp with time zone, whose bigint) returns integer security definer
+function set_until_commit(settings jsonb) returns boolean
 function span(seconds double precision) returns text
 function take_numbers(whose bigint, many integer) returns bigint
 function week_in_flight(partition text, monday timestamp with time zone) returns boolean
