@@ -67,10 +67,11 @@ def statement_name(sql: str) -> str:
 
 
 class Patience(NamedTuple):
-    """Seconds that PostgreSQL bears with a session that does nothing in a transaction, or waits for a lock."""
+    """Seconds that PostgreSQL bears with a session that does nothing in a transaction, waits for a lock, or works."""
 
     idle: float
     waiting: float
+    working: float
 
 
 type Connect = Callable[[Mapping[str, str]], Awaitable[object]]
@@ -84,8 +85,7 @@ class WatchedDatabase(Database):
         super().__init__(url, clock=stage.now, hot=hot)
         self._connect_with = connect
         limits = {name: float(self._settings.pop(name, "0s").removesuffix("s")) * stage.scale for name in _LIMITS}
-        waiting = [limits[name] for name in _LIMITS[1:] if limits[name]]
-        self.patience = Patience(limits[_LIMITS[0]], min(waiting))
+        self.patience = Patience(*(limits[name] for name in _LIMITS))
 
     async def _connect(self) -> asyncpg.Connection:
         return cast("asyncpg.Connection", await self._connect_with(self._settings))
@@ -166,12 +166,15 @@ class Worker:
         held = (*self.engine.working.known(), *self.engine.settling.held)
         return {(one.job_id, one.slot, one.number) for one in held}
 
-    def hear(self) -> None:
-        """A notification came in."""
-        self.engine._hear("listening")
+    def hear(self, message: str) -> None:
+        """A notification came in; those to stop something name the worker."""
+        self.engine._hear(f"{message} {self.id}" if message == "stop" else message)
 
     def close(self) -> None:
-        self.engine.working.close()
+        """Nothing goes on in it, and nothing that stands in line is begun."""
+        working = self.engine.working
+        working.interrupt(working.known())
+        working.close()
 
 
 class _Wake(asyncio.Event):

@@ -17,6 +17,9 @@ BACK: Final = 20.0
 BACKUPS: Final = 6
 """How many are kept, three in that time."""
 
+SLOW: Final = ("beat", "beat", "claim", "fire", "settle", "rescue", "limits")
+"""Duties to be slow in: much depends on what others do meanwhile."""
+
 MAX_MARKED: Final = 3
 """Jobs with a field that older versions don't know; in more of them the others would be hidden."""
 
@@ -41,12 +44,16 @@ class Trouble:
         """When PostgreSQL next loses patience."""
         return min((limit for _, limit in (*self._idle(), *self._waiting())), default=self._hold_until)
 
+    async def strike(self) -> None:
+        """Do some harm at once."""
+        await self._turn()
+
     def _idle(self) -> list[tuple[Actor, float]]:
         """Frozen inside a transaction, and until when PostgreSQL bears that."""
         found: list[tuple[Actor, float]] = []
         for actor in self._world.actors():
             if actor.frozen and actor.home.patience.idle and actor.in_transaction and actor.blocked_at is None:
-                found.append((actor, actor.home.frozen_at + actor.home.patience.idle))
+                found.append((actor, actor.still_since + actor.home.patience.idle))
         return found
 
     def _waiting(self) -> list[tuple[Actor, float]]:
@@ -54,7 +61,8 @@ class Trouble:
         found: list[tuple[Actor, float]] = []
         for actor in self._world.actors():
             if actor.blocked_at is not None:
-                found.append((actor, actor.blocked_at + actor.home.patience.waiting))
+                patience = actor.home.patience
+                found.append((actor, actor.blocked_at + (patience.working if actor.patient else patience.waiting)))
         return found
 
     async def tick(self) -> None:
@@ -74,7 +82,7 @@ class Trouble:
         for actor, limit in self._waiting():
             if limit <= self._stage.mono and actor.pid is not None:
                 self._stage.say(f"PostgreSQL lets {actor.name} wait no longer")
-                actor.faulted = True
+                actor.faulted, actor.out_of_patience = True, not actor.patient
                 await self._world.monitor.cancel(actor.pid)
 
     async def end(self) -> None:
@@ -83,6 +91,8 @@ class Trouble:
         self._stage.weather_until = 0
         for home in self._world.homes():
             home.frozen_until = home.stall_for = 0.0
+        for actor in self._world.actors():
+            actor.slow_until = actor.late_until = 0.0
 
     # -- what begins --------------------------------------------------------------------------------------------
 
@@ -125,6 +135,16 @@ class Trouble:
         self._stage.say(f"   {home.name} stands still for {seconds} s")
         home.frozen_at, home.frozen_until = self._stage.mono, self._stage.mono + seconds * self._stage.scale
         self._stage.injected["freeze"] += 1
+
+    async def _slow(self) -> None:
+        """One duty of an engine has a slow connection for a while, the others haven't."""
+        duty, seconds = self._stage.choices.of(SLOW, "slow"), self._stage.choices.of((5, 20, 40), "slow")
+        actors = [one for process in self._world.processes for one in process.actors if one.name.endswith(f".{duty}")]
+        if actors:
+            victim = self._stage.choices.of(actors, "slow")
+            self._stage.say(f"   {victim.name} for {seconds} s")
+            victim.slow_until = self._stage.mono + seconds * self._stage.scale
+            self._stage.injected["slow"] += 1
 
     async def _stall(self) -> None:
         """A door will stand still before its next commit."""
@@ -219,7 +239,7 @@ class Trouble:
         for process in self._world.processes:
             process.forgotten = True
             if process.worker is not None:  # its listening connection is cut too; a new one makes it look everywhere
-                process.worker.hear()
+                process.worker.hear("listening")
         self._stage.epoch += 1
         for _, later, _ in self._backups[chosen + 1 :]:
             await self._world.monitor.forget(later)
