@@ -126,10 +126,10 @@ class Trouble:
             self._stage.injected["kill"] += 1
 
     async def _freeze(self) -> None:
-        if alive := self._world.processes:
-            busiest = max(alive, key=lambda one: one.busy)
-            victim = busiest if self._stage.choices.chance(0.5, "freeze") else self._stage.choices.of(alive, "freeze")
-            self._stop(victim, self._stage.choices.of((3, 13, 35), "freeze"))
+        if awake := [one for one in self._world.processes if one.frozen_until <= self._stage.mono]:
+            busiest = max(awake, key=lambda one: one.busy)
+            victim = busiest if self._stage.choices.chance(0.5, "freeze") else self._stage.choices.of(awake, "freeze")
+            self._stop(victim, self._stage.choices.of((3, 13, 13, 35), "freeze"))
 
     def _stop(self, home: Home, seconds: float) -> None:
         self._stage.say(f"   {home.name} stands still for {seconds} s")
@@ -155,7 +155,7 @@ class Trouble:
     async def _hold(self) -> None:
         """A session that forgets to commit holds a run, best of an engine that stands still."""
         engines = sorted(self._world.processes, key=lambda one: (one.frozen_until > self._stage.mono, one.busy))
-        if engines and (key := engines[-1].first_held()) is not None:
+        if self._hold_until == 0 and engines and (key := engines[-1].first_held()) is not None:
             self._stage.say(f"   {key}")
             await self._world.monitor.hold_run(key.job, key.slot)
             self._hold_until = self._stage.mono + 40 * self._stage.scale
