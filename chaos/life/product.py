@@ -7,6 +7,7 @@ database puts Berlin's clocks elsewhere; `VERSION` says which one the running co
 # pyright: reportPrivateUsage=false
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -51,16 +52,24 @@ TABLES: Final = ("runs", "due", "jobs", "attempts", "queue", "workers", "stop_re
 """What the simulation watches."""
 
 
+_STARTS: Final = re.compile(r"(\s*--[^\n]*\n)*\s*(with( recursive)?\b( acting as \(select \$\d+::[\w.]+\),?)?\s*)?")
+
+
 @cache
 def _names() -> dict[str, str]:
     queries = files("cronty.store") / "queries"
     found = [one.name.removesuffix(".sql") for one in queries.iterdir() if one.name.endswith(".sql")]
-    return {query(name): name for name in found}
+    return {_without_start(query(name)): name for name in found}
+
+
+def _without_start(sql: str) -> str:
+    """A statement behind the wall begins differently, and goes on alike."""
+    return _STARTS.sub("", sql, count=1)
 
 
 def statement_name(sql: str) -> str:
     """What a statement is called in the trace."""
-    return _names().get(sql) or " ".join(sql.split())[:40]
+    return _names().get(_without_start(sql)) or " ".join(sql.split())[:40]
 
 
 # -- connections ------------------------------------------------------------------------------------------------
