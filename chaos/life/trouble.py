@@ -155,7 +155,7 @@ class Trouble:
     async def _hold(self) -> None:
         """A session that forgets to commit holds a run, best of an engine that stands still."""
         engines = sorted(self._world.processes, key=lambda one: (one.frozen_until > self._stage.mono, one.busy))
-        if self._hold_until == 0 and engines and (key := engines[-1].first_held()) is not None:
+        if not self._rescue_waits() and engines and (key := engines[-1].first_held()) is not None:
             self._stage.say(f"   {key}")
             await self._world.monitor.hold_run(key.job, key.slot)
             self._hold_until = self._stage.mono + 40 * self._stage.scale
@@ -168,8 +168,11 @@ class Trouble:
 
     def _would_hurt(self) -> bool:
         """Whether a rescue waits that has seen runs with a worker that they no longer belong to."""
-        waits = any(actor.blocked_at is not None and actor.name.endswith("rescue") for actor in self._world.actors())
-        return waits and any(self._running.get(run, worker) != worker for run, worker in self._all_running().items())
+        changed = any(self._running.get(run, worker) != worker for run, worker in self._all_running().items())
+        return changed and self._rescue_waits()
+
+    def _rescue_waits(self) -> bool:
+        return any(actor.blocked_at is not None and actor.name.endswith("rescue") for actor in self._world.actors())
 
     async def _let_go(self) -> None:
         await self._world.monitor.let_run_go()
