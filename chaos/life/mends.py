@@ -146,13 +146,20 @@ async def _note_tzdata(self: Retiming) -> dict[str, str]:
 
 async def _strike_off_then_rescue(self: EngineStore, worker: int, as_of: datetime, max_crashes: int) -> Rescued:
     struck = await self._database.value("strike_off", worker, as_of)
-    actor = ACTOR.get()
-    assert actor is not None
-    actor.patient = True
-    try:
+    with _patiently():
         return Rescued(0, 0, 0, []) if struck is None else await self.rescue([worker], max_crashes)
+
+
+@contextmanager
+def _patiently() -> Generator[None]:
+    """As when statements could wait for a lock as long as they liked."""
+    if (actor := ACTOR.get()) is not None:
+        actor.patient = True
+    try:
+        yield
     finally:
-        actor.patient = False
+        if actor is not None:
+            actor.patient = False
 
 
 _LOST: Final = ("08", "57P")
