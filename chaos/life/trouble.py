@@ -126,7 +126,9 @@ class Trouble:
             self._stage.injected["kill"] += 1
 
     async def _freeze(self) -> None:
-        if awake := [one for one in self._world.processes if one.frozen_until <= self._stage.mono]:
+        """One is left that may take what is theirs, if there is one."""
+        awake = [one for one in self._world.processes if one.frozen_until <= self._stage.mono]
+        if len(awake) > 1 or len(self._world.processes) == 1:
             busiest = max(awake, key=lambda one: one.busy)
             victim = busiest if self._stage.choices.chance(0.5, "freeze") else self._stage.choices.of(awake, "freeze")
             self._stop(victim, self._stage.choices.of((3, 13, 13, 35), "freeze"))
@@ -154,7 +156,8 @@ class Trouble:
 
     async def _hold(self) -> None:
         """A session that forgets to commit holds a run, best of an engine that stands still."""
-        engines = sorted(self._world.processes, key=lambda one: (one.frozen_until > self._stage.mono, one.busy))
+        engines = [one for one in self._world.processes if one.first_held() is not None]
+        engines.sort(key=lambda one: (one.frozen_until > self._stage.mono, one.busy))
         if not self._rescue_waits() and engines and (key := engines[-1].first_held()) is not None:
             self._stage.say(f"   {key}")
             await self._world.monitor.hold_run(key.job, key.slot)
