@@ -23,6 +23,9 @@ LOOK_AFTER: Final = 0.01
 MAX_REST: Final = 30.0
 """Simulated seconds after which a duty is done again, whatever it says."""
 
+LATE: Final = (0, 0, 0, 1, 3, 5)
+"""Simulated seconds that a statement or its answer takes on a slow connection: less than PostgreSQL and Cronty bear."""
+
 LOCK_PATIENCE: Final = 3.0
 """Real seconds that a statement which locks out everybody may wait for its lock."""
 
@@ -51,7 +54,7 @@ class Home:
         self.stall_for = 0.0
         """Seconds that it is to stand still before its next commit."""
         self.stalled = False
-        self.patience = Patience(0.0, 0.0)
+        self.patience = Patience(0.0, 0.0, 0.0)
 
     def connections(self) -> Sequence[Connection]:
         """Those of its connections that are open, as far as it has noticed."""
@@ -76,14 +79,28 @@ class Actor:
         self.connection: Connection | None = None
         self.blocked_at: float | None = None
         self.faulted = self.dead = False
+        self.patient = False
+        """Whether its statements wait for a lock as long as a statement may take."""
+        self.out_of_patience = False
+        self._late_at = self.late_until = 0.0
+        self.slow_until = 0.0
+        self._woken = False
         self.shortest_rest, self.longest_rest = 1.0, MAX_REST
         self._gate: asyncio.Future[None] | None = None
         self._may_go: Callable[[], bool] = _at_any_time
         self._resting: asyncio.Future[None] | None = None
 
     @property
+    def still_until(self) -> float:
+        return max(self.home.frozen_until, self.late_until)
+
+    @property
+    def still_since(self) -> float:
+        return self._late_at if self.late_until > self.stage.mono else self.home.frozen_at
+
+    @property
     def frozen(self) -> bool:
-        return self.home.frozen_until > self.stage.mono
+        return self.still_until > self.stage.mono
 
     @property
     def pid(self) -> int | None:
@@ -103,6 +120,7 @@ class Actor:
         return self.task is None and self.due <= self.stage.mono
 
     def wake(self) -> None:
+        self._woken = True
         self.due = min(self.due, self.stage.mono)
 
     async def go(self) -> None:
@@ -141,12 +159,32 @@ class Actor:
         """Stand at a gate, unless this statement may follow at once."""
         if self.home.stall_for and sql.lower().startswith("commit"):
             pause = self.home.stalled = True
-        if not self.dead and (pause or self.blocked_at is not None):
+        if not self.dead and (self._is_late("statement") or pause or self.blocked_at is not None):
             self.connection = connection
             await self.stand(_at_any_time)
         if self.dead or connection.is_closed():
             raise Killed("connection was closed in the middle of operation")
         self.connection = connection
+
+    async def hear(self, connection: Connection) -> None:
+        """Wait for an answer that may come late, or not at all."""
+        if not self.dead and self._is_late("answer"):
+            await self.stand(_at_any_time)
+            if self.dead or connection.is_closed():
+                raise Killed("connection was closed in the middle of operation")
+
+    def _is_late(self, what: str) -> bool:
+        stage = self.stage
+        if stage.calm or self.slow_until <= stage.mono:
+            return False
+        seconds = stage.choices.of(LATE, f"late {what} {self.name}") * stage.scale
+        if not seconds or not stage.choices.event(f"late {what} {self.name}"):
+            return False
+        stage.say(f"{self.name:12} {what} comes {seconds} s late")
+        if self.late_until != stage.mono:  # else PostgreSQL has heard nothing since the last answer
+            self._late_at = stage.mono
+        self.late_until = stage.mono + seconds
+        return True
 
     async def stand(self, may_go: Callable[[], bool]) -> None:
         """Stand at a gate until it is this actor's turn and it may go."""
@@ -163,10 +201,11 @@ class Actor:
 
     async def _whole(self) -> None:
         ACTOR.set(self)
-        self.faulted = False
+        self.faulted = self.out_of_patience = self._woken = False
         rest = 1.0
         try:
             rest = await self._begin()
+            rest = 0.0 if self._woken else rest
         except asyncio.CancelledError:
             if not self.dead:
                 raise

@@ -19,24 +19,29 @@ CALLS: Final = (
 LOCKING: Final = ("cancel", "delete", "edit", "run_now", "redrive")
 """Calls to stand still in: they hold rows that engines want."""
 
+NOTIFIES: Final = {
+    "schedule": "due 0", "edit": "due 0", "resume": "due 0", "run_now": "queue", "redrive": "queue", "cancel": "stop",
+    "delete": "stop",
+}  # fmt: skip
+"""What engines hear of a call."""
+
 OFTEN: Final = {1: "* * * * *", 10: "*/10 * * * *", 100: "0 */2 * * *", 10_000: "0 6 * * 1"}
 """A slot about every 60 seconds, by scale."""
 
-FEWEST_JOBS: Final = 6
-MAX_JOBS: Final = 12
-
 
 class OwnersDoor(Home):
-    """One owner's door, in a process of its own; `heard` is told that engines were notified, `engines` lists them."""
+    """One owner's door, in a process of its own; `notify` is told what engines are notified of."""
 
     def __init__(
-        self, stage: Stage, truth: Truth, monitor: Monitor, owner: str, heard: Callable[[], None],
+        self, stage: Stage, truth: Truth, monitor: Monitor, owner: str, notify: Callable[[str], None],
         cancelled: Callable[[Asked], None],
     ) -> None:  # fmt: skip
         super().__init__(f"door {owner}")
         self._stage, self._truth, self._monitor, self._owner = stage, truth, monitor, owner
-        self._heard, self._cancelled = heard, cancelled
+        self._notify, self._cancelled = notify, cancelled
         self._made = 0
+        self._calls = ""
+        self._fewest, self._most = stage.settings.jobs
         self.actor = Actor(stage, monitor, self, self.name, self._turn)
 
     async def open(self, url: str) -> None:
@@ -53,13 +58,14 @@ class OwnersDoor(Home):
         self.door.database.drop()
 
     async def _turn(self) -> float:
-        rest = self._draw((0.5, 3.0, 10.0, 20.0) if self._made >= FEWEST_JOBS else (0.5, 1.0)) * self._stage.scale
+        rest = self._draw((0.5, 3.0, 10.0, 20.0) if self._made >= self._fewest else (0.5, 1.0)) * self._stage.scale
         if self._stage.choices.event(self.name):
             try:
                 await self._call()
             except AWAY:
                 self._stage.say(f"{self.name} unavailable")
-            self._heard()
+            if message := NOTIFIES.get(self._calls):
+                self._notify(message)
         return rest
 
     def _draw[T](self, things: tuple[T, ...]) -> T:
@@ -68,8 +74,10 @@ class OwnersDoor(Home):
     async def _call(self) -> None:
         mine = self._truth.jobs_of(self._owner)
         what = self._draw(LOCKING if self.stall_for else CALLS)
-        if len(mine) < FEWEST_JOBS or (what == "schedule" and len(mine) < MAX_JOBS):
+        if len(mine) < self._fewest or (what == "schedule" and len(mine) < self._most):
+            self._calls = "schedule"
             return await self._schedule()
+        self._calls = what
         if what == "look":
             return await self.door.look()
         if what == "redrive":

@@ -79,7 +79,9 @@ class FaultyConnection:
         stage.say(f"{actor.name:12} {statement_name(sql)}{'' if fault is None else f' !! {fault}'}")
         try:
             if fault is None:
-                return await self._run(run)
+                answer = await self._run(run)
+                await actor.hear(self)
+                return answer
             stage.injected[fault] += 1
             actor.faulted = True
             return await self._fail(actor, fault, sql.lower(), run)
@@ -96,6 +98,12 @@ class FaultyConnection:
         except asyncio.CancelledError:
             self._session.doubtful = True
             raise
+        except asyncpg.QueryCanceledError:
+            actor = ACTOR.get()
+            if actor is None or not actor.out_of_patience:
+                raise
+            actor.out_of_patience = False
+            raise asyncpg.LockNotAvailableError("canceling statement due to lock timeout") from None
         finally:
             self._session.busy = False
 

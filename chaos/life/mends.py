@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import orjson
 
+from chaos.life.actors import ACTOR
 from cronty.actions.tasks import CurrentRun
 from cronty.engine import working
 from cronty.engine.attempt import Attempt
@@ -91,6 +92,10 @@ async def _clear_up_current_name(self: Lease) -> float:
     return self._lasts / 3
 
 
+def _always(self: Lease, worker: int) -> bool:
+    return True
+
+
 async def _beat_beside_others(self: Lease) -> float:
     if self.worker in self._in_doubt or not await self._renew(self.worker):
         await self._register()
@@ -119,6 +124,12 @@ def _start_past_the_lease(self: Working) -> None:
     _start(self)
 
 
+def _stop_what_is_known(self: Working, worker: int, runs: Mapping[tuple[int, datetime], str]) -> None:
+    for attempt in self.known():
+        if attempt.worker == worker and (reason := runs.get((attempt.job_id, attempt.slot))) is not None:
+            self._abandon(attempt, Cancelled(reason))
+
+
 _look: Final = Retiming.look
 
 
@@ -135,14 +146,26 @@ async def _note_tzdata(self: Retiming) -> dict[str, str]:
 
 async def _strike_off_then_rescue(self: EngineStore, worker: int, as_of: datetime, max_crashes: int) -> Rescued:
     struck = await self._database.value("strike_off", worker, as_of)
-    return Rescued(0, 0, 0, []) if struck is None else await self.rescue([worker], max_crashes)
+    with _patiently():
+        return Rescued(0, 0, 0, []) if struck is None else await self.rescue([worker], max_crashes)
+
+
+@contextmanager
+def _patiently() -> Generator[None]:
+    """As when statements could wait for a lock as long as they liked."""
+    if (actor := ACTOR.get()) is not None:
+        actor.patient = True
+    try:
+        yield
+    finally:
+        if actor is not None:
+            actor.patient = False
 
 
 _LOST: Final = ("08", "57P")
 _RESCUE_UNLISTED: Final = [(EngineStore, "strike_off", _strike_off_then_rescue)]
-_WAIT_LONG: Final = (database, "HOT_PATH", {**database.HOT_PATH, "lock_timeout": "10s"})
 _ENDLESS_PATIENCE: Final = [
-    _WAIT_LONG,
+    (database, "HOT_PATH", {**database.HOT_PATH, "lock_timeout": "10s"}),
     (database, "AT_THE_DOOR", {"lock_timeout": database.AT_THE_DOOR["lock_timeout"]}),
 ]
 
@@ -190,7 +213,7 @@ MENDS: Final[Mapping[str, Mend]] = {
     ),
     "H2": Mend(
         "only the runs of workers known to be gone are rescued", ("robbed-listed",),
-        [*_RESCUE_UNLISTED, _WAIT_LONG], {"rescue": _OF_GONE_WORKERS},
+        _RESCUE_UNLISTED, {"rescue": _OF_GONE_WORKERS},
     ),
     "H3": Mend(
         "what is in line is stopped too", ("started-after-cancel",),
@@ -209,7 +232,8 @@ MENDS: Final[Mapping[str, Mend]] = {
     ),
     "N1": Mend(
         "a name in doubt is never the current one", ("robbed-left",),
-        [(Lease, "beat", _clear_up_current_name), *_RESCUE_UNLISTED], {"rescue": _OF_GONE_WORKERS},
+        [(Lease, "beat", _clear_up_current_name), (Lease, "holds", _always), *_RESCUE_UNLISTED],
+        {"rescue": _OF_GONE_WORKERS},
     ),
     "N2": Mend("one new name is taken, not two", ("robbed-renamed",), [(Lease, "beat", _beat_beside_others)]),
     "N3": Mend(
@@ -232,6 +256,10 @@ MENDS: Final[Mapping[str, Mend]] = {
     "N8": Mend(
         "what is in line isn't started once the lease has passed", ("overlap",),
         [(Working, "_start_coroutines", _start_past_the_lease)],
+    ),
+    "N9": Mend(
+        "what is stopped before the answer to its claim comes is never started", ("started-after-cancel",),
+        [(Working, "stop", _stop_what_is_known)],
     ),
 }  # fmt: skip
 

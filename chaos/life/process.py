@@ -17,7 +17,14 @@ type Outcome = Literal["ok", "failed", "snoozed"]
 
 
 MAX_RESTS: Final = {"prune": 1000.0, "retime": 120.0}
-SHORTEST_RESTS: Final = {"seal": 60.0, "prune": 60.0, "retime": 20.0, "alert": 20.0, "rescue": LEASE / 2}
+SHORTEST_RESTS: Final = {
+    "seal": 60.0,
+    "prune": 60.0,
+    "retime": 20.0,
+    "alert": 20.0,
+    "settings": 20.0,
+    "rescue": LEASE / 2,
+}
 """They have nothing to do most of the time. Each begins somewhere within that time, so that they don't fill the first
 steps of every engine."""
 
@@ -134,7 +141,7 @@ class Process(Home):
     def first_held(self) -> Key | None:
         """Of what it will still be busy with when it moves again, what a rescue would come to first."""
         keys = [end.key for end in self._ends if end.at > self.frozen_until]
-        return min(keys, key=lambda key: (self._truth.kept.jobs[key.job].owner, key.job), default=None)
+        return min(keys, key=lambda key: (self._truth.kept.jobs[key.job].owner_id, key.job), default=None)
 
     def next_end(self) -> float | None:
         """When the next of its tasks ends; not while it is frozen."""
@@ -165,10 +172,8 @@ class Process(Home):
         await self._monitor.sessions.settle()
         for actor in self.actors:
             await actor.die()
-        for end in self._ends:
-            end.done.cancel()
-        for _ in range(4):
-            await asyncio.sleep(0)
         if self.worker is not None:
             self.worker.close()
+        for _ in range(4):
+            await asyncio.sleep(0)
         self._database.drop()

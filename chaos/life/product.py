@@ -7,6 +7,7 @@ database puts Berlin's clocks elsewhere; `VERSION` says which one the running co
 # pyright: reportPrivateUsage=false
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -51,26 +52,35 @@ TABLES: Final = ("runs", "due", "jobs", "attempts", "queue", "workers", "stop_re
 """What the simulation watches."""
 
 
+_STARTS: Final = re.compile(r"(\s*--[^\n]*\n)*\s*(with( recursive)?\b( acting as \(select \$\d+::[\w.]+\),?)?\s*)?")
+
+
 @cache
 def _names() -> dict[str, str]:
     queries = files("cronty.store") / "queries"
     found = [one.name.removesuffix(".sql") for one in queries.iterdir() if one.name.endswith(".sql")]
-    return {query(name): name for name in found}
+    return {_without_start(query(name)): name for name in found}
+
+
+def _without_start(sql: str) -> str:
+    """A statement behind the wall begins differently, and goes on alike."""
+    return _STARTS.sub("", sql, count=1)
 
 
 def statement_name(sql: str) -> str:
     """What a statement is called in the trace."""
-    return _names().get(sql) or " ".join(sql.split())[:40]
+    return _names().get(_without_start(sql)) or " ".join(sql.split())[:40]
 
 
 # -- connections ------------------------------------------------------------------------------------------------
 
 
 class Patience(NamedTuple):
-    """Seconds that PostgreSQL bears with a session that does nothing in a transaction, or waits for a lock."""
+    """Seconds that PostgreSQL bears with a session that does nothing in a transaction, waits for a lock, or works."""
 
     idle: float
     waiting: float
+    working: float
 
 
 type Connect = Callable[[Mapping[str, str]], Awaitable[object]]
@@ -84,8 +94,7 @@ class WatchedDatabase(Database):
         super().__init__(url, clock=stage.now, hot=hot)
         self._connect_with = connect
         limits = {name: float(self._settings.pop(name, "0s").removesuffix("s")) * stage.scale for name in _LIMITS}
-        waiting = [limits[name] for name in _LIMITS[1:] if limits[name]]
-        self.patience = Patience(limits[_LIMITS[0]], min(waiting))
+        self.patience = Patience(*(limits[name] for name in _LIMITS))
 
     async def _connect(self) -> asyncpg.Connection:
         return cast("asyncpg.Connection", await self._connect_with(self._settings))
@@ -166,12 +175,15 @@ class Worker:
         held = (*self.engine.working.known(), *self.engine.settling.held)
         return {(one.job_id, one.slot, one.number) for one in held}
 
-    def hear(self) -> None:
-        """A notification came in."""
-        self.engine._hear("listening")
+    def hear(self, message: str) -> None:
+        """A notification came in; those to stop something name the worker."""
+        self.engine._hear(f"{message} {self.id}" if message == "stop" else message)
 
     def close(self) -> None:
-        self.engine.working.close()
+        """Nothing goes on in it, and nothing that stands in line is begun."""
+        working = self.engine.working
+        working.interrupt(working.known())
+        working.close()
 
 
 class _Wake(asyncio.Event):

@@ -16,14 +16,15 @@ BOOTED: Final = 1e6
 FAULTS: Final = ("cut", "lost", "read_only", "disk_full", "timeout", "deadlock")
 TROUBLES: Final = (
     "weather", "kill", "freeze", "stall", "suspend", "restore", "reader", "newer_engine", "newer_field",
-    "hold",
+    "hold", "slow",
 )  # fmt: skip
 
 
 MEETINGS: Final = (
     ("freeze", "hold"), ("freeze", "stall"), ("freeze", "kill"), ("freeze", "weather"), ("kill", "weather"),
     ("kill", "reader"), ("suspend", "freeze"), ("restore", "kill"), ("restore", "freeze"), ("restore", "weather"),
-    ("newer_engine", "newer_field"), ("newer_engine", "suspend"),
+    ("newer_engine", "newer_field"), ("newer_engine", "suspend"), ("slow", "kill"), ("slow", "freeze"),
+    ("slow", "restore"), ("slow", "weather"), ("stall", "suspend"),
 )  # fmt: skip
 """Kinds of trouble that do more harm together than alone."""
 
@@ -52,6 +53,8 @@ class Season:
     pace: float = 1.0
     onward: float = 0.7
     """How likely an actor goes through a statement without letting others go first."""
+    keeps_luck: int = 1
+    """Steps for which who goes before whom stays the same: an actor without luck is overtaken again and again."""
 
 
 @dataclass(slots=True)
@@ -63,6 +66,8 @@ class Settings:
     batch: int
     runs_per_hour: int
     engines: int
+    jobs: tuple[int, int]
+    """The fewest and the most that an owner has at a time. With few of them more time passes in as many steps."""
     rollback: bool
 
 
@@ -110,8 +115,9 @@ class Stage:
             scale=scale,
             concurrency=draw((1, 2, 5, 50), "concurrency"),
             batch=draw((500, 500, 3), "batch"),
-            runs_per_hour=draw((0, 3) if scale == 100 else (0, 0, 40), "runs per hour"),
+            runs_per_hour=draw((0, 3) if scale == 100 else (0, 40), "runs per hour"),
             engines=draw((2, 2, 3), "engines"),
+            jobs=draw(((6, 12), (2, 3)), "jobs"),
             rollback=self.choices.chance(0.7, "rollback"),
         )
 
@@ -127,9 +133,10 @@ class Stage:
         self.season = Season(
             faults=faults,
             troubles=troubles,
-            pace=0.2 if hectic else 1.0,
+            pace=0.2 if hectic else 0.5,
             rate=self.choices.of((0.0, 0.01, 0.03, 0.1), "fault rate"),
             onward=self.choices.of((0.95, 0.8, 0.5), "onward"),
+            keeps_luck=self.choices.of((1, 1, 8, 40), "keeps luck"),
         )
         self.calm = False
 

@@ -17,6 +17,9 @@ BACK: Final = 20.0
 BACKUPS: Final = 6
 """How many are kept, three in that time."""
 
+SLOW: Final = ("beat", "beat", "claim", "fire", "settle", "rescue", "limits")
+"""Duties to be slow in: much depends on what others do meanwhile."""
+
 MAX_MARKED: Final = 3
 """Jobs with a field that older versions don't know; in more of them the others would be hidden."""
 
@@ -41,12 +44,16 @@ class Trouble:
         """When PostgreSQL next loses patience."""
         return min((limit for _, limit in (*self._idle(), *self._waiting())), default=self._hold_until)
 
+    async def strike(self) -> None:
+        """Do some harm at once."""
+        await self._turn()
+
     def _idle(self) -> list[tuple[Actor, float]]:
         """Frozen inside a transaction, and until when PostgreSQL bears that."""
         found: list[tuple[Actor, float]] = []
         for actor in self._world.actors():
             if actor.frozen and actor.home.patience.idle and actor.in_transaction and actor.blocked_at is None:
-                found.append((actor, actor.home.frozen_at + actor.home.patience.idle))
+                found.append((actor, actor.still_since + actor.home.patience.idle))
         return found
 
     def _waiting(self) -> list[tuple[Actor, float]]:
@@ -54,7 +61,8 @@ class Trouble:
         found: list[tuple[Actor, float]] = []
         for actor in self._world.actors():
             if actor.blocked_at is not None:
-                found.append((actor, actor.blocked_at + actor.home.patience.waiting))
+                patience = actor.home.patience
+                found.append((actor, actor.blocked_at + (patience.working if actor.patient else patience.waiting)))
         return found
 
     async def tick(self) -> None:
@@ -74,7 +82,7 @@ class Trouble:
         for actor, limit in self._waiting():
             if limit <= self._stage.mono and actor.pid is not None:
                 self._stage.say(f"PostgreSQL lets {actor.name} wait no longer")
-                actor.faulted = True
+                actor.faulted, actor.out_of_patience = True, not actor.patient
                 await self._world.monitor.cancel(actor.pid)
 
     async def end(self) -> None:
@@ -83,6 +91,8 @@ class Trouble:
         self._stage.weather_until = 0
         for home in self._world.homes():
             home.frozen_until = home.stall_for = 0.0
+        for actor in self._world.actors():
+            actor.slow_until = actor.late_until = 0.0
 
     # -- what begins --------------------------------------------------------------------------------------------
 
@@ -116,15 +126,27 @@ class Trouble:
             self._stage.injected["kill"] += 1
 
     async def _freeze(self) -> None:
-        if alive := self._world.processes:
-            busiest = max(alive, key=lambda one: one.busy)
-            victim = busiest if self._stage.choices.chance(0.5, "freeze") else self._stage.choices.of(alive, "freeze")
-            self._stop(victim, self._stage.choices.of((3, 13, 35), "freeze"))
+        """One is left that may take what is theirs, if there is one."""
+        awake = [one for one in self._world.processes if one.frozen_until <= self._stage.mono]
+        if len(awake) > 1 or len(self._world.processes) == 1:
+            busiest = max(awake, key=lambda one: one.busy)
+            victim = busiest if self._stage.choices.chance(0.5, "freeze") else self._stage.choices.of(awake, "freeze")
+            self._stop(victim, self._stage.choices.of((3, 13, 13, 35), "freeze"))
 
     def _stop(self, home: Home, seconds: float) -> None:
         self._stage.say(f"   {home.name} stands still for {seconds} s")
         home.frozen_at, home.frozen_until = self._stage.mono, self._stage.mono + seconds * self._stage.scale
         self._stage.injected["freeze"] += 1
+
+    async def _slow(self) -> None:
+        """One duty of an engine has a slow connection for a while, the others haven't."""
+        duty, seconds = self._stage.choices.of(SLOW, "slow"), self._stage.choices.of((5, 20, 40), "slow")
+        actors = [one for process in self._world.processes for one in process.actors if one.name.endswith(f".{duty}")]
+        if actors:
+            victim = self._stage.choices.of(actors, "slow")
+            self._stage.say(f"   {victim.name} for {seconds} s")
+            victim.slow_until = self._stage.mono + seconds * self._stage.scale
+            self._stage.injected["slow"] += 1
 
     async def _stall(self) -> None:
         """A door will stand still before its next commit."""
@@ -134,8 +156,9 @@ class Trouble:
 
     async def _hold(self) -> None:
         """A session that forgets to commit holds a run, best of an engine that stands still."""
-        engines = sorted(self._world.processes, key=lambda one: (one.frozen_until > self._stage.mono, one.busy))
-        if engines and (key := engines[-1].first_held()) is not None:
+        engines = [one for one in self._world.processes if one.first_held() is not None]
+        engines.sort(key=lambda one: (one.frozen_until > self._stage.mono, one.busy))
+        if not self._rescue_waits() and engines and (key := engines[-1].first_held()) is not None:
             self._stage.say(f"   {key}")
             await self._world.monitor.hold_run(key.job, key.slot)
             self._hold_until = self._stage.mono + 40 * self._stage.scale
@@ -148,8 +171,11 @@ class Trouble:
 
     def _would_hurt(self) -> bool:
         """Whether a rescue waits that has seen runs with a worker that they no longer belong to."""
-        waits = any(actor.blocked_at is not None and actor.name.endswith("rescue") for actor in self._world.actors())
-        return waits and any(self._running.get(run, worker) != worker for run, worker in self._all_running().items())
+        changed = any(self._running.get(run, worker) != worker for run, worker in self._all_running().items())
+        return changed and self._rescue_waits()
+
+    def _rescue_waits(self) -> bool:
+        return any(actor.blocked_at is not None and actor.name.endswith("rescue") for actor in self._world.actors())
 
     async def _let_go(self) -> None:
         await self._world.monitor.let_run_go()
@@ -219,7 +245,7 @@ class Trouble:
         for process in self._world.processes:
             process.forgotten = True
             if process.worker is not None:  # its listening connection is cut too; a new one makes it look everywhere
-                process.worker.hear()
+                process.worker.hear("listening")
         self._stage.epoch += 1
         for _, later, _ in self._backups[chosen + 1 :]:
             await self._world.monitor.forget(later)

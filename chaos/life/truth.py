@@ -60,6 +60,7 @@ class Asked:
     overlap: str
     starts_at: datetime | None
     id: int = 0
+    owner_id: int = 0
     handle: int = 0
     task: str = ""
     gone: bool = False
@@ -223,7 +224,7 @@ class Truth:
     def _job(self, old: Fields | None, new: Fields) -> None:
         if old is None:
             if (job := self.asked.get(new["name"])) is not None:
-                job.id, job.handle, job.task = new["id"], handle_of(new), new["task"]
+                job.id, job.owner_id, job.handle, job.task = new["id"], new["owner_id"], handle_of(new), new["task"]
                 self.kept.jobs[job.id] = job
             return
         if old["trigger"] != new["trigger"] and new["id"] in self.kept.jobs:

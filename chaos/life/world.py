@@ -44,7 +44,7 @@ class World:
         cut = self.stage.choices.cuts.actors
         for owner in ("ann", "bob"):
             if f"door {owner}" not in cut:
-                self.doors.append(OwnersDoor(self.stage, self.truth, self.monitor, owner, self.hear, self._cancelled))
+                self.doors.append(OwnersDoor(self.stage, self.truth, self.monitor, owner, self.notify, self._cancelled))
         for door in self.doors:
             await door.open(self.url)
         for _ in range(self.stage.settings.engines):
@@ -70,11 +70,11 @@ class World:
         self.processes.remove(process)
         await process.kill()
 
-    def hear(self) -> None:
-        """A notification, which most engines hear."""
+    def notify(self, message: str) -> None:
+        """Most engines hear it."""
         for process in self.processes:
             if process.worker is not None and self.stage.choices.chance(0.7, f"hear {process.name}"):
-                process.worker.hear()
+                process.worker.hear(message)
 
     def _cancelled(self, job: Asked) -> None:
         self.truth.cancelled(job, list(self.processes))
@@ -112,7 +112,8 @@ class World:
 
     def _luck(self, name: str) -> bytes:
         """Who goes first: by its own luck at this step, so that others may be left out without changing it."""
-        said = f"{self.stage.seed} turn {name} {self.stage.steps}"
+        steps = self.stage.season.keeps_luck
+        said = f"{self.stage.seed} turn {name} {(self.stage.steps + sum(name.encode())) // steps}"
         return hashlib.blake2b(said.encode(), digest_size=8).digest()
 
     async def _unblock(self) -> None:
@@ -141,7 +142,7 @@ class World:
         moments = [self.trouble.next_moment()]
         for actor in self.actors():
             if not actor.dead and (actor.task is None or actor.frozen):
-                moments.append(max(actor.due if actor.task is None else 0.0, actor.home.frozen_until))
+                moments.append(max(actor.due if actor.task is None else 0.0, actor.still_until))
         moments += [end for process in self.processes if (end := process.next_end()) is not None]
         later = [at for at in moments if at > self.stage.mono]
         self.stage.mono = min(later) if later else self.stage.mono + 1
@@ -159,6 +160,8 @@ class World:
                 while stage.steps < until and stage.broken is None:
                     await self.trouble.tick()
                     await self.step()
+                if stage.broken is None and stage.choices.chance(0.5, "last blow"):
+                    await self.trouble.strike()
                 if stage.broken is None:
                     await self._rest()
         finally:
@@ -169,7 +172,7 @@ class World:
         """Nothing goes wrong any more: whatever was due must be done by the end of it."""
         stage = self.stage
         stage.calm = True
-        stage.season.onward = 0.95
+        stage.season.onward, stage.season.keeps_luck = 0.95, 1
         stage.say("== calm")
         await self.trouble.end()
         for process in list(self.processes):

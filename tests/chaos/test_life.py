@@ -1,5 +1,7 @@
 """A simulated life in a short form; `python -m chaos life` has the long one."""
 
+import gc
+import logging
 import os
 import signal
 import subprocess
@@ -49,11 +51,13 @@ def test_a_mend_of_a_statement_can_still_be_taken_out(name: str) -> None:
 
 @pytest.mark.long
 @pytest.mark.timeout(120)
-def test_the_same_seed_is_the_same_life() -> None:
-    figures = run(Plan(steps=300, seeds=(11, 11), only=("nothing",)))
+def test_the_same_seed_is_the_same_life_and_leaves_nothing_under_way(caplog: pytest.LogCaptureFixture) -> None:
+    figures = run(Plan(steps=600, seeds=(12, 12), only=("nothing",)))
     one, other = figures["digests"]
     assert one == other
     assert figures["faults"] > 0
+    gc.collect()  # a task that nobody waits for any more says so when it is collected
+    assert [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING] == []
 
 
 @pytest.mark.long

@@ -157,6 +157,7 @@ class Lease:
         if beaten is None:  # struck off: others perform what was claimed under this name
             self._ends.pop(worker, None)
             self._working.interrupt(self._mine(worker))
+            self._working.stop(worker, {})
             return False
         self._ends[worker] = asked_at + self._lasts
         if worker == self.worker:
@@ -185,9 +186,7 @@ class Lease:
         """A request is forgotten only when the database knows that the run isn't ours any more: what becomes of a run
         until then, also if this worker dies, is decided by the request."""
         asked = await self._store.list_stops(worker)
-        for job_id, slot, reason, held in asked:
-            if held:  # if it isn't known here, it was just claimed, and will be known at the next heartbeat
-                self._working.stop(job_id, slot, reason)
+        self._working.stop(worker, {(job_id, slot): reason for job_id, slot, reason, held in asked if held})
         if done := [(job_id, slot) for job_id, slot, _, held in asked if not held]:
             await self._store.forget_stops(worker, done)
 
@@ -229,6 +228,7 @@ class Lease:
             await self._store.notify("queue")
         if not mine and not claiming:
             self._ends.pop(worker, None)
+            self._working.stop(worker, {})
             await self._store.leave(worker)
             self._in_doubt.discard(worker)
         elif not await self._renew(worker) and not claiming:

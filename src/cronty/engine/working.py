@@ -56,6 +56,7 @@ class Working:
         self._ended: list[Attempt] = []
         self._unsettled: dict[tuple[int, datetime], Attempt] = {}  # by job and slot
         self._ending: dict[tuple[int, datetime], Attempt] = {}  # cancelled coroutines that haven't ended yet
+        self._to_stop: dict[int, Mapping[tuple[int, datetime], str]] = {}  # by worker: by job and slot, and why
         self._freed = asyncio.Event()
         self._pace: deque[tuple[float, int]] = deque()
         self._paced = 0
@@ -146,6 +147,9 @@ class Working:
             if attempt.crashes:
                 self.suspects[attempt.crashes] += 1
             run = (attempt.job_id, attempt.slot)
+            if self._to_stop and (reason := self._to_stop.get(attempt.worker, {}).get(run)) is not None:
+                self._end(attempt, Cancelled(reason))
+                continue
             older = self._unsettled.get(run)
             if older is not None and _conflict(older, attempt):
                 self._put_back(older, attempt)
@@ -327,11 +331,15 @@ class Working:
         self.release(urgent, urgent=True)
         self.release(len(attempts) - urgent)
 
-    def stop(self, job_id: int, slot: datetime, reason: str) -> None:
-        """Cancel this run, if it is known here."""
-        for attempt in self.known():
-            if attempt.job_id == job_id and attempt.slot == slot:
-                self._abandon(attempt, Cancelled(reason))
+    def stop(self, worker: int, runs: Mapping[tuple[int, datetime], str]) -> None:
+        """Cancel these runs of a worker, by job and slot, for these reasons; one that was just claimed and isn't known
+        here yet never starts. They are all that this worker is asked to stop."""
+        self._to_stop.pop(worker, None)
+        if runs:
+            self._to_stop[worker] = runs
+            for attempt in self.known():
+                if attempt.worker == worker and (reason := runs.get((attempt.job_id, attempt.slot))) is not None:
+                    self._abandon(attempt, Cancelled(reason))
 
     def expire(self) -> None:
         """End attempts that have exceeded their timeout."""
