@@ -6,10 +6,9 @@ from typing import Final
 
 from cronty.contract.caller import Caller
 from cronty.contract.result import Err, Ok, Result
-from cronty.jobs.action import Action
 from cronty.scheduler.decisions import not_from_here, refusal
 from cronty.scheduler.known_days import TOO_MANY
-from cronty.scheduler.permission import not_for
+from cronty.scheduler.permission import not_to_change
 from cronty.scheduler.scheduler import Scheduler
 from cronty.store.calendar_store import CalendarStore, DayList
 from cronty.store.day_lists import write_days
@@ -41,8 +40,8 @@ class Calendars:
         except BadTrigger as bad:
             return refusal(bad)
         jobs = await self._store.jobs(caller.owner, name)
-        for action in map(Action, {job.task for job in jobs}):
-            if wrong := not_for(caller, action) or not_from_here(caller, action):
+        for job in jobs:
+            if wrong := not_to_change(caller, job) or not_from_here(caller, job.action):
                 return wrong
         if wrong := await self._scheduler.allowance.for_calendar(caller.owner, len(write_days(read))):
             return wrong

@@ -31,6 +31,7 @@ from cronty.jobs.overview import (
     week_ahead,
 )
 from cronty.scheduler.event_stream import EventBoard, Listener
+from cronty.scheduler.permission import event_as_seen
 from cronty.scheduler.scheduler import Scheduler
 from cronty.store.overview_store import Counted, OverviewStore
 from cronty.timing import zone
@@ -122,7 +123,7 @@ class Overview:
 
     async def results(self, caller: Caller, since: datetime, limit: int = 5) -> list[Answered]:
         """What jobs have answered since then, one answer of each, those in words first."""
-        return await self._store.results(caller.owner, since, limit)
+        return await self._store.results(caller.owner, since, limit, caller.agent)
 
     async def job_counts(self, caller: Caller) -> JobCounts:
         """How many jobs fail, wait for an agent, are paused, and have ended."""
@@ -140,7 +141,7 @@ class Overview:
 
     async def concerns(self, caller: Caller, limit: int = 10) -> Concerns:
         """Jobs that are paused for a reason, set aside, failing or overdue, the latest first."""
-        return await self._store.concerns(caller.owner, limit)
+        return await self._store.concerns(caller.owner, limit, caller.agent)
 
     async def year(self, caller: Caller, job_id: str | int, days: int = YEAR_SHOWN) -> Result[list[Day]]:
         """A job's days until today in its own zone, those without a slot too; fewer if it has very many runs."""
@@ -165,7 +166,8 @@ class Overview:
 
     async def events(self, caller: Caller, after: datetime | None = None, limit: int = 500) -> list[RunEvent]:
         """Run events after this time, oldest first; None means one minute ago. They appear half a second late."""
-        return await self._store.events(caller.owner, after or await self._store.now() - timedelta(minutes=1), limit)
+        since = after or await self._store.now() - timedelta(minutes=1)
+        return [event_as_seen(caller, event) for event in await self._store.events(caller.owner, since, limit)]
 
     def listen(self, caller: Caller, after: datetime) -> AbstractAsyncContextManager[Listener]:
         """The same as they happen, including events written late."""

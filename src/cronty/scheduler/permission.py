@@ -11,14 +11,26 @@ unless it was made with a token for that agent.
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 from cronty.contract.caller import MEANINGS, Caller, Scope
 from cronty.contract.operation import Operation
 from cronty.contract.result import Err
 from cronty.jobs.action import Action, ActionKind
 from cronty.jobs.job import Job
+from cronty.jobs.overview import RunEvent
 from cronty.jobs.run import Run
+
+
+class Made(Protocol):
+    """What decides which agents may touch a job. `made_by` is the agent whose token made it."""
+
+    @property
+    def number(self) -> int: ...
+    @property
+    def action(self) -> Action: ...
+    @property
+    def made_by(self) -> str | None: ...
 
 
 def lacks(caller: Caller, scope: Scope, what: str) -> Err | None:
@@ -55,7 +67,7 @@ def not_to_tell(caller: Caller, policy: Mapping[str, object] | None) -> Err | No
     return None if sends is None or caller.may("run") else lacks(caller, "schedule", f"The policy {sends!r}")
 
 
-def not_to_change(caller: Caller, job: Job, scope: Scope = "schedule") -> Err | None:
+def not_to_change(caller: Caller, job: Made, scope: Scope = "schedule") -> Err | None:
     """Why this caller may not change this job, or run it with the scope `run`; or None."""
     if wrong := not_for(caller, job.action, scope):
         return wrong
@@ -84,7 +96,12 @@ def runs_as_seen(caller: Caller, job: Job, runs: list[Run]) -> list[Run]:
     return [replace(run, result=None, error=None) for run in runs] if _is_anothers(caller, job) else runs
 
 
-def _is_anothers(caller: Caller, job: Job) -> bool:
+def event_as_seen(caller: Caller, event: RunEvent) -> RunEvent:
+    """The event; without the error for an agent, because an event doesn't say which agent its prompt is for."""
+    return event if caller.agent is None else replace(event, error=None)
+
+
+def _is_anothers(caller: Caller, job: Made) -> bool:
     if caller.agent is None or job.action.kind != "prompt":
         return False
     return job.action.agent not in (None, caller.agent) and job.made_by != caller.agent

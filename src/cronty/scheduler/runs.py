@@ -61,7 +61,7 @@ class Runs:
         place = None
         if before is not None and isinstance(place := read_failed_cursor(before), Err):
             return place
-        return Ok(await self._store.failed(caller.owner, limit, place))
+        return Ok(await self._store.failed(caller.owner, limit, place, caller.agent))
 
     async def absences(self, caller: Caller, since: datetime, limit: int = 5) -> list[Absence]:
         """Times when nothing was running and slots passed, the latest first; only those caught up on after `since`."""

@@ -306,7 +306,9 @@ class Scheduler:
         place = None
         if cursor is not None and (place := read_cursor(cursor)) is None:
             return Err("bad_cursor", f"Invalid cursor: {cursor[:80]}", USE_CURSOR)
-        jobs, total = await self._store.list_jobs(caller.owner, wanted, limit + 1, place, for_display=for_display)
+        jobs, total = await self._store.list_jobs(
+            caller.owner, wanted, limit + 1, place, agent=caller.agent, for_display=for_display
+        )
         more = len(jobs) > limit
         jobs = [as_seen(caller, job) for job in jobs[:limit]]
         return Ok(JobPage(jobs, total, cursor_of(jobs[-1], total) if more else None))

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Final, cast
 
 from cronty.contract.caller import Caller
+from cronty.jobs.action import Action
 from cronty.store.audit_store import who
 from cronty.store.database import Bound, Connection, Database, Joined, Row, query
 from cronty.store.day_lists import days_in, write_days
@@ -35,7 +36,8 @@ class JobOfList:
 
     id: int
     number: int
-    task: str
+    action: Action
+    made_by: str | None
     deleted: bool
 
 
@@ -77,7 +79,10 @@ class CalendarStore:
     async def jobs(self, owner: str, name: str) -> "list[JobOfList]":
         """The jobs that go by a list."""
         rows = await self._database.of(owner).fetch("jobs_by_calendar", owner, name)
-        return [JobOfList(row["id"], row["number"], row["task"], row["deleted"]) for row in rows]
+        return [
+            JobOfList(row["id"], row["number"], _action(row), made_by=row["made_by"], deleted=row["deleted"])
+            for row in rows
+        ]
 
     async def move(self, caller: Caller, saved: DayList) -> int:
         """Let the jobs of a list follow it; how many have another next slot."""
@@ -111,3 +116,8 @@ async def follow_list(
 def digest_of(stored: str) -> str:
     """What tells one list of days from another."""
     return hashlib.sha256(stored.encode()).hexdigest()
+
+
+def _action(row: Row) -> Action:
+    """Of it only what decides who may change the job."""
+    return Action(row["task"], kwargs={"agent": row["agent"]})

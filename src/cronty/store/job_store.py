@@ -95,11 +95,19 @@ class JobStore:
         return await jobs_from(theirs.fetch, await theirs.fetch("list_deleted", owner, limit, before))
 
     async def list_jobs(
-        self, owner: str, wanted: Filter, limit: int, after: Place | None = None, *, for_display: bool = False
+        self,
+        owner: str,
+        wanted: Filter,
+        limit: int,
+        after: Place | None = None,
+        *,
+        agent: str | None = None,
+        for_display: bool = False,
     ) -> tuple[list[Job], int]:
         """A page of jobs, and how many match in all, counted with the first page up to `MAX_COUNTED`.
 
-        With `for_display` the replica may be used.
+        Words are not looked for in what a job says to another agent than `agent`. With `for_display` the replica may be
+        used.
         """
         theirs = self._database.of(owner)
         theirs = theirs.for_display() if for_display else theirs
@@ -107,6 +115,7 @@ class JobStore:
             "list_jobs",
             **asdict(wanted),
             owner=owner,
+            agent=agent,
             rows=limit,
             idle=after.idle if after else None,
             fire_at=after.fire_at or _INFINITY if after else None,

@@ -81,9 +81,9 @@ class OverviewStore:
         rows = await self._database.of(owner).for_display().fetch("lag_of_owner", owner, since, until, width)
         return [(row["start"], *row["lags"]) for row in rows]
 
-    async def concerns(self, owner: str, limit: int) -> Concerns:
+    async def concerns(self, owner: str, limit: int, agent: str | None = None) -> Concerns:
         theirs = self._database.of(owner).for_display()
-        rows = await theirs.fetch("list_concerns", owner, self._database.moment(), limit)
+        rows = await theirs.fetch("list_concerns", owner, self._database.moment(), limit, agent)
         items = [
             Concern(
                 row["kind"],
@@ -109,8 +109,8 @@ class OverviewStore:
             found.setdefault(row["job_number"], []).append(run)
         return found
 
-    async def results(self, owner: str, since: datetime, limit: int) -> list[Answered]:
-        rows = await self._database.of(owner).for_display().fetch("latest_results", owner, since, limit)
+    async def results(self, owner: str, since: datetime, limit: int, agent: str | None = None) -> list[Answered]:
+        rows = await self._database.of(owner).for_display().fetch("latest_results", owner, since, limit, agent)
         return [Answered(**dict(row)) for row in rows]
 
     async def job_counts(self, owner: str) -> JobCounts:

@@ -32,10 +32,12 @@ class RunStore:
         row = await self._database.of(owner).one("telling_of", owner, run.job_number, run.scheduled_for)
         return None if row is None else Told(**dict(row))
 
-    async def failed(self, owner: str, limit: int, after: FailedPlace | None) -> list[FailedRun]:
-        """The latest first; `after` is where the previous page ended."""
+    async def failed(
+        self, owner: str, limit: int, after: FailedPlace | None, agent: str | None = None
+    ) -> list[FailedRun]:
+        """The latest first; `after` is where the previous page ended. Of prompts for others `agent` gets no words."""
         place = after or (None, None, None)
-        rows = await self._database.of(owner).fetch("list_failed", owner, limit, *place)
+        rows = await self._database.of(owner).fetch("list_failed", owner, limit, *place, agent)
         return [_failed(row) for row in rows]
 
     async def absences(self, owner: str, since: datetime, limit: int) -> list[Absence]:

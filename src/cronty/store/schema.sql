@@ -14,6 +14,7 @@ function epoch() returns integer
 function erase_audit(whose bigint, most integer) returns integer security definer
 function expires_after(policy jsonb) returns double precision
 function find_key(wanted bigint, moment timestamp with time zone) returns record security definer
+function is_anothers(agent text, task text, arguments jsonb, origin jsonb) returns boolean
 function job_status(state cronty.job_state, in_flight boolean, has_next boolean, failing boolean) returns text
 function keep_waiting(job bigint) returns boolean
 function last_with(whose bigint, wanted text, OUT job_id bigint, OUT turn integer, OUT number bigint, OUT created_at timestamp with time zone, OUT slot timestamp with time zone) returns record

@@ -390,6 +390,14 @@ returns text language sql immutable as $$
   end
 $$;
 
+-- Whether a job is a prompt for another agent than this one, and not left by it; `Job.is_anothers` says the same. Null is the
+-- owner, who reads everything.
+create function cronty.is_anothers(agent text, task text, arguments jsonb, origin jsonb) returns boolean language sql immutable as $$
+  select agent is not null and (task = 'prompt' or starts_with(task, 'prompt:'))
+    and coalesce(arguments -> 'kwargs' ->> 'agent', nullif(substr(task, 8), ''), agent) <> agent
+    and origin ->> 'agent' is distinct from agent
+$$;
+
 -- Jobs with their due rows, deleted ones too.
 create view cronty.every_job as
   select j.id, j.number, j.owner_id, o.name as owner, j.name, j.task, j.arguments, j.trigger, j.said, j.zone, j.policy, j.tags, j.max_runs, j.slots_after, j.ends_at,

@@ -1,5 +1,5 @@
 -- The jobs of an owner that go by a list, deleted ones that can come back too. $1 owner, $2 the list's name in lower case.
-select j.id, j.number, j.task, j.deleted_at is not null as deleted
+select j.id, j.number, j.task, j.arguments -> 'kwargs' ->> 'agent' as agent, j.origin ->> 'agent' as made_by, j.deleted_at is not null as deleted
 from cronty.jobs j
 where j.owner_id = (select id from cronty.owners where name = $1) and j.trigger ? 'calendars'
   and (j.state in ('active', 'paused') or j.deleted_from in ('active', 'paused'))

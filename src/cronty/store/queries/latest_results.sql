@@ -1,5 +1,5 @@
 -- The latest result of each of an owner's jobs among the runs since $2, the latest first; runs that had nothing to report are
--- left out. $1 owner, $3 how many. Only the latest 5,000 jobs are read; the subselect is as in `list_tags`.
+-- left out, and so are those for other agents than $4 (null: none). $1 owner, $3 how many. Only the latest 5,000 jobs are read; the subselect is as in `list_tags`.
 select j.number as job_number, j.name, j.task, case when starts_with(j.task, 'prompt')
     then coalesce(j.arguments -> 'kwargs' ->> 'agent', substr(j.task, 8)) else '' end as agent,
   p.scheduled_for, p.finished_at, left(p.said, 1200) as said, p.is_text
@@ -8,6 +8,7 @@ from (
   from (
     select j.id from cronty.jobs j
     where j.owner_id = (select id from cronty.owners where name = $1) and j.deleted_at is null
+      and ($4::text is null or not cronty.is_anothers($4, j.task, j.arguments, j.origin))
     order by j.number desc
     limit (select 5000)
   ) j

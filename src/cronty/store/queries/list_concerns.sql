@@ -1,5 +1,5 @@
 -- An owner's jobs that need attention, the latest first, and how many there are; for one that fails the slot that failed
--- last. $1 owner, $2 the moment, $3 how many.
+-- last. $1 owner, $2 the moment, $3 how many, $4 the agent that asks: of prompts for others it gets no error.
 select c.job_number, c.name, c.kind, c.what, c.since, c.task, c.failures, c.ended, c.total, f.scheduled_for as failed_slot
 from (
   select c.*, count(*) over () as total
@@ -7,7 +7,8 @@ from (
     select j.id, j.number as job_number, j.name, j.task, j.failures_in_row as failures, d.next_at is null as ended,
       case when j.state = 'set_aside' then 'set_aside' when j.state = 'paused' then 'paused'
         when d.overdue then 'overdue' else 'failing' end as kind,
-      case when j.state in ('set_aside', 'paused') then j.reason else j.last_error end as what,
+      case when j.state in ('set_aside', 'paused') then j.reason
+        when not cronty.is_anothers($4, j.task, j.arguments, j.origin) then j.last_error end as what,
       case when j.state in ('set_aside', 'paused') then j.updated_at when d.overdue then d.next_at else d.last_run end as since
     from cronty.jobs j
     cross join lateral (

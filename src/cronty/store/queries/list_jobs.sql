@@ -1,6 +1,7 @@
 -- One page of an owner's jobs, in the order in which they fire. On the first page also the number of all that
 -- match, at most :most_counted. :since and :until are fire times, inclusive; :idle, :fire_at and :number are the last row
--- of the page before; :topic is a notification's. :name is a part of the name, :words of the name or of what the job says;
+-- of the page before; :topic is a notification's. :name is a part of the name, :words of the name or of what the job
+-- says, but not what it says to another agent than :agent;
 -- :health is one of the words of `count_jobs`.
 with running as materialized (
   select r.job_id from cronty.runs r
@@ -21,8 +22,10 @@ with running as materialized (
       j.id in (select job_id from running) or coalesce((select true from cronty.queue q where q.job_id = j.id limit 1), false),
       d.next_at is not null, j.failures_in_row > 0))
     and (:name::text is null or position(lower(:name) in lower(j.name)) > 0)
-    and (:words::text is null or position(lower(:words) in lower(concat_ws(' ', j.name, j.arguments -> 'kwargs' ->> 'prompt',
-      j.arguments -> 'kwargs' ->> 'message', j.arguments -> 'kwargs' ->> 'name', j.arguments -> 'kwargs' ->> 'url'))) > 0)
+    and (:words::text is null or position(lower(:words) in lower(j.name)) > 0 or (
+      not cronty.is_anothers(:agent::text, j.task, j.arguments, j.origin)
+      and position(lower(:words) in lower(concat_ws(' ', j.arguments -> 'kwargs' ->> 'prompt',
+        j.arguments -> 'kwargs' ->> 'message', j.arguments -> 'kwargs' ->> 'name', j.arguments -> 'kwargs' ->> 'url'))) > 0))
     and (:health::text is null or case :health
       when 'failing' then j.state = 'set_aside' or (j.state = 'active' and j.failures_in_row > 0)
       when 'waiting' then coalesce((

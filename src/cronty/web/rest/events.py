@@ -16,6 +16,7 @@ from cronty.contract.result import Err
 from cronty.jobs.moments import moment_text
 from cronty.jobs.overview import RunEvent
 from cronty.scheduler.listeners import Place
+from cronty.scheduler.permission import event_as_seen
 from cronty.scheduler.service import AWAY, Service, StoreUnavailable
 from cronty.timing import BadTrigger
 from cronty.timing.reading import read_moment
@@ -83,7 +84,7 @@ async def _stream(service: Service, place: Place, after: datetime) -> AsyncGener
                 return
             for event in found:
                 after = max(after, event.at)
-                yield frame(event, after)
+                yield frame(event_as_seen(place.caller, event), after)
             if not found:
                 yield ": nothing new\n\n"
 
