@@ -40,6 +40,10 @@ _ACTING: Final = {DOOR: "cronty.as_app", ENGINE: "cronty.as_engine"}
 _SETTINGS: Final = "cronty.settings"
 """The SQL type that sets what is in its value, a JSON object, until the transaction ends."""
 
+_STATES: Final = ("cronty.job_state", "cronty.run_state")
+_TYPES: Final = (*_ACTING.values(), _SETTINGS, *_STATES, *(f"{one}[]" for one in _STATES))
+"""All types that statements have parameters of, and PostgreSQL hasn't by itself."""
+
 _NAMED: Final = pattern(r"(?<![:\w]):([a-z_]+)\b")
 _START: Final = pattern(r"(?:\s*--[^\n]*\n)*\s*(with(?: recursive)?\b)?")
 
@@ -316,6 +320,7 @@ class Database(Bound):
             with self.faults():
                 async with pool.lend() as connection:
                     await self._check(connection)
+                    await self._learn_types(connection)
         except BaseException:
             await self.close()
             raise
@@ -373,7 +378,24 @@ class Database(Bound):
             except BaseException:
                 connection.terminate()
                 raise
+        elif self._way_known:
+            await self._learn_types(connection)
         return connection
+
+    async def _learn_types(self, connection: Connection) -> None:
+        """Through a pooler: have asyncpg look up our types now, without JIT, which would take it seconds."""
+        if self.direct is None:
+            return
+        asked = ", ".join(f"${place}::{one}" for place, one in enumerate(_TYPES, start=1))
+        try:
+            async with connection.transaction():
+                await connection.execute("set local jit = off")
+                await connection.prepare(f"select {asked}")
+        except (asyncpg.UndefinedObjectError, asyncpg.InvalidSchemaNameError):
+            pass  # there is no schema yet
+        except BaseException:
+            connection.terminate()
+            raise
 
     async def _connect_directly(self) -> Connection:
         if self._direct_hosts is None:
