@@ -40,6 +40,11 @@ class PgBouncer:
         return f"postgresql://{user}@127.0.0.1:{self.port}{parts.path}"
 
 
+def direct_only(reason: str) -> pytest.MarkDecorator:
+    """For a test of what a pooled run (`CRONTY_TEST_POOLED`) can't show."""
+    return pytest.mark.skipif("CRONTY_TEST_POOLED" in os.environ, reason=f"through a pooler: {reason}")
+
+
 def program() -> str | None:
     """Where PgBouncer is, if it is anywhere."""
     beside = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin"])

@@ -206,7 +206,7 @@ def migration_waits(name: str, patience: float) -> None:
 
 
 def login_almighty() -> None:
-    log.warning(
+    log.info(
         "the user in CRONTY_DATABASE_URL is a superuser or bypasses row-level security; a plain role is enough "
         "(docs/how-to/production.md)"
     )

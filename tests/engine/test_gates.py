@@ -12,6 +12,7 @@ from cronty.engine.engine import Engine, EngineOptions
 from cronty.store.database import HOT_PATH, Database, query
 from tests.conftest import START, HandClock
 from tests.patience import PATIENCE
+from tests.pooler import direct_only
 
 JOBS = 20_000
 
@@ -76,6 +77,7 @@ async def drain(url: str, sql: asyncpg.Connection) -> None:
     await database.close()
 
 
+@direct_only("settings that come along have their own cost")
 async def test_a_fire_costs_no_more_than_it_did(
     url: str, sql: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:

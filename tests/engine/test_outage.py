@@ -18,6 +18,7 @@ from cronty.scheduler import Scheduler
 from cronty.store.database import StoreBusy, StoreUnavailable
 from tests.conftest import HandClock, Hands, add, hands_of
 from tests.patience import PATIENCE
+from tests.pooler import direct_only
 
 
 async def reach_outcomes(hands: Hands, count: int = 1) -> None:
@@ -55,6 +56,7 @@ async def read_only(sql: asyncpg.Connection, engine: Engine) -> AsyncGenerator[N
         await sql.execute(f"alter database {name} reset default_transaction_read_only")
 
 
+@direct_only("its sessions don't see that the database has become read-only")
 async def test_a_success_outlives_a_database_that_is_read_only_for_two_tries(
     door: Scheduler, hands: Hands, clock: HandClock, sql: asyncpg.Connection
 ) -> None:
@@ -154,6 +156,7 @@ async def test_one_outcome_that_is_refused_keeps_no_other_from_being_settled(
     assert await state_of(sql, bad) == ["done"]
 
 
+@direct_only("its sessions don't see that the database has become read-only")
 async def test_an_outage_is_told_once_whatever_duties_it_hits(
     url: str, registry: Registry, sql: asyncpg.Connection, caplog: pytest.LogCaptureFixture
 ) -> None:

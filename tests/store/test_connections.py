@@ -17,6 +17,7 @@ from cronty.store import pool as pool_module
 from cronty.store.database import Database, StoreBusy
 from tests.conftest import add
 from tests.patience import PATIENCE
+from tests.pooler import direct_only
 
 OPEN = """
 select application_name, count(*) from pg_stat_activity
@@ -75,6 +76,7 @@ async def test_an_owner_who_gives_up_waiting_leaves_no_place_taken(url: str, sql
         await database.close()
 
 
+@direct_only("it has the connections, not PostgreSQL")
 @pytest.mark.parametrize(("door", "engine"), [(8, 8), (3, 4)])
 async def test_a_busy_process_opens_as_many_connections_as_its_settings_say(
     url: str, sql: asyncpg.Connection, door: int, engine: int, monkeypatch: pytest.MonkeyPatch
@@ -115,6 +117,7 @@ async def test_a_busy_process_opens_as_many_connections_as_its_settings_say(
     assert set(most) <= {"cronty door", "cronty engine", "cronty listen"}
 
 
+@direct_only("it has the connections, not PostgreSQL")
 async def test_a_command_that_asks_opens_two_connections_at_most(url: str, sql: asyncpg.Connection) -> None:
     async with Cronty(url, run_jobs=False) as cronty:
         await cronty.list_jobs()

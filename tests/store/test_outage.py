@@ -21,6 +21,7 @@ from cronty.store.job_store import JobStore, LockedJob
 from cronty.telemetry import Outage
 from tests.conftest import Hands, add, with_database
 from tests.middleman import Middleman, nobody_there, through
+from tests.pooler import direct_only
 
 ROLE = "select current_user || ' for ' || coalesce(nullif(current_setting('cronty.owner', true), ''), 'nobody')"
 
@@ -151,6 +152,7 @@ async def read_only_for_new_sessions(sql: asyncpg.Connection) -> AsyncGenerator[
     await make_read_only(sql, on=False)
 
 
+@direct_only("it chooses the server")
 @pytest.mark.usefixtures("read_only_for_new_sessions")
 async def test_a_server_that_takes_no_writes_is_not_used_unless_the_url_says_so(url: str) -> None:
     with pytest.raises(StoreUnavailable, match="the server is read-only"):
@@ -305,6 +307,7 @@ async def test_every_transaction_says_its_role_in_its_first_message(url: str) ->
         await engine.close()
 
 
+@direct_only("no session has the limits, each transaction has them")
 async def test_a_door_that_stalls_in_a_transaction_or_at_a_lock_is_cut_off(database: Database) -> None:
     async with database.pool.lend() as connection:
         settings = ("idle_in_transaction_session_timeout", "lock_timeout", "statement_timeout")
@@ -354,6 +357,7 @@ async def test_a_lock_that_others_keep_is_told_as_busy(database: Database, sql: 
             await wait_for_it()
 
 
+@direct_only("it keeps its own prepared statements until RECONNECT")
 async def test_a_statement_prepared_before_a_migration_is_prepared_again(
     database: Database, sql: asyncpg.Connection
 ) -> None:

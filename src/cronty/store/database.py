@@ -6,7 +6,7 @@ import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from datetime import datetime
-from functools import cache, cached_property, wraps
+from functools import cache, wraps
 from importlib.resources import files
 from re import compile as pattern
 from typing import Any, Final, Self, override
@@ -39,6 +39,10 @@ _ACTING: Final = {DOOR: "cronty.as_app", ENGINE: "cronty.as_engine"}
 
 _SETTINGS: Final = "cronty.settings"
 """The SQL type that sets what is in its value, a JSON object, until the transaction ends."""
+
+_STATES: Final = ("cronty.job_state", "cronty.run_state")
+_TYPES: Final = (*_ACTING.values(), _SETTINGS, *_STATES, *(f"{one}[]" for one in _STATES))
+"""All types that statements have parameters of, and PostgreSQL hasn't by itself."""
 
 _NAMED: Final = pattern(r"(?<![:\w]):([a-z_]+)\b")
 _START: Final = pattern(r"(?:\s*--[^\n]*\n)*\s*(with(?: recursive)?\b)?")
@@ -201,8 +205,7 @@ class Bound:
 
     def _begin(self) -> str:
         """How a transaction of several statements begins."""
-        database = self._database
-        begin = "begin" if database.direct is None else f"begin; select {_literal(database.settings)}::{_SETTINGS}"
+        begin = self._database.begin
         if self._role is None or not self._database.walled:
             return begin
         begin = f"{begin}; set local role {self._role}"
@@ -304,19 +307,12 @@ class Database(Bound):
             "statement_timeout": f"{self._limit:g}s",
             **(HOT_PATH if hot else AT_THE_DOOR),
         }
+        self.begin, self.settings = "begin", "{}"
         self._way_known = False
         self._hosts: Hosts | None = None
         self._direct_hosts: Hosts | None = None
         self._pool: Pool | None = None
         self._listening: set[Connection] = set()
-
-    @cached_property
-    def settings(self) -> str:
-        """What a transaction through a pooler sets, as JSON."""
-        more = TRANSACTION_LIMIT if self.hot else {}
-        return orjson.dumps(
-            {name: to for name, to in (self._settings | more).items() if name not in self._name}
-        ).decode()
 
     async def open(self) -> Self:
         pool = self._pool = Pool(self._connect, self._size)
@@ -324,6 +320,7 @@ class Database(Bound):
             with self.faults():
                 async with pool.lend() as connection:
                     await self._check(connection)
+                    await self._learn_types(connection)
         except BaseException:
             await self.close()
             raise
@@ -339,6 +336,8 @@ class Database(Bound):
                 f"Let it: grant {DOOR}, {ENGINE} to the user in CRONTY_DATABASE_URL."
             )
         self.walled = row["walled"]
+        if self.direct is not None:
+            self._take_settings_along(TRANSACTION_LIMIT if self.hot and _is_17(connection) else {})
         self.almighty = row["almighty"]
         if self._way_known:
             return
@@ -347,6 +346,12 @@ class Database(Bound):
         if self.direct is not None and (self.hot or self._role is None):
             await self._check_direct(row)
         self._way_known = True
+
+    def _take_settings_along(self, more: dict[str, str]) -> None:
+        settings = {name: to for name, to in (self._settings | more).items() if name not in self._name}
+        self.settings = orjson.dumps(settings).decode()
+        # Not by reading a parameter: after that it would be too late to choose an isolation level.
+        self.begin = "; ".join(["begin", *(f"set local {name} = '{to}'" for name, to in settings.items())])
 
     async def _check_pooler(self, *, taken: bool) -> None:
         way = self.way = await way_of(self._connect)
@@ -366,14 +371,31 @@ class Database(Bound):
     async def _connect(self) -> Connection:
         settings = self._settings if self.direct is None else self._name
         connection = await self.hosts.connect(command_timeout=self._limit + GRACE, server_settings=settings)
-        if self.direct is None and self.hot and connection.get_server_version().major >= 17:
+        if self.direct is None and self.hot and _is_17(connection):
             try:
                 for name, to in TRANSACTION_LIMIT.items():
                     await connection.execute(f"set {name} = '{to}'")
             except BaseException:
                 connection.terminate()
                 raise
+        elif self._way_known:
+            await self._learn_types(connection)
         return connection
+
+    async def _learn_types(self, connection: Connection) -> None:
+        """Through a pooler: have asyncpg look up our types now, without JIT, which would take it seconds."""
+        if self.direct is None:
+            return
+        asked = ", ".join(f"${place}::{one}" for place, one in enumerate(_TYPES, start=1))
+        try:
+            async with connection.transaction():
+                await connection.execute("set local jit = off")
+                await connection.prepare(f"select {asked}")
+        except (asyncpg.UndefinedObjectError, asyncpg.InvalidSchemaNameError):
+            pass  # there is no schema yet
+        except BaseException:
+            connection.terminate()
+            raise
 
     async def _connect_directly(self) -> Connection:
         if self._direct_hosts is None:
@@ -501,6 +523,10 @@ async def _within(connection: Connection, begin: str) -> AsyncGenerator[None]:
         raise
     if await connection.execute("commit") != "COMMIT":
         raise RuntimeError("A statement of this transaction failed, and the error was ignored: nothing is saved.")
+
+
+def _is_17(connection: Connection) -> bool:
+    return connection.get_server_version().major >= 17
 
 
 def _literal(text: str) -> str:

@@ -638,9 +638,9 @@ create domain cronty.as_engine as text check (
   set_config('role', 'cronty_engine', true) is not null and set_config('cronty.owner', coalesce(value, ''), true) is not null);
 
 -- In the same way a statement through a pooler brings its settings, which a session of its own would have: the limits of
--- time, and how to plan. A setting that this version of PostgreSQL doesn't have is left out.
+-- time, and how to plan.
 create function cronty.set_until_commit(settings jsonb) returns boolean language sql as $$
-  select count(set_config(key, value, true)) >= 0 from jsonb_each_text(settings) where current_setting(key, true) is not null
+  select count(set_config(key, value, true)) >= 0 from jsonb_each_text(settings)
 $$;
 create domain cronty.settings as jsonb check (cronty.set_until_commit(value));
 
