@@ -3,6 +3,7 @@
 from typing import Any, Final
 
 from cronty.contract.answers import (
+    Backfill,
     CurrentTime,
     DeletedJobs,
     FailedRuns,
@@ -35,6 +36,7 @@ from cronty.contract.operation import READS, REPEATABLE, Hints, Operation, opera
 from cronty.contract.requests import (
     AcknowledgeInbox,
     AddKey,
+    BackfillJob,
     CancelJob,
     ChangeSlot,
     DeleteJob,
@@ -122,6 +124,11 @@ class Operations:
     run_job_now = Operation(
         RunJobNow, StartedRun, "POST", "/jobs/{job_id}/run", title="Run a job now", group="jobs", scope="run",
         hints=_OUTWARD, status=202, refusals=("already_running", "over_limit"),
+    )  # fmt: skip
+    backfill_job = Operation(
+        BackfillJob, Backfill, "POST", "/jobs/{job_id}/backfill", title="Run what was missed", group="jobs",
+        scope="run", hints=Hints(idempotent=True, open_world=True), refusals=("not_editable", "over_limit"),
+        tool=False, retry=True,
     )  # fmt: skip
     list_runs = Operation(
         ListRuns, RunList, "GET", "/jobs/{job_id}/runs", title="Why did it run, or not", group="runs", scope="read",

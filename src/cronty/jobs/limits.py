@@ -14,6 +14,9 @@ OVER: Final = "over_limit"
 CALLS: Final = "calls"
 """The name under which calls out are counted."""
 
+RUNS: Final = "runs"
+"""The name under which runs are counted."""
+
 
 @dataclass(frozen=True, slots=True)
 class OverLimit(Err):
@@ -145,6 +148,13 @@ def over_wakes(limits: Limits, agent: str, used: int) -> OverLimit | None:
         return None
     hint = "Wait for the next hour, or ask the operator for more."
     return OverLimit(OVER, held_wakes(limits, agent), hint, limit="wakes_per_hour")
+
+
+def over_runs(limits: Limits, used: int) -> OverLimit | None:
+    if not limits.runs_per_hour or used <= limits.runs_per_hour:
+        return None
+    hint = "Ask for fewer, wait for the next hour, or ask the operator for more."
+    return OverLimit(OVER, f"That would be {held_runs(limits)}.", hint, limit="runs_per_hour")
 
 
 def over_calls(limits: Limits, used: int) -> OverLimit | None:

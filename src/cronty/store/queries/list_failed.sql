@@ -1,7 +1,7 @@
 -- An owner's failed runs over all jobs, the latest first. $1 owner, $2 how many, $3 to $5 where the previous page ended: its
 -- last run's end, job number and slot (null: the first page).
 select j.number as job_number, r.scheduled_for, r.state::text, r.attempt, r.slots, r.through, r.manual, r.started_at, r.finished_at, r.reason,
-  r.error, r.result::text, null::timestamptz as next_attempt_at, j.name, j.zone, j.created_at, j.task
+  r.error, r.result::text, r.backfilled::text, null::timestamptz as next_attempt_at, j.name, j.zone, j.created_at, j.task
 from cronty.runs r
 cross join lateral (select * from cronty.jobs j where j.id = r.job_id offset 0) j
 where r.owner_id = (select id from cronty.owners where name = $1) and r.state in ('failed', 'quarantined')
