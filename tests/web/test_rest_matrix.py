@@ -96,7 +96,7 @@ SPECIAL: Final[dict[str, Way]] = {
 NO_IDS: Final = {
     "GET /jobs", "POST /jobs", "GET /jobs/deleted", "GET /runs/failed", "GET /events", "POST /preview", "GET /clock",
     "GET /tasks", "POST /inbox/read", "GET /channels", "POST /notifications", "GET /me", "GET /limits", "GET /keys",
-    "POST /keys", "GET /trail", "GET /calendars", "PUT /zone",
+    "POST /keys", "GET /trail", "GET /owners", "GET /calendars", "PUT /zone",
 }  # fmt: skip
 OWN_NAMES: Final = {"PUT /channels/{name}", "PUT /calendars/{name}"}
 """A name of one's own, which is made here and can be nobody else's."""

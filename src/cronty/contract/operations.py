@@ -28,6 +28,7 @@ from cronty.contract.answers_of_owner import (
     LimitsAndUse,
     Me,
     NewKey,
+    OwnerList,
     OwnerZone,
     SentNotification,
     Trail,
@@ -48,6 +49,7 @@ from cronty.contract.requests import (
     ListFailedRuns,
     ListJobs,
     ListKeys,
+    ListOwners,
     ListRuns,
     ListTasks,
     PauseJob,
@@ -207,6 +209,10 @@ class Operations:
     who_am_i = Operation(WhoAmI, Me, "GET", "/me", title="Who am I", group="owner", scope=None, hints=READS, tool=False)
     show_limits = Operation(
         ShowLimits, LimitsAndUse, "GET", "/limits", title="Show limits", group="owner", scope="read", hints=READS,
+        tool=False,
+    )  # fmt: skip
+    list_owners = Operation(
+        ListOwners, OwnerList, "GET", "/owners", title="List owners", group="owner", scope="admin", hints=READS,
         tool=False,
     )  # fmt: skip
     list_keys = Operation(

@@ -479,6 +479,18 @@ class ShowLimits(Request):
     """This owner's limits, and how much of them is used."""
 
 
+class ListOwners(Request):
+    """Every owner of the installation: who uses what, who fails, and who is held by which limit. For its operator."""
+
+    EXAMPLE: ClassVar = {"after": "ann"}
+
+    _: KW_ONLY
+    limit: Listed = 100
+    """How many, by name, up to 1000."""
+    after: str = ""
+    """The cursor from the previous page: the name to go on after."""
+
+
 class ListKeys(Request):
     """The owner's API keys, including revoked ones; the secret itself is never shown."""
 

@@ -61,6 +61,10 @@ class Allowance:
         """The limits in force for an owner."""
         return load_limits(self._defaults, standing.limits)
 
+    def of_owner(self, stored: Mapping[str, object] | None) -> Limits:
+        """The limits in force for an owner that has these of its own."""
+        return load_limits(self._defaults, stored or {})
+
     def within(self, store: LimitStore) -> "Allowance":
         """The same checks, inside an open transaction."""
         return Allowance(store, self._defaults, self._made_by)

@@ -31,6 +31,9 @@ NEEDS_AS_OF: Final = Err(
     "Make a dry run first, and give the as_of of its answer.",
     "as_of",
 )
+_TIME_TO_RUN: Final = timedelta(days=1)
+"""So much younger than the kept history a slot must be: one that still waits when that ends is missed again."""
+
 _OVERLAPS: Final = {
     "queue": "One after the other, before what is planned meanwhile: overlap is queue.",
     "skip": "One after the other, and what is planned meanwhile is skipped: overlap is skip.",
@@ -107,7 +110,7 @@ class Backfills:
         as_of = None if request.as_of is None else read_moment(request.as_of, job.zone)
         if request.again and as_of is None and not request.dry_run:
             return NEEDS_AS_OF
-        oldest = now - self._keep
+        oldest = now - max(self._keep - _TIME_TO_RUN, self._keep / 2)
         note = " ".join(_notes(job, since, until, now, oldest)) or None
         last = None
         if job.last_slot is not None:
@@ -133,7 +136,7 @@ def _not_now(caller: Caller, job: Job, request: BackfillJob) -> Err | None:
 def _notes(job: Job, since: datetime, until: datetime, now: datetime, oldest: datetime) -> Iterator[str]:
     """What to know of where the range was cut."""
     if since < oldest:
-        yield f"History is kept since {_shown(job, oldest)}; slots before that are left out."
+        yield f"Slots before {_shown(job, oldest)} are left out: history isn't kept much longer."
     if job.held_slot is not None and job.held_slot <= min(now, until):
         yield f"It is paused: slots since {_shown(job, job.held_slot)} get their verdict when it is resumed."
     if job.next_slot is not None and job.next_slot <= min(now, until):

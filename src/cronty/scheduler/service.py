@@ -66,7 +66,9 @@ class Service:
         self.presses = presses
         self._jobs = jobs = JobCalls(scheduler, runs, channels, backfills)
         owners = OwnerCalls(scheduler, inbox, channels, identity, trail, notify, calendars)
-        self._handlers = {one.name: one for one in (*jobs.handlers(), *owners.handlers())}
+        self._handlers = {
+            one.name: one for one in (*jobs.handlers(), *owners.handlers(), Operations.list_owners.by(overview.owners))
+        }
 
     async def answer[R, A](self, operation: Operation[..., R, A], caller: Caller, request: R) -> Result[A]:
         try:
