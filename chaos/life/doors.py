@@ -14,9 +14,9 @@ from chaos.life.truth import Asked, Truth
 
 CALLS: Final = (
     "schedule", "schedule", "schedule", "schedule", "run_now", "run_now", "redrive", "redrive", "edit", "pause",
-    "resume", "resume", "cancel", "cancel", "delete", "look",
+    "resume", "resume", "cancel", "cancel", "delete", "look", "backfill", "backfill",
 )  # fmt: skip
-LOCKING: Final = ("cancel", "delete", "edit", "run_now", "redrive")
+LOCKING: Final = ("cancel", "delete", "edit", "run_now", "redrive", "backfill")
 """Calls to stand still in: they hold rows that engines want."""
 
 NOTIFIES: Final = {
@@ -89,6 +89,10 @@ class OwnersDoor(Home):
         self._stage.say(f"{self.name} {what} {job.name} ({job.id})")
         if what == "edit":
             await self.door.edit(job.handle, self._draw((10, 20, 60)) * self._stage.scale)
+        elif what == "backfill":
+            self._truth.kept.backfilled.add(job.id)
+            now, ago = self._stage.now(), timedelta(seconds=self._draw((30, 200, 2000)) * self._stage.scale)
+            await self.door.backfill(job.handle, now - ago, now - ago / self._draw((2, 10, 100)))
         elif what != "schedule" and await self.door.change(what, job.handle) and what in ("cancel", "delete"):
             self._cancelled(job)
         return None

@@ -21,11 +21,12 @@ import asyncpg
 from chaos.life.stage import Stage
 from cronty.actions.tasks import PermanentError, Registry, Snooze, current_run
 from cronty.contract.caller import local_caller
-from cronty.contract.requests import EditJob, ScheduleJob, TriggerType
+from cronty.contract.requests import BackfillJob, EditJob, ScheduleJob, TriggerType
 from cronty.contract.result import Err, Ok, Result
 from cronty.engine.engine import Engine, EngineOptions
 from cronty.jobs.limits import Limits
 from cronty.scheduler import Scheduler
+from cronty.scheduler.backfills import Backfills
 from cronty.scheduler.runs import Runs
 from cronty.store.database import Database, StoreUnavailable, query
 from cronty.store.job_store import JobStore
@@ -226,6 +227,7 @@ class Door:
         store.new_jobs._numbers = Numbers(database, lambda: stage.mono)
         self._door = Scheduler(store)
         self._runs = Runs(RunStore(database), self._door)
+        self._backfills = Backfills(store, self._door.allowance, timedelta(days=KEEP_DAYS))
 
     @classmethod
     async def open(cls, owner: str, url: str, stage: Stage, connect: Connect) -> "Door":
@@ -268,6 +270,10 @@ class Door:
 
     async def redrive(self, run_ids: Sequence[str]) -> bool:
         return _done(await self._runs.redrive(local_caller(self._owner), run_ids))
+
+    async def backfill(self, handle: int, since: datetime, until: datetime) -> bool:
+        request = BackfillJob(str(handle), since, until, dry_run=False)
+        return _done(await self._backfills.backfill(local_caller(self._owner), request))
 
 
 def _done(result: Result[Any]) -> bool:

@@ -14,6 +14,7 @@ from chaos.life.product import LIMITED, NEWER_FIELD, Performed, handle_of
 from chaos.life.server import Fields, Monitor
 from chaos.life.stage import Stage, Violation
 from cronty.jobs.action import PROMPT
+from cronty.jobs.backfill import NOT_RUN
 
 FINAL: Final = frozenset({"done", "failed", "cancelled", "skipped", "coalesced", "missed", "quarantined"})
 PASSED_OVER: Final = 3
@@ -84,6 +85,8 @@ class Kept:
     """Until when their leases last."""
     lost: set[Key] = field(default_factory=set[Key])
     redriven: set[tuple[int, datetime]] = field(default_factory=set[tuple[int, datetime]])
+    backfilled: set[int] = field(default_factory=set[int])
+    """Jobs of which it was asked to run what they had missed."""
 
 
 class Truth:
@@ -305,9 +308,12 @@ class Truth:
         if old is None:
             self._first_row(key, new)
         elif old["state"] in FINAL and new["state"] != old["state"]:
-            again = new["state"] == "waiting" and old["state"] in ("failed", "quarantined")
-            if not again or (key.job, slot) not in self.kept.redriven:
+            again = old["state"] in ("failed", "quarantined") and (key.job, slot) in self.kept.redriven
+            later = old["state"] in NOT_RUN and key.job in self.kept.backfilled and new["slots"] == 1
+            if new["state"] != "waiting" or not (again or later):
                 self._report("outcome-changed", f"{key} was {old['state']}, is {new['state']}")
+        if old is not None and old["through"] != new["through"]:  # split, and its other parts are inserted
+            self.kept.rows[key.job][slot] = (when(new["through"]) or slot, new["manual"])
         if old is not None and old["attempt"] > new["attempt"]:
             self._report("attempt-went-back", f"{key} was attempt {old['attempt']}")
         self._who_runs(key, new)

@@ -15,9 +15,10 @@ from cronty.actions.shell import read_commands
 from cronty.cli.main import app
 from cronty.cli.output import counted, length
 from cronty.cli.results import result_in_words
-from cronty.cli.why import outlook, read_past
+from cronty.cli.why import outlook
 from cronty.contract.result import Ok
 from cronty.timing import BadTrigger
+from cronty.timing.past_said import read_past
 
 type Say = Callable[..., Result]
 
@@ -249,3 +250,21 @@ async def test_a_one_off_whose_retry_waits_is_not_called_over(url: str) -> None:
     fired = replace(found.value, next_slot=None, in_flight=1)
     assert outlook(fired, fired.created_at) == "It isn't over yet, and nothing follows it."
     assert "the job has ended" in outlook(replace(fired, in_flight=0), fired.created_at)
+
+
+def test_what_was_missed_is_shown_first_and_run_when_told_and_says_by_whom(say: Say) -> None:
+    say("add", "every day at 9", "daily", "--prompt", "--zone", "UTC")
+    asked = ("backfill", "daily", "--from", "4 days ago", "--to", "yesterday")
+    shown = one_line(say(*asked))
+    assert re.match(r"Would run [34] slots: .* 09:00:00 to .* 09:00:00, UTC \([34] no run\)\.", shown)
+    assert "Nothing was run. Repeat it with --yes." in shown
+    assert say("inbox").output == "No prompt is waiting.\n"
+    done = data(say(*asked, "--yes", "--json"))
+    first = str(done["first"])
+    assert (done["dry_run"], done["armed"], done["left_out"]) == (False, False, {})
+    again = one_line(say(*asked, "--yes"))
+    assert again.startswith("No slot of that range is left to run. Left out: ")
+    assert "waiting: backfilled by local on" in one_line(say("why", "daily", first))
+    assert "running" in str(data(say("show", "daily", "--json"))["status"])
+    later = say("backfill", "daily", "--from", "tomorrow", "--to", "tomorrow")
+    assert (later.exit_code, "That is still to come" in one_line(later)) == (1, True)

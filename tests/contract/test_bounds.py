@@ -13,6 +13,7 @@ BOUNDED = {
     "list_jobs": {"limit": (1, 1000)}, "list_deleted_jobs": {"limit": (1, 1000)}, "list_runs": {"limit": (1, 1000)},
     "list_failed_runs": {"limit": (1, 1000)}, "preview_schedule": {"count": (1, 100)},
     "read_inbox": {"wait_seconds": (0, 20), "limit": (1, 100)}, "read_trail": {"limit": (1, 1000)},
+    "list_owners": {"limit": (1, 1000)},
 }  # fmt: skip
 
 

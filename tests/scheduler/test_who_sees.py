@@ -13,6 +13,7 @@ from cronty.contract.caller import SCOPES, Caller, Scope
 from cronty.contract.operation import Operation
 from cronty.contract.operations import Operations
 from cronty.contract.requests import (
+    BackfillJob,
     CancelJob,
     ChangeSlot,
     DeleteJob,
@@ -133,6 +134,7 @@ def touches(job: str, run: str) -> list[tuple[Operation[..., Any, Any], Any]]:
         (Operations.edit_job, EditJob(job, kwargs={"prompt": "mine", "agent": "claude"})),
         (Operations.change_slot, ChangeSlot(job)),
         (Operations.run_job_now, RunJobNow(job)),
+        (Operations.backfill_job, BackfillJob(job, "yesterday", "today")),
         (Operations.stop_run, StopRun(run)),
         (Operations.delete_job, DeleteJob(job)),
     ]

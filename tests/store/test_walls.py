@@ -264,6 +264,8 @@ async def test_a_statement_that_changes_somebody_elses_rows_changes_none(
         "revoke_children": (None, bob.key_id, "{}", "{}"),
         "put_off_prompts": ("bob", [bob.prompt.number], [slot], [0], FUTURE, "no"),
         "redrive": ("bob", [bob.failing.number], [slot], True, None, 0.0, None),
+        "cut_range": (job, slot, None, 1, FUTURE, FUTURE),
+        "backfill": (job, [slot], "{}", FUTURE, 0.1),
         "take_numbers": ("bob", 5),
         "settle_inbox": (
             *(None, "bob", [bob.prompt.number], [slot], [None], ["done"], [None], [None], [None]),

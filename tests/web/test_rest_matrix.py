@@ -72,6 +72,17 @@ SPECIAL: Final[dict[str, Way]] = {
         headers=({}, {"if-match": '"1"'}, {"if-match": '"99"'}, {"if-match": "*"}),
     ),
     "GET /jobs/{job_id}/runs": Way(JOBS, queries=("", "?limit=1", "?limit=0", "?verdict=odd", "?before=odd")),
+    "POST /jobs/{job_id}/backfill": Way(
+        JOBS,
+        (
+            {"from": "2027-02-28", "to": "2027-03-01"},
+            {"from": "2027-02-28", "to": "2027-03-01", "dry_run": False},
+            {"from": "2027-03-01", "to": "2027-02-28"},
+            {"from": "2027-02-28", "to": "2027-03-01", "again": True},
+            {"from": "one day", "to": "2027-03-01"},
+            {},
+        ),
+    ),
     "POST /runs/redrive": Way(RUNS, ({},), many="run_ids"),
     "POST /inbox/acknowledge": Way(
         RUNS,
@@ -85,7 +96,7 @@ SPECIAL: Final[dict[str, Way]] = {
 NO_IDS: Final = {
     "GET /jobs", "POST /jobs", "GET /jobs/deleted", "GET /runs/failed", "GET /events", "POST /preview", "GET /clock",
     "GET /tasks", "POST /inbox/read", "GET /channels", "POST /notifications", "GET /me", "GET /limits", "GET /keys",
-    "POST /keys", "GET /trail", "GET /calendars", "PUT /zone",
+    "POST /keys", "GET /trail", "GET /owners", "GET /calendars", "PUT /zone",
 }  # fmt: skip
 OWN_NAMES: Final = {"PUT /channels/{name}", "PUT /calendars/{name}"}
 """A name of one's own, which is made here and can be nobody else's."""

@@ -32,6 +32,7 @@ REST: Final[dict[str, tuple[str, str, dict[str, Any] | None]]] = {
     "resume_job": ("POST", "/jobs/{}/resume", None),
     "change_slot": ("POST", "/jobs/{}/slot", None),
     "run_job_now": ("POST", "/jobs/{}/run", None),
+    "backfill_job": ("POST", "/jobs/{}/backfill", {"from": "yesterday", "to": "today"}),
     "cancel_job": ("POST", "/jobs/{}/cancel", None),
     "delete_job": ("DELETE", "/jobs/{}", None),
     "undelete_job": ("POST", "/jobs/{}/undelete", None),
@@ -49,7 +50,7 @@ BUTTONS: Final = ("pause", "resume", "skip", "run", "cancel", "delete", "undelet
 
 
 def allowed(kind: str, scopes: tuple[Scope, ...], act: str) -> bool:
-    if "run" in act:
+    if "run" in act or "backfill" in act:
         return "run" in scopes and (kind != "prompt" or "prompts" in scopes)
     return ("prompts" if kind == "prompt" else "schedule") in scopes
 

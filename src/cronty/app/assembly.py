@@ -1,5 +1,6 @@
 """Makes the service and the engine from the settings and an open database."""
 
+from datetime import timedelta
 from importlib.metadata import version
 
 import orjson
@@ -12,6 +13,7 @@ from cronty.engine.handing import Ahead
 from cronty.jobs.limits import DEFAULTS, BadLimits, Limits, read_limits
 from cronty.jobs.task_settings import read_queues
 from cronty.scheduler import Scheduler, Service
+from cronty.scheduler.backfills import Backfills
 from cronty.scheduler.calendars import Calendars
 from cronty.scheduler.channels import Channels
 from cronty.scheduler.identity import Identity, Provider
@@ -61,6 +63,7 @@ def make_service(settings: Settings, database: Database, jobs: JobStore, outside
         notify=outside.notify,
         calendars=Calendars(jobs.calendars, scheduler),
         listeners=listeners,
+        backfills=Backfills(jobs, scheduler.allowance, timedelta(days=settings.keep_days)),
         presses=Presses(PressStore(database, jobs.new_jobs), scheduler, OwnerStore(database).name_of, outside.keys),
     )
 

@@ -4,7 +4,6 @@ Options go through `options(…)`, because Python's types allow no keyword besid
 """
 
 import asyncio
-import re
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -20,6 +19,7 @@ from cronty.contract.answers import ScheduledJob
 from cronty.contract.operations import Operations
 from cronty.contract.requests import ScheduleJob, TriggerType
 from cronty.contract.result import CrontyError, Err, value_of
+from cronty.timing.past_said import on_24_hours
 
 if TYPE_CHECKING:
     from cronty.app.cronty import Cronty
@@ -29,7 +29,6 @@ LONGEST_LOOK: Final = 1.0
 """Seconds between looks at a run whose result is waited for: from the first, each twice as long, to the longest."""
 
 LONGEST_DELAY: Final = 10 * 366 * 86400
-_SHORT_HOUR: Final = re.compile(r"(?<![\d:.,])(?=\d:\d\d(?!\s*[ap]\.?m))", re.IGNORECASE)
 NOT_ENDED: Final = frozenset({"waiting", "running"})
 
 
@@ -266,11 +265,6 @@ def with_every(when: str) -> str:
     first = when.split(maxsplit=1)[:1]
     when = on_24_hours(when)
     return when if first and first[0].lower() in ("every", "each", "daily", "weekly", "monthly") else f"every {when}"
-
-
-def on_24_hours(text: str) -> str:
-    """Words as code says them: 3:00 is at night, and needs no choice between that and the afternoon."""
-    return _SHORT_HOUR.sub("0", text)
 
 
 class Registering(Protocol):

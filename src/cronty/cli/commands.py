@@ -47,6 +47,10 @@ GROUPS: Final = {
     },
     "Act": {
         "run": ("jobs:run", "Run a job once, now, in addition to its schedule."),
+        "backfill": (
+            "backfill:backfill",
+            "Run what a job missed in a past range, each run for its own moment. Without --yes: say what would run.",
+        ),
         "retry": ("runs:retry", "Try failed runs again, now; use it after the cause is fixed."),
         "stop": ("runs:stop", "Stop one run that is running or waits; its job goes on."),
         "pause": ("jobs:pause", "Hold a job: nothing fires until it is resumed."),

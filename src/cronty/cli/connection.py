@@ -37,11 +37,11 @@ class Api(AsyncApi, Operations):
         return self._inner if isinstance(self._inner, Cronty) else None
 
     async def ask[R, A](self, operation: Operation[..., R, A], request: R, /) -> A:
-        return await self._inner.ask(operation, self._with_choices(request))
+        return await self._inner.ask(operation, self._with_choices(operation, request))
 
-    def _with_choices[R](self, request: R) -> R:
-        known = {one.name for one in fields(cast("Any", request))}
-        chosen: dict[str, object] = {name: words for name, words in self._chosen.items() if name in known}
+    def _with_choices[R](self, operation: Operation[..., R, Any], request: R) -> R:
+        known = {operation.wire_names.get(one.name, one.name): one.name for one in fields(cast("Any", request))}
+        chosen: dict[str, object] = {known[name]: words for name, words in self._chosen.items() if name in known}
         if "trigger_config" in chosen:
             chosen |= {"trigger_type": "words", "trigger_config": {"text": chosen["trigger_config"]}}
         return replace(cast("Any", request), **chosen) if chosen else request

@@ -1,17 +1,20 @@
 """`cronty owner`: lists and erases owners; for the operator of an installation."""
 
-from dataclasses import asdict
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
 from cronty.app import Cronty
-from cronty.cli.connection import ask
+from cronty.cli.connection import ask, call
 from cronty.cli.output import Column, Json, print_json, refuse, say, show_rows, waiting
+from cronty.contract.answers import to_json
+from cronty.contract.answers_of_owner import OwnerFigures
 from cronty.contract.result import Err, Ok, Result
-from cronty.store.owner_store import MOST_COUNTED, OwnerFigures, OwnerStore
+from cronty.jobs.overview import MOST_OF_OWNER
+from cronty.store.owner_store import OwnerStore
 
 app = typer.Typer(no_args_is_help=True)
+_COLUMNS: Final = ("owner", "jobs", "stored", "running", "in 1 h", "in 24 h", "failed in 24 h", "held by", "overdue")
 
 
 @app.command("list")
@@ -21,35 +24,36 @@ def list_owners(
     after: Annotated[str, typer.Option(metavar="NAME", help="Those after this one.")] = "",
     json: Json = False,
 ) -> None:
-    """List the owners, with what each has, what runs and what failed. `cronty --owner NAME list` looks at one."""
-    page = ask(lambda cronty: _page(cronty, after, count), json=json)
-    found = [one for one in page if one.failed or not failing]
+    """List the owners: what each has and runs, what failed, which limit holds it, and what is overdue.
+
+    `cronty --owner NAME list` looks at one."""
+    page = call(lambda api: api.list_owners(limit=count, after=after), json=json, show=False)
+    found = [one for one in page.owners if one.failed or not failing]
     if json:
-        print_json({"owners": [{**asdict(one), "created_at": one.created_at.isoformat()} for one in found]})
+        print_json({**to_json(page), "owners": to_json(found)})
         return
     if not found:
-        say("No owner has a run that failed in 24 hours." if page else "There are no owners.")
+        say("No owner has a run that failed in 24 hours." if page.owners else "There are no owners.")
     else:
-        names = ("owner", "jobs", "stored", "running", "failed in 24 h", "since")
-        show_rows([Column(name, whole=True) for name in names], [_row(one) for one in found])
-    if len(page) == count:
-        say(f"There may be more: --after {page[-1].name}")
+        show_rows([Column(name, whole=True) for name in _COLUMNS], [_row(one) for one in found])
+    if page.cursor is not None:
+        say(f"There may be more: --after {page.cursor}")
 
 
 def _row(one: OwnerFigures) -> tuple[str, ...]:
     marks = ", ".join([*(["own limits"] if one.limited else []), *(["being erased"] if one.erasing else [])])
+    late = "-"
+    if one.oldest_overdue is not None:
+        late = f"{one.overdue}, the first since {one.oldest_overdue:%Y-%m-%d %H:%M:%S} UTC"
     return (
         f"{one.name} ({marks})" if marks else one.name, str(one.jobs), f"{one.stored_bytes / 1e6:.1f} MB",
-        _capped(one.running), _capped(one.failed), f"{one.created_at:%Y-%m-%d}",
+        _capped(one.running), _capped(one.runs_in_hour), _capped(one.runs_in_day), _capped(one.failed),
+        ", ".join(one.held_by) or "-", late,
     )  # fmt: skip
 
 
 def _capped(number: int) -> str:
-    return f"{number}" if number < MOST_COUNTED else f"{number} or more"
-
-
-async def _page(cronty: Cronty, after: str, count: int) -> Result[list[OwnerFigures]]:
-    return Ok(await OwnerStore(cronty.database).page(after, count))
+    return f"{number}" if number < MOST_OF_OWNER else f"{number} or more"
 
 
 @app.command()

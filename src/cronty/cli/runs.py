@@ -59,7 +59,7 @@ def show_runs(found: Sequence[Run], zone_name: str) -> None:
 
 
 def _came_of_it(one: Run) -> str:
-    parts = [one.error or one.reason or "", result_in_words(one.result) if one.verdict == "done" else ""]
+    parts = [one.error or "", one.reason or "", result_in_words(one.result) if one.verdict == "done" else ""]
     if one.attempt > 1:
         parts.append(f"attempt {one.attempt}")
     if one.next_attempt_at and one.attempt:

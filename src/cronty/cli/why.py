@@ -1,14 +1,11 @@
 """`cronty why`: how a planned run of a job ended and why, or why there is none."""
 
-import re
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Annotated, Any, Final
-from zoneinfo import ZoneInfo
 
 import typer
 
 from cronty.app import Cronty
-from cronty.app.tasks import on_24_hours
 from cronty.cli.completion import Id
 from cronty.cli.connection import ask
 from cronty.cli.output import Json, length, print_json, say
@@ -21,11 +18,8 @@ from cronty.jobs.run import Run as RunRecord
 from cronty.scheduler.answers import run_of
 from cronty.timing import BadTrigger, Calendar, Changed
 from cronty.timing.offsets import TICK
-from cronty.timing.rule import read_instant
+from cronty.timing.past_said import read_past
 
-_CLOCK: Final = re.compile(r"\d{1,2}:\d\d(:\d\d)?")
-_YESTERDAY: Final = re.compile(r"\byesterday\b", re.IGNORECASE)
-_LAST: Final = re.compile(r"\blast (?=(mon|tues?|wed(nes)?|thurs?|fri|sat(ur)?|sun)(day)?\b)", re.IGNORECASE)
 _COUNTED: Final = 1000
 """How many slots ahead are looked at to see whether `max_runs` ends a job before one."""
 
@@ -77,8 +71,8 @@ def _facts(job: Job, run: RunRecord | None, slot: datetime | None, words: str) -
 
 def _of_run(record: RunRecord, job: Job) -> str:
     run = run_of(record, job.zone, job.trigger)
-    because = run.reason or run.error
-    parts = [run.verdict + (f": {because.rstrip('.')}" if because else "")]
+    because = "; ".join(part.rstrip(".") for part in (run.error, run.reason) if part)
+    parts = [run.verdict + (f": {because}" if because else "")]
     if run.verdict == "done" and (said := result_in_words(run.result)):
         parts[0] += f": {said}"
     if took := seconds_of(run):
@@ -167,25 +161,6 @@ def _following(job: Job, due: datetime | None, now: datetime) -> str:
     if end is not None:
         return f"The next one after that would be {local_text(due, job.zone)}, but {end}."
     return f"The next one after that is {local_text(due, job.zone)}."
-
-
-def read_past(text: str, zone_name: str, now: datetime) -> datetime:
-    """A time that may be past. Words mean a future time, so they are also read as of the start of today."""
-    text = on_24_hours(text.strip())
-    midnight = now.astimezone(ZoneInfo(zone_name)).replace(hour=0, minute=0, second=0, microsecond=0)
-    if _CLOCK.fullmatch(text):
-        text = f"today at {text}"
-    if _YESTERDAY.fullmatch(text):
-        raise BadTrigger(f'"{text}" doesn\'t say at what time', 'Say it as in "yesterday 9:00".')
-    if _YESTERDAY.search(text):
-        day_before = (midnight - timedelta(days=1)).astimezone(UTC)
-        return read_instant(_YESTERDAY.sub("today", text), zone_name, day_before)
-    if _LAST.search(text):
-        return read_instant(_LAST.sub("", text), zone_name, (midnight - timedelta(days=7)).astimezone(UTC))
-    try:
-        return read_instant(text, zone_name, now)
-    except BadTrigger:
-        return read_instant(text, zone_name, midnight.astimezone(UTC))
 
 
 def _covers(run: RunRecord, moment: datetime) -> bool:

@@ -199,6 +199,32 @@ class StartedRun(Answer):
     job_id: str
 
 
+class Backfill(Answer):
+    """The slots of a job that are run after their time, or would be: `slots` in the job's `timezone`, with what was
+    known of them (`before`), how many were left out and why, and what that costs. `next_from` is where the rest of the
+    range begins if it has more slots than one call takes."""
+
+    EXAMPLE: ClassVar = {
+        "job_id": JOB, "timezone": "Europe/Berlin", "dry_run": True, "as_of": AT, "runs": 1, "first": AT, "last": AT,
+        "slots": [AT], "before": {"missed": 1}, "left_out": {"done": 6},
+        "costs": ["Started over 1 s or more, between what is planned."], "next_from": None,
+    }  # fmt: skip
+
+    job_id: str
+    timezone: str
+    dry_run: bool
+    as_of: datetime
+    runs: int
+    first: datetime | None
+    last: datetime | None
+    slots: list[datetime]
+    before: Mapping[str, int]
+    left_out: Mapping[str, int]
+    costs: list[str]
+    next_from: datetime | None
+    note: str | None = field(default=None, metadata=OMITTED)
+
+
 class DeletedJob(Answer):
     """A job that can be brought back, and until when."""
 

@@ -189,6 +189,41 @@ class OwnerZone(Answer):
     note: str
 
 
+class OwnerFigures(Answer):
+    """What an owner has and uses. Runs are counted up to 1000, those planned for the last hour and the last 24 of its
+    latest 1000 jobs. `failed` is in 24 hours; `held_by` are limits that it has reached, `limited` says that it has
+    some of its own."""
+
+    EXAMPLE: ClassVar = {
+        "name": "ann", "jobs": 12, "stored_bytes": 5210, "running": 1, "runs_in_hour": 40, "runs_in_day": 960,
+        "failed": 2, "held_by": ["calls_per_minute"], "overdue": 0, "oldest_overdue": None, "limited": False,
+        "erasing": False, "created_at": UTC,
+    }  # fmt: skip
+
+    name: str
+    jobs: int
+    stored_bytes: int
+    running: int
+    runs_in_hour: int
+    runs_in_day: int
+    failed: int
+    held_by: list[str]
+    overdue: int
+    oldest_overdue: datetime | None
+    limited: bool
+    erasing: bool
+    created_at: datetime
+
+
+class OwnerList(Answer):
+    """A page of the owners, by name; `cursor` is the `after` of the next page."""
+
+    EXAMPLE: ClassVar = {"owners": [OwnerFigures.EXAMPLE], "cursor": None}
+
+    owners: list[OwnerFigures]
+    cursor: str | None
+
+
 class LimitsAndUse(Answer):
     """An owner's limits, and how much of them is used; 0 means no limit."""
 

@@ -72,6 +72,12 @@ class Caller:
         known = {"owner": self.owner, "agent": self.agent, "key_id": self.key_number}
         return {name: value for name, value in known.items() if value is not None}
 
+    @property
+    def named(self) -> str:
+        """Who made the call, in words: `ann`, `claude of ann with key 3`."""
+        by = self.owner if self.agent is None else f"{self.agent} of {self.owner}"
+        return by if self.key_number is None else f"{by} with key {self.key_number}"
+
     def via(self) -> dict[str, object]:
         """Which surface, operation and client were used, as stored in the audit trail."""
         known = {"surface": self.surface, "operation": self.operation, "client": self.client}

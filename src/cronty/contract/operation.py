@@ -179,7 +179,9 @@ class Operation[**P, R, A]:
 
     @cached_property
     def required(self) -> list[str]:
-        return cast("list[str]", self.adapter.json_schema().get("required", []))
+        """The fields without a default, by their names in JSON."""
+        names = cast("list[str]", self.adapter.json_schema().get("required", []))
+        return [self.wire_names.get(name, name) for name in names]
 
     @property
     def wire_names(self) -> Mapping[str, str]:

@@ -3,6 +3,7 @@
 from typing import Any, Final
 
 from cronty.contract.answers import (
+    Backfill,
     CurrentTime,
     DeletedJobs,
     FailedRuns,
@@ -27,6 +28,7 @@ from cronty.contract.answers_of_owner import (
     LimitsAndUse,
     Me,
     NewKey,
+    OwnerList,
     OwnerZone,
     SentNotification,
     Trail,
@@ -35,6 +37,7 @@ from cronty.contract.operation import READS, REPEATABLE, Hints, Operation, opera
 from cronty.contract.requests import (
     AcknowledgeInbox,
     AddKey,
+    BackfillJob,
     CancelJob,
     ChangeSlot,
     DeleteJob,
@@ -46,6 +49,7 @@ from cronty.contract.requests import (
     ListFailedRuns,
     ListJobs,
     ListKeys,
+    ListOwners,
     ListRuns,
     ListTasks,
     PauseJob,
@@ -122,6 +126,11 @@ class Operations:
     run_job_now = Operation(
         RunJobNow, StartedRun, "POST", "/jobs/{job_id}/run", title="Run a job now", group="jobs", scope="run",
         hints=_OUTWARD, status=202, refusals=("already_running", "over_limit"),
+    )  # fmt: skip
+    backfill_job = Operation(
+        BackfillJob, Backfill, "POST", "/jobs/{job_id}/backfill", title="Run what was missed", group="jobs",
+        scope="run", hints=Hints(idempotent=True, open_world=True), refusals=("not_editable", "over_limit"),
+        tool=False, retry=True,
     )  # fmt: skip
     list_runs = Operation(
         ListRuns, RunList, "GET", "/jobs/{job_id}/runs", title="Why did it run, or not", group="runs", scope="read",
@@ -200,6 +209,10 @@ class Operations:
     who_am_i = Operation(WhoAmI, Me, "GET", "/me", title="Who am I", group="owner", scope=None, hints=READS, tool=False)
     show_limits = Operation(
         ShowLimits, LimitsAndUse, "GET", "/limits", title="Show limits", group="owner", scope="read", hints=READS,
+        tool=False,
+    )  # fmt: skip
+    list_owners = Operation(
+        ListOwners, OwnerList, "GET", "/owners", title="List owners", group="owner", scope="admin", hints=READS,
         tool=False,
     )  # fmt: skip
     list_keys = Operation(

@@ -204,6 +204,29 @@ class RunJobNow(OneJob):
     with list_runs."""
 
 
+class BackfillJob(Request):
+    """Run what a job missed: its slots in a past range that passed without a run (missed, skipped, coalesced, or from
+    before the job was made), each for its own planned moment, up to 1000 in a call. By default nothing runs, and the
+    answer says what would. Asking twice runs no slot twice."""
+
+    EXAMPLE: ClassVar = {"job_id": "job_1_1738764000", "from": "2026-11-01", "to": "2026-11-08", "dry_run": False}
+    WIRE: ClassVar = {"since": "from", "until": "to"}
+
+    job_id: str
+    """The job's id, or its name."""
+    since: str | datetime
+    """The first moment or day of the range, ISO 8601 or words, in the job's time zone: "last monday", "3 days ago"."""
+    until: str | datetime
+    """The last moment or day, which belongs to the range."""
+    _: KW_ONLY
+    dry_run: bool = True
+    """Only say what would run."""
+    again: bool = False
+    """Also run slots again whose run has ended, however it ended."""
+    as_of: str | datetime | None = None
+    """With again: the as_of of the dry run. Only runs that ended before it are repeated, so that a repeated call repeats nothing."""  # noqa: E501
+
+
 # -- runs ---------------------------------------------------------------------------------------------------------
 
 
@@ -454,6 +477,18 @@ class SetZone(Request):
 
 class ShowLimits(Request):
     """This owner's limits, and how much of them is used."""
+
+
+class ListOwners(Request):
+    """Every owner of the installation: who uses what, who fails, and who is held by which limit. For its operator."""
+
+    EXAMPLE: ClassVar = {"after": "ann"}
+
+    _: KW_ONLY
+    limit: Listed = 100
+    """How many, by name, up to 1000."""
+    after: str = ""
+    """The cursor from the previous page: the name to go on after."""
 
 
 class ListKeys(Request):

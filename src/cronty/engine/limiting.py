@@ -23,6 +23,7 @@ from cronty.engine.batch import Batch
 from cronty.jobs.action import CALLS_OUT, ROUTED
 from cronty.jobs.limits import (
     CALLS,
+    RUNS,
     Limits,
     excess,
     held_calls,
@@ -40,7 +41,6 @@ from cronty.store.engine_store import DueJobs, EngineStore, PutOff
 REFRESH_EVERY: Final = 10.0
 """Seconds until an owner's new limits apply, and until counts in memory are written."""
 
-RUNS: Final = "runs"
 NO_LIMIT: Final = 2**31 - 1
 
 

@@ -14,6 +14,15 @@ OVER: Final = "over_limit"
 CALLS: Final = "calls"
 """The name under which calls out are counted."""
 
+RUNS: Final = "runs"
+"""The name under which runs are counted."""
+
+WAKES: Final = "wakes "
+"""How the names begin under which wakes are counted, by agent."""
+
+REFUSED: Final = "refused "
+"""How the names begin under which refusals are counted, by limit."""
+
 
 @dataclass(frozen=True, slots=True)
 class OverLimit(Err):
@@ -147,6 +156,13 @@ def over_wakes(limits: Limits, agent: str, used: int) -> OverLimit | None:
     return OverLimit(OVER, held_wakes(limits, agent), hint, limit="wakes_per_hour")
 
 
+def over_runs(limits: Limits, used: int) -> OverLimit | None:
+    if not limits.runs_per_hour or used <= limits.runs_per_hour:
+        return None
+    hint = "Ask for fewer, wait for the next hour, or ask the operator for more."
+    return OverLimit(OVER, f"That would be {held_runs(limits)}.", hint, limit="runs_per_hour")
+
+
 def over_calls(limits: Limits, used: int) -> OverLimit | None:
     if not limits.calls_per_minute or used <= limits.calls_per_minute:
         return None
@@ -191,9 +207,24 @@ def excess(asked: int, used: int, limit: int) -> int:
     return min(asked, max(0, used - limit)) if limit else 0
 
 
+def reached(limits: Limits, used: Mapping[str, int], jobs: int, running: int) -> list[str]:
+    """The limits that hold an owner back now, or have since the hour began; `used` is counted as `usage` has it."""
+    found = {name.removeprefix(REFUSED) for name in used if name.startswith(REFUSED)}
+    most = {RUNS: "runs_per_hour", CALLS: "calls_per_minute"}
+    for what, count in used.items():
+        name = "wakes_per_hour" if what.startswith(WAKES) else most.get(what)
+        if name is not None and 0 < getattr(limits, name) < count:
+            found.add(name)
+    if limits.jobs and jobs >= limits.jobs:
+        found.add("jobs")
+    if limits.concurrent_runs and running >= limits.concurrent_runs:
+        found.add("concurrent_runs")
+    return sorted(found)
+
+
 def wakes_of(agent: str | None) -> str:
     """The name under which an agent's wakes are counted."""
-    return f"wakes {agent or ''}"[:100]
+    return f"{WAKES}{agent or ''}"[:100]
 
 
 def hour_of(now: datetime) -> datetime:

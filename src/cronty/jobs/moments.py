@@ -40,6 +40,8 @@ def upcoming(job: Job, count: int) -> list[datetime]:
 
 def lateness(run: Run) -> str | None:
     """How late a run started, if its first attempt began a minute or more after its slot; None otherwise."""
-    if run.started_at is None or run.attempt > 1 or run.started_at - run.scheduled_for < LATE:
+    if run.started_at is None or run.attempt > 1 or run.backfilled is not None:
+        return None
+    if run.started_at - run.scheduled_for < LATE:
         return None
     return f"started {str(run.started_at - run.scheduled_for).split('.')[0]} late"

@@ -1,6 +1,6 @@
 """What the dashboard shows: past and planned slots, how late they started, what needs attention, and the workers."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from heapq import heapify, heappop, heapreplace
@@ -15,6 +15,9 @@ Verdict = Literal[
     "planned", "waiting", "running", "done", "failed", "cancelled", "skipped", "coalesced", "missed", "quarantined"
 ]
 """The state of a slot: that of its run, or `planned` if its time hasn't come."""
+
+MOST_OF_OWNER: Final = 1000
+"""Up to which number an owner's runs are counted in a list of all owners, and of how many of its jobs."""
 
 MAX_COUNTED: Final = 10_000
 """Counting stops here: a count this high means "at least"."""
@@ -199,6 +202,26 @@ class WorkerLook:
     beat_at: datetime
     lease_until: datetime
     alive: bool
+
+
+@dataclass(frozen=True, slots=True)
+class OwnerUse:
+    """What an owner has and uses: jobs and bytes as they were last counted, runs up to `MOST_OF_OWNER`. `limits` are
+    its own, if any; `used` is counted by what, in the hour, minute or day that its limit is for."""
+
+    name: str
+    jobs: int
+    stored_bytes: int
+    limits: Mapping[str, object] | None
+    erasing: bool
+    created_at: datetime
+    running: int
+    failed: int
+    in_hour: int
+    in_day: int
+    overdue: int
+    oldest_overdue: datetime | None
+    used: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)

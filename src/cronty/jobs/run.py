@@ -24,7 +24,8 @@ MOVES: Final[dict[RunState, frozenset[RunState]]] = {
     "quarantined": frozenset(),
 }
 """Which state may follow which. A waiting prompt is settled by its agent, and is missed if it waits too long. A verdict
-is final, except that a failed or quarantined run can be redriven: it waits again, with the same id and attempts."""
+is final, except that a failed or quarantined run can be redriven, and a slot that passed without a run, or was run
+before, can be backfilled: it waits again, with the same id and attempts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,8 @@ class Run:
     error: str | None
     result: str | None
     next_attempt_at: datetime | None = None
+    backfilled: str | None = None
+    """JSON of a `Backfilled`, if its slot was run after its time because somebody asked for it."""
 
     @property
     def run_id(self) -> str:

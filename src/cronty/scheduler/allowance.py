@@ -11,6 +11,7 @@ from cronty.contract.result import Err, Ok, Result
 from cronty.jobs.action import Action
 from cronty.jobs.limits import (
     CALLS,
+    RUNS,
     BadLimits,
     Limits,
     OverLimit,
@@ -22,6 +23,7 @@ from cronty.jobs.limits import (
     minute_of,
     over_calls,
     over_pushes,
+    over_runs,
     over_wakes,
     read_limits,
     too_deep,
@@ -58,6 +60,10 @@ class Allowance:
     def of(self, standing: Standing) -> Limits:
         """The limits in force for an owner."""
         return load_limits(self._defaults, standing.limits)
+
+    def of_owner(self, stored: Mapping[str, object] | None) -> Limits:
+        """The limits in force for an owner that has these of its own."""
+        return load_limits(self._defaults, stored or {})
 
     def within(self, store: LimitStore) -> "Allowance":
         """The same checks, inside an open transaction."""
@@ -140,6 +146,27 @@ class Allowance:
         for agent in agents:
             used = await self._store.count_use(owner, wakes_of(agent), hour_of(standing.now), 0)
             if wrong := over_wakes(self.of(standing), agent, used + 1):
+                return await self._tell(owner, standing, wrong)
+        return None
+
+    async def for_backfill(self, caller: Caller, action: Action, runs: int) -> Err | None:
+        """Why so many runs may not be added, or None; counts them if they may, and each prompt as a wake."""
+        owner = caller.owner
+        standing = await self._store.standing(owner)
+        if standing.erasing:
+            return ERASING
+        limits, hour = self.of(standing), hour_of(standing.now)
+        asked = {RUNS: limits.runs_per_hour}
+        if action.kind == "prompt":
+            asked[wakes_of(action.agent)] = limits.wakes_per_hour
+        counted: list[str] = []
+        for what in (what for what, most in asked.items() if most):
+            used = await self._store.count_use(owner, what, hour, runs)
+            counted.append(what)
+            wrong = over_runs(limits, used) if what == RUNS else over_wakes(limits, action.agent or "", used)
+            if wrong is not None:
+                for one in counted:
+                    await self._store.count_use(owner, one, hour, -runs)
                 return await self._tell(owner, standing, wrong)
         return None
 

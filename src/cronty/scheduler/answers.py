@@ -29,6 +29,7 @@ from cronty.contract.answers import (
 from cronty.contract.answers import Run as RunAnswer
 from cronty.contract.answers_of_owner import CalendarOfDaysOff, Channel, InboxItem, Key, Provenance, TrailEntry
 from cronty.jobs.action import PROMPT
+from cronty.jobs.backfill import backfilled_in_words
 from cronty.jobs.envelope import Envelope
 from cronty.jobs.ids import job_id_text
 from cronty.jobs.job import UNDELETED_FOR, Job
@@ -181,11 +182,12 @@ def _run(run: Run, zone_name: str, trigger: Trigger | None) -> dict[str, Any]:
     """The fields of a run; a slot that a clock change has moved says from where."""
     unmoved = nominal(trigger, run.scheduled_for) if isinstance(trigger, Zoned) else None
     again = run.next_attempt_at
+    later = backfilled_in_words(run.backfilled, zone_name) if run.backfilled else None if run.reason else lateness(run)
     return {
         "run_id": run.run_id,
         "scheduled_for": _at(run.scheduled_for, zone_name),
         "verdict": run.state,
-        "reason": run.reason or lateness(run),
+        "reason": "; ".join(part for part in (run.reason, later) if part) or None,
         "attempt": run.attempt,
         "started_at": in_zone(run.started_at, zone_name),
         "finished_at": in_zone(run.finished_at, zone_name),

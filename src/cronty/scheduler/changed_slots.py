@@ -152,6 +152,4 @@ def _no_place(job: Job, to: datetime, old: SlotChange | None, now: datetime) -> 
 
 def _why(job: Job, caller: Caller, to: datetime | None) -> str:
     """The reason of the slot's verdict."""
-    by = caller.owner if caller.agent is None else f"{caller.agent} of {caller.owner}"
-    by += "" if caller.key_number is None else f" with key {caller.key_number}"
-    return f"asked for by {by}" if to is None else f"moved to {local_text(to, job.zone)} by {by}"
+    return f"asked for by {caller.named}" if to is None else f"moved to {local_text(to, job.zone)} by {caller.named}"

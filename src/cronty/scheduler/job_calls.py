@@ -51,6 +51,7 @@ from cronty.jobs.ids import job_id_text, read_job_id
 from cronty.jobs.job import Filter, Job
 from cronty.jobs.run import run_id
 from cronty.scheduler import answers
+from cronty.scheduler.backfills import Backfills
 from cronty.scheduler.channels import Channels
 from cronty.scheduler.decisions import USE_CURSOR, given, names_of
 from cronty.scheduler.moments import read_span
@@ -65,8 +66,9 @@ LAST_RUNS: Final = 10
 
 
 class JobCalls:
-    def __init__(self, scheduler: Scheduler, runs: Runs, channels: Channels) -> None:
+    def __init__(self, scheduler: Scheduler, runs: Runs, channels: Channels, backfills: Backfills) -> None:
         self._scheduler = scheduler
+        self._backfills = backfills
         self._runs = runs
         self._channels = channels
 
@@ -83,6 +85,7 @@ class JobCalls:
         yield Operations.list_deleted_jobs.by(self.list_deleted)
         yield Operations.change_slot.by(self.change_slot)
         yield Operations.run_job_now.by(self.run_now)
+        yield Operations.backfill_job.by(self._backfills.backfill)
         yield Operations.list_runs.by(self.list_runs)
         yield Operations.list_failed_runs.by(self.list_failed_runs)
         yield Operations.show_run.by(self.show_run)

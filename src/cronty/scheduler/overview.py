@@ -7,8 +7,11 @@ from datetime import UTC, date, datetime, time, timedelta
 from itertools import islice
 from typing import Final
 
+from cronty.contract.answers_of_owner import OwnerFigures, OwnerList
 from cronty.contract.caller import Caller
+from cronty.contract.requests import ListOwners
 from cronty.contract.result import Err, Ok, Result
+from cronty.jobs.limits import reached
 from cronty.jobs.overview import (
     MAX_DRAWN,
     Answered,
@@ -20,6 +23,7 @@ from cronty.jobs.overview import (
     JobCounts,
     Lag,
     LatestRun,
+    OwnerUse,
     RunEvent,
     Slot,
     Timeline,
@@ -206,6 +210,32 @@ class Overview:
             _lags(since, FLEET_BIN, len(bins), late),
         )
         return Ok(found)
+
+    async def owners(self, caller: Caller, request: ListOwners) -> Result[OwnerList]:
+        """Who uses what, who fails, and who is held."""
+        if refused := self.not_for(caller):
+            return refused
+        page = await self._store.owners(request.after, request.limit)
+        found = [self._figures(one) for one in page]
+        return Ok(OwnerList(owners=found, cursor=page[-1].name if len(page) == request.limit else None))
+
+    def _figures(self, one: OwnerUse) -> OwnerFigures:
+        limits = self._scheduler.allowance.of_owner(one.limits)
+        return OwnerFigures(
+            name=one.name,
+            jobs=one.jobs,
+            stored_bytes=one.stored_bytes,
+            running=one.running,
+            runs_in_hour=one.in_hour,
+            runs_in_day=one.in_day,
+            failed=one.failed,
+            held_by=reached(limits, one.used, one.jobs, one.running),
+            overdue=one.overdue,
+            oldest_overdue=one.oldest_overdue,
+            limited=one.limits is not None,
+            erasing=one.erasing,
+            created_at=one.created_at,
+        )
 
 
 def _moment(slot: Slot) -> datetime:

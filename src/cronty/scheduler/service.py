@@ -12,6 +12,7 @@ from cronty.contract.operation import Operation
 from cronty.contract.operations import Operations
 from cronty.contract.requests import ScheduleJob, UndeleteJob
 from cronty.contract.result import Err, Ok, Result
+from cronty.scheduler.backfills import Backfills
 from cronty.scheduler.calendars import Calendars
 from cronty.scheduler.channels import Channels
 from cronty.scheduler.identity import Identity
@@ -52,6 +53,7 @@ class Service:
         calendars: Calendars,
         listeners: Listeners,
         presses: Presses,
+        backfills: Backfills,
     ) -> None:
         self.scheduler = scheduler
         self.inbox = inbox
@@ -62,9 +64,11 @@ class Service:
         self.overview = overview
         self.listeners = listeners
         self.presses = presses
-        self._jobs = jobs = JobCalls(scheduler, runs, channels)
+        self._jobs = jobs = JobCalls(scheduler, runs, channels, backfills)
         owners = OwnerCalls(scheduler, inbox, channels, identity, trail, notify, calendars)
-        self._handlers = {one.name: one for one in (*jobs.handlers(), *owners.handlers())}
+        self._handlers = {
+            one.name: one for one in (*jobs.handlers(), *owners.handlers(), Operations.list_owners.by(overview.owners))
+        }
 
     async def answer[R, A](self, operation: Operation[..., R, A], caller: Caller, request: R) -> Result[A]:
         try:

@@ -4,13 +4,14 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
-from typing import cast
+from typing import Final, cast
 
 import orjson
 
 from cronty.contract.caller import Caller
 from cronty.jobs.action import Action
 from cronty.jobs.alerts import Change, JobHealth
+from cronty.jobs.backfill import Backfilled, BackfillPlan, KnownRun
 from cronty.jobs.job import Filter, Job
 from cronty.jobs.overview import MAX_COUNTED
 from cronty.jobs.policy import load_policy, spread_delay
@@ -27,6 +28,9 @@ from cronty.timing import Trigger, to_stored
 from cronty.timing.offsets import TICK
 from cronty.timing.past import Past
 from cronty.timing.slot_changes import changes_to_json
+
+PACE: Final = 0.1
+"""Seconds from one backfilled run to the next, so that what is planned finds places between them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,6 +270,29 @@ class LockedJob:
         """Cancel the waiting runs, and request a stop of the running ones."""
         if runs := await self._connection.fetch(query("in_flight_runs"), [self.job.id]):
             await self._connection.fetchval(query("stop_runs"), self.now, *columns(runs, 2), reason)
+
+    async def runs_between(self, first: datetime, last: datetime) -> list[KnownRun]:
+        """The rows from the first slot through the last, and the one before."""
+        rows = await self._connection.fetch(query("runs_between"), self.job.id, first, last)
+        return [KnownRun(**dict(row)) for row in rows]
+
+    async def backfill(self, plan: BackfillPlan, asked: Backfilled, entry: dict[str, object]) -> None:
+        """Queue the runs of a plan; `entry` is what the trail says of it. Runs of a serial job join its line."""
+        await self._connection.fetchval(query("make_partitions"), self.now, list(plan.slots))
+        for row, parts in ((one.row, one.parts) for one in plan.splits):
+            head, last = parts[0], parts[-1].first
+            cut = (head.through, head.slots, head.followed_by)
+            await self._connection.execute(query("cut_range"), self.job.id, row.scheduled_for, *cut, last)
+            others = [
+                (self.job.id, one.first, one.followed_by, one.through, one.slots, self._owner_id, row.state, row.reason)
+                for one in parts[1:]
+            ]
+            await self._connection.execute(query("insert_runs"), *columns(others, 8), row.finished_at)
+        given = (list(plan.slots), asked.dump(), self.now, PACE)
+        await self._connection.fetchval(query("backfill"), self.job.id, *given)
+        if self.job.policy.serial:
+            await release(self._connection, self.now, [self.job.id])
+        await self._note("backfilled", {}, entry)
 
     async def run_now(self) -> datetime:
         """Queue a run whose slot is now, or the next microsecond that isn't taken."""

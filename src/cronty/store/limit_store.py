@@ -10,7 +10,7 @@ import orjson
 
 from cronty.contract.caller import Caller
 from cronty.jobs.envelope import INBOX_LEASE
-from cronty.jobs.limits import CALLS
+from cronty.jobs.limits import CALLS, REFUSED
 from cronty.store.alerts import Held, tell_held
 from cronty.store.audit_store import who
 from cronty.store.database import Bound, Connection, Database, Joined, query
@@ -143,7 +143,7 @@ class LimitStore:
         """Count a refusal; the owner is told of the first one since then, in the same transaction."""
 
         async def count(connection: Connection) -> bool:
-            if await connection.fetchval(query("count_use"), owner, f"refused {limit}", since, 1) != 1:
+            if await connection.fetchval(query("count_use"), owner, f"{REFUSED}{limit}", since, 1) != 1:
                 return False
             await tell_held(connection, now, [held])
             return True

@@ -5,14 +5,19 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Final, cast
 
+import orjson
+
 from cronty.jobs.frozen import Frozen
+from cronty.jobs.limits import CALLS
 from cronty.jobs.overview import (
     MAX_COUNTED,
+    MOST_OF_OWNER,
     Answered,
     Concern,
     Concerns,
     JobCounts,
     LatestRun,
+    OwnerUse,
     Planned,
     RunEvent,
     Slot,
@@ -75,6 +80,29 @@ class OverviewStore:
                 row["task"],
             )
             for row, trigger in zip(rows, triggers, strict=True)
+        ]
+
+    async def owners(self, after: str, most: int) -> list[OwnerUse]:
+        """The owners by name, those after this one; for the operator of the installation."""
+        given = (after, most, MOST_OF_OWNER, MOST_OF_OWNER, self._database.moment(), MAX_COUNTED, CALLS)
+        rows = await self._database.for_the_engine().fetch("list_owners", *given)
+        return [
+            OwnerUse(
+                row["name"],
+                row["live_jobs"],
+                row["live_bytes"],
+                None if row["limits"] is None else orjson.loads(row["limits"]),
+                row["erasing_since"] is not None,
+                row["created_at"],
+                row["running"],
+                row["failed"],
+                row["in_hour"],
+                row["in_day"],
+                row["overdue"],
+                row["oldest_overdue"],
+                orjson.loads(row["used"] or "{}"),
+            )
+            for row in rows
         ]
 
     async def lag(self, owner: str, since: datetime, until: datetime, width: timedelta) -> Lags:

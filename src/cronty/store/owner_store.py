@@ -7,8 +7,6 @@ be started again.
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from datetime import datetime
 from time import monotonic
 from typing import Final, cast
 
@@ -16,7 +14,7 @@ import orjson
 
 from cronty.contract.caller import local_caller
 from cronty.store.audit_store import OPERATOR, AuditStore, who
-from cronty.store.database import Connection, Database, Row, StoreBusy, columns, query
+from cronty.store.database import Connection, Database, StoreBusy, columns, query
 from cronty.store.history_store import delete_some
 
 JOBS: Final = 100
@@ -29,34 +27,8 @@ MAX_NAMES: Final = 10_000
 
 _TRIES: Final = 20
 
-MOST_COUNTED: Final = 1000
-"""Runs of an owner that are counted for a list of all owners."""
-
 type Progress = Callable[[int], None]
 """Called with how many rows are deleted so far."""
-
-
-@dataclass(frozen=True, slots=True)
-class OwnerFigures:
-    """What an owner has: jobs and bytes as they were last counted, runs up to `MOST_COUNTED`."""
-
-    name: str
-    jobs: int
-    stored_bytes: int
-    running: int
-    failed: int
-    """Runs that failed in the last 24 hours."""
-    limited: bool
-    """Whether it has limits of its own."""
-    erasing: bool
-    created_at: datetime
-
-
-def _figures(row: Row) -> OwnerFigures:
-    return OwnerFigures(
-        row["name"], row["live_jobs"], row["live_bytes"], row["running"], row["failed"], row["limited"],
-        row["erasing_since"] is not None, row["created_at"],
-    )  # fmt: skip
 
 
 class OwnerStore:
@@ -80,11 +52,6 @@ class OwnerStore:
 
     async def exists(self, owner: str) -> bool:
         return bool(await self._operator.value("owner_exists", owner))
-
-    async def page(self, after: str, most: int) -> list[OwnerFigures]:
-        """The owners by name, those after this one."""
-        rows = await self._operator.fetch("list_owners", after, most, MOST_COUNTED, self._database.moment())
-        return [_figures(row) for row in rows]
 
     async def erase(self, owner: str, progress: Progress = lambda _: None) -> dict[str, int] | None:
         """Erase an owner: how many jobs, other rows and trail entries it had; None if there is no such owner."""

@@ -199,7 +199,7 @@ table api_keys.parent_id bigint
 table api_keys.revoked_at timestamp with time zone
 table api_keys.scopes text[] not null
 table attempts
-table attempts constraint attempts_outcome_check CHECK ((outcome = ANY (ARRAY['failed'::text, 'snoozed'::text, 'interrupted'::text, 'lost'::text, 'superseded'::text])))
+table attempts constraint attempts_outcome_check CHECK ((outcome = ANY (ARRAY['done'::text, 'failed'::text, 'snoozed'::text, 'interrupted'::text, 'lost'::text, 'superseded'::text])))
 table attempts constraint attempts_pkey PRIMARY KEY (job_id, scheduled_for, attempt)
 table attempts.attempt integer not null
 table attempts.ended_at timestamp with time zone not null
@@ -418,6 +418,7 @@ table runs constraint runs_pkey PRIMARY KEY (job_id, scheduled_for)
 table runs constraint runs_slots_check CHECK ((slots > 0))
 table runs partition by RANGE (scheduled_for)
 table runs.attempt integer not null default 0
+table runs.backfilled jsonb
 table runs.crashes smallint not null default 0
 table runs.error text
 table runs.failures integer not null default 0

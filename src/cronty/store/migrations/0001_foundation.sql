@@ -176,6 +176,7 @@ create table cronty.runs (
   error text,
   result jsonb,
   traceback text, -- for the program alone: no surface shows it
+  backfilled jsonb, -- who had the slot run after its time, when, and what its verdict was before
   primary key (job_id, scheduled_for),
   constraint running_means_held check ((state = 'running') = (worker is not null)),
   constraint a_verdict_has_its_time check ((state in ('waiting', 'running')) = (finished_at is null)),
@@ -210,7 +211,7 @@ create table cronty.attempts (
   worker bigint,
   started_at timestamptz,
   ended_at timestamptz not null,
-  outcome text not null check (outcome in ('failed', 'snoozed', 'interrupted', 'lost', 'superseded')),
+  outcome text not null check (outcome in ('done', 'failed', 'snoozed', 'interrupted', 'lost', 'superseded')),
   error text,
   primary key (job_id, scheduled_for, attempt)
 );

@@ -11,7 +11,7 @@ with late as materialized (
     from cronty.runs r
     where r.job_id = j.id and r.scheduled_for > $2::timestamptz - interval '31 days'
       and coalesce(r.reason, '') not like 'expired:%' -- it fired in time, but wasn't read
-      and r.attempt <= 1 and not r.manual and (r.state in ('coalesced', 'missed') or r.started_at is not null)
+      and r.attempt <= 1 and not r.manual and r.backfilled is null and (r.state in ('coalesced', 'missed') or r.started_at is not null)
       and case when r.state in ('coalesced', 'missed') then r.finished_at else r.started_at end
         > greatest($2::timestamptz, r.scheduled_for + interval '60 seconds')
     offset 0

@@ -13,7 +13,7 @@ cross join lateral (select d.delay from cronty.due d where d.job_id = j.id offse
 cross join lateral (
   select r.scheduled_for, r.started_at from cronty.runs r
   where r.job_id = j.id and r.scheduled_for >= $2 and r.scheduled_for < $3
-    and r.attempt = 1 and r.started_at is not null and not r.manual
+    and r.attempt = 1 and r.started_at is not null and not r.manual and r.backfilled is null
   offset 0
 ) r
 group by 1

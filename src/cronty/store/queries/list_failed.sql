@@ -1,7 +1,7 @@
 -- An owner's failed runs over all jobs, the latest first. $1 owner, $2 how many, $3 to $5 where the previous page ended: its
 -- last run's end, job number and slot (null: the first page), $6 the agent that asks: of prompts for others it gets no words.
 select j.number as job_number, r.scheduled_for, r.state::text, r.attempt, r.slots, r.through, r.manual, r.started_at, r.finished_at, r.reason,
-  case when not j.anothers then r.error end as error, case when not j.anothers then r.result::text end as result, null::timestamptz as next_attempt_at, j.name, j.zone, j.created_at, j.task
+  case when not j.anothers then r.error end as error, case when not j.anothers then r.result::text end as result, r.backfilled::text, null::timestamptz as next_attempt_at, j.name, j.zone, j.created_at, j.task
 from cronty.runs r
 cross join lateral (
   select j.*, cronty.is_anothers($6, j.task, j.arguments, j.origin) as anothers from cronty.jobs j where j.id = r.job_id offset 0

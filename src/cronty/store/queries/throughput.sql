@@ -6,7 +6,7 @@ select b.start, r.state::text as verdict, sum(r.slots)::bigint as slots,
 from generate_series($1::timestamptz, $2::timestamptz - interval '1 microsecond', $3) b(start)
 cross join lateral (
   select r.job_id, r.state, r.slots,
-    case when r.attempt = 1 and not r.manual then extract(epoch from r.started_at - r.scheduled_for)::float8 end as late
+    case when r.attempt = 1 and not r.manual and r.backfilled is null then extract(epoch from r.started_at - r.scheduled_for)::float8 end as late
   from cronty.runs r
   where r.finished_at >= b.start and r.finished_at < least(b.start + $3, $2)
     and r.scheduled_for > $1 - interval '8 days' and r.scheduled_for < $2
