@@ -126,9 +126,7 @@ class Trouble:
             self._stage.injected["kill"] += 1
 
     async def _freeze(self) -> None:
-        """One is left that may take what is theirs, if there is one."""
-        awake = [one for one in self._world.processes if one.frozen_until <= self._stage.mono]
-        if len(awake) > 1 or len(self._world.processes) == 1:
+        if awake := [one for one in self._world.processes if one.frozen_until <= self._stage.mono]:
             busiest = max(awake, key=lambda one: one.busy)
             victim = busiest if self._stage.choices.chance(0.5, "freeze") else self._stage.choices.of(awake, "freeze")
             self._stop(victim, self._stage.choices.of((3, 13, 13, 35), "freeze"))

@@ -6,13 +6,15 @@ import asyncio
 from contextlib import suppress
 from datetime import timedelta
 
+import asyncpg
 import pytest
 from asyncpg import Connection
 
 from chaos.life.mends import taken_out
 from cronty.actions.tasks import Registry
 from cronty.scheduler import Scheduler
-from cronty.store.database import StoreUnavailable
+from cronty.store.database import Database, StoreUnavailable
+from cronty.store.engine_store import EngineStore
 from tests.conftest import HandClock, Hands, add, hands_of
 
 
@@ -85,6 +87,41 @@ async def test_an_engine_is_not_robbed_of_what_it_claims_after_a_claim_was_lost(
             assert await sql.fetchval("select state::text from cronty.runs") == state
             one.engine.working.interrupt(one.engine.working.known())
             await one.finish()
+
+
+async def waits(sql: Connection) -> None:
+    while not await sql.fetchval("select count(*) from pg_locks where not granted"):  # bounded by the test's own limit
+        await asyncio.sleep(0.005)
+
+
+@pytest.mark.parametrize(("mend", "state"), [("H2", "waiting"), (None, "running")])
+async def test_a_rescue_that_had_to_wait_takes_nothing_from_a_worker_that_it_has_not_seen(
+    door: Scheduler, url: str, clock: HandClock, registry: Registry, slow: Slow, sql: Connection, mend: str | None,
+    state: str,
+) -> None:  # fmt: skip
+    database = Database(url, clock=clock, hot=True)
+    database._settings["lock_timeout"] = "60s"
+    holder = await asyncpg.connect(url)
+    with taken_out(mend):
+        async with hands_of(url, clock, registry) as struck, holder.transaction():
+            await struck.store.publish_tasks(registry.published())
+            first, second = await add(door, task="wait", name="first"), await add(door, task="wait", name="second")
+            clock.advance(minutes=1)
+            await struck.engine.firing.step(struck.engine.worker)
+            await sql.execute("delete from cronty.workers")
+            await holder.execute("select from cronty.runs where job_id = $1 for update", first.id)
+            store = EngineStore(await database.open())
+            rescue = asyncio.create_task(store.rescue([struck.engine.worker], 3))
+            await waits(sql)
+            async with hands_of(url, clock, registry) as newer:
+                claim = "update cronty.runs set worker = $1, attempt = 2 where job_id = $2"
+                await sql.execute(claim, newer.engine.worker, second.id)
+            struck.engine.working.interrupt(struck.engine.working.known())
+        await rescue
+    await holder.close()
+    await database.close()
+    assert await sql.fetchval("select state::text from cronty.runs where job_id = $1", first.id) == "waiting"
+    assert await sql.fetchval("select state::text from cronty.runs where job_id = $1", second.id) == state
 
 
 @pytest.mark.parametrize(("mend", "busy"), [("N7", 2), (None, 0)])
