@@ -173,12 +173,7 @@ def why(run: Run) -> str:
         parts.append(f"stands for {run.slots} times")
     if run.attempt > 1:
         parts.append(f"attempt {run.attempt}")
-    return plain(", ".join(parts))
-
-
-def plain(reason: str) -> str:
-    """A reason as people read it: a slot is a time."""
-    return reason.replace("a later slot", "a later one").replace("slots", "times").replace("slot", "time")
+    return ", ".join(parts)
 
 
 def _page(found: Result[list[Run]]) -> tuple[list[Run], str | None]:
