@@ -78,6 +78,7 @@ async def test_a_listener_hears_of_its_own_runs_and_of_nobody_elses(served: Serv
             assert {event["name"] for event in seen} == {word}
             assert {event["run_id"] for event in seen} == {run}
             assert seen[-1]["attempt"] == 1
+            assert seen[-1]["job_id"].startswith(f"job_{run.split('_')[1]}_")
             assert seen[-1]["id"] == seen[-1]["at"]
 
 

@@ -178,6 +178,7 @@ class RunEvent:
 
     at: datetime
     run_id: str
+    job_id: str
     job_number: int
     name: str
     scheduled_for: datetime

@@ -183,10 +183,7 @@ class JobCalls:
         return changed if isinstance(changed, Err) else Ok(answers.scheduled_job(changed.value.job, changed.value.note))
 
     async def run_now(self, caller: Caller, request: RunJobNow) -> Result[StartedRun]:
-        started = await self._scheduler.run_now(caller, request.job_id)
-        if isinstance(started, Err):
-            return started
-        return Ok(StartedRun(run_id=started.value, job_id=request.job_id))
+        return await self._scheduler.run_now(caller, request.job_id)
 
     async def _in_full(self, caller: Caller, found: Result[Job]) -> Result[JobDetail]:
         if isinstance(found, Err):

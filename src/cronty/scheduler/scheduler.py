@@ -6,12 +6,13 @@ from datetime import datetime
 from typing import Any, cast
 
 from cronty.actions.notify import undeliverable
+from cronty.contract.answers import StartedRun
 from cronty.contract.caller import Caller
 from cronty.contract.requests import ChangeSlot, EditJob, ScheduleJob
 from cronty.contract.result import Err, Ok, Result
 from cronty.jobs.action import PROMPT, ROUTED, Action, as_prompt, check_arguments_size
 from cronty.jobs.arguments import check_arguments
-from cronty.jobs.ids import read_job_id
+from cronty.jobs.ids import job_id_text, read_job_id
 from cronty.jobs.job import STATUSES, UNDELETED_FOR, Filter, Job
 from cronty.jobs.limits import DEFAULTS, Limits, too_often
 from cronty.jobs.policy import BadPolicy, default_policy, make_policy
@@ -508,8 +509,9 @@ class Scheduler:
             job, what, _ = changed.value
             return changed if what is None else Ok(changed.value._replace(job=await locked.save(job, what)))
 
-    async def run_now(self, caller: Caller, job_id: str | int) -> Result[str]:
-        """Run a job once, now, in addition to its schedule; returns the id of the run."""
+    @retry_on_conflict
+    async def run_now(self, caller: Caller, job_id: str | int) -> Result[StartedRun]:
+        """Run a job once, now, in addition to its schedule."""
         async with self._store.locked_job(caller, read_job_id(job_id) or 0) as locked:
             if locked is None:
                 return not_found(job_id)
@@ -527,7 +529,8 @@ class Scheduler:
             allowance = self.allowance.within(locked.limits)
             if job.action.kind == "prompt" and (wrong := await allowance.for_wake(caller, job.action)):
                 return wrong
-            return Ok(run_id(job.number, await locked.run_now()))
+            started = run_id(job.number, await locked.run_now())
+            return Ok(StartedRun(run_id=started, job_id=job_id_text(job.number, job.created_at)))
 
 
 def _action_of(request: ScheduleJob) -> Action:
