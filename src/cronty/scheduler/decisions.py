@@ -18,7 +18,7 @@ from cronty.jobs.ids import job_id_text, read_job_id
 from cronty.jobs.job import Job
 from cronty.jobs.overview import MAX_COUNTED
 from cronty.jobs.policy import BadPolicy, Policy, changed_policy
-from cronty.store.job_store import LockedJob, Place
+from cronty.store.job_store import JobCursor, LockedJob
 from cronty.timing import BadTrigger, Calendar, Changed, Cron, Trigger, zone
 from cronty.timing.errors import Unclear, Unread, given_in
 from cronty.timing.named_calendar import NamedCalendar
@@ -330,13 +330,13 @@ def cursor_of(job: Job, total: int) -> str:
     return base64.urlsafe_b64encode(orjson.dumps(place)).decode().rstrip("=")
 
 
-def read_cursor(cursor: str) -> Place | None:
+def read_cursor(cursor: str) -> JobCursor | None:
     try:
         place = cast("list[object]", orjson.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))))
         idle, fire_at, number, total = place
         moment = datetime.fromisoformat(str(fire_at)).astimezone(UTC) if fire_at else None
         if isinstance(idle, bool) and isinstance(number, int) and read_job_id(number) is not None:
-            return Place(idle, moment, number, min(max(0, int(str(total))), MAX_COUNTED))
+            return JobCursor(idle, moment, number, min(max(0, int(str(total))), MAX_COUNTED))
     except (ValueError, TypeError, OverflowError):
         pass
     return None

@@ -26,7 +26,7 @@ from cronty.timing import BadTrigger
 from cronty.timing.rule import read_instant
 
 _LOOK_AGAIN: Final = 0.5
-_ENDED: Final = Err("unauthenticated", "The token isn't valid any more.", "Use another; it was revoked or has expired.")
+_ENDED: Final = Err("bad_token", "The token isn't valid any more.", "Use another; it was revoked or has expired.")
 _SNOOZE: Final = 'Give one later moment, as in "1h" or "tomorrow at 9:00".'
 
 
@@ -162,7 +162,7 @@ def _verdict(run: tuple[int, datetime, int | None], outcome: Done | Failed | Sno
 def _item(row: Row) -> Envelope:
     prompt, data, agent = prompt_of(row)
     deadline = row["lease_until"]
-    return Envelope(prompt, data, agent, facts_of(row), row["attempt"], deadline, settled_by_receipt=True)
+    return Envelope(prompt, data, agent, facts_of(row), row["attempt"], deadline)
 
 
 def result_json(text: str | None) -> str | None:

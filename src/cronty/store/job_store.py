@@ -30,7 +30,7 @@ from cronty.timing.slot_changes import changes_to_json
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class JobCursor:
     """The last row of a page, after which the next page begins, and the total counted for the first page."""
 
     idle: bool
@@ -46,7 +46,6 @@ class TaskInfo:
     name: str
     parameters: dict[str, object]
     doc: str
-    seen_at: datetime
 
 
 class JobStore:
@@ -95,7 +94,7 @@ class JobStore:
         return await jobs_from(theirs.fetch, await theirs.fetch("list_deleted", owner, limit, before))
 
     async def list_jobs(
-        self, owner: str, wanted: Filter, limit: int, after: Place | None = None, *, for_display: bool = False
+        self, owner: str, wanted: Filter, limit: int, after: JobCursor | None = None, *, for_display: bool = False
     ) -> tuple[list[Job], int]:
         """A page of jobs, and how many match in all, counted with the first page up to `MAX_COUNTED`.
 
@@ -280,7 +279,7 @@ _INFINITY = datetime.max.replace(tzinfo=UTC)  # PostgreSQL's infinity, as asyncp
 
 
 def _tasks(rows: Sequence[Row]) -> list[TaskInfo]:
-    return [TaskInfo(row["name"], orjson.loads(row["parameters"]), row["doc"], row["seen_at"]) for row in rows]
+    return [TaskInfo(row["name"], orjson.loads(row["parameters"]), row["doc"]) for row in rows]
 
 
 async def jobs_from(fetch: Fetch, rows: Sequence[Row]) -> list[Job]:
