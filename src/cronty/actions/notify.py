@@ -11,7 +11,7 @@ from cronty.actions.allowed import EVERYBODY
 from cronty.actions.buttons import ReminderButtons
 from cronty.actions.courier import Courier, is_ntfy
 from cronty.actions.ntfy import Ahead, publish
-from cronty.actions.outbound import Outbound
+from cronty.actions.outbound import MAX_URL, Outbound
 from cronty.actions.prompt import About
 from cronty.actions.tasks import CurrentRun, PermanentError, current_run
 from cronty.contract.result import Err
@@ -24,7 +24,6 @@ from cronty.jobs.run import message_id
 MAX_MESSAGE_BYTES: Final = 4096
 MAX_TITLE: Final = 250
 MAX_TAGS: Final = 20
-MAX_URL: Final = 2048
 MAX_BUTTONS: Final = 3
 
 _WEB: Final = frozenset({"http", "https"})
@@ -247,7 +246,7 @@ def undeliverable(action: Action) -> Err | None:
 
 def _flaw_of_message(message: object) -> str | None:
     if not isinstance(message, str) or not message.strip():
-        return f"message must be a text, not {_shown(message)}."
+        return f"message must be a string, not {_shown(message)}."
     if (size := len(message.encode(errors="replace"))) > MAX_MESSAGE_BYTES:
         return f"message has {size} bytes, and ntfy shows at most {MAX_MESSAGE_BYTES}; shorten it, or attach a URL."
     return None

@@ -25,7 +25,6 @@ from cronty.actions.current import current_run as current_run
 from cronty.actions.current import performing as performing
 from cronty.actions.current import running_in as running_in
 from cronty.actions.hints import Hints, WrongArguments, given_parameters, hints_of, to_json
-from cronty.jobs.action import BUILT_IN, COMMAND
 from cronty.jobs.outcome import DONE, Done, Failed, Outcome, Snoozed
 from cronty.jobs.task_settings import NOTHING_SET, Priority, TaskLimit, TaskSettings, named_limit, settings_of
 
@@ -135,7 +134,7 @@ class Registry:
         self.limits[name] = named_limit(name, at_once, per_minute)
 
     def settings(self) -> dict[str, dict[str, object] | None]:
-        """What holds for each task over all workers, as it is stored; None where nothing is set."""
+        """What holds for each task across all workers, as it is stored; None where nothing is set."""
         return {
             task.name: replace(
                 task.settings,
@@ -173,10 +172,6 @@ class Registry:
 
     def published(self) -> list[Published]:
         return [_described(task) for task in {**self.known, **self.tasks}.values()]
-
-    def built_in(self) -> list[Published]:
-        """What every worker can do: it may be scheduled before there is one."""
-        return [_described(task) for task in {**self.known, **self.tasks}.values() if task.name in (*BUILT_IN, COMMAND)]
 
 
 def _in_process(task: Task) -> bool:

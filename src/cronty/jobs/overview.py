@@ -8,12 +8,11 @@ from itertools import pairwise
 from typing import Final, Literal
 
 from cronty.jobs.frozen import Frozen
+from cronty.jobs.run import RunState
 from cronty.timing import Calendar, Changed, Trigger
 from cronty.timing.offsets import TICK
 
-Verdict = Literal[
-    "planned", "waiting", "running", "done", "failed", "cancelled", "skipped", "coalesced", "missed", "quarantined"
-]
+Verdict = Literal["planned", RunState]
 """The state of a slot: that of its run, or `planned` if its time hasn't come."""
 
 MAX_COUNTED: Final = 10_000

@@ -190,7 +190,7 @@ class JobCalls:
             return found
         if not may_see(caller, found.value):
             return Ok(answers.confirmed_job(found.value))
-        runs = await self._scheduler.list_runs(caller, found.value.number, LAST_RUNS)
+        runs = await self._scheduler.list_runs(caller, found.value, LAST_RUNS)
         return Ok(answers.job_detail(found.value, [] if isinstance(runs, Err) else runs.value))
 
     async def _zone(self, caller: Caller) -> str:
@@ -206,7 +206,7 @@ class JobCalls:
         shown = await self._scheduler.show(caller, request.job_id)
         if isinstance(shown, Err):
             return shown
-        found = await self._scheduler.list_runs(caller, request.job_id, request.limit, before, request.verdict)
+        found = await self._scheduler.list_runs(caller, shown.value, request.limit, before, request.verdict)
         return found if isinstance(found, Err) else Ok(answers.run_list(shown.value, found.value, request.limit))
 
     async def list_failed_runs(self, caller: Caller, request: ListFailedRuns) -> Result[FailedRuns]:

@@ -1,4 +1,4 @@
-"""The operations on jobs. Every call takes the caller and returns a `Result`; every check is made here."""
+"""The operations on jobs, for a caller: the checks of what is asked, and what is then stored."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ from cronty.jobs.ids import job_id_text, read_job_id
 from cronty.jobs.job import STATUSES, UNDELETED_FOR, Filter, Job
 from cronty.jobs.limits import DEFAULTS, Limits, too_often
 from cronty.jobs.policy import BadPolicy, default_policy, make_policy
-from cronty.jobs.run import MOVES, Run, run_id
+from cronty.jobs.run import RUN_STATES, Run, run_id
 from cronty.scheduler.allowance import ERASING, Allowance, by_agent, lineage
 from cronty.scheduler.changed_slots import SlotChanged, with_changed_slot
 from cronty.scheduler.decisions import (
@@ -244,7 +244,7 @@ class Scheduler:
             action = changed_action(locked.job.action, request)
             standing = await allowance.standing(caller, tasks=_tasks_of(action))
             if action is not None:
-                if wrong := await _check_action(caller, action, standing, locked):
+                if wrong := not_for(caller, action) or await _check_action(caller, action, standing, locked):
                     return wrong
                 action = keeping_route(locked.job, _routed(action, standing.tasks))
                 if wrong := await allowance.for_arguments(caller.owner, standing, action):
@@ -315,20 +315,20 @@ class Scheduler:
     async def list_runs(
         self,
         caller: Caller,
-        job_id: str | int,
+        job: Job | str | int,
         limit: int = 20,
         before: datetime | None = None,
         state: str | None = None,
     ) -> Result[list[Run]]:
-        """The runs of a job, newest first, each with its verdict and the reason for it."""
-        if state is not None and state not in MOVES:
-            return Err("unknown_state", f"Unknown run state: {state}", f"Use one of: {', '.join(MOVES)}.")
-        number = read_job_id(job_id) or 0
+        """The runs of a job, which is given if it is known, newest first."""
+        if state is not None and state not in RUN_STATES:
+            return Err("unknown_state", f"Unknown run state: {state}", f"Use one of: {', '.join(RUN_STATES)}.")
+        number = job.number if isinstance(job, Job) else read_job_id(job) or 0
         found = await self._store.list_runs(caller.owner, number, limit, before, state)
         if found and caller.agent is None:
             return Ok(found)
-        job = await self._store.show_job(caller.owner, number)
-        return not_found(job_id) if job is None else Ok(runs_as_seen(caller, job, found))
+        known = job if isinstance(job, Job) else await self._store.show_job(caller.owner, number)
+        return not_found(str(job)) if known is None else Ok(runs_as_seen(caller, known, found))
 
     async def list_tasks(self, caller: Caller) -> list[TaskInfo]:
         """Every task that a worker has published for this owner."""
@@ -545,8 +545,8 @@ def _begins(request: ScheduleJob, zone_name: str, now: datetime) -> datetime | N
 
 
 async def _check_action(caller: Caller, action: Action, standing: Standing, store: JobStore | LockedJob) -> Err | None:
-    """Why a caller may not use an action, or None; `standing` has its tasks."""
-    if wrong := check_arguments_size(action) or not_for(caller, action) or not_from_here(caller, action):
+    """Why an action can't be used, or None; `standing` has its tasks. The caller's scopes were checked before."""
+    if wrong := check_arguments_size(action) or not_from_here(caller, action):
         return wrong
     if not storable(action.task):
         return Err("unknown_task", f"Unknown task: {action.task!r}", field="task")
