@@ -225,7 +225,7 @@ async def test_streams_of_all_surfaces_share_the_places_of_their_owner(
         opened = await asyncio.gather(
             *(http.send(http.build_request("GET", path), stream=True) for path in [f"{PLACE}/events", "/live"] * 5)
         )
-        assert sorted(answer.status_code for answer in opened) == [200] + [429] * 9, "also if they come at once"
+        assert sorted(answer.status_code for answer in opened) == [200] + [429] * 9, "even if they come at once"
         with cronty.service.listeners.listening(local_caller("ann", "mcp")) as over:
             assert isinstance(over, Err)
         with cronty.service.listeners.listening(local_caller("bob", "mcp")) as fine:

@@ -183,7 +183,7 @@ class Lease:
 
     async def _stop_what_is_asked(self, worker: int) -> None:
         """A request is forgotten only when the database knows that the run isn't ours any more: what becomes of a run
-        until then, also if this worker dies, is decided by the request."""
+        until then, even if this worker dies, is decided by the request."""
         asked = await self._store.list_stops(worker)
         for job_id, slot, reason, held in asked:
             if held:  # if it isn't known here, it was just claimed, and will be known at the next heartbeat
