@@ -1,6 +1,6 @@
 """Runs command lines that the person at the machine has declared, as cron would; nobody else can name one.
 
-They stand in a file of the operator's, which `cronty import crontab` writes. It is read for each run, so that what was
+They are in a file of the operator's, which `cronty import crontab` writes. It is read for each run, so that what was
 just declared needs no restart, and only if nobody else could have written it. A job knows nothing but the name.
 """
 

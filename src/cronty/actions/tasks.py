@@ -26,6 +26,7 @@ from cronty.actions.current import performing as performing
 from cronty.actions.current import running_in as running_in
 from cronty.actions.hints import Hints, WrongArguments, given_parameters, hints_of, to_json
 from cronty.jobs.outcome import DONE, Done, Failed, Outcome, Snoozed
+from cronty.jobs.storable import made_storable
 from cronty.jobs.task_settings import NOTHING_SET, Priority, TaskLimit, TaskSettings, named_limit, settings_of
 
 MAX_RESULT_BYTES: Final = 64 * 1024
@@ -371,7 +372,7 @@ def _traceback_of(raised: BaseException) -> str | None:
         text = "".join(traceback.format_exception(type(raised), raised, trace))
     except BaseException:  # an exception whose own text raises
         return None
-    return text[-MAX_TRACEBACK:].replace("\0", "\ufffd").encode(errors="replace").decode()
+    return made_storable(text[-MAX_TRACEBACK:])
 
 
 def _bounded(wait: timedelta) -> timedelta:
@@ -385,4 +386,4 @@ def describe_error(raised: BaseException) -> str:
     except BaseException:
         message = "its message could not be read"
     text = f"{type(raised).__name__}: {message}" if message else type(raised).__name__
-    return text[:MAX_ERROR].replace("\0", "\ufffd").encode(errors="replace").decode()
+    return made_storable(text[:MAX_ERROR])

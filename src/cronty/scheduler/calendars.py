@@ -27,7 +27,7 @@ class Calendars:
         self, caller: Caller, name: str, days: Mapping[str, object], ics: str | None
     ) -> Result[tuple[DayList, int]]:
         """Keep a list, and move the jobs whose next slot is another one by it: how many were. The caller must be
-        allowed to change each job that goes by it."""
+        allowed to change each job that uses it."""
         if not is_dashed_name(name):
             return Err("bad_name", f"Invalid name of a calendar: {name[:80]!r}.", f"Use {RULE}, such as 'team'.")
         try:

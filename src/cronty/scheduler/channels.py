@@ -64,7 +64,7 @@ class Channels:
         there = [name for name, has_url in known.items() if has_url]
         for name in others:
             if (found := near(name, there)) and not caller.may("read"):
-                message = f"There is no channel {name[:80]!r}, but one with nearly that name."
+                message = f"There is no channel {name[:80]!r}, but one has a similar name."
                 return Err("unknown_channel", message, "list_channels shows it, with the scope read.")
             if found:
                 message = f"There is no channel {name[:80]!r}. Did you mean {found[0]!r}?"

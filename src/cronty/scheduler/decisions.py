@@ -18,6 +18,7 @@ from cronty.jobs.ids import job_id_text, read_job_id
 from cronty.jobs.job import Job
 from cronty.jobs.overview import MAX_COUNTED
 from cronty.jobs.policy import BadPolicy, Policy, changed_policy
+from cronty.jobs.storable import storable
 from cronty.store.job_store import JobCursor, LockedJob
 from cronty.timing import BadTrigger, Calendar, Changed, Cron, Trigger, zone
 from cronty.timing.errors import Unclear, Unread, given_in
@@ -52,16 +53,6 @@ def check_fields(
         hint = "It must be a positive number, or left out."
         return Err("bad_max_runs", f"Invalid max_runs: {max_runs}", hint, "max_runs")
     return None
-
-
-def storable(text: str) -> bool:
-    """Whether PostgreSQL can store a text: it takes neither NUL nor half a surrogate pair."""
-    return "\0" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
-
-
-def kept(text: str) -> str:
-    """A text that PostgreSQL can store: shortened, and without characters it doesn't take."""
-    return text[:10_000].replace("\0", "\ufffd").encode(errors="replace").decode()
 
 
 def refusal(bad: BadTrigger | BadPolicy) -> Err:

@@ -17,6 +17,7 @@ from cronty.jobs.job import STATUSES, UNDELETED_FOR, Filter, Job
 from cronty.jobs.limits import DEFAULTS, Limits, too_often
 from cronty.jobs.policy import BadPolicy, default_policy, make_policy
 from cronty.jobs.run import RUN_STATES, Run, run_id
+from cronty.jobs.storable import storable
 from cronty.scheduler.allowance import ERASING, Allowance, by_agent, lineage
 from cronty.scheduler.changed_slots import SlotChanged, with_changed_slot
 from cronty.scheduler.decisions import (
@@ -43,7 +44,6 @@ from cronty.scheduler.decisions import (
     refusal,
     request_digest,
     runs_of,
-    storable,
     unique_key_of,
     upcoming_slot,
 )
@@ -554,7 +554,7 @@ async def _check_action(caller: Caller, action: Action, standing: Standing, stor
         return wrong
     if action.kind == "prompt" and standing.not_for_owner:
         name = as_prompt(action).agent
-        message = f"Agent {name!r} isn't there for {caller.owner!r}."
+        message = f"Agent {name!r} isn't available to {caller.owner!r}."
         return Err("not_allowed", message, "Name another agent, or ask whoever runs this service.", "kwargs")
     parameters = standing.tasks.get(PROMPT if action.kind == "prompt" else action.task)
     if parameters is not None:
