@@ -7,7 +7,7 @@ lint:
     ruff format --check .
     ruff check .
 
-# Let the formatter and the linter mend what they can.
+# Let the formatter and the linter fix what they can.
 fix:
     ruff check --fix .
     ruff format .

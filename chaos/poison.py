@@ -45,7 +45,7 @@ KINDS: Final = {
     "unreadable error": Poison("unreadable", "failed", starts=1, error="_Silent"),
     "error that exits": Poison("leaving", "failed", starts=1, error="_Leaving"),
     "error that isn't text": Poison("surrogate", "failed", starts=1, error="ValueError"),
-    "snoozed for ever": Poison("forever", None),
+    "snoozed forever": Poison("forever", None),
 }
 
 

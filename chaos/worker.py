@@ -98,7 +98,7 @@ def left(marked: tuple[int, int]) -> tuple[int, int]:
 
 @cronty.task(concurrency=5)
 async def narrow(seconds: float = 0.0) -> tuple[int, int]:
-    """Five at once over all workers."""
+    """Five at once across all workers."""
     marked = mark()
     await asyncio.sleep(seconds)
     return left(marked)
@@ -106,7 +106,7 @@ async def narrow(seconds: float = 0.0) -> tuple[int, int]:
 
 @cronty.task(limit="model")
 async def asking(seconds: float = 0.0) -> tuple[int, int]:
-    """So many a minute over all workers."""
+    """So many a minute across all workers."""
     marked = mark()
     await asyncio.sleep(seconds)
     return left(marked)

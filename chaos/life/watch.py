@@ -1,4 +1,4 @@
-"""Gives up a life that stands still, instead of waiting for ever."""
+"""Gives up a life that stands still, instead of waiting forever."""
 
 import threading
 import time

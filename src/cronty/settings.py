@@ -161,7 +161,7 @@ class Settings(BaseSettings):
     secret_key: SecretStr | None = Field(
         None,
         description="What channels are encrypted with, and webhooks and archived months of the trail signed (`cronty "
-        "key` makes one); more after a comma, which only open, and sign webhooks. "
+        "key` makes one). Further keys after commas only decrypt and sign webhooks. "
         "Unset with the local server: `secret.key` in the data folder.",
     )
     heads_dir: Path | None = Field(
@@ -217,7 +217,7 @@ def _read_secret(name: str, path: Path) -> str:
     variable = f"CRONTY_{name.upper()}_FILE"
     try:
         if path.stat().st_mode & 0o037:
-            raise BadSetting(f"{variable}: others may read or change {path}. Mend it: chmod 600 {path}")
+            raise BadSetting(f"{variable}: others may read or change {path}. Fix it with: chmod 600 {path}")
         return path.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
         raise BadSetting(f"{variable}: {path} can't be read: {error}.") from None

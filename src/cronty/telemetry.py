@@ -1,4 +1,4 @@
-"""Every log message, in one place."""
+"""Most log messages, in one place."""
 
 import logging
 from collections.abc import Callable, Sequence

@@ -24,7 +24,7 @@ class Received:
 
 @dataclass
 class Plain:
-    """An HTTP server of a few lines; `answers` are given in turn, the last one for ever."""
+    """An HTTP server of a few lines; `answers` are given in turn, the last one forever."""
 
     port: int = 0
     answers: list[bytes] = field(default_factory=list[bytes])

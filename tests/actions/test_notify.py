@@ -178,9 +178,9 @@ def test_any_other_topic_is_named_with_the_rule(topic: object) -> None:
 @pytest.mark.parametrize(
     ("field", "value", "said"),
     [
-        ("message", "", "message must be a text, not ''."),
-        ("message", " \n", "message must be a text"),
-        ("message", None, "message must be a text, not None."),
+        ("message", "", "message must be a string, not ''."),
+        ("message", " \n", "message must be a string"),
+        ("message", None, "message must be a string, not None."),
         ("message", "ä" * 2049, "message has 4098 bytes, and ntfy shows at most 4096"),
         ("title", "", "title must be one line of 1 to 250 characters, not ''."),
         ("title", "a\nb", "not 'a\\nb'."),

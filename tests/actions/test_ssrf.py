@@ -55,7 +55,7 @@ ANSWERS = [
 
 
 class Names:
-    """A resolver in the hand: every question gets the next answer, the last one for ever."""
+    """A resolver in the hand: every question gets the next answer, the last one forever."""
 
     def __init__(self, *answers: Sequence[str]) -> None:
         self.answers = [*answers]

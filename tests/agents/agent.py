@@ -44,7 +44,7 @@ def main(manner: str, *rest: str) -> int:
 
 
 def misbehave(manner: str, note: str) -> None:
-    """Sleep for ever; note our process, and our child's, in a file."""
+    """Sleep forever; note our process, and our child's, in a file."""
     if manner == "deaf":
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
     child = os.fork() if manner == "fork" else 0

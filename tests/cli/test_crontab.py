@@ -203,6 +203,12 @@ def test_a_file_is_imported_once_and_there_and_back_is_the_same(say: Say, tmp_pa
     assert read_commands(tmp_path / "commands.toml") == commands
 
 
+def test_an_import_is_answered_as_other_requests_are(say: Say) -> None:
+    say("import", "crontab", "-", input="0 5 * * * echo a\n")
+    [made] = [one for one in json.loads(say("call", "read_trail").output)["entries"] if one["what"] == "scheduled"]
+    assert made["client"]["operation"] == "schedule_job"
+
+
 def test_a_line_that_stands_there_twice_runs_twice(say: Say) -> None:
     text = "0 5 * * * echo a\n" * 2
     assert "2 scheduled." in say("import", "crontab", "-", input=text).output

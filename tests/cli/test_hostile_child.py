@@ -129,7 +129,7 @@ def test_a_hostile_program_finds_nothing_of_the_service(stage: Stage, folder: Pa
     with serving(folder, f"[agents.helper]\n{agent}", before, port) as served:
         run = wake(served, "ann")
         assert run["verdict"] == "done", (run, served.log.read_text(errors="replace")[-3000:])
-        with pytest.raises(AssertionError, match="isn't there for 'bob'"):
+        with pytest.raises(AssertionError, match="isn't available to 'bob'"):
             wake(served, "bob")
         log = served.log.read_text(errors="replace")
     found = run["result"]

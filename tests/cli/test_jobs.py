@@ -84,6 +84,7 @@ def test_a_prompt_and_a_task_are_made_too(say: Say) -> None:
         (("run", "99"), 1, "Job not found: 99"),
         (("runs", "99"), 1, "Job not found: 99"),
         (("why", "99", "today at 9:00"), 1, "Job not found: 99"),
+        (("show", "my list_jobs report"), 1, "Job not found: my list_jobs report. It may"),
         (("list", "--status", "odd"), 1, "Unknown status: odd"),
     ],
 )

@@ -63,7 +63,7 @@ def test_a_key_that_others_could_read_is_not_used(tmp_path: Path, own_url: str) 
     assert said.returncode == 2
     assert (
         said.stderr.strip()
-        == f"cronty: Others may read or change {data}/local.key. Mend it: chmod 600 {data}/local.key"
+        == f"cronty: Others may read or change {data}/local.key. Fix it with: chmod 600 {data}/local.key"
     )
 
 

@@ -263,7 +263,7 @@ async def test_a_worker_does_not_perform_a_task_for_an_owner_it_is_not_there_for
     failed = await look(door, job)
     assert (calls, failed.failures_in_row, hands.engine.working.in_flight) == ([], 1, 0)
     assert failed.last_error is not None
-    assert "isn't there for its owner" in failed.last_error
+    assert "isn't available to its owner" in failed.last_error
 
 
 async def test_a_prompt_for_an_agent_that_is_not_there_for_its_owner_is_refused(

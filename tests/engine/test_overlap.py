@@ -154,7 +154,7 @@ async def test_a_replaced_run_whose_worker_dies_is_not_run_again(
         await two_slots(door, doomed, clock, "cancel_previous")
     gate.set()
     await hands.outlive(clock)
-    assert await verdicts(sql) == [("cancelled", "a later slot replaced it"), ("waiting", None)]
+    assert await verdicts(sql) == [("cancelled", "a later one replaced it"), ("waiting", None)]
     assert await sql.fetchval("select cancelled_count from cronty.jobs") == 1
     assert await sql.fetchval("select count(*) from cronty.stop_requests") == 0
     await hands.claim()
@@ -167,7 +167,7 @@ async def test_a_replaced_run_that_its_worker_does_not_know_of_is_not_run_again(
     await two_slots(door, hands, clock, "cancel_previous")
     [known] = await hands.store.running_of(hands.engine.worker)
     assert await hands.store.hand_back(hands.engine.worker, [known]) == 1
-    assert await verdicts(sql) == [("cancelled", "a later slot replaced it"), ("waiting", None)]
+    assert await verdicts(sql) == [("cancelled", "a later one replaced it"), ("waiting", None)]
     assert await sql.fetchval("select cancelled_count from cronty.jobs") == 1
     assert await sql.fetchval("select count(*) from cronty.queue") == 1
 
@@ -189,7 +189,7 @@ async def test_a_replaced_run_that_ends_before_it_is_stopped_is_not_run_again(
         hands.engine.working.interrupt(hands.engine.working.known())
     opened.set()
     await hands.finish()
-    assert await verdicts(sql) == [("cancelled", "a later slot replaced it"), ("waiting", None)]
+    assert await verdicts(sql) == [("cancelled", "a later one replaced it"), ("waiting", None)]
     assert await sql.fetchval("select count(*) from cronty.queue") == 1
 
 

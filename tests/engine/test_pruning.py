@@ -1,4 +1,4 @@
-"""History ends: what has ended goes with its last run, and what waits for ever gets its verdict."""
+"""History ends: what has ended goes with its last run, and what waits forever gets its verdict."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -194,7 +194,7 @@ async def test_either_a_job_is_removed_or_it_is_run_never_both(
     assert await sql.fetchval("select count(*) from cronty.queue") == len(ran)
 
 
-# -- what waits for ever ------------------------------------------------------------------------------------------
+# -- what waits forever ------------------------------------------------------------------------------------------
 
 
 async def test_a_prompt_that_nobody_reads_expires_as_its_policy_says(

@@ -1,4 +1,4 @@
-"""Limits of tasks over all workers: never more at once, never more a minute, and nothing that waits is lost."""
+"""Limits of tasks across all workers: never more at once, never more a minute, and nothing that waits is lost."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable

@@ -6,6 +6,7 @@ import subprocess
 import tomllib
 from dataclasses import fields
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from packaging.requirements import Requirement
@@ -14,10 +15,10 @@ import cronty
 import cronty.testing
 from cronty import Cronty
 from cronty.contract.operations import ALL
-from cronty.jobs.job import JOB_MOVES, STATUSES
+from cronty.jobs.job import STATUSES, JobState
 from cronty.jobs.limits import Limits
 from cronty.jobs.policy import Policy
-from cronty.jobs.run import MOVES
+from cronty.jobs.run import RUN_STATES
 from cronty.settings import Settings
 
 ROOT = Path(__file__).parents[2]
@@ -115,7 +116,7 @@ def test_every_limit_is_documented_with_its_default() -> None:
 
 def test_every_state_is_documented() -> None:
     page = read("docs/reference/states.md")
-    for state in (*MOVES, *JOB_MOVES, *STATUSES):
+    for state in (*RUN_STATES, *get_args(JobState), *STATUSES):
         assert f"`{state}`" in page
 
 

@@ -44,8 +44,7 @@ def test_as_json_it_says_what_when_why_and_from_whom() -> None:
             "run_id": None,
         },
     }
-    settled = replace(ENVELOPE, settled_by_receipt=True, attempt=2).as_json()
-    assert settled["receipt"] == "run_7_1803888000000000#2"
+    assert replace(ENVELOPE, attempt=2).receipt == "run_7_1803888000000000#2"
 
 
 def test_why_now_says_late_asked_for_and_again() -> None:

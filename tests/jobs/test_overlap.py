@@ -43,16 +43,16 @@ def test_the_others_wait_whether_or_not_a_run_is_in_flight(overlap: Overlap) -> 
 @pytest.mark.parametrize("overlap", OVERLAPS)
 @pytest.mark.parametrize("in_flight", [False, True])
 def test_a_verdict_keeps_its_range_and_its_reason(overlap: Overlap, in_flight: bool) -> None:
-    asleep = Passed("coalesced", "a later slot ran instead", slot(0), slot(6), 7, slot(7))
+    asleep = Passed("coalesced", "a later one ran instead", slot(0), slot(6), 7, slot(7))
     first, *_ = rows_of(planned(7, passed=(asleep,)), overlap, in_flight=in_flight)
-    assert first == RunRow(slot(0), "coalesced", slot(7), slot(6), 7, "a later slot ran instead")
+    assert first == RunRow(slot(0), "coalesced", slot(7), slot(6), 7, "a later one ran instead")
 
 
 @pytest.mark.parametrize("overlap", OVERLAPS)
 @pytest.mark.parametrize("in_flight", [False, True])
 def test_rows_are_a_chain_in_time_order(overlap: Overlap, in_flight: bool) -> None:
     missed = Passed("missed", "more than 24 h late", slot(0), slot(1), 2, slot(2))
-    rest = Passed("coalesced", "a later slot ran instead", slot(2), slot(4), 3, slot(5))
+    rest = Passed("coalesced", "a later one ran instead", slot(2), slot(4), 3, slot(5))
     rows = rows_of(planned(5, 6, passed=(missed, rest)), overlap, in_flight=in_flight)
     assert [row.slot for row in rows] == [slot(0), slot(2), slot(5), slot(6)]
     assert [row.followed_by for row in rows] == [slot(2), slot(5), slot(6), slot(7)]

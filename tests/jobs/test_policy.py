@@ -64,6 +64,14 @@ def test_every_policy_that_can_be_written_down_is_accepted(policy: Policy) -> No
     assert make_policy(given_fields) == policy
 
 
+@pytest.mark.parametrize("field", ["tell", "alert"])
+def test_messages_go_to_what_may_be_a_topic_or_a_channel(field: str) -> None:
+    make_policy({field: "a" * 64})
+    for wrong in ("a" * 65, "Ann", "ann--phone"):
+        with pytest.raises(BadPolicy, match="1 to 64 lower-case letters"):
+            make_policy({field: wrong})
+
+
 @pytest.mark.parametrize("mode", ["latest", "all", "none"])
 def test_every_way_of_catching_up_is_accepted(mode: str) -> None:
     assert make_policy({"catch_up": mode}).catch_up == mode

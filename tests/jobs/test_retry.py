@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from cronty.jobs.outcome import Cancelled, Done, Failed, Interrupted, Outcome, Snoozed
 from cronty.jobs.policy import Policy
 from cronty.jobs.retry import Settlement, after_attempt, pause_before_retry
-from cronty.jobs.run import MOVES
 
 THREE = Policy(attempts=3)
 luck = st.floats(0, 1)
@@ -74,7 +73,7 @@ def test_every_outcome_is_a_legal_move_and_only_waiting_has_a_wait(
     outcome: Outcome, failures: int, attempts: int, luck: float
 ) -> None:
     settled = after_attempt(outcome, failures, Policy(attempts=attempts), luck)
-    assert settled.state in MOVES["running"]
+    assert settled.state in {"done", "failed", "cancelled", "waiting", "quarantined"}
     assert (settled.wait is not None) == (settled.state == "waiting")
     assert settled.wait is None or settled.wait >= timedelta(0)
 

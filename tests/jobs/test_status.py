@@ -1,4 +1,4 @@
-"""The one status a job has in the words of the seeds."""
+"""The one status a job has, whatever its state and its runs."""
 
 from itertools import product
 
@@ -6,6 +6,7 @@ import pytest
 from asyncpg import Connection
 
 from cronty.jobs.job import STATUSES, JobState, Status, status
+from cronty.jobs.run import RUN_STATES
 
 STATES: tuple[JobState, ...] = ("active", "paused", "cancelled", "set_aside")
 COMBINATIONS = list(product(STATES, (False, True), (False, True), (False, True)))
@@ -49,3 +50,4 @@ async def test_the_database_says_the_same_for_every_combination(sql: Connection)
 
 async def test_the_database_knows_the_same_states(sql: Connection) -> None:
     assert await sql.fetchval("select enum_range(null::cronty.job_state)::text[]") == list(STATES)
+    assert await sql.fetchval("select enum_range(null::cronty.run_state)::text[]") == list(RUN_STATES)

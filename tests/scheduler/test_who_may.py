@@ -45,10 +45,11 @@ async def test_a_prompt_is_resumed_undeleted_and_redriven_only_with_the_scope_fo
     assert code(await door.resume(ANN, number)) == "ok"
     started = await door.run_now(ANN, number)
     assert isinstance(started, Ok)
+    run = started.value.run_id
     await sql.execute("update cronty.runs set state = 'failed', finished_at = now(); delete from cronty.queue")
     runs = Runs(RunStore(database), door)
-    assert await runs.redrive(WITHOUT_PROMPTS, [started.value]) == Ok({started.value: False})
-    assert await runs.redrive(ANN, [started.value]) == Ok({started.value: True})
+    assert await runs.redrive(WITHOUT_PROMPTS, [run]) == Ok({run: False})
+    assert await runs.redrive(ANN, [run]) == Ok({run: True})
 
 
 async def test_an_agent_that_edits_is_held_to_the_interval_for_agents(door: Scheduler) -> None:

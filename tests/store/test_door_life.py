@@ -389,7 +389,7 @@ async def test_a_job_runs_now_beside_its_schedule(
 ) -> None:
     job = await add(door, args=("hello",))
     clock.advance(seconds=30)
-    run_id = good(await door.run_now(local_caller("ann"), job.number))
+    run_id = good(await door.run_now(local_caller("ann"), job.number)).run_id
     await hands.claim()
     assert calls == [("hello",)]
     [run] = await runs_of(door, job)

@@ -208,7 +208,8 @@ async def test_a_bad_token_stands_for_nobody_and_is_told_nothing(
 ) -> None:
     result = await identity.identify(BAD[how](provider))
     assert isinstance(result, Err), how
-    assert (result.code, result.message) == ("unauthenticated", "The token isn't valid.")
+    assert (result.code, result.message) == ("bad_token", "The token isn't valid.")
+    assert (result.hint, bool(result.reason)) == ("Use another; it may be revoked or expired.", True)
 
 
 @pytest.mark.parametrize("scopes", [[], ["everything"], ["read", "root"]])

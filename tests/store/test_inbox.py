@@ -256,7 +256,7 @@ async def test_who_waits_with_a_key_that_is_revoked_is_handed_nothing(
     await hands.all()
     refused = await asyncio.wait_for(waiting, PATIENCE)
     assert isinstance(refused, Err)
-    assert refused.code == "unauthenticated"
+    assert refused.code == "bad_token"
     assert len(items(await inbox.read(local_caller("ann")))) == 1, "the prompt is still there"
 
 

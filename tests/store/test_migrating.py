@@ -98,7 +98,7 @@ async def test_others_read_and_write_while_a_migration_waits_for_a_backup(
     async with holding(fresh, "select count(*) from cronty.jobs"):
         migrating = asyncio.create_task(migrate(fresh, newer))
         await said(caplog, "0002_column waits for a table")
-        # The backup never ends here: whoever queued behind the migration would wait for ever.
+        # The backup never ends here: whoever queued behind the migration would wait forever.
         for _ in range(50):
             async with asyncio.timeout(PATIENCE):
                 await ask(fresh, "select count(*) from cronty.jobs")

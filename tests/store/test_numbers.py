@@ -154,7 +154,7 @@ async def test_a_run_asked_for_at_the_microsecond_of_a_slot_moves_on_by_one(
         for _ in range(2):
             result = await door.run_now(local_caller("ann"), job.number)
             assert isinstance(result, Ok), f"the slot is {'fired' if fired else 'due'}"
-            asked.append(result.value)
+            asked.append(result.value.run_id)
         await hands.all()
     microsecond = timedelta(microseconds=1)
     assert asked == [run_id(job.number, clock.moment + step * microsecond) for step in (1, 2, 3, 4)]

@@ -321,7 +321,7 @@ async def test_a_change_that_loses_a_deadlock_is_made_again(
     database: Database, door: Scheduler, hands: Hands, sql: asyncpg.Connection
 ) -> None:
     job = await add(door)
-    losing = iter(["40P01", "40001"])
+    losing = iter(["40P01", "40001", None, "40P01"])
     saved = JobStore(database)
 
     async def lose(connection: asyncpg.Connection) -> None:
@@ -343,6 +343,8 @@ async def test_a_change_that_loses_a_deadlock_is_made_again(
     assert paused.value.state == "paused"
     entries = await sql.fetchval("select count(*) from cronty.audit_unsealed where what = 'paused'")
     assert entries == 1, "what was undone left nothing"
+    started = await Scheduler(Losing(database)).run_now(local_caller("ann"), job.number)
+    assert isinstance(started, Ok)
 
 
 async def test_a_lock_that_others_keep_is_told_as_busy(database: Database, sql: asyncpg.Connection) -> None:

@@ -73,7 +73,7 @@ async def test_every_act_on_a_job_leaves_one_entry_with_what_changed(
     assert (edited["before"].keys(), edited["after"]["name"]) == ({"name", "arguments"}, "another name")
     assert edited["before"]["arguments"] == found[0]["after"]["arguments"]
     hashed = edited["after"]["arguments"]
-    assert hashed.startswith("hmac-sha256:"), "arguments may hold a secret, and the trail is for ever"
+    assert hashed.startswith("hmac-sha256:"), "arguments may hold a secret, and the trail is forever"
     assert CANARY not in json.dumps(found)
     assert (found[2]["before"]["state"], found[2]["after"]["state"]) == ("active", "paused")
     assert [entry["number"] for entry in found] == list(range(1, 10))

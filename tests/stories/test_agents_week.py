@@ -1,4 +1,4 @@
-"""The second seed's world for a week: a conversation agent and a heartbeat agent share one agenda.
+"""An agenda for a week: a conversation agent and a heartbeat agent share one agenda.
 
 Both are programs that use nothing but the tools, through a real MCP client. The clock is moved a quarter of an hour at
 a time over a week in which clocks change; a machine sleeps, an agent dies. Nothing is said twice, nothing is missed,

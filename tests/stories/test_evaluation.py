@@ -253,7 +253,7 @@ def test_every_question_has_its_solver_and_every_solver_its_question() -> None:
     assert len(solved) >= 12
 
 
-def test_the_first_two_questions_are_the_seeds_own() -> None:
+def test_the_first_two_questions_are_as_they_were_given() -> None:
     first, second = questions()[:2]
     assert first == (
         'Create a cron schedule with message "Delete test {current_time}" to topic "cronty-eval-test" that runs every '

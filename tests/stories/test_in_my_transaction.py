@@ -184,7 +184,7 @@ async def test_those_that_wait_for_a_transaction_leave_a_thread_to_it(
 
 
 async def test_engines_hear_of_it_at_the_commit_even_if_it_was_due_much_later(shop: Cronty, url: str) -> None:
-    """Nobody knows when a transaction ends: by then it may be due since long, and engines don't look back that far."""
+    """Nobody knows when a transaction ends: by then it may be long overdue, and engines don't look back that far."""
     shop.run_jobs = False
 
     @shop.task

@@ -14,6 +14,7 @@ from cronty.contract.caller import local_caller
 from cronty.jobs.run import message_id, run_id
 from cronty.mcp.context import ToolContext
 from cronty.mcp.server import CrontyServer
+from cronty.settings import BadSetting
 from tests.patience import PATIENCE
 
 
@@ -70,7 +71,8 @@ async def test_an_agent_reads_its_limits_and_what_it_has_used(url: str) -> None:
 
 
 def test_limits_that_make_no_sense_are_said_when_it_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    for wrong in ('{"job": 1}', "[]", "many"):
-        monkeypatch.setenv("CRONTY_LIMITS", wrong)
-        with pytest.raises(ValueError, match="CRONTY_LIMITS"):
+    wrong = {'{"job": 1}': "Unknown limit", "[]": "must be an object", "5": "must be an object", "many": "unexpected"}
+    for given, why in wrong.items():
+        monkeypatch.setenv("CRONTY_LIMITS", given)
+        with pytest.raises(BadSetting, match=f"CRONTY_LIMITS.*{why}"):
             Cronty("postgresql://localhost/none")

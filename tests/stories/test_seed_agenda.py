@@ -1,4 +1,4 @@
-"""The data layer of the second seed: list, update and cancel what is on the agenda."""
+"""The agenda dialect in Python: list, update and cancel what is on the agenda."""
 
 from collections.abc import AsyncGenerator
 from datetime import datetime, timedelta

@@ -1,4 +1,4 @@
-"""Every tool, text and filter of the second seed, through real clients."""
+"""Every tool, text and filter of the agenda dialect, through real clients."""
 
 import re
 

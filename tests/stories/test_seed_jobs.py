@@ -1,4 +1,4 @@
-"""Every tool, field and error of the third seed, through the Python face, in real time."""
+"""Every tool, field and error of the jobs dialect, through the Python face, in real time."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable

@@ -1,4 +1,4 @@
-"""Every tool, field and error of the third seed, through real clients."""
+"""Every tool, field and error of the jobs dialect, through real clients."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""Every acceptance scenario of the first seed, and the rest of its dialect, through real clients."""
+"""Every acceptance scenario of the notifications dialect, and the rest of it, through real clients."""
 
 import re
 from datetime import UTC, datetime, timedelta

@@ -178,7 +178,7 @@ def expression_near(chance: random.Random, wall: datetime) -> str:
 
 
 def crons(chance: random.Random, window: Window) -> Iterator[Cron]:
-    """Yield triggers for a window, each one once, for ever."""
+    """Yield triggers for a window, each one once, forever."""
     seen: set[Cron] = set()
     while True:
         expression = expression_near(chance, window.near)

@@ -132,7 +132,7 @@ def some_calendar(chance: random.Random, near: datetime, zone_name: str) -> dict
 
 
 def calendars(chance: random.Random, window: Window) -> Iterator[tuple[Calendar, str]]:
-    """Yield triggers for a window, and what was said, for ever; a rule that rests too long is none."""
+    """Yield triggers for a window, and what was said, forever; a rule that rests too long is none."""
     while True:
         said = some_calendar(chance, window.near, window.zone)
         try:

@@ -245,7 +245,7 @@ def same_slots(one: Trigger, other: Trigger) -> bool:
 
 
 def same_rule(one: object, other: object) -> bool:
-    """Whether two crons have the same slots for ever: the same values, and the same rule when clocks change."""
+    """Whether two crons have the same slots forever: the same values, and the same rule when clocks change."""
     assert isinstance(one, Cron)
     assert isinstance(other, Cron)
     return one.zone == other.zone and rule(one) == rule(other)

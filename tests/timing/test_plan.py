@@ -45,7 +45,7 @@ def test_a_one_off_older_than_a_window_of_its_own_is_missed() -> None:
 
 def test_the_latest_slot_runs_and_the_earlier_ones_are_coalesced() -> None:
     planned = plan(HOURLY, NOON, NOON + 3.5 * HOUR)
-    earlier = Passed("coalesced", "a later slot ran instead", NOON, NOON + 2 * HOUR, 3, NOON + 3 * HOUR)
+    earlier = Passed("coalesced", "a later one ran instead", NOON, NOON + 2 * HOUR, 3, NOON + 3 * HOUR)
     assert planned == Plan((Due(NOON + 3 * HOUR, NOON + 4 * HOUR),), (earlier,), NOON + 4 * HOUR)
 
 
@@ -59,7 +59,7 @@ def test_beyond_the_limit_older_slots_are_coalesced() -> None:
     planned = plan(HOURLY, NOON, NOON + 5 * HOUR, CatchUp("all", limit=2))
     assert [run.slot for run in planned.runs] == [NOON + 4 * HOUR, NOON + 5 * HOUR]
     assert planned.passed == (
-        Passed("coalesced", "more than 2 slots to catch up", NOON, NOON + 3 * HOUR, 4, NOON + 4 * HOUR),
+        Passed("coalesced", "more than 2 to catch up", NOON, NOON + 3 * HOUR, 4, NOON + 4 * HOUR),
     )
 
 
@@ -119,7 +119,7 @@ def test_a_stored_slot_that_the_trigger_no_longer_names_is_still_one() -> None:
     odd = NOON + timedelta(minutes=7)
     assert plan(HOURLY, odd, odd).runs == (Due(odd, NOON + HOUR),)
     planned = plan(HOURLY, odd, NOON + HOUR)
-    assert planned.passed == (Passed("coalesced", "a later slot ran instead", odd, odd, 1, NOON + HOUR),)
+    assert planned.passed == (Passed("coalesced", "a later one ran instead", odd, odd, 1, NOON + HOUR),)
 
 
 def test_ten_thousand_late_runs_do_not_move_an_interval() -> None:

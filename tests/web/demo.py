@@ -207,7 +207,7 @@ def _row(
     why = {
         "skipped": "the run before it was still going",
         "missed": "nothing was running, and it was too late to catch up",
-        "coalesced": "a later slot ran in its place",
+        "coalesced": "a later one ran instead",
     }  # fmt: skip
     return (job.id, slot, owner_id, state, 0, None, slot + timedelta(seconds=1), why[state], None, None)
 

@@ -59,7 +59,7 @@ async def test_a_url_ends_with_its_key(ann: Api, keyed: Keyed) -> None:
     await ann.ask("DELETE", f"/keys/{feed.key_number}")
     for key in (feed.key, "cronty_1_" + "x" * 43, "nothing"):
         refused = await feed.get(f"/agenda/{key}.ics")
-        assert (refused.status_code, refused.json()["code"]) == (401, "unauthenticated")
+        assert (refused.status_code, refused.json()["code"]) == (401, "bad_token")
 
 
 async def test_a_signed_token_is_not_taken_from_a_url(ann: Api) -> None:

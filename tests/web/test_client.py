@@ -139,7 +139,7 @@ def test_a_plain_program_hears_what_happens(anns: Client) -> None:
 
 def test_a_key_that_is_not_good_is_said(served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CRONTY_DATA_DIR", str(tmp_path))  # no key of the machine's user is found there
-    for key, code in ((None, "unauthorized"), ("cronty_1_nonsense", "unauthenticated")):
+    for key, code in ((None, "no_token"), ("cronty_1_nonsense", "bad_token")):
         with Client(served.url, key) as client, pytest.raises(CrontyError) as refused:
             client.list_jobs()
         assert refused.value.code == code

@@ -6,9 +6,11 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 
 from cronty.jobs.overview import MAX_COUNTED, Bin, Day, Lag, LatestRun, Slot, Timeline, Verdict
+from cronty.jobs.run import Run
 from cronty.web.dashboard.formats import ago, brief, counted, day_text, span, utc_beside
 from cronty.web.dashboard.health import draw_health
 from cronty.web.dashboard.heatmap import draw_days, draw_year
+from cronty.web.dashboard.job import why
 from cronty.web.dashboard.qr import draw_qr, squares
 from cronty.web.dashboard.sparkline import HEIGHT, draw_columns, draw_lag
 from cronty.web.dashboard.timeline import MAX_STACKED, draw_timeline
@@ -184,6 +186,12 @@ def test_a_text_takes_up_no_more_room_than_it_is_given() -> None:
     assert brief("Tea", 20) == "Tea"
     assert brief('"' * 50, 33) == '"' * 5 + "…"
     assert brief("ä" * 50, 23) == "ä" * 10 + "…"
+
+
+def test_a_reason_is_shown_as_it_was_given() -> None:
+    times = {"through": None, "started_at": None, "finished_at": None}
+    run = Run(1, NOW, "cancelled", 2, 1, manual=False, reason="no timeslots left", error=None, result=None, **times)
+    assert why(run) == "no timeslots left, attempt 2"
 
 
 def test_a_count_that_stopped_says_so() -> None:

@@ -8,7 +8,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import asyncpg
 import httpx2
+import orjson
 import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
@@ -60,7 +62,7 @@ def database(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("database")
-async def test_fastapi_serves_its_own_endpoints_rest_and_mcp() -> None:
+async def test_fastapi_serves_its_own_endpoints_rest_and_mcp(sql: asyncpg.Connection) -> None:
     shop = program("shop.py")
     async with opened(shop.app, shop.cronty) as (client, key):
         run_id = (await client.post("/orders/7")).json()["run"]
@@ -73,6 +75,11 @@ async def test_fastapi_serves_its_own_endpoints_rest_and_mcp() -> None:
         http = httpx2.AsyncClient(transport=httpx2.ASGITransport(shop.app), headers=bearer)
         async with http, Client(streamable_http_client("http://shop/cronty/mcp", http_client=http)) as agent:
             assert "schedule_job" in {tool.name for tool in (await agent.list_tools()).tools}
+            made = {"name": "look", "task": "prompt", "kwargs": {"prompt": "Look"}, "trigger_type": "words"}
+            made["trigger_config"] = {"text": "in 2 hours"}
+            assert not (await agent.call_tool("schedule_job", made)).is_error
+        origin = await sql.fetchval("select origin::text from cronty.jobs where origin ->> 'surface' = 'mcp'")
+        assert orjson.loads(origin)["key"] == "a key"
 
 
 @pytest.mark.usefixtures("database")

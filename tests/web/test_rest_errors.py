@@ -67,7 +67,7 @@ async def test_nobody_gets_in_without_a_good_token_anywhere(ann: Api) -> None:
             "Bearer a.b.c",
         ):
             answer = await ann.ask(method, path, headers={"authorization": authorization.encode("latin-1")})
-            code = "unauthenticated" if authorization.startswith("Bearer ") else "unauthorized"
+            code = "bad_token" if authorization.startswith("Bearer ") else "no_token"
             said = told(answer, 401, code)
             assert answer.headers["www-authenticate"].startswith('Bearer realm="cronty"')
             assert said["hint"].startswith(("Send", "Use another")), "and not why"

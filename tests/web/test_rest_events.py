@@ -78,6 +78,7 @@ async def test_a_listener_hears_of_its_own_runs_and_of_nobody_elses(served: Serv
             assert {event["name"] for event in seen} == {word}
             assert {event["run_id"] for event in seen} == {run}
             assert seen[-1]["attempt"] == 1
+            assert seen[-1]["job_id"].startswith(f"job_{run.split('_')[1]}_")
             assert seen[-1]["id"] == seen[-1]["at"]
 
 
@@ -224,7 +225,7 @@ async def test_streams_of_all_surfaces_share_the_places_of_their_owner(
         opened = await asyncio.gather(
             *(http.send(http.build_request("GET", path), stream=True) for path in [f"{PLACE}/events", "/live"] * 5)
         )
-        assert sorted(answer.status_code for answer in opened) == [200] + [429] * 9, "also if they come at once"
+        assert sorted(answer.status_code for answer in opened) == [200] + [429] * 9, "even if they come at once"
         with cronty.service.listeners.listening(local_caller("ann", "mcp")) as over:
             assert isinstance(over, Err)
         with cronty.service.listeners.listening(local_caller("bob", "mcp")) as fine:

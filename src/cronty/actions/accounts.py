@@ -36,7 +36,7 @@ def flaw_of_file(path: Path) -> str | None:
         return "may be written by others"
     folder = path.resolve().parent.stat()
     if folder.st_mode & stat.S_IWOTH and not folder.st_mode & stat.S_ISVTX:
-        return "stands in a folder in which anybody may replace it"
+        return "is in a world-writable folder"
     return None
 
 

@@ -94,7 +94,7 @@ def read_agents(path: Path) -> dict[str, Agent]:
     """The agents of a TOML file by name, or `BadAgents`."""
     try:
         if flaw := flaw_of_file(path):
-            raise BadAgents(f"{path} {flaw}, so no agent in it is woken. Mend it: chmod 600 {path}")
+            raise BadAgents(f"{path} {flaw}, so no agent in it is woken. Fix it with: chmod 600 {path}")
         text = path.read_text(encoding="utf-8")
         tables = tomllib.loads(text)
     except (OSError, UnicodeDecodeError) as error:

@@ -26,7 +26,7 @@ class Call(NamedTuple):
     run: CurrentRun
     arguments: str
     whole: bool
-    """Whether its result is wanted whole, also if it is too long to be kept: middleware has it first."""
+    """Whether its result is wanted whole, even if it is too long to be kept: middleware has it first."""
     number: int = 0
 
 
@@ -49,7 +49,7 @@ def serve(pipe: "Connection[Answer, Call]", level: int) -> None:
         os.setpgid(0, 0)  # so that what a function starts can be ended with it; and Ctrl-C is for the worker alone
     threading.Thread(target=_end_with_parent, daemon=True).start()
     multiprocessing.current_process().daemon = False  # else a function couldn't have a pool of processes
-    os.register_at_fork(after_in_child=pipe.close)  # a fork doesn't answer, nor hide by its open end that we are gone
+    os.register_at_fork(after_in_child=pipe.close)  # a forked child must not answer, or keep our end open after we exit
     own = os.getpid()
     forward = Forward(cast("Any", pipe))
     root = logging.getLogger()

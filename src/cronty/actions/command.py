@@ -38,7 +38,7 @@ log = logging.getLogger("cronty.agents")
 
 
 class AgentFailed(PermanentError):
-    """The agent ended in a way that trying again can't mend, or said so itself."""
+    """The agent ended in a way that trying again can't fix, or said so itself."""
 
 
 class AgentBusy(RetryAfter):

@@ -2,7 +2,6 @@
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from re import compile as pattern
 from typing import Annotated, Any, Final, cast
 from urllib.parse import urlsplit
 
@@ -12,23 +11,21 @@ from cronty.actions.allowed import EVERYBODY
 from cronty.actions.buttons import ReminderButtons
 from cronty.actions.courier import Courier, is_ntfy
 from cronty.actions.ntfy import Ahead, publish
-from cronty.actions.outbound import Outbound
+from cronty.actions.outbound import MAX_URL, Outbound
 from cronty.actions.prompt import About
 from cronty.actions.tasks import CurrentRun, PermanentError, current_run
 from cronty.contract.result import Err
 from cronty.jobs.action import Action
+from cronty.jobs.dashed_name import RULE, is_dashed_name
 from cronty.jobs.envelope import RunFacts
 from cronty.jobs.moments import local_text
 from cronty.jobs.run import message_id
 
 MAX_MESSAGE_BYTES: Final = 4096
 MAX_TITLE: Final = 250
-MAX_TOPIC: Final = 64
 MAX_TAGS: Final = 20
-MAX_URL: Final = 2048
 MAX_BUTTONS: Final = 3
 
-_TOPIC: Final = pattern(r"[a-z0-9]+(-[a-z0-9]+)*")
 _WEB: Final = frozenset({"http", "https"})
 _CLICK: Final = _WEB | {"mailto", "geo", "tel", "ntfy"}
 _BUTTONS: Final[Mapping[str, frozenset[str]]] = {
@@ -249,17 +246,16 @@ def undeliverable(action: Action) -> Err | None:
 
 def _flaw_of_message(message: object) -> str | None:
     if not isinstance(message, str) or not message.strip():
-        return f"message must be a text, not {_shown(message)}."
+        return f"message must be a string, not {_shown(message)}."
     if (size := len(message.encode(errors="replace"))) > MAX_MESSAGE_BYTES:
         return f"message has {size} bytes, and ntfy shows at most {MAX_MESSAGE_BYTES}; shorten it, or attach a URL."
     return None
 
 
 def _flaw_of_topic(topic: object) -> str | None:
-    if isinstance(topic, str) and len(topic) <= MAX_TOPIC and _TOPIC.fullmatch(topic):
+    if is_dashed_name(topic):
         return None
-    rule = f"1 to {MAX_TOPIC} lower-case letters and digits with single dashes between them, such as 'ann-alerts'"
-    return f"topic must be {rule}, not {_shown(topic)}."
+    return f"topic must be {RULE}, such as 'ann-alerts', not {_shown(topic)}."
 
 
 def _flaw_of_line(name: str, value: object, most: int) -> str | None:

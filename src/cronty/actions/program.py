@@ -39,13 +39,13 @@ class Printed:
     stdout: bytes
     size: int
     stderr: bytes
-    complained: int = 0
+    stderr_size: int = 0
 
     def drop_halves(self, length: int) -> None:
         """Where something was cut off, leave out `length` more bytes: half a secret can't be recognized."""
         if length and self.size > len(self.stdout):
             self.stdout = self.stdout[:-length]
-        if length and self.complained > len(self.stderr):
+        if length and self.stderr_size > len(self.stderr):
             self.stderr = self.stderr[length:]
 
 
@@ -99,7 +99,7 @@ class Program:
                     feed.abort()
                 transport.close()
             status = self._status(ours, transport)
-        return Printed(status, bytes(watch.stdout), watch.size, bytes(watch.stderr), watch.complained)
+        return Printed(status, bytes(watch.stdout), watch.size, bytes(watch.stderr), watch.stderr_size)
 
     def _status(self, ours: socket.socket, transport: asyncio.SubprocessTransport) -> int:
         """How it ended, as the supervisor says; if that has been killed, as that ended."""
@@ -145,7 +145,7 @@ class Program:
 
     def _not_started(self, why: str) -> ProgramFailed:
         log.error("%s can't be started: %s", self.what, why)
-        return ProgramFailed(f"The program of {self.what} can't be started on this worker; its operator has to look.")
+        return ProgramFailed(f"The program of {self.what} can't be started on this worker; check the worker's log.")
 
     async def _stop(self, transport: asyncio.SubprocessTransport, watch: "_Watch", ours: socket.socket) -> None:
         """Have it ended with all it has started."""
@@ -161,7 +161,7 @@ class Program:
 
 @cache
 def _warn_of_open_folders() -> None:
-    """Once."""
+    """Log this warning once per process."""
     log.warning(
         "programs of agents run as the same user as this service, and this system gives them no namespace: they can "
         "read its folders and files. Run the service as root and name a user for each agent, or allow user namespaces"
@@ -190,7 +190,7 @@ def _beginning(text: str, size: int) -> dict[str, object]:
 
 
 class _Watch(asyncio.SubprocessProtocol):
-    """Keeps the beginning of what is printed and the end of what is complained about, however much it is."""
+    """Keeps the beginning of what is printed and the end of its errors, however much it is."""
 
     def __init__(self) -> None:
         self.exited = asyncio.Event()
@@ -198,14 +198,14 @@ class _Watch(asyncio.SubprocessProtocol):
         self.stdout = bytearray()
         self.stderr = bytearray()
         self.size = 0
-        self.complained = 0
+        self.stderr_size = 0
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         if fd == 1:
             self.size += len(data)
             self.stdout += data[: max(0, MAX_RESULT_BYTES - len(self.stdout))]
         else:
-            self.complained += len(data)
+            self.stderr_size += len(data)
             self.stderr += data
             del self.stderr[:-_STDERR_KEPT]
 

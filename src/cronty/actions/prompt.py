@@ -45,7 +45,9 @@ async def envelope_of(
     if facts is None:
         raise PermanentError("Its run isn't there any more.")
     if not registered.agent.serves(facts.owner, registered.own):
-        raise PermanentError(f"Agent {name!r} isn't there for {facts.owner!r}; whoever runs this service can allow it.")
+        raise PermanentError(
+            f"Agent {name!r} isn't available to {facts.owner!r}; whoever runs this service can allow it."
+        )
     return Envelope(prompt, data, agent or name, facts, run.attempt, facts.now + patience)
 
 

@@ -24,7 +24,7 @@ WEB_PORTS: Final = frozenset({80, 443})
 
 
 @dataclass(frozen=True, slots=True)
-class Service:
+class AppriseService:
     """`host` if the URL names the one to connect to; else the service is where it always is."""
 
     title: str
@@ -34,16 +34,16 @@ class Service:
 
 _MAIL: Final = frozenset({"to", "from", "name", "cc", "bcc", "reply", "smtp", "mode", "user", "pass", "format"})
 _PLAIN: Final = frozenset({"to", "format"})
-SERVICES: Final[Mapping[str, Service]] = {
-    "mailto": Service("mail", _MAIL, host=True),
-    "mailtos": Service("mail", _MAIL, host=True),
-    "slack": Service("Slack", _PLAIN | {"footer", "image", "blocks"}),
-    "discord": Service("Discord", _PLAIN | {"avatar", "footer", "image", "thread", "tts"}),
-    "tgram": Service("Telegram", _PLAIN | {"image", "preview", "silent", "topic", "thread", "mdv"}),
-    "workflows": Service("Teams", _PLAIN | {"id", "sig", "ver", "pa", "route", "image"}, host=True),
-    "pover": Service("Pushover", _PLAIN | {"priority", "sound"}),
-    "gotify": Service("Gotify", _PLAIN | {"priority"}, host=True),
-    "gotifys": Service("Gotify", _PLAIN | {"priority"}, host=True),
+SERVICES: Final[Mapping[str, AppriseService]] = {
+    "mailto": AppriseService("mail", _MAIL, host=True),
+    "mailtos": AppriseService("mail", _MAIL, host=True),
+    "slack": AppriseService("Slack", _PLAIN | {"footer", "image", "blocks"}),
+    "discord": AppriseService("Discord", _PLAIN | {"avatar", "footer", "image", "thread", "tts"}),
+    "tgram": AppriseService("Telegram", _PLAIN | {"image", "preview", "silent", "topic", "thread", "mdv"}),
+    "workflows": AppriseService("Teams", _PLAIN | {"id", "sig", "ver", "pa", "route", "image"}, host=True),
+    "pover": AppriseService("Pushover", _PLAIN | {"priority", "sound"}),
+    "gotify": AppriseService("Gotify", _PLAIN | {"priority"}, host=True),
+    "gotifys": AppriseService("Gotify", _PLAIN | {"priority"}, host=True),
 }
 
 NEVER: Final = frozenset({
@@ -122,7 +122,7 @@ class Relay:
         except TimeoutError:
             raise CallFailed("The channel's service gave no complete answer in time.", "timeout") from None
         finally:
-            fence.cut()  # also if we were cancelled: a thread that waits for ever would keep the process from ending
+            fence.cut()  # even if we were cancelled: a thread that waits forever would keep the process from ending
         if fence.refused:
             raise CallRefused("the channel's host", "it led to a place that isn't open to us")
         return result

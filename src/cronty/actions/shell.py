@@ -1,6 +1,6 @@
 """Runs command lines that the person at the machine has declared, as cron would; nobody else can name one.
 
-They stand in a file of the operator's, which `cronty import crontab` writes. It is read for each run, so that what was
+They are in a file of the operator's, which `cronty import crontab` writes. It is read for each run, so that what was
 just declared needs no restart, and only if nobody else could have written it. A job knows nothing but the name.
 """
 
@@ -91,7 +91,7 @@ def read_commands(path: Path) -> dict[str, Declared]:
     """The commands of a file by name; none if there is no file."""
     try:
         if flaw := flaw_of_file(path):
-            raise BadCommands(f"{path} {flaw}, so nothing in it is run. Mend it: chmod 600 {path}")
+            raise BadCommands(f"{path} {flaw}, so nothing in it is run. Fix it with: chmod 600 {path}")
         tables = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return {}
@@ -112,7 +112,7 @@ def _declared(path: Path, name: str, given: Any) -> Declared:
     variables = table.get("environment", {})
     texts = [table[key] for key in ("shell", "stdin", "workdir") if key in table]
     if not isinstance(variables, dict) or not all(isinstance(one, str) for one in (*texts, *variables.values())):  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
-        raise BadCommands(f"{path}: command {name!r}: all values must be texts.")
+        raise BadCommands(f"{path}: command {name!r}: all values must be strings.")
     return Declared(**table)
 
 

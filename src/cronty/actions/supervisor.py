@@ -97,7 +97,7 @@ def _first_process(apart: bool) -> int | None:
     if apart or libc.mount(None, b"/", None, _PRIVATE_THROUGHOUT, None) == 0:
         libc.mount(b"proc", b"/proc", b"proc", _PLAIN, None)
     signal.set_wakeup_fd(-1)
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the system buries those that come to us
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel reaps them
     os.write(told, b"!")
     os.closerange(0, 1024)  # the pipes of the program among them
     while True:

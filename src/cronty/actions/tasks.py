@@ -25,8 +25,8 @@ from cronty.actions.current import current_run as current_run
 from cronty.actions.current import performing as performing
 from cronty.actions.current import running_in as running_in
 from cronty.actions.hints import Hints, WrongArguments, given_parameters, hints_of, to_json
-from cronty.jobs.action import BUILT_IN, COMMAND
 from cronty.jobs.outcome import DONE, Done, Failed, Outcome, Snoozed
+from cronty.jobs.storable import made_storable
 from cronty.jobs.task_settings import NOTHING_SET, Priority, TaskLimit, TaskSettings, named_limit, settings_of
 
 MAX_RESULT_BYTES: Final = 64 * 1024
@@ -135,7 +135,7 @@ class Registry:
         self.limits[name] = named_limit(name, at_once, per_minute)
 
     def settings(self) -> dict[str, dict[str, object] | None]:
-        """What holds for each task over all workers, as it is stored; None where nothing is set."""
+        """What holds for each task across all workers, as it is stored; None where nothing is set."""
         return {
             task.name: replace(
                 task.settings,
@@ -173,10 +173,6 @@ class Registry:
 
     def published(self) -> list[Published]:
         return [_described(task) for task in {**self.known, **self.tasks}.values()]
-
-    def built_in(self) -> list[Published]:
-        """What every worker can do: it may be scheduled before there is one."""
-        return [_described(task) for task in {**self.known, **self.tasks}.values() if task.name in (*BUILT_IN, COMMAND)]
 
 
 def _in_process(task: Task) -> bool:
@@ -378,7 +374,7 @@ def _traceback_of(raised: BaseException) -> str | None:
         text = "".join(traceback.format_exception(type(raised), raised, trace))
     except BaseException:  # an exception whose own text raises
         return None
-    return text[-MAX_TRACEBACK:].replace("\0", "\ufffd").encode(errors="replace").decode()
+    return made_storable(text[-MAX_TRACEBACK:])
 
 
 def _bounded(wait: timedelta) -> timedelta:
@@ -392,4 +388,4 @@ def describe_error(raised: BaseException) -> str:
     except BaseException:
         message = "its message could not be read"
     text = f"{type(raised).__name__}: {message}" if message else type(raised).__name__
-    return text[:MAX_ERROR].replace("\0", "\ufffd").encode(errors="replace").decode()
+    return made_storable(text[:MAX_ERROR])

@@ -1,4 +1,4 @@
-"""A pool of threads for plain functions that hands work over in crowds, not one by one.
+"""A pool of threads for plain functions that hands work over in batches.
 
 A hop to a thread and back costs more than a small task does. Here threads take calls from one shared line: an idle
 thread is woken only when there is a call nobody is about to take, and the event loop is woken once for all results
@@ -25,7 +25,7 @@ class Threads[Call]:
         self._idle: list[threading.Lock] = []
         self._started = 0
         self._given_up = 0
-        self._someone_is_coming = False
+        self._waking = False
         self._closed = False
 
     def submit(self, calls: Iterable[Call], *, first: bool = False) -> None:
@@ -37,13 +37,13 @@ class Threads[Call]:
                 self._calls.extend(calls)
             self._call_one_more()
 
-    def give_up_one(self) -> None:
-        """A call doesn't return: let another thread do the work of the one it holds, up to twice as many."""
+    def mark_stuck(self) -> None:
+        """A call doesn't return: start another thread in place of the one it holds, up to twice as many."""
         with self._lock:
             self._given_up += 1
             self._call_one_more()
 
-    def take_back_one(self) -> None:
+    def unmark_stuck(self) -> None:
         """It has returned after all."""
         with self._lock:
             self._given_up -= 1
@@ -65,8 +65,8 @@ class Threads[Call]:
         with self._lock:
             self._closed = True
             self._calls.clear()
-            for bell in self._idle:
-                bell.release()
+            for wakeup in self._idle:
+                wakeup.release()
             self._idle.clear()
 
     @property
@@ -74,19 +74,19 @@ class Threads[Call]:
         return self._size + min(self._given_up, self._size)
 
     def _call_one_more(self) -> None:
-        if self._someone_is_coming or not self._calls:
+        if self._waking or not self._calls:
             return
         if self._idle:
-            self._someone_is_coming = True
+            self._waking = True
             self._idle.pop().release()
         elif self._started < self._most:
-            self._someone_is_coming = True
+            self._waking = True
             self._started += 1
             threading.Thread(target=self._work, name=f"cronty-task-{self._started}", daemon=True).start()
 
     def _work(self) -> None:
-        bell = threading.Lock()
-        bell.acquire()
+        wakeup = threading.Lock()
+        wakeup.acquire()
         first = True
         performed: Call | None = None
         while True:
@@ -96,20 +96,20 @@ class Threads[Call]:
                     self._performed.append(performed)
                     ring = len(self._performed) == 1
                 if first:
-                    self._someone_is_coming = first = False
+                    self._waking = first = False
                 ending = self._closed or self._started > self._most
                 call = None if ending or not self._calls else self._calls.popleft()
                 if ending:
                     self._started -= 1
                 elif call is None:
-                    self._idle.append(bell)
+                    self._idle.append(wakeup)
                 self._call_one_more()
             if ring:
                 self._wake_loop()
             if ending:
                 return
             if call is None:
-                bell.acquire()
+                wakeup.acquire()
                 first = True
             else:
                 self._perform(call)

@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 from importlib.metadata import version
+from typing import cast
 
 import orjson
 
@@ -100,7 +101,11 @@ def queues_of(settings: Settings) -> tuple[str, ...]:
 
 
 def limits_of(settings: Settings) -> Limits:
+    """The installation's own limits."""
     try:
-        return read_limits(DEFAULTS, orjson.loads(settings.limits or "{}"))
-    except (orjson.JSONDecodeError, BadLimits, AttributeError) as bad:
-        raise ValueError(f"CRONTY_LIMITS can't be read: {bad}") from None
+        given: object = orjson.loads(settings.limits or "{}")
+        if not isinstance(given, dict):
+            raise BadLimits('It must be an object, such as {"jobs": 1000}.')
+        return read_limits(DEFAULTS, cast("dict[str, object]", given))
+    except (orjson.JSONDecodeError, BadLimits) as bad:
+        raise BadSetting(f"CRONTY_LIMITS is {settings.limits[:80]!r}: {bad}") from None

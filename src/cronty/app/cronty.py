@@ -175,7 +175,7 @@ class Cronty(Operations, AsyncApi):
         return register if function is None else register(function)
 
     def limit(self, name: str, *, per_minute: int | None = None, at_once: int | None = None) -> None:
-        """A limit for all runs of the tasks that name it, `@cronty.task(limit="…")`, over all workers.
+        """A limit for all runs of the tasks that name it, `@cronty.task(limit="…")`, across all workers.
 
         At most `per_minute` attempts start within any 60 seconds, and at most `at_once` are under way. When one raises
         `RetryAfter`, none starts until that time has passed, a day at most.

@@ -164,7 +164,7 @@ async def _verify(
     heads = await trail.heads(owner)
     erasing = await trail.being_erased(owner)
     if head is not None and erasing:
-        return Err("being_erased", f"{owner} is being erased", "Finish it with `cronty owner erase`.")
+        return Err("owner_erased", f"{owner} is being erased", "Finish it with `cronty owner erase`.")
     if head is not None:
         number, _, kept = head.partition(":")
         if not number.isdecimal() or len(number) > 18 or not kept:

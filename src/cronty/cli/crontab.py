@@ -20,10 +20,12 @@ from cronty.cli.connection import ask
 from cronty.cli.crontab_lines import Planned, Refusal, read_crontab
 from cronty.cli.jobs_file import import_json
 from cronty.cli.output import MISUSED, REFUSED, Column, Json, clock, print_json, progress, refuse, say, show_rows
+from cronty.contract.operations import Operations
 from cronty.contract.requests import ScheduleJob
 from cronty.contract.result import Err, Ok, Result
 from cronty.jobs.action import COMMAND
 from cronty.jobs.ids import job_id_text
+from cronty.jobs.job import Job
 from cronty.jobs.moments import moment_text
 from cronty.scheduler.agenda import title
 from cronty.settings import Settings
@@ -95,14 +97,20 @@ async def _schedule(cronty: Cronty, found: Sequence[Planned | Refusal], *, json:
                 continue
             key = _key(one)
             seen[key] = seen.get(key, 0) + 1
-            made = await cronty.service.scheduler.schedule(cronty.caller, _request(one, f"{key}#{seen[key]}"))
-            if isinstance(made, Err):
-                results.append(_refused(Refusal(one.number, one.text, f"{made.message} {made.hint}".strip())))
+            job = await _made(cronty, _request(one, f"{key}#{seen[key]}"))
+            if isinstance(job, Err):
+                results.append(_refused(Refusal(one.number, one.text, f"{job.message} {job.hint}".strip())))
                 continue
-            job = made.value
             result = "already" if job.created_at < began else "scheduled"
             results.append(_result(one, result, job.next_slot) | {"job_id": job_id_text(job.number, job.created_at)})
     return Ok(results)
+
+
+async def _made(cronty: Cronty, request: ScheduleJob) -> Job | Err:
+    """The job that the request makes, or made when it was imported before."""
+    made = await cronty.service.answer(Operations.schedule_job, cronty.caller, request)
+    shown = made if isinstance(made, Err) else await cronty.service.scheduler.show(cronty.caller, made.value.job_id)
+    return shown if isinstance(shown, Err) else shown.value
 
 
 def _request(line: Planned, key: str) -> ScheduleJob:

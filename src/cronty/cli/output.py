@@ -44,7 +44,7 @@ _COMMANDS: Final = {
     "preview_schedule": "`cronty next`",
     "read_inbox": "`cronty inbox`",
 }
-"""Commands to print in place of the tool names in the scheduler's messages."""
+"""Commands to print in place of the tool names in the scheduler's hints. Messages may quote what the user typed."""
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
@@ -124,7 +124,7 @@ def _meaning(err: Err, choice: Choice) -> str:
 def refuse(text: str, code: int = REFUSED, *, json: bool = False, hint: str = "") -> NoReturn:
     """Print the error and end the command."""
     for tool, command in _COMMANDS.items():
-        text, hint = text.replace(tool, command), hint.replace(tool, command)
+        hint = hint.replace(tool, command)
     if json:
         print_json({"error": as_typed(text), "hint": as_typed(hint)} if hint else {"error": as_typed(text)})
     else:

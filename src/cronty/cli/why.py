@@ -95,10 +95,9 @@ def explain(job: Job, moment: datetime, now: datetime) -> str:
     due = slots.after(moment - TICK)
     if due != moment:
         return f"{local_text(moment, zone)}, is not a planned time of this job. {_following(job, due, now)}".rstrip()
-    won_t, did_n_t = "It won't run", "It didn't run"
-    negation = won_t if moment > now else did_n_t
+    negation = "It won't run" if moment > now else "It didn't run"
     if moment < job.created_at:
-        return f"{did_n_t}: the job was made later, on {local_text(job.created_at, zone)}."
+        return f"It didn't run: the job was made later, on {local_text(job.created_at, zone)}."
     if moment <= job.slots_after:
         return f"{negation}: its schedule counts from {local_text(job.slots_after, zone)} on."
     taken = slots.taken(moment) if isinstance(slots, Calendar | Changed) else None

@@ -270,7 +270,7 @@ class RunEvent(Answer):
     """Something that happened to a run; pass `at` to continue listening after it."""
 
     EXAMPLE: ClassVar = {
-        "at": UTC, "run_id": RUN, "job_id": "12", "name": "stand-up", "scheduled_for": UTC, "verdict": "done",
+        "at": UTC, "run_id": RUN, "job_id": JOB, "name": "stand-up", "scheduled_for": UTC, "verdict": "done",
         "attempt": 1, "reason": None, "error": None,
     }  # fmt: skip
 

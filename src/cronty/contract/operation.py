@@ -36,7 +36,7 @@ UNSET: Final = Unset.UNSET
 
 
 @dataclass(frozen=True, slots=True)
-class Hints:
+class ToolHints:
     """What a client may assume about a call before making it."""
 
     read_only: bool = False
@@ -57,9 +57,9 @@ class Between:
 SECRET: Final = frozenset({"url"})
 """Fields whose value is never repeated in an answer."""
 
-CHANGES: Final = Hints()
-READS: Final = Hints(read_only=True, idempotent=True)
-REPEATABLE: Final = Hints(idempotent=True)
+CHANGES: Final = ToolHints()
+READS: Final = ToolHints(read_only=True, idempotent=True)
+REPEATABLE: Final = ToolHints(idempotent=True)
 
 
 class SyncApi(ABC):
@@ -90,7 +90,7 @@ class Operation[**P, R, A]:
         title: str,
         group: Group,
         scope: Scope | None,
-        hints: Hints = CHANGES,
+        hints: ToolHints = CHANGES,
         status: int = 200,
         refusals: tuple[str, ...] = (),
         tool: bool = True,

@@ -33,7 +33,7 @@ from cronty.contract.answers_of_owner import (
     SentNotification,
     Trail,
 )
-from cronty.contract.operation import READS, REPEATABLE, Hints, Operation, operations_of
+from cronty.contract.operation import READS, REPEATABLE, Operation, ToolHints, operations_of
 from cronty.contract.requests import (
     AcknowledgeInbox,
     AddKey,
@@ -78,8 +78,8 @@ from cronty.contract.requests import (
 
 type AnyOperation = Operation[..., Any, Any]
 
-_ENDS: Final = Hints(destructive=True, idempotent=True)
-_OUTWARD: Final = Hints(open_world=True)
+_ENDS: Final = ToolHints(destructive=True, idempotent=True)
+_OUTWARD: Final = ToolHints(open_world=True)
 
 
 class Operations:
@@ -121,7 +121,7 @@ class Operations:
     )  # fmt: skip
     change_slot = Operation(
         ChangeSlot, ScheduledJob, "POST", "/jobs/{job_id}/slot", title="Skip or move one run", group="jobs",
-        scope="schedule", hints=Hints(destructive=True), refusals=("not_editable",),
+        scope="schedule", hints=ToolHints(destructive=True), refusals=("not_editable",),
     )  # fmt: skip
     run_job_now = Operation(
         RunJobNow, StartedRun, "POST", "/jobs/{job_id}/run", title="Run a job now", group="jobs", scope="run",
@@ -129,7 +129,7 @@ class Operations:
     )  # fmt: skip
     backfill_job = Operation(
         BackfillJob, Backfill, "POST", "/jobs/{job_id}/backfill", title="Run what was missed", group="jobs",
-        scope="run", hints=Hints(idempotent=True, open_world=True), refusals=("not_editable", "over_limit"),
+        scope="run", hints=ToolHints(idempotent=True, open_world=True), refusals=("not_editable", "over_limit"),
         tool=False, retry=True,
     )  # fmt: skip
     list_runs = Operation(

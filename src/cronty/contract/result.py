@@ -30,7 +30,7 @@ class Err:
     """`code` is for programs (`codes.py` lists them), `message` says what was wrong, `hint` what to do next.
 
     `field` names the request field that was wrong, if there is one. `choices` are what an ambiguous schedule may mean:
-    repeat the request with the words of one.
+    repeat the request with the words of one. `reason` is for our log and trail: the caller isn't told.
     """
 
     code: str
@@ -38,6 +38,7 @@ class Err:
     hint: str = ""
     field: str | None = None
     choices: tuple[Choice, ...] = ()
+    reason: str = ""
 
 
 type Result[T] = Ok[T] | Err

@@ -34,7 +34,7 @@ class Absence:
         self._write_at = 0.0
 
     def look(self, moment: datetime) -> None:
-        """Something is due. If this is the first look for a while, it may be due since long."""
+        """Something is due. If this is the first look for a while, it may be long overdue."""
         if self._looked_at is None or moment - self._looked_at > LATE:
             self._catching_up = True
         self._looked_at = moment

@@ -16,7 +16,7 @@ from cronty.store.engine_store import EngineStore, PutOff
 from cronty.store.owner_store import OwnerStore
 
 NOT_SERVED: Final = Failed(
-    "This task isn't there for its owner; whoever runs this service can allow it.", permanent=True
+    "This task isn't available to its owner; whoever runs this service can allow it.", permanent=True
 )
 
 ENDING: Final = "the attempt before is still ending"

@@ -3,7 +3,7 @@
 import asyncio
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from time import monotonic
 from typing import Final
@@ -43,14 +43,13 @@ from cronty.store.owner_store import OwnerStore
 from cronty.store.task_limit_store import TaskLimitStore
 from cronty.store.telling_store import TellingStore
 from cronty.store.zone_store import ZoneStore
+from cronty.timing.offsets import EPOCH
 
 LEAST_PATIENCE: Final = 5.0
 EXPIRE_EVERY: Final = 0.25
 CLAIMING: Final = ("fire", "fire 2", "claim", "limits", "urgent", "tell", "hand over")
 NEEDED_BY_SOME: Final = ("limits", "urgent")
-"""Duties that claim only for tasks of which something is said."""
-
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+"""Duties needed only if some task has a limit or a priority."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,6 +338,6 @@ def _moment(detail: str) -> datetime:
     """The moment that a message names. One that can't be read, from another program, has us look at everything due."""
     try:
         # subtract a millisecond, because the float is only exact to about a microsecond
-        return _EPOCH + timedelta(seconds=float(detail) - 0.001)
+        return EPOCH + timedelta(seconds=float(detail) - 0.001)
     except (ValueError, OverflowError):
-        return _EPOCH
+        return EPOCH

@@ -285,7 +285,7 @@ class Firing:
         if batch.attempts:
             await due.fire([one.job_id for one in batch.attempts], batch.next_slots, worker, now)
         if batch.replaced:  # before the runs that replace them are queued: their line may be empty then
-            await due.stop_runs(batch.replaced, now, "a later slot replaced it")
+            await due.stop_runs(batch.replaced, now, "a later one replaced it")
         if batch.moved:
             await due.move(batch.moved, now)
         if batch.missed:

@@ -1,4 +1,4 @@
-"""What holds for tasks over all workers: a process says what its code says, and goes by what the youngest one has said.
+"""Task settings shared by all workers; the most recently started worker's code wins.
 
 A task under a limit is never started where it is fired. Its runs wait in the queue, and are claimed there with the
 limit's row locked; so those without a limit pay nothing.
@@ -10,7 +10,7 @@ from typing import Final
 
 from cronty.actions.tasks import Registry, Task
 from cronty.engine.lease import Lease
-from cronty.jobs.task_settings import OWN, Said
+from cronty.jobs.task_settings import OWN, PublishedSettings
 from cronty.store.task_limit_store import Lows, StoredSettings, TaskLimitStore
 
 REFRESH_EVERY: Final = 10.0
@@ -19,7 +19,7 @@ REFRESH_EVERY: Final = 10.0
 PAGE: Final = 2000
 """How many jobs are looked at in one statement when the priority of a task changes."""
 
-NOTHING: Final = Said()
+NOTHING: Final = PublishedSettings()
 
 
 class Fleetwide:
@@ -32,7 +32,7 @@ class Fleetwide:
         self._lease = lease
         self._queues = frozenset(queues)
         self._since: datetime | None = None
-        self._said: dict[str, Said] = {}
+        self._said: dict[str, PublishedSettings] = {}
         self._urgent: frozenset[str] = frozenset()
         self._to_mark = False
         self.lows = Lows()
@@ -58,7 +58,7 @@ class Fleetwide:
         if unsaid and self._since is not None:
             await self._store.say(self._lease.worker, self._since, unsaid)
             stored = await self._store.said(list(ours))
-        read = {name: Said.read(found.settings) for name, found in stored.items()}
+        read = {name: PublishedSettings.read(found.settings) for name, found in stored.items()}
         self._said = {name: said for name, said in read.items() if said != NOTHING}
         self._urgent = _urgent(stored)
         self._to_mark = self._to_mark or self._urgent != were_urgent
@@ -105,9 +105,9 @@ class Fleetwide:
         said = self._said.get(task, NOTHING)
         return not said.limits and said.urgent == urgent and self._serves(said)
 
-    def _serves(self, said: Said) -> bool:
+    def _serves(self, said: PublishedSettings) -> bool:
         return not self._queues or said.queue in self._queues
 
 
 def _urgent(stored: Mapping[str, StoredSettings]) -> frozenset[str]:
-    return frozenset(name for name, found in stored.items() if Said.read(found.settings).urgent)
+    return frozenset(name for name, found in stored.items() if PublishedSettings.read(found.settings).urgent)

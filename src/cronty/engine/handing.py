@@ -48,7 +48,7 @@ PATIENCE: Final = 20.0
 
 REST: Final = 5.0
 LIGHT: Final = 20
-"""Looking for changes takes one part in so many of the time, but is done this often whatever it takes:"""
+"""At most 1/LIGHT of the time goes into looking, but look at least every LONGEST_REST seconds."""
 
 LONGEST_REST: Final = 10.0
 

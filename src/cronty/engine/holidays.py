@@ -1,6 +1,6 @@
 """Makes stored lists of public holidays anew, each year and with each new version of the package they come from.
 
-Jobs follow a list that changes, also if whoever changed it was stopped before they did.
+Jobs follow a list that changes, even if whoever changed it was stopped before they did.
 """
 
 import asyncio

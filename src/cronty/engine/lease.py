@@ -184,7 +184,7 @@ class Lease:
 
     async def _stop_what_is_asked(self, worker: int) -> None:
         """A request is forgotten only when the database knows that the run isn't ours any more: what becomes of a run
-        until then, also if this worker dies, is decided by the request."""
+        until then, even if this worker dies, is decided by the request."""
         asked = await self._store.list_stops(worker)
         self._working.stop(worker, {(job_id, slot): reason for job_id, slot, reason, held in asked if held})
         if done := [(job_id, slot) for job_id, slot, _, held in asked if not held]:

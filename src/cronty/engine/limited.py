@@ -24,7 +24,7 @@ LOCKED_REST: Final = 0.02
 """Seconds until the next look if another engine claims under the same limit."""
 
 ONE_IN: Final = 5
-"""While runs wait in a line that aren't urgent, at least one of so many that start is one of them."""
+"""At least 1 in ONE_IN starts goes to a non-urgent run that waits."""
 
 
 class Waiting(NamedTuple):

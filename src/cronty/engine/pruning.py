@@ -9,7 +9,7 @@ from typing import Final
 
 from cronty import telemetry
 from cronty.store.database import StoreUnavailable
-from cronty.store.history_store import START, WAYS_TO_END, HistoryStore, Place
+from cronty.store.history_store import START, WAYS_TO_END, HistoryStore, PrunePosition
 
 PRUNE_EVERY: Final = 3600.0
 PRUNE_AGAIN: Final = 300.0
@@ -94,8 +94,8 @@ async def _while_full(step: Callable[[], Awaitable[int]]) -> None:
         await _rest(began)
 
 
-async def _all(step: Callable[[Place], Awaitable[tuple[Place | None, int]]]) -> None:
-    place: Place | None = START
+async def _all(step: Callable[[PrunePosition], Awaitable[tuple[PrunePosition | None, int]]]) -> None:
+    place: PrunePosition | None = START
     while place is not None:
         began = monotonic()
         place, _ = await step(place)

@@ -290,7 +290,7 @@ class Working:
     def _returned(self, attempts: list[Attempt]) -> None:
         for attempt in attempts:
             if attempt.given_up:
-                self._threads_of(attempt).take_back_one()
+                self._threads_of(attempt).unmark_stuck()
             self._end(attempt, attempt.outcome or Cancelled())
 
     def _end(self, attempt: Attempt, outcome: Outcome) -> None:
@@ -382,7 +382,7 @@ class Working:
             attempt.run.stop_requested = True
         if attempt.started and not attempt.task.is_async:
             attempt.given_up = True
-            self._threads_of(attempt).give_up_one()
+            self._threads_of(attempt).mark_stuck()
         self._end(attempt, outcome)
         if attempt.task.process and attempt.run is not None:  # it looks at `over` after it has a run
             attempt.run.stop_requested = True

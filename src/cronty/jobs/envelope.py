@@ -71,7 +71,7 @@ class RunFacts:
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """`attempt` counts how often it was handed out. `settled_by_receipt`: the agent must settle it with its receipt."""
+    """`attempt` counts how often it was handed out."""
 
     prompt: str
     data: object
@@ -79,7 +79,6 @@ class Envelope:
     facts: RunFacts
     attempt: int
     deadline: datetime
-    settled_by_receipt: bool = False
 
     @property
     def job_id(self) -> str:
@@ -131,9 +130,8 @@ class Envelope:
         }
 
     def as_json(self) -> dict[str, object]:
-        """The form used for inbox items and webhook payloads."""
-        given: dict[str, object] = {"receipt": self.receipt} if self.settled_by_receipt else {}
-        return given | {
+        """The form used for webhook payloads; inbox items also have a receipt (`scheduler/answers.py`)."""
+        return {
             "prompt": self.prompt,
             "data": self.data,
             "agent": self.agent,

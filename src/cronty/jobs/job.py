@@ -18,14 +18,6 @@ STATUSES: Final[tuple[Status, ...]] = get_args(Status)
 UNDELETED_FOR: Final = timedelta(days=30)
 """How long a deleted job can be restored; after that it is removed with its runs."""
 
-JOB_MOVES: Final[dict[JobState, frozenset[JobState]]] = {
-    "active": frozenset({"paused", "cancelled", "set_aside"}),
-    "paused": frozenset({"active", "cancelled"}),
-    "cancelled": frozenset(),
-    "set_aside": frozenset({"active", "cancelled"}),
-}
-"""Which state may follow which. A set-aside job becomes active again when its trigger is edited."""
-
 
 @dataclass(frozen=True, slots=True)
 class Job:

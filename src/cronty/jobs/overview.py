@@ -8,12 +8,11 @@ from itertools import pairwise
 from typing import Final, Literal
 
 from cronty.jobs.frozen import Frozen
+from cronty.jobs.run import RunState
 from cronty.timing import Calendar, Changed, Trigger
 from cronty.timing.offsets import TICK
 
-Verdict = Literal[
-    "planned", "waiting", "running", "done", "failed", "cancelled", "skipped", "coalesced", "missed", "quarantined"
-]
+Verdict = Literal["planned", RunState]
 """The state of a slot: that of its run, or `planned` if its time hasn't come."""
 
 MOST_OF_OWNER: Final = 1000
@@ -181,6 +180,7 @@ class RunEvent:
 
     at: datetime
     run_id: str
+    job_id: str
     job_number: int
     name: str
     scheduled_for: datetime

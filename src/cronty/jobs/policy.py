@@ -1,6 +1,5 @@
 """How a job behaves around its runs: retries, time limit, overlap, catching up, spread."""
 
-import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields, replace
@@ -12,6 +11,7 @@ from zlib import crc32
 import orjson
 
 from cronty.jobs.action import Action
+from cronty.jobs.dashed_name import RULE, is_dashed_name
 from cronty.timing import CatchUp, CatchUpMode
 from cronty.timing.errors import shown
 from cronty.timing.plan import USUAL_WINDOW
@@ -75,7 +75,6 @@ _FIELDS: Final = frozenset(one.name for one in fields(Policy)) - {"unread"}
 _LONGEST: Final = 10 * 366 * 86400
 _RATIOS: Final = {"jitter": (0, 1), "backoff_factor": (1, 1000)}
 _COUNTS: Final = frozenset({"attempts", "catch_up_limit", "pause_after", "alert_after"})
-_TARGET: Final = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 SHORTEST_EXPIRY: Final = 3600.0
 """Engines look for unread prompts once an hour."""
 
@@ -121,9 +120,9 @@ def _check(name: str, value: object) -> None:
         if value not in TELL_WHENS:
             raise BadPolicy(f"Unknown tell_when policy: {shown(value)}. Use one of: {', '.join(TELL_WHENS)}.")
     elif name in ("alert", "tell"):
-        if not isinstance(value, str) or not (value == "" or _TARGET.fullmatch(value)):
+        if not isinstance(value, str) or not (value == "" or is_dashed_name(value)):
             raise BadPolicy(
-                f"Policy field {name!r} must be a notification topic such as ann-phone, not {shown(value)}."
+                f"Policy field {name!r} must be a topic or a channel such as ann-phone ({RULE}), not {shown(value)}."
             )
     elif isinstance(value, bool) or not isinstance(value, int | float):
         raise BadPolicy(f"Policy field {name!r} must be a number, not {shown(value)}.")

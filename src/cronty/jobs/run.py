@@ -2,30 +2,17 @@
 
 import re
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from typing import Final, Literal, NamedTuple
+from datetime import datetime, timedelta
+from typing import Final, Literal, NamedTuple, get_args
+
+from cronty.timing.offsets import EPOCH, TICK
 
 RunState = Literal["waiting", "running", "done", "failed", "cancelled", "skipped", "coalesced", "missed", "quarantined"]
+RUN_STATES: Final[tuple[RunState, ...]] = get_args(RunState)
 LIVE: Final = frozenset({"waiting", "running"})
-EXECUTED: Final = frozenset({"waiting", "running", "done", "failed", "cancelled", "quarantined"})
-
 FAILED: Final = ("failed", "quarantined")
-"""The verdicts of runs that failed for good."""
-
-MOVES: Final[dict[RunState, frozenset[RunState]]] = {
-    "waiting": frozenset({"running", "cancelled", "done", "failed", "missed"}),
-    "running": frozenset({"done", "failed", "cancelled", "waiting", "quarantined"}),
-    "done": frozenset(),
-    "failed": frozenset(),
-    "cancelled": frozenset(),
-    "skipped": frozenset(),
-    "coalesced": frozenset(),
-    "missed": frozenset(),
-    "quarantined": frozenset(),
-}
-"""Which state may follow which. A waiting prompt is settled by its agent, and is missed if it waits too long. A verdict
-is final, except that a failed or quarantined run can be redriven, and a slot that passed without a run, or was run
-before, can be backfilled: it waits again, with the same id and attempts."""
+"""The verdicts of runs that failed for good. Such a run can be redriven, and a slot that passed without a run, or was
+run before, can be backfilled: it waits again, with its id and attempts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,20 +83,16 @@ class Absence:
     """Whether only the latest of very many late slots are counted."""
 
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND: Final = timedelta(microseconds=1)
-
-
 def run_id(job_number: int, scheduled_for: datetime) -> str:
     """The run's id as its owner sees it, made of the job's number; the same for every attempt."""
-    return f"run_{job_number}_{(scheduled_for - _EPOCH) // _MICROSECOND}"
+    return f"run_{job_number}_{(scheduled_for - EPOCH) // TICK}"
 
 
 def message_id(job_id: int, scheduled_for: datetime, handed: int | None = None) -> str:
     """The run's id for webhook receivers, made of the job's global id. Unique across owners and the same for every
     attempt, so that a receiver can use it as an idempotency key. `handed` is the number of a message that ntfy was
     given ahead of its time: none is taken back under the id of another, however late."""
-    own = f"msg_{job_id}_{(scheduled_for - _EPOCH) // _MICROSECOND}"
+    own = f"msg_{job_id}_{(scheduled_for - EPOCH) // TICK}"
     return own if handed is None else f"{own}_{handed}"
 
 
@@ -121,7 +104,7 @@ def read_message_id(text: str) -> tuple[int, datetime] | None:
     found = _MESSAGE.fullmatch(text.strip())
     if found is None or int(found[1]) >= 2**63:
         return None
-    return int(found[1]), _EPOCH + timedelta(microseconds=int(found[2]))
+    return int(found[1]), EPOCH + timedelta(microseconds=int(found[2]))
 
 
 _RECEIPT: Final = re.compile(r"run_([0-9]{1,19})_([0-9]{1,17})(?:#([0-9]{1,9}))?")
@@ -138,4 +121,4 @@ def read_receipt(text: str) -> tuple[int, datetime, int | None] | None:
     if found is None or int(found[1]) >= 2**63:
         return None
     attempt = int(found[3]) if found[3] else None
-    return int(found[1]), _EPOCH + timedelta(microseconds=int(found[2])), attempt
+    return int(found[1]), EPOCH + timedelta(microseconds=int(found[2])), attempt

@@ -1,4 +1,4 @@
-"""What holds for all runs of a task over all workers: how many at once, how urgent, in which queue."""
+"""What holds for all runs of a task across all workers: how many at once, how urgent, in which queue."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -32,7 +32,7 @@ class TaskLimit:
 
 
 def named_limit(name: str, at_once: int | None, per_minute: int | None) -> TaskLimit:
-    """A limit that tasks share; ValueError if there can be no such."""
+    """A limit that tasks share; raises ValueError if invalid."""
     _check_name("A limit's name", name)
     if at_once is None and per_minute is None:
         raise ValueError(f"The limit {name!r} limits nothing: give it at_once=…, per_minute=… or both.")
@@ -70,7 +70,7 @@ def settings_of(
     priority: Priority | None = None,
     queue: str | None = None,
 ) -> TaskSettings:
-    """The settings of a task as its author gives them; ValueError if there can be no such."""
+    """The settings of a task as its author gives them; raises ValueError if invalid."""
     limits: list[TaskLimit] = []
     if concurrency is not None:
         limits.append(TaskLimit(OWN + task, _checked("concurrency", concurrency)))
@@ -84,14 +84,14 @@ def settings_of(
 
 
 def read_queues(names: Iterable[str]) -> tuple[str, ...]:
-    """Names of queues, each once; ValueError if one can't be."""
+    """Names of queues, each once; raises ValueError if a name is invalid."""
     for name in names:
         _check_name("A queue's name", name)
     return tuple(dict.fromkeys(names))
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class PublishedSettings:
     """What the workers have said of a task. What a newer version says and this one doesn't know is ignored."""
 
     limits: tuple[str, ...] = ()

@@ -10,6 +10,7 @@ import orjson
 
 from cronty.jobs.action import Action
 from cronty.jobs.policy import Policy, default_policy, make_policy
+from cronty.jobs.storable import made_storable
 
 TellingState = Literal["waiting", "delivered", "failed", "quiet", "unchanged"]
 
@@ -82,5 +83,5 @@ def text_of(result: str | None) -> str:
 
 
 def _short(text: str) -> str:
-    whole = text.replace("\0", "\ufffd").encode(errors="replace")
+    whole = made_storable(text).encode()
     return whole.decode() if len(whole) <= MAX_TEXT else whole[:MAX_TEXT].decode(errors="ignore").rstrip() + " …"

@@ -10,7 +10,7 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from cronty.contract.caller import Caller, read_scopes
+from cronty.contract.caller import Caller
 from cronty.contract.result import Ok, Result
 from cronty.mcp.answers import sentence
 from cronty.scheduler.service import AWAY, StoreUnavailable
@@ -61,25 +61,17 @@ class Verifier(TokenVerifier):
             client_id=caller.agent or (f"key {caller.key_number}" if caller.key_number else caller.owner),
             scopes=sorted(caller.scopes),
             subject=caller.owner,
-            claims={
-                "agent": caller.agent,
-                "key_id": caller.key_id,
-                "key_number": caller.key_number,
-                "expires_at": caller.expires_at,
-            },
+            claims={"caller": caller},
         )
 
 
 def current_caller() -> Caller:
     """The caller of the current request; there always is one on a server that requires tokens."""
     token = get_access_token()
-    if token is None or token.subject is None:
+    caller = None if token is None or token.claims is None else token.claims.get("caller")
+    if not isinstance(caller, Caller):
         raise PermissionError("no caller")
-    claims = token.claims or {}
-    key = claims.get("key_id"), claims.get("key_number")
-    return Caller(
-        token.subject, read_scopes(token.scopes), claims.get("agent"), *key, expires_at=claims.get("expires_at")
-    )
+    return caller
 
 
 def auth_settings(public_url: str, issuer: str | None) -> AuthSettings:

@@ -115,7 +115,9 @@ class CrontyServer(MCPServer[Any]):
         if known is None:
             names = ", ".join(tool.name for tool in await self.list_tools())
             return tool_error(f"Unknown tool: {name}. Known tools: {names}.")
-        if refused := self._not_permitted(name, self._context.who()):
+        if refused := self._not_permitted(
+            name, self._context.who()
+        ):  # before arguments: it names the tool and its kind
             if self._read_only:
                 return tool_error(f"{name} changes something, and this server only reads: it was started --read-only.")
             return tool_error(sentence(refused))

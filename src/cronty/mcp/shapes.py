@@ -10,14 +10,6 @@ class Failure(TypedDict, total=False):
     hint: str
 
 
-class AttemptShape(TypedDict):
-    attempt: int
-    started_at: str | None
-    ended_at: str
-    outcome: str
-    error: str | None
-
-
 class RunShape(TypedDict, total=False):
     job_id: str
     name: str
@@ -35,7 +27,6 @@ class RunShape(TypedDict, total=False):
     manual: bool
     moved_from: str
     next_attempt_at: str
-    attempts: list[AttemptShape]
 
 
 class Cancelled(TypedDict):

@@ -63,7 +63,7 @@ class Agenda:
         most: int | None = None,
     ) -> Result[JobPage]:
         """The items of a status and range, ordered by fire time: the first `most`, and how many there are. One that
-        repeats is in the range with the first of its times there, also if it fires before, by up to ten years."""
+        repeats is in the range with the first of its times there, even if it fires before, by up to ten years."""
         found = JobPage([], 0, None)
         async for page in self._pages(caller, Filter(status, task="prompt", since=since, until=until)):
             if isinstance(page, Err):

@@ -38,7 +38,7 @@ from cronty.store.limit_store import LimitStore, Standing
 from cronty.timing import Trigger
 
 
-class Room(NamedTuple):
+class WakeAllowance(NamedTuple):
     """How many may be done now; the others from `next_at` on, for this reason."""
 
     allowed: int
@@ -125,19 +125,19 @@ class Allowance:
             await self._store.count_use(owner, what, hour, -1)
         return await self._tell(owner, standing, wrong)
 
-    async def for_waking_again(self, caller: Caller, agent: str, wakes: int) -> "Room":
+    async def for_waking_again(self, caller: Caller, agent: str, wakes: int) -> "WakeAllowance":
         """How many of so many wakes of an agent may be made now; counts those that may."""
         owner = caller.owner
         standing = await self._store.standing(owner)
         limits, hour = self.of(standing), hour_of(standing.now)
         if not limits.wakes_per_hour:
-            return Room(wakes, standing.now, "")
+            return WakeAllowance(wakes, standing.now, "")
         used = await self._store.count_use(owner, wakes_of(agent), hour, wakes)
         over = excess(wakes, used, limits.wakes_per_hour)
         if over:
             await self._store.count_use(owner, wakes_of(agent), hour, -over)
             await self._tell(owner, standing, over_wakes(limits, agent, used))
-        return Room(wakes - over, hour + timedelta(hours=1), held_wakes(limits, agent))
+        return WakeAllowance(wakes - over, hour + timedelta(hours=1), held_wakes(limits, agent))
 
     async def for_redrive(self, caller: Caller, agents: Iterable[str]) -> Err | None:
         """Why runs that wake these agents may not be tried again, or None. The engine counts them when they start."""

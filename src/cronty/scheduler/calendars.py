@@ -1,11 +1,10 @@
 """What an owner may ask about lists of days off; a list that changes takes the jobs that go by it along."""
 
 from collections.abc import Mapping
-from re import compile as pattern
-from typing import Final
 
 from cronty.contract.caller import Caller
 from cronty.contract.result import Err, Ok, Result
+from cronty.jobs.dashed_name import RULE, is_dashed_name
 from cronty.scheduler.decisions import not_from_here, refusal
 from cronty.scheduler.known_days import TOO_MANY
 from cronty.scheduler.permission import not_to_change
@@ -13,12 +12,9 @@ from cronty.scheduler.scheduler import Scheduler
 from cronty.store.calendar_store import CalendarStore, DayList
 from cronty.store.day_lists import write_days
 from cronty.timing import BadTrigger
-from cronty.timing.calendar import MAX_CALENDAR_NAME
 from cronty.timing.days_off import read_days_off
 from cronty.timing.ics_in import read_ics
 from cronty.timing.named_calendar import NamedCalendar
-
-_NAME: Final = pattern(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 
 class Calendars:
@@ -30,11 +26,9 @@ class Calendars:
         self, caller: Caller, name: str, days: Mapping[str, object], ics: str | None
     ) -> Result[tuple[DayList, int]]:
         """Keep a list, and move the jobs whose next slot is another one by it: how many were. The caller must be
-        allowed to change each job that goes by it."""
-        if len(name) > MAX_CALENDAR_NAME or not _NAME.fullmatch(name):
-            letters = "lower-case letters and digits with single dashes between them, such as 'team'"
-            hint = f"Use 1 to {MAX_CALENDAR_NAME} {letters}."
-            return Err("bad_name", f"Invalid name of a calendar: {name[:80]!r}.", hint)
+        allowed to change each job that uses it."""
+        if not is_dashed_name(name):
+            return Err("bad_name", f"Invalid name of a calendar: {name[:80]!r}.", f"Use {RULE}, such as 'team'.")
         try:
             read = await self._read(caller, days, ics)
         except BadTrigger as bad:

@@ -1,7 +1,6 @@
 """An owner's channels: named destinations of reminders. Their URLs are never shown."""
 
 from collections.abc import Awaitable, Mapping, Sequence
-from re import compile as pattern
 from typing import Final
 
 from cronty.actions.courier import NTFY_SCHEMES, Courier
@@ -9,14 +8,12 @@ from cronty.actions.notify import Notify
 from cronty.actions.tasks import PermanentError, RetryAfter
 from cronty.contract.caller import Caller
 from cronty.contract.result import Err, Ok, Result
+from cronty.jobs.dashed_name import RULE, is_dashed_name
 from cronty.store.channel_store import MAX_CHANNELS, MAX_NAMES, Channel, ChannelStore, Destination, NoKey
 from cronty.store.sealing import CannotOpen
 from cronty.timing.near import near
 
-MAX_NAME: Final = 64
 TEST_MESSAGE: Final = "This is a test from Cronty: the channel works."
-
-_NAME: Final = pattern(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 TOO_MANY: Final = f"There are {MAX_CHANNELS} channels already, or {MAX_NAMES} names with those of removed ones."
 
@@ -36,11 +33,8 @@ class Channels:
 
     async def add(self, caller: Caller, name: str, url: str, *, ahead: bool | None = None) -> Result[Channel]:
         """Add a channel, or replace the one with this name. `ahead`: ntfy gets notifications ahead of their time."""
-        if len(name) > MAX_NAME or not _NAME.fullmatch(name):
-            rule = (
-                f"1 to {MAX_NAME} lower-case letters and digits with single dashes between them, such as 'team-slack'"
-            )
-            return Err("bad_name", f"Invalid channel name: {name[:80]!r}.", f"Use {rule}.")
+        if not is_dashed_name(name):
+            return Err("bad_name", f"Invalid channel name: {name[:80]!r}.", f"Use {RULE}, such as 'team-slack'.")
         try:
             scheme, hint = await self._courier.check(url.strip(), caller.owner)
             if ahead and scheme not in NTFY_SCHEMES:
@@ -70,7 +64,7 @@ class Channels:
         there = [name for name, has_url in known.items() if has_url]
         for name in others:
             if (found := near(name, there)) and not caller.may("read"):
-                message = f"There is no channel {name[:80]!r}, but one with nearly that name."
+                message = f"There is no channel {name[:80]!r}, but one has a similar name."
                 return Err("unknown_channel", message, "list_channels shows it, with the scope read.")
             if found:
                 message = f"There is no channel {name[:80]!r}. Did you mean {found[0]!r}?"
@@ -83,7 +77,7 @@ class Channels:
 
     async def remove(self, caller: Caller, name: str) -> Result[None]:
         """Forget the URL. Messages to the name fail until it is added again."""
-        gone = _NAME.fullmatch(name) is not None and await self._store.remove(caller, name)
+        gone = is_dashed_name(name) and await self._store.remove(caller, name)
         return Ok(None) if gone else _not_found(name)
 
     async def test(self, caller: Caller, name: str) -> Result[dict[str, object]]:
@@ -113,7 +107,7 @@ class Channels:
 
     async def url(self, caller: Caller, name: str) -> str | None:
         """The URL for this name; None if it never was a channel. For sending only: never show it."""
-        return await _url(name, self._store.find(caller.owner, name)) if _NAME.fullmatch(name) else None
+        return await _url(name, self._store.find(caller.owner, name)) if is_dashed_name(name) else None
 
     async def url_of_id(self, owner_id: int, name: str) -> str | None:
         """The same for a run, which knows its owner by id."""

@@ -18,7 +18,8 @@ from cronty.jobs.ids import job_id_text, read_job_id
 from cronty.jobs.job import Job
 from cronty.jobs.overview import MAX_COUNTED
 from cronty.jobs.policy import BadPolicy, Policy, changed_policy
-from cronty.store.job_store import LockedJob, Place
+from cronty.jobs.storable import storable
+from cronty.store.job_store import JobCursor, LockedJob
 from cronty.timing import BadTrigger, Calendar, Changed, Cron, Trigger, zone
 from cronty.timing.errors import Unclear, Unread, given_in
 from cronty.timing.named_calendar import NamedCalendar
@@ -52,16 +53,6 @@ def check_fields(
         hint = "It must be a positive number, or left out."
         return Err("bad_max_runs", f"Invalid max_runs: {max_runs}", hint, "max_runs")
     return None
-
-
-def storable(text: str) -> bool:
-    """Whether PostgreSQL can store a text: it takes neither NUL nor half a surrogate pair."""
-    return "\0" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
-
-
-def kept(text: str) -> str:
-    """A text that PostgreSQL can store: shortened, and without characters it doesn't take."""
-    return text[:10_000].replace("\0", "\ufffd").encode(errors="replace").decode()
 
 
 def refusal(bad: BadTrigger | BadPolicy) -> Err:
@@ -330,13 +321,13 @@ def cursor_of(job: Job, total: int) -> str:
     return base64.urlsafe_b64encode(orjson.dumps(place)).decode().rstrip("=")
 
 
-def read_cursor(cursor: str) -> Place | None:
+def read_cursor(cursor: str) -> JobCursor | None:
     try:
         place = cast("list[object]", orjson.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))))
         idle, fire_at, number, total = place
         moment = datetime.fromisoformat(str(fire_at)).astimezone(UTC) if fire_at else None
         if isinstance(idle, bool) and isinstance(number, int) and read_job_id(number) is not None:
-            return Place(idle, moment, number, min(max(0, int(str(total))), MAX_COUNTED))
+            return JobCursor(idle, moment, number, min(max(0, int(str(total))), MAX_COUNTED))
     except (ValueError, TypeError, OverflowError):
         pass
     return None

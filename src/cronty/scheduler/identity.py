@@ -268,4 +268,4 @@ def _outlives(caller: Caller, expires_at: datetime | None) -> Err | None:
 
 def _refused(why: str) -> Err:
     """One answer for every bad token, so that guessing tokens teaches an attacker nothing."""
-    return Err("unauthenticated", "The token isn't valid.", why)
+    return Err("bad_token", "The token isn't valid.", "Use another; it may be revoked or expired.", reason=why)

@@ -16,8 +16,8 @@ from cronty.jobs.envelope import INBOX_LEASE as LEASE
 from cronty.jobs.envelope import Envelope, RunFacts
 from cronty.jobs.outcome import QUIET, SHORTEST_SNOOZE, Done, Failed, Snoozed
 from cronty.jobs.run import read_receipt
+from cronty.jobs.storable import made_storable, storable
 from cronty.scheduler.allowance import Allowance
-from cronty.scheduler.decisions import kept, storable
 from cronty.scheduler.inbox_poll import InboxPoll
 from cronty.scheduler.listeners import Listeners
 from cronty.store.database import Row
@@ -26,7 +26,10 @@ from cronty.timing import BadTrigger
 from cronty.timing.rule import read_instant
 
 _LOOK_AGAIN: Final = 0.5
-_ENDED: Final = Err("unauthenticated", "The token isn't valid any more.", "Use another; it was revoked or has expired.")
+MAX_KEPT: Final = 10_000
+"""Characters of an agent's report or error."""
+
+_ENDED: Final = Err("bad_token", "The token isn't valid any more.", "Use another; it was revoked or has expired.")
 _SNOOZE: Final = 'Give one later moment, as in "1h" or "tomorrow at 9:00".'
 
 
@@ -134,7 +137,7 @@ def outcome_of(
     if outcome == "done":
         return Done(result_json(report))
     if outcome == "quiet":
-        return QUIET if report is None else Done(orjson.dumps({"quiet": True, "report": kept(report)}).decode())
+        return QUIET if report is None else Done(orjson.dumps({"quiet": True, "report": _kept(report)}).decode())
     if outcome == "failed":
         return Failed(report or "The agent gave no reason.")
     if snooze_for is None:
@@ -154,7 +157,7 @@ def _verdict(run: tuple[int, datetime, int | None], outcome: Done | Failed | Sno
         case Done(result):
             return PromptOutcome(*run, "done", None, result, None)
         case Failed(error):
-            return PromptOutcome(*run, "failed", None, None, kept(error))
+            return PromptOutcome(*run, "failed", None, None, _kept(error))
         case Snoozed(wait):
             return PromptOutcome(*run, "waiting", wait.total_seconds(), None, None)
 
@@ -162,9 +165,13 @@ def _verdict(run: tuple[int, datetime, int | None], outcome: Done | Failed | Sno
 def _item(row: Row) -> Envelope:
     prompt, data, agent = prompt_of(row)
     deadline = row["lease_until"]
-    return Envelope(prompt, data, agent, facts_of(row), row["attempt"], deadline, settled_by_receipt=True)
+    return Envelope(prompt, data, agent, facts_of(row), row["attempt"], deadline)
 
 
 def result_json(text: str | None) -> str | None:
     """An agent's report as a run stores it."""
-    return None if text is None else orjson.dumps({"report": kept(text)}).decode()
+    return None if text is None else orjson.dumps({"report": _kept(text)}).decode()
+
+
+def _kept(text: str) -> str:
+    return made_storable(text[:MAX_KEPT])

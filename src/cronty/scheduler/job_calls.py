@@ -201,17 +201,14 @@ class JobCalls:
         return changed if isinstance(changed, Err) else Ok(answers.scheduled_job(changed.value.job, changed.value.note))
 
     async def run_now(self, caller: Caller, request: RunJobNow) -> Result[StartedRun]:
-        started = await self._scheduler.run_now(caller, request.job_id)
-        if isinstance(started, Err):
-            return started
-        return Ok(StartedRun(run_id=started.value, job_id=request.job_id))
+        return await self._scheduler.run_now(caller, request.job_id)
 
     async def _in_full(self, caller: Caller, found: Result[Job]) -> Result[JobDetail]:
         if isinstance(found, Err):
             return found
         if not may_see(caller, found.value):
             return Ok(answers.confirmed_job(found.value))
-        runs = await self._scheduler.list_runs(caller, found.value.number, LAST_RUNS)
+        runs = await self._scheduler.list_runs(caller, found.value, LAST_RUNS)
         return Ok(answers.job_detail(found.value, [] if isinstance(runs, Err) else runs.value))
 
     async def _zone(self, caller: Caller) -> str:
@@ -227,7 +224,7 @@ class JobCalls:
         shown = await self._scheduler.show(caller, request.job_id)
         if isinstance(shown, Err):
             return shown
-        found = await self._scheduler.list_runs(caller, request.job_id, request.limit, before, request.verdict)
+        found = await self._scheduler.list_runs(caller, shown.value, request.limit, before, request.verdict)
         return found if isinstance(found, Err) else Ok(answers.run_list(shown.value, found.value, request.limit))
 
     async def list_failed_runs(self, caller: Caller, request: ListFailedRuns) -> Result[FailedRuns]:

@@ -7,7 +7,8 @@ from cronty.contract.caller import Caller
 from cronty.contract.result import Choice, Err, Ok, Result
 from cronty.jobs.ids import job_id_text, read_job_id
 from cronty.jobs.job import Filter, Job
-from cronty.scheduler.decisions import not_found, storable
+from cronty.jobs.storable import storable
+from cronty.scheduler.decisions import not_found
 from cronty.store.job_store import JobStore
 from cronty.timing import describe, zone
 

@@ -48,6 +48,7 @@ from cronty.contract.result import Err, Ok, Result
 from cronty.scheduler import answers
 from cronty.scheduler.calendars import Calendars
 from cronty.scheduler.channels import Channels
+from cronty.scheduler.decisions import USE_CURSOR
 from cronty.scheduler.identity import Identity
 from cronty.scheduler.inbox import Inbox, outcome_of
 from cronty.scheduler.scheduler import Scheduler
@@ -222,8 +223,7 @@ class OwnerCalls:
 
     async def read_trail(self, caller: Caller, request: ReadTrail) -> Result[Trail]:
         if request.before is not None and not 1 <= request.before < 2**63:
-            hint = "Use the cursor of the page before, or none."
-            return Err("bad_cursor", f"Invalid before: {request.before}", hint, "before")
+            return Err("bad_cursor", f"Invalid before: {request.before}", USE_CURSOR, "before")
         page = await self._trail.read(caller.owner, request.limit, request.before)
         entries = [answers.trail_entry(entry) for entry in page.entries]
         cursor = entries[-1].number if len(entries) == request.limit else None

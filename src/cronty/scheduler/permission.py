@@ -44,8 +44,8 @@ def lacks(caller: Caller, scope: Scope, what: str) -> Err | None:
 def not_permitted(
     operation: Operation[..., Any, Any], caller: Caller, kind: ActionKind | None = None, name: str | None = None
 ) -> Err | None:
-    """Why this caller may not call this operation, or None. Without a kind, one kind of job that it may change is
-    enough: which one it is about is seen later, with `not_for`. `name` is what the call is named, if not so."""
+    """Why this caller may not call this operation, or None. Without a `kind`, it is enough that the caller may change
+    jobs of one kind: `not_for` checks the kind later. `name`: the tool's name, if it differs from the operation's."""
     scope, what = operation.scope, name or operation.name
     if scope is None:
         return None

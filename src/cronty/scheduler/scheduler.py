@@ -1,4 +1,4 @@
-"""The operations on jobs. Every call takes the caller and returns a `Result`; every check is made here."""
+"""The operations on jobs, for a caller: the checks of what is asked, and what is then stored."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -6,16 +6,18 @@ from datetime import datetime
 from typing import Any, cast
 
 from cronty.actions.notify import undeliverable
+from cronty.contract.answers import StartedRun
 from cronty.contract.caller import Caller
 from cronty.contract.requests import ChangeSlot, EditJob, ScheduleJob
 from cronty.contract.result import Err, Ok, Result
 from cronty.jobs.action import PROMPT, ROUTED, Action, as_prompt, check_arguments_size
 from cronty.jobs.arguments import check_arguments
-from cronty.jobs.ids import read_job_id
+from cronty.jobs.ids import job_id_text, read_job_id
 from cronty.jobs.job import STATUSES, UNDELETED_FOR, Filter, Job
 from cronty.jobs.limits import DEFAULTS, Limits, too_often
 from cronty.jobs.policy import BadPolicy, default_policy, make_policy
-from cronty.jobs.run import MOVES, Run, run_id
+from cronty.jobs.run import RUN_STATES, Run, run_id
+from cronty.jobs.storable import storable
 from cronty.scheduler.allowance import ERASING, Allowance, by_agent, lineage
 from cronty.scheduler.changed_slots import SlotChanged, with_changed_slot
 from cronty.scheduler.decisions import (
@@ -42,7 +44,6 @@ from cronty.scheduler.decisions import (
     refusal,
     request_digest,
     runs_of,
-    storable,
     unique_key_of,
     upcoming_slot,
 )
@@ -243,7 +244,7 @@ class Scheduler:
             action = changed_action(locked.job.action, request)
             standing = await allowance.standing(caller, tasks=_tasks_of(action))
             if action is not None:
-                if wrong := await _check_action(caller, action, standing, locked):
+                if wrong := not_for(caller, action) or await _check_action(caller, action, standing, locked):
                     return wrong
                 action = keeping_route(locked.job, _routed(action, standing.tasks))
                 if wrong := await allowance.for_arguments(caller.owner, standing, action):
@@ -316,20 +317,20 @@ class Scheduler:
     async def list_runs(
         self,
         caller: Caller,
-        job_id: str | int,
+        job: Job | str | int,
         limit: int = 20,
         before: datetime | None = None,
         state: str | None = None,
     ) -> Result[list[Run]]:
-        """The runs of a job, newest first, each with its verdict and the reason for it."""
-        if state is not None and state not in MOVES:
-            return Err("unknown_state", f"Unknown run state: {state}", f"Use one of: {', '.join(MOVES)}.")
-        number = read_job_id(job_id) or 0
+        """The runs of a job, which is given if it is known, newest first."""
+        if state is not None and state not in RUN_STATES:
+            return Err("unknown_state", f"Unknown run state: {state}", f"Use one of: {', '.join(RUN_STATES)}.")
+        number = job.number if isinstance(job, Job) else read_job_id(job) or 0
         found = await self._store.list_runs(caller.owner, number, limit, before, state)
         if found and caller.agent is None:
             return Ok(found)
-        job = await self._store.show_job(caller.owner, number)
-        return not_found(job_id) if job is None else Ok(runs_as_seen(caller, job, found))
+        known = job if isinstance(job, Job) else await self._store.show_job(caller.owner, number)
+        return not_found(str(job)) if known is None else Ok(runs_as_seen(caller, known, found))
 
     async def list_tasks(self, caller: Caller) -> list[TaskInfo]:
         """Every task that a worker has published for this owner."""
@@ -510,8 +511,9 @@ class Scheduler:
             job, what, _ = changed.value
             return changed if what is None else Ok(changed.value._replace(job=await locked.save(job, what)))
 
-    async def run_now(self, caller: Caller, job_id: str | int) -> Result[str]:
-        """Run a job once, now, in addition to its schedule; returns the id of the run."""
+    @retry_on_conflict
+    async def run_now(self, caller: Caller, job_id: str | int) -> Result[StartedRun]:
+        """Run a job once, now, in addition to its schedule."""
         async with self._store.locked_job(caller, read_job_id(job_id) or 0) as locked:
             if locked is None:
                 return not_found(job_id)
@@ -529,7 +531,8 @@ class Scheduler:
             allowance = self.allowance.within(locked.limits)
             if job.action.kind == "prompt" and (wrong := await allowance.for_wake(caller, job.action)):
                 return wrong
-            return Ok(run_id(job.number, await locked.run_now()))
+            started = run_id(job.number, await locked.run_now())
+            return Ok(StartedRun(run_id=started, job_id=job_id_text(job.number, job.created_at)))
 
 
 def _action_of(request: ScheduleJob) -> Action:
@@ -544,8 +547,8 @@ def _begins(request: ScheduleJob, zone_name: str, now: datetime) -> datetime | N
 
 
 async def _check_action(caller: Caller, action: Action, standing: Standing, store: JobStore | LockedJob) -> Err | None:
-    """Why a caller may not use an action, or None; `standing` has its tasks."""
-    if wrong := check_arguments_size(action) or not_for(caller, action) or not_from_here(caller, action):
+    """Why an action can't be used, or None; `standing` has its tasks. The caller's scopes were checked before."""
+    if wrong := check_arguments_size(action) or not_from_here(caller, action):
         return wrong
     if not storable(action.task):
         return Err("unknown_task", f"Unknown task: {action.task!r}", field="task")
@@ -553,7 +556,7 @@ async def _check_action(caller: Caller, action: Action, standing: Standing, stor
         return wrong
     if action.kind == "prompt" and standing.not_for_owner:
         name = as_prompt(action).agent
-        message = f"Agent {name!r} isn't there for {caller.owner!r}."
+        message = f"Agent {name!r} isn't available to {caller.owner!r}."
         return Err("not_allowed", message, "Name another agent, or ask whoever runs this service.", "kwargs")
     parameters = standing.tasks.get(PROMPT if action.kind == "prompt" else action.task)
     if parameters is not None:

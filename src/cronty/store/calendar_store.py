@@ -32,7 +32,7 @@ class DayList:
 
 @dataclass(frozen=True, slots=True)
 class JobOfList:
-    """A job that goes by a list."""
+    """A job that uses a list."""
 
     id: int
     number: int

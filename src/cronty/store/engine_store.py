@@ -4,7 +4,7 @@ import secrets
 from collections import defaultdict
 from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Final, NamedTuple, cast
 
 import orjson
@@ -18,11 +18,10 @@ from cronty.store.lines import release, release_free_lines, release_lines
 from cronty.store.orphans import pause_orphaned
 from cronty.store.telling_store import tell_runs
 from cronty.timing import Trigger
+from cronty.timing.offsets import EPOCH
 
 GRACE: Final = timedelta(seconds=1)
 """How late a notification must be for a look at whether ntfy has sent it. Until then it runs anyway."""
-
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Moved(NamedTuple):
@@ -102,7 +101,7 @@ class DueJobs:
     @property
     def moment(self) -> datetime:
         """When they were found to be due; there must be at least one."""
-        return _EPOCH + timedelta(microseconds=self.rows[0]["microseconds"])
+        return EPOCH + timedelta(microseconds=self.rows[0]["microseconds"])
 
     async def triggers_by_lists(self) -> dict[int, Trigger]:
         """The triggers that name lists of days off, by job."""

@@ -21,14 +21,14 @@ WAYS_TO_END: Final = ("pick_ended", "pick_cancelled")
 """The statements that find jobs that ran out of slots, and jobs that were cancelled."""
 
 
-class Place(NamedTuple):
+class PrunePosition(NamedTuple):
     """Where to continue: after this time and this job."""
 
     moment: datetime
     job_id: int
 
 
-START: Final = Place(datetime.min.replace(tzinfo=UTC), 0)
+START: Final = PrunePosition(datetime.min.replace(tzinfo=UTC), 0)
 
 
 class HistoryStore:
@@ -71,7 +71,7 @@ class HistoryStore:
         """Forget what was started under limits that nothing is claimed under any more."""
         await self._database.change("prune_starts", before)
 
-    async def expire_runs(self, keep: float, after: Place, most: int) -> tuple[Place | None, int]:
+    async def expire_runs(self, keep: float, after: PrunePosition, most: int) -> tuple[PrunePosition | None, int]:
         """Expire runs that have waited too long: where to continue (None: that was all), and how many expired."""
         moment = self._database.moment()
 
@@ -86,16 +86,18 @@ class HistoryStore:
         expired = [row["job_id"] for row in rows if row["reason"] is not None]
         if expired:  # after the commit, because a job's due row must be locked before its runs
             await release_lines(self._database, moment, sorted(set(expired)))
-        last = Place(rows[-1]["scheduled_for"], rows[-1]["job_id"]) if len(rows) == most else None
+        last = PrunePosition(rows[-1]["scheduled_for"], rows[-1]["job_id"]) if len(rows) == most else None
         return last, len(expired)
 
-    async def remove_ended(self, picking: str, before: datetime, after: Place, most: int) -> tuple[Place | None, int]:
+    async def remove_ended(
+        self, picking: str, before: datetime, after: PrunePosition, most: int
+    ) -> tuple[PrunePosition | None, int]:
         """Remove jobs that ended before `before` and have no history left: where to continue, and how many.
 
         `picking` is the statement that finds them, one of `WAYS_TO_END`.
         """
 
-        async def work(connection: Connection) -> tuple[Place | None, int]:
+        async def work(connection: Connection) -> tuple[PrunePosition | None, int]:
             rows = await connection.fetch(query(picking), before, *after, most)
             # A second statement, because only its snapshot shows what was committed while the first one ran.
             gone = await _ids(connection, "still_ended", rows, before)
@@ -105,10 +107,12 @@ class HistoryStore:
 
         return await self._database.together(work)
 
-    async def remove_deleted(self, now: datetime, after: Place, jobs: int, most: int) -> tuple[Place | None, int]:
+    async def remove_deleted(
+        self, now: datetime, after: PrunePosition, jobs: int, most: int
+    ) -> tuple[PrunePosition | None, int]:
         """Remove rows of deleted jobs that can't be restored any more: where to continue, and how many rows."""
 
-        async def work(connection: Connection) -> tuple[Place | None, int]:
+        async def work(connection: Connection) -> tuple[PrunePosition | None, int]:
             before = now - UNDELETED_FOR
             rows = await connection.fetch(query("pick_deleted"), before, *after, jobs)
             gone = await _ids(connection, "still_deleted", rows, before)
@@ -141,6 +145,6 @@ async def _ids(connection: Connection, name: str, picked: Sequence[Row], before:
     return [row["id"] for row in await connection.fetch(query(name), locked, before)] if locked else []
 
 
-def _last(picked: Sequence[Row], most: int) -> Place | None:
+def _last(picked: Sequence[Row], most: int) -> PrunePosition | None:
     """Where to continue after these; None if there are no more."""
-    return Place(picked[-1]["ended_at"], picked[-1]["job_id"]) if len(picked) == most else None
+    return PrunePosition(picked[-1]["ended_at"], picked[-1]["job_id"]) if len(picked) == most else None

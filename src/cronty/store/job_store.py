@@ -34,7 +34,7 @@ PACE: Final = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class JobCursor:
     """The last row of a page, after which the next page begins, and the total counted for the first page."""
 
     idle: bool
@@ -50,7 +50,6 @@ class TaskInfo:
     name: str
     parameters: dict[str, object]
     doc: str
-    seen_at: datetime
 
 
 class JobStore:
@@ -103,7 +102,7 @@ class JobStore:
         owner: str,
         wanted: Filter,
         limit: int,
-        after: Place | None = None,
+        after: JobCursor | None = None,
         *,
         agent: str | None = None,
         for_display: bool = False,
@@ -316,7 +315,7 @@ _INFINITY = datetime.max.replace(tzinfo=UTC)  # PostgreSQL's infinity, as asyncp
 
 
 def _tasks(rows: Sequence[Row]) -> list[TaskInfo]:
-    return [TaskInfo(row["name"], orjson.loads(row["parameters"]), row["doc"], row["seen_at"]) for row in rows]
+    return [TaskInfo(row["name"], orjson.loads(row["parameters"]), row["doc"]) for row in rows]
 
 
 async def jobs_from(fetch: Fetch, rows: Sequence[Row]) -> list[Job]:

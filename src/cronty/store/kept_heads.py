@@ -1,7 +1,7 @@
 """Keeps signed heads of the trail in files, where whoever owns the database can't change them.
 
 Each line of `heads-2026-11.jsonl` is the end of an owner's chain at some moment. A chain only grows, so a head that was
-kept once is in it for ever: if it isn't, the end of the chain was cut off, or the chain was written anew.
+kept once is in it forever: if it isn't, the end of the chain was cut off, or the chain was written anew.
 """
 
 import os

@@ -76,7 +76,7 @@ class NewJobs:
         due = new.first_slot + timedelta(seconds=delay)
         for _ in range(_TRIES):
             number = await self._numbers.next(owner)
-            # In a transaction always: nobody knows when it ends, and engines don't look for what is due since long.
+            # In a transaction always: nobody knows when it ends, and engines don't look for what is long overdue.
             say = connection is not None or self.notices.at_once(due, new.created_at)
             row = _row(caller, new) | {"number": number, "delay": delay, "say": say}
             answer = await self._add(owner, row, connection, make)

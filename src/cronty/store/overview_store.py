@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from typing import Final, cast
+from typing import Any, Final, cast
 
 import orjson
 
 from cronty.jobs.frozen import Frozen
+from cronty.jobs.ids import job_id_text
 from cronty.jobs.limits import CALLS
 from cronty.jobs.overview import (
     MAX_COUNTED,
@@ -186,7 +187,7 @@ class OverviewStore:
     ) -> list[RunEvent]:
         given = (owner, after, self._database.moment(), limit, written_since, slots_after)
         rows = await self._database.of(owner).fetch("list_events", *given)
-        return [RunEvent(run_id=run_id(row["job_number"], row["scheduled_for"]), **dict(row)) for row in rows]
+        return [_event(dict(row)) for row in rows]
 
     async def workers(self) -> list[WorkerLook]:
         rows = await self._database.for_the_engine().for_display().fetch("list_workers", self._database.moment())
@@ -208,3 +209,8 @@ class OverviewStore:
 
 def _slot(row: Row) -> Slot:
     return Slot(row["job_number"], row["name"], row["scheduled_for"], row["verdict"], row["reason"], row["task"])
+
+
+def _event(row: dict[str, Any]) -> RunEvent:
+    number, made = row["job_number"], row.pop("created_at")
+    return RunEvent(run_id=run_id(number, row["scheduled_for"]), job_id=job_id_text(number, made), **row)

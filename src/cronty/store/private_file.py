@@ -24,7 +24,7 @@ def private_folder(path: Path, *, make: bool = False) -> Path:
     if found.st_uid not in (os.geteuid(), 0):
         raise BadPrivateFile(f"{folder} belongs to another user. Set CRONTY_DATA_DIR to a folder of your own.")
     if found.st_mode & 0o022:
-        raise BadPrivateFile(f"Others may change what is in {folder}. Mend it: chmod go-w {folder}")
+        raise BadPrivateFile(f"Others may change what is in {folder}. Fix it with: chmod go-w {folder}")
     return folder
 
 
@@ -36,7 +36,7 @@ def private_text(path: Path, new: Callable[[], str]) -> str:
         with open(path, encoding="ascii") as opened:
             found = os.fstat(opened.fileno())
             if found.st_mode & 0o077:
-                raise BadPrivateFile(f"Others may read or change {path}. Mend it: chmod 600 {path}")
+                raise BadPrivateFile(f"Others may read or change {path}. Fix it with: chmod 600 {path}")
             if found.st_uid not in (os.geteuid(), 0):
                 raise BadPrivateFile(f"{path} belongs to another user. Set CRONTY_DATA_DIR to a folder of your own.")
             return opened.read().strip()

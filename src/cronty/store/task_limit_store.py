@@ -1,4 +1,4 @@
-"""Limits of tasks over all workers: what is said of them, and claiming under them."""
+"""Limits of tasks across all workers: what is said of them, and claiming under them."""
 
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager

@@ -10,7 +10,7 @@ from cronty.timing.calendar_clock import CalendarClock, MixedSlots, minutes_of
 from cronty.timing.calendar_days import DaySet, Outer, RuleDays
 from cronty.timing.calendar_rule import CalendarRule, check_year
 from cronty.timing.errors import BadTrigger, shown
-from cronty.timing.localtime import instant_of
+from cronty.timing.localtime import midnight
 from cronty.timing.named_calendar import NamedCalendar
 from cronty.timing.offsets import TICK
 from cronty.timing.zoned import Gap, Overlap, Slots, Zoned, ZonedClock, check_policy, nominal
@@ -155,7 +155,7 @@ class Calendar(Zoned):
         for day in sorted(near):
             if (reason := self.day_off(day)) is None:
                 continue
-            start, end = (self._midnight(each) for each in (day, day + _DAY))
+            start, end = (midnight(each, self.zone) for each in (day, day + _DAY))
             if end < since or start > until:
                 continue
             start += TICK if opened.count(start, start) else timedelta(0)
@@ -164,9 +164,6 @@ class Calendar(Zoned):
             first, through = self.after(low - TICK), self.last(low, high)
             if first is not None and through is not None:
                 yield Taken(reason, first, through, self.count(first, through))
-
-    def _midnight(self, day: date) -> datetime:
-        return instant_of(datetime(day.year, day.month, day.day), self.zone).at  # noqa: DTZ001
 
     def moved_from(self, slot: datetime) -> date | None:
         """Return the day from which a slot was moved to a business day, if it was."""

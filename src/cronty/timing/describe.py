@@ -17,7 +17,7 @@ from cronsim import CronSim
 from cronty.timing.broken import Broken
 from cronty.timing.calendar import Calendar
 from cronty.timing.cron import Cron
-from cronty.timing.describe_calendar import describe_calendar
+from cronty.timing.describe_calendar import describe_calendar, month_spans
 from cronty.timing.grammar import normalize
 from cronty.timing.interval import Interval
 from cronty.timing.once import Once
@@ -264,24 +264,16 @@ def _weekday_names(weekdays: list[int], plural: str = "") -> list[str]:
 
 
 def _in_months(fields: _Fields) -> str:
-    return f"in {_months(fields)}" if len(fields.months) < 12 else ""
-
-
-def _months(fields: _Fields) -> str:
-    names = [
-        MONTH_NAMES[low - 1] if low == high else f"{MONTH_NAMES[low - 1]} through {MONTH_NAMES[high - 1]}"
-        for low, high in runs(fields.months)
-    ]
-    return listed(names)
+    return f"in {month_spans(fields.months)}" if len(fields.months) < 12 else ""
 
 
 def _of_months(fields: _Fields) -> str:
-    return f"of every {_months(fields)}" if len(fields.months) < 12 else "of the month"
+    return f"of every {month_spans(fields.months)}" if len(fields.months) < 12 else "of the month"
 
 
 def _month_days_alone(fields: _Fields) -> str:
     if len(fields.months) == 1 and len(fields.days) == 1 and fields.days[0] > 0:
-        return f"on {fields.days[0]} {_months(fields)} every year"
+        return f"on {fields.days[0]} {month_spans(fields.months)} every year"
     return f"on the {_ordinals(fields.days)} {_of_months(fields)}"
 
 

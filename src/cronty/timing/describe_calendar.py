@@ -22,6 +22,7 @@ Rules are joined by `; and`. What holds for all of them follows, after `; all` i
 `by` if only weekends count). Last are the zone and what isn't usual when clocks change, as for cron.
 """
 
+from collections.abc import Iterable
 from datetime import date
 from typing import Final
 
@@ -152,20 +153,21 @@ def _from_the_end(nth: int) -> str:
     return "last" if nth == -1 else f"{ordinal(-nth)} to last"
 
 
-def _months(rule: CalendarRule) -> str:
+def month_spans(months: Iterable[int]) -> str:
+    """Return `March`, or `March through May and July`."""
     names = [
         MONTH_NAMES[low - 1] if low == high else f"{MONTH_NAMES[low - 1]} through {MONTH_NAMES[high - 1]}"
-        for low, high in runs(rule.months)
+        for low, high in runs(months)
     ]
     return listed(names)
 
 
 def _in_months(rule: CalendarRule) -> str:
-    return f"in {_months(rule)}" if rule.months else ""
+    return f"in {month_spans(rule.months)}" if rule.months else ""
 
 
 def _of_months(rule: CalendarRule) -> str:
-    return f"of every {_months(rule)}" if rule.months else "of the month"
+    return f"of every {month_spans(rule.months)}" if rule.months else "of the month"
 
 
 # -- all rules together -------------------------------------------------------------------------------------------

@@ -63,7 +63,7 @@ def said_lists(names: tuple[str, ...]) -> str:
 
 
 def without_lists(trigger: Trigger, names: tuple[str, ...], text: str, today: date) -> Trigger:
-    """Return the trigger as a calendar that goes by these lists."""
+    """Return the trigger as a calendar that uses these lists."""
     calendar = as_calendar(trigger, today, by_days_off=True) if isinstance(trigger, Cron) else trigger
     if isinstance(calendar, Calendar):
         return replace(calendar, calendars=names)

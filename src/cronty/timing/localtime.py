@@ -1,7 +1,7 @@
 """From a time with an offset, or what a clock on the wall shows, to the instant in UTC."""
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 from cronty.timing.errors import BadTrigger
 from cronty.timing.offsets import DAY, EARLIEST, EPOCH, LATEST, forward
@@ -35,6 +35,11 @@ def instant_of(local: datetime, zone_name: str, *, second_pass: bool = False) ->
         if stretch.start + stretch.offset <= seconds < stretch.end + stretch.offset:
             passes.append(EPOCH + timedelta(seconds=seconds - stretch.offset) + fraction)
     return Instant(passes[-1 if second_pass else 0], twice=len(passes) > 1)
+
+
+def midnight(day: date, zone_name: str) -> datetime:
+    """Return when a day begins; the end of the gap if clocks jump over midnight."""
+    return instant_of(datetime(day.year, day.month, day.day), zone_name).at  # noqa: DTZ001
 
 
 def as_utc(moment: datetime) -> datetime:

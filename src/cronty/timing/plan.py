@@ -215,9 +215,9 @@ class _Backlog:
     def _skipped(self, first: datetime, through: datetime) -> Passed:
         match self.catch_up.mode:
             case "latest":
-                return self._range("coalesced", "a later slot ran instead", first, through)
+                return self._range("coalesced", "a later one ran instead", first, through)
             case "all":
-                return self._range("coalesced", f"more than {self.catch_up.limit} slots to catch up", first, through)
+                return self._range("coalesced", f"more than {self.catch_up.limit} to catch up", first, through)
             case "none":
                 return self._range("missed", _OFF, first, through)
 

@@ -13,7 +13,7 @@ from cronty.timing.calendar import MAX_RULES, Calendar
 from cronty.timing.calendar_json import WEEKDAYS
 from cronty.timing.calendar_rule import CalendarRule, Span, Unit
 from cronty.timing.errors import BadTrigger, shown
-from cronty.timing.localtime import instant_of
+from cronty.timing.localtime import instant_of, midnight
 from cronty.timing.zones import zone
 
 LONGEST: Final = 4096
@@ -316,8 +316,7 @@ def _last_day(said: _Rule, times: tuple[int, ...]) -> date | None:
 def _check_start(calendar: Calendar, start: datetime, now: datetime) -> None:
     """Refuse a start in the middle of a day, if that is still to come and earlier times of the day would fire."""
     at = instant_of(start, calendar.zone).at
-    midnight = instant_of(start.replace(hour=0, minute=0), calendar.zone).at
-    if at > now and calendar.count(max(midnight, now), at - timedelta(seconds=1)):
+    if at > now and calendar.count(max(midnight(start.date(), calendar.zone), now), at - timedelta(seconds=1)):
         raise _refused(f"DTSTART at {start:%H:%M}", "It lies between two times of its day; start at the first of them.")
 
 
@@ -330,7 +329,7 @@ def _still_to_come(calendar: Calendar, start: datetime | None, count: int, now: 
     counted = now if since <= now else since - _TICK
     ahead, taken = 0, 0
     for day in calendar.without:
-        begins, ends = (_midnight(each, calendar) for each in (day, day + _DAY))
+        begins, ends = (midnight(each, calendar.zone) for each in (day, day + _DAY))
         if day.year > now.year + _COUNTED_YEARS:
             raise _refused(f"COUNT beside EXDATE on {day}", f"It is more than {_COUNTED_YEARS} years away.")
         if ends <= counted:
@@ -342,10 +341,6 @@ def _still_to_come(calendar: Calendar, start: datetime | None, count: int, now: 
     if left - taken < 1:
         raise _refused(f"COUNT={count} from {start:%Y-%m-%d}", "All of them are past.")
     return left - taken
-
-
-def _midnight(day: date, calendar: Calendar) -> datetime:
-    return instant_of(datetime(day.year, day.month, day.day), calendar.zone).at  # noqa: DTZ001
 
 
 def _refused(what: str, hint: str) -> BadTrigger:

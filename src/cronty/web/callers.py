@@ -14,7 +14,7 @@ type FindCaller = Callable[[str | None], Awaitable[Result[Caller]]]
 """From the token of a request, or None, to its caller."""
 
 NO_TOKEN: Final = Err(
-    "unauthorized", "This server requires a token.", "Send `Authorization: Bearer <key>`; `cronty token add` makes one."
+    "no_token", "This server requires a token.", "Send `Authorization: Bearer <key>`; `cronty token add` makes one."
 )
 
 

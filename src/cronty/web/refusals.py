@@ -26,7 +26,7 @@ class Refusals:
         async def find_and_count(token: str | None) -> Result[Caller]:
             known = await find_caller(token)
             if token is not None and isinstance(known, Err):
-                self._reasons[known.hint] += 1
+                self._reasons[known.reason] += 1
             return known
 
         return find_and_count

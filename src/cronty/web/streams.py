@@ -10,7 +10,7 @@ from cronty.scheduler.listeners import Place
 
 
 class EventResponse(StreamingResponse):
-    """Leaves the listener's place when it is over, also if the client was gone before it began."""
+    """Leaves the listener's place when it is over, even if the client was gone before it began."""
 
     def __init__(
         self, events: AsyncIterable[str | bytes], place: Place, headers: Mapping[str, str] | None = None

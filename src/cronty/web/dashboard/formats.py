@@ -12,7 +12,7 @@ _STEPS = ((86400 * 365, "y"), (86400, "d"), (3600, "h"), (60, "min"))
 
 
 def span(length: timedelta | float | None) -> str:
-    """`3 h 20 min`, `45 s`, `120 ms`: two parts at the most."""
+    """`3 h 20 min`, `45 s`, `120 ms`: at most two parts."""
     if length is None:
         return "–"
     seconds = length.total_seconds() if isinstance(length, timedelta) else float(length)
@@ -63,11 +63,6 @@ def clock_text(moment: datetime, zone_name: str, *, seconds: bool = False) -> st
     return f"{local:%H:%M:%S}" if seconds else f"{local:%H:%M}"
 
 
-def hour_text(moment: datetime, zone_name: str) -> str:
-    """The time of day without seconds."""
-    return f"{moment.astimezone(zone(zone_name)):%H:%M}"
-
-
 def utc_beside(moment: datetime, zone_name: str) -> str:
     """A time in UTC to show beside its local time; with the day only if it differs."""
     there = moment.astimezone(UTC)
@@ -112,7 +107,7 @@ def since(moment: datetime, now: datetime) -> str:
 
 def day_clock(moment: datetime, zone_name: str, now: datetime) -> str:
     """`09:00` today, `Tomorrow 09:00`, `Mon 16 Nov 09:00`."""
-    day, clock = day_text(moment, zone_name, now), hour_text(moment, zone_name)
+    day, clock = day_text(moment, zone_name, now), clock_text(moment, zone_name)
     return clock if day == "Today" else f"{day} {clock}"
 
 

@@ -24,7 +24,7 @@ from cronty.contract.requests import (
 from cronty.contract.result import Err, Ok, Result
 from cronty.jobs.job import Job
 from cronty.jobs.overview import LatestRun
-from cronty.jobs.run import FAILED, MOVES, Run
+from cronty.jobs.run import FAILED, RUN_STATES, Run
 from cronty.scheduler.answers import run_of
 from cronty.scheduler.overview import YEAR_SHOWN
 from cronty.timing import Slot, preview, zone
@@ -83,7 +83,7 @@ async def show_job(visit: Visit, problem: Err | None = None) -> Response:
         runs=runs,
         groups=grouped(runs[0]),
         verdict="",
-        verdicts=list(MOVES),
+        verdicts=list(RUN_STATES),
         err=problem,
         message=_message(visit),
         why=why,
@@ -139,7 +139,7 @@ async def show_runs(visit: Visit) -> Response:
     job = await find(visit)
     verdict = visit.query.get("verdict", "")
     before = _moment(visit.query.get("before", ""))
-    state = verdict if verdict in MOVES else None
+    state = verdict if verdict in RUN_STATES else None
     found = await visit.service.scheduler.list_runs(visit.caller, job.number, RUNS + 1, before, state)
     now, zone_name = await visit.clock()
     runs = _page(found)
@@ -173,12 +173,7 @@ def why(run: Run) -> str:
         parts.append(f"stands for {run.slots} times")
     if run.attempt > 1:
         parts.append(f"attempt {run.attempt}")
-    return plain(", ".join(parts))
-
-
-def plain(reason: str) -> str:
-    """A reason as people read it: a slot is a time."""
-    return reason.replace("a later slot", "a later one").replace("slots", "times").replace("slot", "time")
+    return ", ".join(parts)
 
 
 def _page(found: Result[list[Run]]) -> tuple[list[Run], str | None]:

@@ -52,8 +52,8 @@ class Login:
         return visit.page("sign_in.html", 401 if err else 200, next=then, err=err, local=self._local is not None)
 
 
-_UNKNOWN: Final = Err("unauthenticated", "This key isn't valid.", "It may be revoked or expired. Is it complete?")
-_USED: Final = Err("unauthenticated", "This link was used already, or is too old.", "`cronty open` makes a new one.")
+_UNKNOWN: Final = Err("bad_token", "This key isn't valid.", "It may be revoked or expired. Is it complete?")
+_USED: Final = Err("bad_token", "This link was used already, or is too old.", "`cronty open` makes a new one.")
 
 
 async def sign_out(visit: Visit) -> Response:

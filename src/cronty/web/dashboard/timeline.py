@@ -3,10 +3,10 @@
 Horizontal positions are percentages and vertical ones are pixels, so the drawing fits any width undistorted.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final, Protocol
+from typing import Final
 
 from cronty.jobs.overview import Bin, Slot, Timeline, Verdict
 from cronty.jobs.run import FAILED, run_id
@@ -170,7 +170,7 @@ _BARS: Final[tuple[Verdict, ...]] = (
 """From the foot of a bar to its top: failures stand at the foot, where they are seen."""
 
 
-def _bars(bins: Sequence[Bin], width: float, across: "Across", zone_name: str) -> Iterator[Bar]:
+def _bars(bins: Sequence[Bin], width: float, across: Callable[[datetime], float], zone_name: str) -> Iterator[Bar]:
     highest = _highest(bins)
     for one in bins:
         y = float(PLOT)
@@ -249,9 +249,3 @@ def _ticks(line: Timeline, zone_name: str) -> Iterator[Tick]:
             label = "" if crowded else label
             yield Tick(f"{place:.2f}", label, day, local.hour % 6 != 0)
         moment += timedelta(hours=1) if local.minute == 0 else timedelta(minutes=60 - local.minute)
-
-
-class Across(Protocol):
-    """From a time to its horizontal position."""
-
-    def __call__(self, moment: datetime, /) -> float: ...

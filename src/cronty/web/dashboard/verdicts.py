@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from cronty.jobs.action import COMMAND, ROUTED, Action
+from cronty.jobs.action import COMMAND, Action
 from cronty.jobs.overview import Verdict
 from cronty.jobs.policy import Policy
 from cronty.web.dashboard.formats import rough, span
@@ -68,9 +68,7 @@ KINDS: Final[Mapping[str, str]] = {
 
 def kind_of(task: str) -> str:
     """The kind of a job in `KINDS`, by its task."""
-    if task in ("notify", "webhook", COMMAND):
-        return task
-    return "prompt" if task == "prompt" or task.startswith(ROUTED) else "task"
+    return COMMAND if task == COMMAND else Action(task).kind
 
 
 def what_of(action: Action) -> str:

@@ -48,7 +48,7 @@ async def refused(request: Request, error: Exception) -> Response:
         case 413:
             err = Err("too_large", f"The body is larger than {MAX_BODY} bytes.", "Send less.")
         case 429:
-            message = "This owner has as many requests under way as one may have."
+            message = "This owner has too many requests in progress."
             err = Err("too_many_requests", message, "Wait for some of them, and send fewer at once.")
         case _:
             err = Err("bad_request", "The request can't be read.", "Send UTF-8 JSON.")

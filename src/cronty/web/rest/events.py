@@ -93,7 +93,7 @@ def frame(event: RunEvent, cursor: datetime) -> str:
     answer = RunEventAnswer(
         at=event.at.astimezone(UTC),
         run_id=event.run_id,
-        job_id=str(event.job_number),
+        job_id=event.job_id,
         name=event.name,
         scheduled_for=event.scheduled_for.astimezone(UTC),
         verdict=event.verdict,

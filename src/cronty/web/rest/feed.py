@@ -12,7 +12,7 @@ from cronty.web.problems import problem
 
 PATH: Final = "/agenda/{key}.ics"
 _NO_KEY: Final = Err(
-    "unauthenticated", "The URL has no valid key.", "Make one with: cronty token add calendar --scope agenda."
+    "bad_token", "The URL has no valid key.", "Make one with: cronty token add calendar --scope agenda."
 )
 
 

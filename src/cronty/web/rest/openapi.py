@@ -1,6 +1,6 @@
 """The OpenAPI description of the routes, made from the table."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import version
 from typing import Any, Final
@@ -217,11 +217,3 @@ def _events() -> dict[str, Any]:
 
 def _example(event: Mapping[str, object]) -> str:
     return f"id: {event['at']}\nevent: run\ndata: {event}\n\n".replace("'", '"').replace("None", "null")
-
-
-def statuses() -> Iterable[tuple[int, list[str]]]:
-    """Every status that a problem may have, with its codes."""
-    of: dict[int, list[str]] = {}
-    for code, one in CODES.items():
-        of.setdefault(one.status, []).append(code)
-    return sorted(of.items())

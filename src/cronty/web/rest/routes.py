@@ -31,7 +31,7 @@ def route_of(operation: AnyOperation) -> Route:
         caller = await caller_of(request)
         if isinstance(caller, Err):
             return refused_token(caller)
-        if refused := not_permitted(operation, caller.value):
+        if refused := not_permitted(operation, caller.value):  # the service asks too, but only once the body is read
             return problem(refused)
         result = await _result(operation, caller.value, request)
         return problem(result) if isinstance(result, Err) else _reply(operation, request, result.value)
