@@ -12,6 +12,7 @@ from asyncpg import Connection
 
 from chaos.life.mends import taken_out
 from cronty.actions.tasks import Registry
+from cronty.contract.caller import local_caller
 from cronty.scheduler import Scheduler
 from cronty.store.database import Database, StoreUnavailable
 from cronty.store.engine_store import EngineStore
@@ -145,3 +146,26 @@ async def test_a_run_that_a_restore_made_wait_again_is_not_performed_twice_at_on
         assert slow.busy == busy
         hands.engine.working.interrupt(hands.engine.working.known())
         await hands.finish()
+
+
+@pytest.mark.parametrize(("mend", "started"), [("H3", 2), (None, 1)])
+async def test_what_is_cancelled_in_line_never_starts(
+    door: Scheduler, url: str, clock: HandClock, registry: Registry, slow: Slow, mend: str | None, started: int
+) -> None:
+    with taken_out(mend):
+        async with hands_of(url, clock, registry, concurrency=1) as hands:
+            await hands.store.publish_tasks(registry.published())
+            working = hands.engine.working
+            working.reserve = lambda most, *, beyond=False, urgent=False: most  # claims more than it performs at once
+            jobs = [await add(door, task="wait", name=name) for name in ("first", "second")]
+            clock.advance(minutes=1)
+            await hands.engine.lease.beat()
+            await hands.engine.firing.step(hands.engine.worker)
+            [in_line] = [job for job in jobs if job.id == working._line[0].job_id]
+            await door.cancel(local_caller("ann"), in_line.number)
+            await hands.engine.lease.beat()
+            working.interrupt(list(working._performing))
+            for _ in range(4):
+                await asyncio.sleep(0)
+            assert slow.started == started
+            working.interrupt(working.known())
