@@ -94,6 +94,7 @@ class Lives:
         schema = MENDS[self._plan.without_mend].schema if self._plan.without_mend else ""
         world = World(await self._server.fresh(schema), seed, cuts, traced=traced, only=only)
         self._now = world.stage
+        world.stage.backfills = self._plan.without_mend is None
         try:
             with simulated(world.stage), taken_out(self._plan.without_mend):
                 await world.run(steps)

@@ -14,10 +14,13 @@ from chaos.life.truth import Asked, Truth
 
 CALLS: Final = (
     "schedule", "schedule", "schedule", "schedule", "run_now", "run_now", "redrive", "redrive", "edit", "pause",
-    "resume", "resume", "cancel", "cancel", "delete", "look", "backfill", "backfill",
+    "resume", "resume", "cancel", "cancel", "delete", "look",
 )  # fmt: skip
-LOCKING: Final = ("cancel", "delete", "edit", "run_now", "redrive", "backfill")
+LOCKING: Final = ("cancel", "delete", "edit", "run_now", "redrive")
 """Calls to stand still in: they hold rows that engines want."""
+
+LATER: Final = ("backfill", "backfill")
+"""Calls that aren't made in lives without a mend, so that the seeds which find it stay the same."""
 
 NOTIFIES: Final = {
     "schedule": "due 0", "edit": "due 0", "resume": "due 0", "run_now": "queue", "redrive": "queue", "cancel": "stop",
@@ -73,7 +76,8 @@ class OwnersDoor(Home):
 
     async def _call(self) -> None:
         mine = self._truth.jobs_of(self._owner)
-        what = self._draw(LOCKING if self.stall_for else CALLS)
+        later = LATER if self._stage.backfills else ()
+        what = self._draw(((*LOCKING, *later[:1]) if self.stall_for else (*CALLS, *later)))
         if len(mine) < self._fewest or (what == "schedule" and len(mine) < self._most):
             self._calls = "schedule"
             return await self._schedule()

@@ -78,6 +78,7 @@ class Stage:
         self.seed = seed
         self.choices = Choices(seed, cuts)
         self.settings = self._draw_settings()
+        self.backfills = True
         self.season = Season()
         self.calm = True
         self.mono, self.asleep = BOOTED, 0.0
