@@ -77,7 +77,7 @@ class OwnersDoor(Home):
     async def _call(self) -> None:
         mine = self._truth.jobs_of(self._owner)
         later = LATER if self._stage.backfills else ()
-        what = self._draw(((*LOCKING, *later[:1]) if self.stall_for else (*CALLS, *later)))
+        what = self._draw((*LOCKING, *later[:1]) if self.stall_for else (*CALLS, *later))
         if len(mine) < self._fewest or (what == "schedule" and len(mine) < self._most):
             self._calls = "schedule"
             return await self._schedule()
