@@ -57,7 +57,9 @@ async def test_a_process_that_starts_during_an_outage_waits_with_one_line(
         assert "this is logged once" in said
         await middleman.start(port)
         try:
-            assert "worker" in await line(process)
+            if "superuser" in (said := await line(process)):  # the user of these tests is one
+                said = await line(process)
+            assert "worker" in said
             process.send_signal(signal.SIGTERM)
             async with asyncio.timeout(60):
                 assert await process.wait() == 0

@@ -129,7 +129,7 @@ async def test_a_run_says_who_had_it_run_and_what_had_become_of_it(
     assert isinstance(runs, Ok)
     stored = runs.value[-1].backfilled
     assert stored is not None
-    before = "before that it was coalesced (a later slot ran instead)"
+    before = "before that it was coalesced (a later one ran instead)"
     said = f"backfilled by ann with key 3 on Mon 1 Mar 2027 13:01, UTC; {before}"
     assert backfilled_in_words(stored, "UTC") == said
     assert runs.value[0].backfilled is None

@@ -165,7 +165,7 @@ def reads(life: Life, owner_id: int) -> dict[str, tuple[object, ...]]:
     return {
         "show_job": ("bob", number, None, False),
         "list_runs": ("bob", number, 100, None, None),
-        "list_failed": ("bob", 100, None, None, None),
+        "list_failed": ("bob", 100, None, None, None, None),
         "list_channels": ("bob",),
         "list_calendars": ("bob",),
         "digests_of_lists": ([owner_id], ["team"]),

@@ -14,10 +14,11 @@ from jsonschema import Draft202012Validator
 from cronty.app import Cronty
 from cronty.asgi import http_app
 from cronty.contract.caller import MEANINGS
+from cronty.contract.codes import CODES
 from cronty.contract.http import PREFIX as PLACE
 from cronty.mcp.server import GROUPS
 from cronty.web.problems import title_of
-from cronty.web.rest.openapi import openapi_document, statuses
+from cronty.web.rest.openapi import openapi_document
 from tests.web.conftest import Api
 
 ROOT = Path(__file__).parents[2]
@@ -91,8 +92,10 @@ def _sentence(operation: dict[str, Any]) -> str:
 
 
 def _codes() -> list[str]:
-    named = [(status, ", ".join(f"`{code}`" for code in codes)) for status, codes in statuses()]
-    return [f"| {status} {title_of(status)} | {codes} |" for status, codes in named]
+    by_status: dict[int, list[str]] = {}
+    for code, one in CODES.items():
+        by_status.setdefault(one.status, []).append(f"`{code}`")
+    return [f"| {status} {title_of(status)} | {', '.join(codes)} |" for status, codes in sorted(by_status.items())]
 
 
 def _section(description: dict[str, Any], method: str, path: str, operation: dict[str, Any]) -> str:
