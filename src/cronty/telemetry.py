@@ -85,6 +85,18 @@ def probes_listen(host: str, port: int) -> None:
     log.info("metrics at http://%s:%d/metrics, probes at /health and /ready", host, port)
 
 
+def port_taken(port: int) -> None:
+    log.error(
+        "port %d is taken by another program: jobs fire, but the dashboard, REST and MCP can't be reached. "
+        "It is tried again until it is free (this is logged once)",
+        port,
+    )
+
+
+def port_free(port: int) -> None:
+    log.warning("port %d is ours again", port)
+
+
 def worker_stopped(worker: int, unfinished: int) -> None:
     log.info("worker %d stopped, %d run(s) handed over", worker, unfinished)
 

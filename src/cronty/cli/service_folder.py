@@ -129,6 +129,25 @@ class ServiceFolder:
             os.close(file)
         return None
 
+    def is_served_by_us(self) -> bool:
+        """Whether this process is the server of the service."""
+        return (serving := self.alive("serving")) is not None and serving.pid == os.getpid()
+
+    def mark_portless(self, portless: bool) -> None:
+        """Called by the server: whether it fires without its port, which another program has."""
+        if portless:
+            self._write(self.path / "portless", str(os.getpid()).encode())
+        else:
+            (self.path / "portless").unlink(missing_ok=True)
+
+    def is_portless(self) -> bool:
+        """Whether the server that is alive has said so."""
+        try:
+            said = (self.path / "portless").read_text(encoding="ascii")
+        except OSError:
+            return False
+        return (serving := self.alive("serving")) is not None and said == str(serving.pid)
+
     def prepare(self, role: Role) -> tuple[int, Path]:
         """A locked pid file, still empty and unnamed until `announce`; the lock belongs to its descriptor."""
         file, name = tempfile.mkstemp(prefix=f"{role}.new-", dir=self.path)
