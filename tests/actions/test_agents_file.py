@@ -132,7 +132,7 @@ def test_a_file_that_others_could_have_written_is_not_believed(tmp_path: Path) -
             read_agents(path)
     path.chmod(0o644)
     tmp_path.chmod(0o777)
-    with pytest.raises(BadAgents, match="anybody may replace it"):
+    with pytest.raises(BadAgents, match="which may be written by others"):
         read_agents(path)
     tmp_path.chmod(0o1777)
     assert read_agents(path)

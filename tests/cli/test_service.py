@@ -23,7 +23,7 @@ import pytest
 
 from cronty.cli import service_keeper, service_units
 from cronty.cli.ready import is_ready
-from cronty.cli.service_folder import MAX_LOGGED, Alive, Role, ServiceFolder, ServiceSpec
+from cronty.cli.service_folder import MAX_LOGGED, Alive, Kept, Role, ServiceFolder, ServiceSpec
 from tests.clients.serving import CRONTY, environment, free_port
 from tests.clients.test_local import servers
 from tests.clients.test_stdio import Child, speaking
@@ -379,6 +379,26 @@ def test_the_systemd_unit_is_one_that_systemd_accepts(tmp_path: Path) -> None:
         env={**os.environ, "XDG_RUNTIME_DIR": str(tmp_path)},
     )  # fmt: skip
     assert "cronty.service" not in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("kept", ["systemd", "launchd"])
+def test_a_unit_is_for_nobody_else_to_write_whatever_the_umask(
+    tmp_path: Path, kept: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    place = ServiceFolder(tmp_path / "data")
+    before = os.umask(0)
+    try:
+        path = service_units.write_unit(kept, ["cronty"], place)
+        assert service_units.write_unit(kept, ["cronty"], place) == path  # a second time too
+    finally:
+        os.umask(before)
+    assert b"cronty" in path.read_bytes()
+    assert [one for one in (path, *path.parents) if one.is_relative_to(tmp_path) and one.stat().st_mode & 0o022] == []
+    path.parent.chmod(0o777)
+    with pytest.raises(service_units.UnitRefused, match=f"chmod go-w {path.parent}"):
+        service_units.write_unit(kept, ["cronty"], place)
 
 
 def test_the_launchd_agent_starts_with_the_login_and_again_after_an_end(tmp_path: Path) -> None:

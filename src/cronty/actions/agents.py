@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, cast, get_args
 
-from cronty.actions.accounts import Account, account_of, flaw_of_file
+from cronty.actions.accounts import Account, account_of
+from cronty.own_files import NotOurs, read_own
 
 Delivery = Literal["inbox", "webhook", "command"]
 
@@ -93,10 +94,9 @@ class Agent:
 def read_agents(path: Path) -> dict[str, Agent]:
     """The agents of a TOML file by name, or `BadAgents`."""
     try:
-        if flaw := flaw_of_file(path):
-            raise BadAgents(f"{path} {flaw}, so no agent in it is woken. Mend it: chmod 600 {path}")
-        text = path.read_text(encoding="utf-8")
-        tables = tomllib.loads(text)
+        tables = tomllib.loads(read_own(path).decode())
+    except NotOurs as others:
+        raise BadAgents(f"{path} {others.flaw}, so no agent in it is woken. Mend it: {others.mend}") from None
     except (OSError, UnicodeDecodeError) as error:
         raise BadAgents(f"The agents file {path} can't be read: {error}.") from error
     except tomllib.TOMLDecodeError as error:

@@ -19,8 +19,9 @@ from typing import Final, Literal, cast
 
 import orjson
 
+from cronty.own_files import NotOurs, read_own
 from cronty.store.local import NoDatabase
-from cronty.store.private_file import private_folder
+from cronty.store.private_file import BadPrivateFile, private_folder
 
 Role = Literal["keeper", "serving"]
 Kept = Literal["systemd", "launchd", "background"]
@@ -76,7 +77,7 @@ class ServiceFolder:
     def make(self) -> None:
         try:
             private_folder(self._data_dir, make=True)
-            self.path.mkdir(exist_ok=True)
+            self.path.mkdir(mode=0o700, exist_ok=True)
             self.path.chmod(0o700)  # the spec may hold secrets
         except OSError as error:
             raise NoDatabase(
@@ -87,7 +88,9 @@ class ServiceFolder:
 
     def spec(self) -> ServiceSpec | None:
         try:
-            return ServiceSpec(**orjson.loads((self.path / "spec.json").read_bytes()))
+            return ServiceSpec(**orjson.loads(read_own(self.path / "spec.json")))
+        except NotOurs as others:
+            raise BadPrivateFile(f"{self.path / 'spec.json'} {others.flaw}. Mend it: {others.mend}") from None
         except (OSError, orjson.JSONDecodeError, TypeError):
             return None
 
