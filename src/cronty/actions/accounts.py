@@ -3,6 +3,10 @@
 import os
 import pwd
 from dataclasses import dataclass
+from typing import Final
+
+OF_DATABASE: Final = "pgserver"
+"""The user that runs PostgreSQL under root. The wheel that brings PostgreSQL makes this user, and names it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, cast, get_args
 
-from cronty.actions.accounts import Account, account_of
+from cronty.actions.accounts import OF_DATABASE, Account, account_of
 from cronty.own_files import NotOurs, read_own
 
 Delivery = Literal["inbox", "webhook", "command"]
@@ -190,6 +190,8 @@ def _account(path: Path, name: str, user: object) -> Account | None:
         raise _wrong(path, name, "user", f"must name a user of this machine, not {user!r}")
     if account.uid == 0:
         raise _wrong(path, name, "user", "must not be root, who may read everything of ours")
+    if (runs_it := account_of(OF_DATABASE)) is not None and account.uid == runs_it.uid:
+        raise _wrong(path, name, "user", f"must not be {user!r}, who runs the local database and may read all of it")
     if not root and account.uid != os.geteuid():
         raise _wrong(path, name, "user", f"is {user!r}, and only root can start a program as another user")
     return account if root else None
