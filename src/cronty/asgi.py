@@ -24,7 +24,7 @@ from cronty.mcp.tool import Group
 from cronty.store.sealing import read_keys
 from cronty.web.callers import FindCaller, LocalKey, by_token
 from cronty.web.connections import most_connections
-from cronty.web.health import health_routes
+from cronty.web.health import Prove, health_routes
 from cronty.web.hosts import Hosts
 from cronty.web.leaving import arrived, without_who_left
 from cronty.web.presses import press_routes
@@ -62,12 +62,16 @@ class HttpApp:
 
 
 def http_app(
-    cronty: Cronty, groups: Sequence[Group], hosts: Sequence[str] | None, local: LocalKey | None = None
+    cronty: Cronty,
+    groups: Sequence[Group],
+    hosts: Sequence[str] | None,
+    local: LocalKey | None = None,
+    prove: Prove | None = None,
 ) -> Starlette:
     """One ASGI application over an open Cronty: health, readiness, REST, the dashboard and MCP.
 
     Every caller needs a token; whoever has the `local` key is the owner of that Cronty. Without `hosts` any name will
-    do: no browser sends another site's page a token of ours.
+    do: no browser sends another site's page a token of ours. `prove` answers whoever asks `/ready` for a proof.
     """
     settings = cronty.settings
     refusals, under_way = Refusals(), UnderWay(most_connections() // 2)
@@ -92,7 +96,7 @@ def http_app(
     # Where others may get the port while we are away, browsers send them the cookie: it ends with this process.
     keys = None if local is not None else with_the_key(settings, read_keys)
     routes: list[BaseRoute] = [
-        *health_routes(cronty.why_not_ready, cronty.frozen),
+        *health_routes(cronty.why_not_ready, cronty.frozen, prove),
         metrics_route(lambda: cronty.service, who, cronty.metrics),
         Mount(PREFIX, rest_app(lambda: cronty.service, who)),
         *press_routes(lambda: cronty.service, under_way.count),

@@ -10,6 +10,7 @@ from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from cronty.data_folder import default_data_folder
+from cronty.own_files import NotOurs, read_own
 
 SECRET: Final = ("database_url", "direct_url", "replica_url", "jwt_secret", "ntfy_token", "secret_key")
 """Settings that nobody else may read. Each may be given as a file instead, named by its variable + `_FILE`."""
@@ -216,8 +217,8 @@ def _file_of(name: str) -> Path | None:
 def _read_secret(name: str, path: Path) -> str:
     variable = f"CRONTY_{name.upper()}_FILE"
     try:
-        if path.stat().st_mode & 0o037:
-            raise BadSetting(f"{variable}: others may read or change {path}. Fix it with: chmod 600 {path}")
-        return path.read_text(encoding="utf-8").strip()
+        return read_own(path, 0o037).decode().strip()
+    except NotOurs as others:
+        raise BadSetting(f"{variable}: {path} {others.flaw}. Fix it with: {others.mend}") from None
     except (OSError, UnicodeDecodeError) as error:
         raise BadSetting(f"{variable}: {path} can't be read: {error}.") from None

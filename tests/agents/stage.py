@@ -48,7 +48,7 @@ def staged() -> Generator[Stage]:
         for program in Path(__file__).parent.glob("*.py"):
             shutil.copy(program, folder)
         for path in (folder, *folder.iterdir()):
-            path.chmod(0o777 if path == folder else 0o755)
+            path.chmod(0o1777 if path == folder else 0o755)
         yield Stage(folder, python)
 
 

@@ -47,7 +47,14 @@ def test_outside_the_cache_it_runs_from_where_it_is(tmp_path: Path) -> None:
 
 def test_a_copy_works_after_the_cache_is_emptied(cache: Path, tmp_path: Path) -> None:
     data = tmp_path / "data"
-    python = lasting_python(data)
+    before = os.umask(0)
+    try:
+        python = lasting_python(data)
+    finally:
+        os.umask(before)
+    copied = [one for one in data.rglob("*") if not one.is_symlink()]
+    assert len(copied) > 5
+    assert [one for one in copied if one.stat().st_mode & 0o022] == []  # root's data folder lets others pass through
     assert lasting_python(data) == python
     shutil.rmtree(cache)
     told = subprocess.run(

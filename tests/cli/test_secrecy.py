@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -58,9 +59,14 @@ def test_a_secret_may_be_in_a_file_that_nobody_else_reads(tmp_path: Path, monkey
     monkeypatch.setenv("CRONTY_JWT_SECRET_FILE", str(path))
     for mode in (0o644, 0o602, 0o620):
         path.chmod(mode)
-        with pytest.raises(BadSetting, match=r"CRONTY_JWT_SECRET_FILE: others may .* chmod 600"):
+        with pytest.raises(BadSetting, match=r"CRONTY_JWT_SECRET_FILE: .* may be (read|written) by .* chmod 600"):
             Settings()  # pyright: ignore[reportCallIssue]
     path.chmod(0o640)
+    if os.geteuid() == 0:
+        shutil.chown(path, "nobody")
+        with pytest.raises(BadSetting, match=r"CRONTY_JWT_SECRET_FILE: .* belongs to nobody\."):
+            Settings()  # pyright: ignore[reportCallIssue]
+        shutil.chown(path, "root")
     settings = Settings()  # pyright: ignore[reportCallIssue]
     assert settings.jwt_secret is not None
     assert settings.jwt_secret.get_secret_value() == "of-tokens"

@@ -8,9 +8,12 @@ import re
 import shutil
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +22,8 @@ import httpx2
 import pytest
 
 from cronty.cli import service_keeper, service_units
-from cronty.cli.service import is_ready
-from cronty.cli.service_folder import MAX_LOGGED, Alive, Role, ServiceFolder, ServiceSpec
+from cronty.cli.ready import is_ready
+from cronty.cli.service_folder import MAX_LOGGED, Alive, Kept, Role, ServiceFolder, ServiceSpec
 from tests.clients.serving import CRONTY, environment, free_port
 from tests.clients.test_local import servers
 from tests.clients.test_stdio import Child, speaking
@@ -211,7 +214,7 @@ def test_a_service_that_is_gone_comes_back_with_the_next_client(joined: Machine)
     assert joined.status(code=1)["state"] == "gone"
     with speaking(folder=joined.folder, **joined.settings) as client:
         client.greet()
-        wait_until(lambda: is_ready(f"http://127.0.0.1:{joined.port}"))
+        wait_until(lambda: is_ready(f"http://127.0.0.1:{joined.port}", joined.folder))
     assert joined.status()["state"] == "up"
 
 
@@ -282,6 +285,58 @@ def test_a_port_that_is_taken_is_said_at_once(machine: Machine, ntfy: Ntfy) -> N
     assert machine.place.spec() is None
 
 
+@contextmanager
+def squatting(port: int) -> Generator[None]:
+    """Another user's program that has the port, and says to everybody that it is ready."""
+
+    class Ready(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Cronty-Proof", "0" * 64)
+            self.end_headers()
+
+    server = ThreadingHTTPServer(("127.0.0.1", port), Ready)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def test_whoever_takes_its_port_stops_nothing_and_is_not_taken_for_it(joined: Machine, ntfy: Ntfy) -> None:
+    joined.up()
+    os.kill(joined.alive("keeper").pid, signal.SIGSTOP)  # so that it starts no other server before the port is taken
+    try:
+        joined.kill()
+        with squatting(joined.port):
+            os.kill(joined.alive("keeper").pid, signal.SIGCONT)
+            wait_until(joined.place.is_portless, "it doesn't say that its port is taken")
+            server = joined.alive().pid
+            assert not is_ready(f"http://127.0.0.1:{joined.port}", joined.folder)
+            found = joined.status(code=1)
+            assert (found["up"], found["state"], found["pid"]) == (False, "portless", server)
+            words = f"fires, but its page can't be opened: port {joined.port} is taken by another program"
+            assert words in joined.say("status", code=1)
+            said = joined.up(code=1)
+            assert words in said
+            assert "Authorization" not in said
+            remind(joined, ntfy, "without its port")
+            assert f"port {joined.port} is taken by another program" in joined.place.log.read_text()
+    finally:
+        os.kill(joined.alive("keeper").pid, signal.SIGCONT)
+    wait_until(lambda: is_ready(f"http://127.0.0.1:{joined.port}", joined.folder), "it doesn't take its port again")
+    assert joined.alive().pid == server
+    assert joined.status()["state"] == "up"
+
+
+@pytest.mark.long
+def test_a_service_for_others_proves_itself_too(joined: Machine) -> None:
+    joined.settings["jwt_secret"] = "s" * 32
+    joined.up("--auth")
+    assert is_ready(f"http://127.0.0.1:{joined.port}", joined.folder)
+
+
 def test_a_folder_that_cannot_be_made_is_said_in_a_line(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     elsewhere = Machine(tmp_path / "file/data", {"data_dir": str(tmp_path / "file/data")})
@@ -324,6 +379,26 @@ def test_the_systemd_unit_is_one_that_systemd_accepts(tmp_path: Path) -> None:
         env={**os.environ, "XDG_RUNTIME_DIR": str(tmp_path)},
     )  # fmt: skip
     assert "cronty.service" not in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("kept", ["systemd", "launchd"])
+def test_a_unit_is_for_nobody_else_to_write_whatever_the_umask(
+    tmp_path: Path, kept: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    place = ServiceFolder(tmp_path / "data")
+    before = os.umask(0)
+    try:
+        path = service_units.write_unit(kept, ["cronty"], place)
+        assert service_units.write_unit(kept, ["cronty"], place) == path  # a second time too
+    finally:
+        os.umask(before)
+    assert b"cronty" in path.read_bytes()
+    assert [one for one in (path, *path.parents) if one.is_relative_to(tmp_path) and one.stat().st_mode & 0o022] == []
+    path.parent.chmod(0o777)
+    with pytest.raises(service_units.UnitRefused, match=f"chmod go-w {path.parent}"):
+        service_units.write_unit(kept, ["cronty"], place)
 
 
 def test_the_launchd_agent_starts_with_the_login_and_again_after_an_end(tmp_path: Path) -> None:

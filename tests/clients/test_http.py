@@ -105,6 +105,8 @@ def test_a_database_that_cannot_be_reached_is_one_line_without_a_trace() -> None
 
 def test_a_port_that_is_taken_is_said(served: Served, own_url: str) -> None:
     said = say("serve", "--port", str(served.port), database_url=own_url)
-    assert said.returncode != 0
-    assert "address already in use" in said.stderr
+    assert said.returncode == 2
+    assert said.stderr.splitlines()[-1] == (
+        f"cronty: can't listen at 127.0.0.1:{served.port}: address already in use. Name another port: --port 8126"
+    )
     assert "Traceback" not in said.stderr

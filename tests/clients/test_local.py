@@ -141,7 +141,7 @@ def test_a_folder_that_others_could_have_filled_is_not_used(tmp_path: Path, whos
     (folder / "service").mkdir()
     (folder / "service/spec.json").write_text('{"arguments": [], "url": "", "kept_by": "background", "folder": "/"}')
     (folder / "turn").symlink_to(tmp_path / "made")
-    with pytest.raises(NoDatabase, match="belongs to another user" if whose == "theirs" else "chmod go-w"):
+    with pytest.raises(NoDatabase, match="belongs to nobody" if whose == "theirs" else "chmod go-w"):
         start_local_server(folder)
     with pytest.raises(BadPrivateFile):
         ServiceFolder(folder).spec()

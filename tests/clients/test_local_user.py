@@ -1,5 +1,6 @@
 """A server on somebody's own machine: it knows who runs it, and other users of the machine get nothing."""
 
+import asyncio
 import json
 import os
 import stat
@@ -9,8 +10,9 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from cronty.cli.ready import is_ready
 from cronty.client import AsyncClient, Client
-from cronty.contract.local_key import make_code
+from cronty.contract.local_key import CHALLENGE, PROOF, make_code, ready_proof
 from cronty.contract.result import CrontyError
 from tests.actions.servers import answer, plain
 from tests.clients.serving import Served, free_port, serving
@@ -61,9 +63,8 @@ def test_a_key_that_others_could_read_is_not_used(tmp_path: Path, own_url: str) 
     (data / "local.key").chmod(0o644)
     said = say("serve", database_url=own_url, data_dir=str(data))
     assert said.returncode == 2
-    assert (
-        said.stderr.strip()
-        == f"cronty: Others may read or change {data}/local.key. Fix it with: chmod 600 {data}/local.key"
+    assert said.stderr.startswith(
+        f"cronty: {data}/local.key may be read by others. Fix it with: chmod 600 {data}/local.key"
     )
 
 
@@ -132,6 +133,20 @@ def test_a_link_opens_the_dashboard_once(served: Served) -> None:
         again = other.get(link)
         assert (again.status_code, "used already" in again.text) == (401, True)
         assert other.get(f"{served.url}/jobs").status_code == 303
+
+
+async def test_only_an_answer_that_proves_the_key_is_believed(served: Served) -> None:
+    assert served.data is not None
+    assert await asyncio.to_thread(is_ready, served.url, served.data)
+    async with plain(answer(200, b'{"status": "ready"}')) as stranger:
+        assert not await asyncio.to_thread(is_ready, stranger.url, served.data)
+        [request] = stranger.received
+    assert served.key not in str(request)
+    # Nor does an answer help that a stranger got from the server itself: it is good at its address alone.
+    proof = served.get("/ready", **{CHALLENGE: request.headers[CHALLENGE.lower()]}).headers[PROOF]
+    assert proof == ready_proof(served.key, served.url, request.headers[CHALLENGE.lower()])
+    assert proof != ready_proof(served.key, stranger.url, request.headers[CHALLENGE.lower()])
+    assert PROOF not in served.get("/ready").headers
 
 
 def test_where_nothing_is_up_that_is_said(tmp_path: Path) -> None:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, cast, get_args
 
-from cronty.actions.accounts import Account, account_of, flaw_of_file
+from cronty.actions.accounts import OF_DATABASE, Account, account_of
+from cronty.own_files import NotOurs, read_own
 
 Delivery = Literal["inbox", "webhook", "command"]
 
@@ -93,10 +94,9 @@ class Agent:
 def read_agents(path: Path) -> dict[str, Agent]:
     """The agents of a TOML file by name, or `BadAgents`."""
     try:
-        if flaw := flaw_of_file(path):
-            raise BadAgents(f"{path} {flaw}, so no agent in it is woken. Fix it with: chmod 600 {path}")
-        text = path.read_text(encoding="utf-8")
-        tables = tomllib.loads(text)
+        tables = tomllib.loads(read_own(path).decode())
+    except NotOurs as others:
+        raise BadAgents(f"{path} {others.flaw}, so no agent in it is woken. Fix it with: {others.mend}") from None
     except (OSError, UnicodeDecodeError) as error:
         raise BadAgents(f"The agents file {path} can't be read: {error}.") from error
     except tomllib.TOMLDecodeError as error:
@@ -190,6 +190,8 @@ def _account(path: Path, name: str, user: object) -> Account | None:
         raise _wrong(path, name, "user", f"must name a user of this machine, not {user!r}")
     if account.uid == 0:
         raise _wrong(path, name, "user", "must not be root, who may read everything of ours")
+    if (runs_it := account_of(OF_DATABASE)) is not None and account.uid == runs_it.uid:
+        raise _wrong(path, name, "user", f"must not be {user!r}, who runs the local database and may read all of it")
     if not root and account.uid != os.geteuid():
         raise _wrong(path, name, "user", f"is {user!r}, and only root can start a program as another user")
     return account if root else None

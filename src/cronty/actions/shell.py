@@ -16,10 +16,10 @@ from typing import Any, Final, cast
 
 import orjson
 
-from cronty.actions.accounts import flaw_of_file
 from cronty.actions.outbound import untrusted_text
 from cronty.actions.program import Program, result_of
 from cronty.actions.tasks import PermanentError
+from cronty.own_files import NotOurs, make_own_folder, read_own
 
 LONGEST: Final = 10 * 366 * 86_400.0
 """Seconds: the job's own time limit ends it earlier."""
@@ -90,9 +90,9 @@ class Shell:
 def read_commands(path: Path) -> dict[str, Declared]:
     """The commands of a file by name; none if there is no file."""
     try:
-        if flaw := flaw_of_file(path):
-            raise BadCommands(f"{path} {flaw}, so nothing in it is run. Fix it with: chmod 600 {path}")
-        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+        tables = tomllib.loads(read_own(path).decode())
+    except NotOurs as others:
+        raise BadCommands(f"{path} {others.flaw}, so nothing in it is run. Fix it with: {others.mend}") from None
     except FileNotFoundError:
         return {}
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
@@ -122,7 +122,7 @@ def declare(path: Path, commands: Iterable[Declared]) -> None:
     fresh = {one.name: one for one in commands if one.name not in known}
     if not fresh:
         return
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_own_folder(path.parent)
     before = path.read_text(encoding="utf-8") if path.exists() else _HEAD
     new = path.with_name(path.name + ".new")
     with suppress(FileNotFoundError):

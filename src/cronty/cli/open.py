@@ -10,7 +10,7 @@ import typer
 
 from cronty.cli.local_key import local_key_of
 from cronty.cli.output import Json, print_json, refuse, say
-from cronty.cli.service import is_ready
+from cronty.cli.ready import is_ready
 from cronty.cli.service_folder import ServiceFolder
 from cronty.contract.local_key import make_code
 from cronty.settings import Settings
@@ -20,7 +20,7 @@ def open_dashboard(json: Json = False) -> None:
     data_dir = Settings().data_dir  # pyright: ignore[reportCallIssue] -- its defaults are fields
     spec = ServiceFolder(data_dir).spec()
     url = (os.environ.get("CRONTY_URL") or (spec.url if spec else "http://127.0.0.1:8125")).rstrip("/")
-    if not is_ready(url):
+    if not is_ready(url, data_dir):
         refuse(f"Cronty isn't up at {url}.", hint="`cronty up` starts it.", json=json)
     if spec is not None and "--auth" in spec.arguments:
         refuse(f"{url} is for everyone with a key.", hint="Sign in there with yours.", json=json)

@@ -17,6 +17,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
+from cronty.own_files import make_own_folder
+
 PREFIX: Final = "environment-"
 _MARK: Final = "copied-from-uv"
 _CACHED: Final = re.compile(r"(archive|builds|environments)-v\d+")
@@ -49,7 +51,7 @@ def remove_other_copies(data_dir: Path, python: str) -> None:
 
 def _copy_to(place: Path) -> None:
     """All of it or nothing. An environment may be a layer over others: then they become one."""
-    place.parent.mkdir(parents=True, exist_ok=True)
+    make_own_folder(place.parent)
     fresh = Path(tempfile.mkdtemp(prefix=f".{PREFIX}", dir=place.parent))
     try:
         packages = fresh / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}" / "site-packages"
@@ -62,6 +64,9 @@ def _copy_to(place: Path) -> None:
         (fresh / "bin/python").symlink_to(base)
         (fresh / "pyvenv.cfg").write_text(f"home = {base.parent}\ninclude-system-site-packages = false\n")
         (fresh / _MARK).write_text(f"{sys.prefix}\n")
+        for made in fresh.rglob("*"):
+            if not made.is_symlink():
+                made.chmod(made.stat().st_mode & ~0o022)  # whatever the umask: it is run
         fresh.chmod(0o755)  # PostgreSQL, which may be run by another user, is in it
         fresh.rename(place)
     finally:

@@ -2,28 +2,32 @@
 
 import asyncio
 import signal
-import socket
 import sys
 from collections.abc import Sequence
 from contextlib import redirect_stdout, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import cast, override
+from functools import partial
+from pathlib import Path
+from typing import cast
 
 import typer
 import uvicorn
 
 from cronty.app import Cronty
+from cronty.cli.listening import listen_at_last
 from cronty.cli.local_key import local_key_of
 from cronty.cli.service_absences import log_absences
-from cronty.cli.service_folder import url_of
+from cronty.cli.service_folder import ServiceFolder, url_of
 from cronty.cli.service_of_client import AfterClosing, Wanted
 from cronty.cli.startup import check_reach, extra, load, opened, probed, set_metrics_port
 from cronty.cli.stdin import make_stdin_end_when_told
 from cronty.contract.caller import local_caller
+from cronty.contract.local_key import ready_proof
 from cronty.mcp.context import ToolContext
 from cronty.mcp.server import GROUPS, CrontyServer
 from cronty.mcp.tool import Group
+from cronty.store.private_file import BadPrivateFile
 from cronty.web.callers import LocalKey
 from cronty.web.connections import KEPT_ALIVE, bounded_protocol, most_connections
 
@@ -49,35 +53,34 @@ def serve(
     set_metrics_port(cronty, metrics_port)
     if "public_url" not in cronty.settings.model_fields_set:
         cronty.settings = cronty.settings.model_copy(update={"public_url": f"{url_of(host, port)}/mcp"})
-    local = None if auth else LocalKey(local_key_of(cronty.settings.data_dir), cronty.owner, url_of(host, port))
+    data_dir, url, service = cronty.settings.data_dir, url_of(host, port), _service(cronty.settings.data_dir)
+    key = None if auth and service is None else local_key_of(data_dir)
+    local = None if auth or key is None else LocalKey(key, cronty.owner, url)
+    prove = None if key is None else partial(ready_proof, key, url)
     hosts = [f"{host}:{port}", f"localhost:{port}", *names]
-    asgi = extra("cronty.asgi", "web").http_app(cronty, _groups(tools), hosts, local)
+    asgi = extra("cronty.asgi", "web").http_app(cronty, _groups(tools), hosts, local, prove)
     most = most_connections()
     config = uvicorn.Config(
         asgi, host=host, port=port, log_config=None, access_log=False,
         http=bounded_protocol(most), timeout_keep_alive=KEPT_ALIVE, backlog=most // 4,  # so many are accepted at once
         timeout_graceful_shutdown=2,  # or a client that listens for changes would keep the server from stopping
     )  # fmt: skip
-    asyncio.run(_serve(cronty, _Server(config, local)))
+    asyncio.run(_serve(cronty, uvicorn.Server(config), local, service))
 
 
-class _Server(uvicorn.Server):
-    """Says when it has its address."""
-
-    def __init__(self, config: uvicorn.Config, local: LocalKey | None) -> None:
-        super().__init__(config)
-        self._local = local
-
-    @override
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        if self._local is not None:
-            self._local.begin()
+def _service(data_dir: Path) -> ServiceFolder | None:
+    """The folder of the background service, if this process is its server."""
+    try:
+        folder = ServiceFolder(data_dir)
+    except BadPrivateFile:
+        return None
+    return folder if folder.is_served_by_us() else None
 
 
-async def _serve(cronty: Cronty, server: uvicorn.Server) -> None:
-    """Open before serving, so that an unreachable database is reported in one line and not as a traceback."""
-    began = datetime.now(UTC)
+async def _serve(cronty: Cronty, server: uvicorn.Server, local: LocalKey | None, service: ServiceFolder | None) -> None:
+    """Open before serving, so that an unreachable database is reported in one line and not as a traceback, and so that
+    jobs fire whoever has the port."""
+    began, config = datetime.now(UTC), server.config
     async with probed(cronty), opened(cronty) as stopping:
 
         async def stop_server() -> None:
@@ -87,7 +90,11 @@ async def _serve(cronty: Cronty, server: uvicorn.Server) -> None:
 
         background = [asyncio.ensure_future(one) for one in (stop_server(), log_absences(cronty, began))]
         try:
-            await server.serve()
+            sockets = await listen_at_last(config.host, config.port, config.backlog, service, stopping)
+            if local is not None:
+                local.begin()
+            if sockets:
+                await server.serve(sockets)
         finally:
             for one in background:
                 one.cancel()

@@ -1,7 +1,6 @@
 """`cronty up`, `down` and `status`: a service in the background that stays up."""
 
 import asyncio
-import http.client
 import os
 import re
 import shlex
@@ -19,8 +18,9 @@ from cronty.cli import service_keeper, service_units
 from cronty.cli.local_key import key_file
 from cronty.cli.output import REFUSED, Json, print_json, say, waiting
 from cronty.cli.own_copy import lasting_python, remove_other_copies
+from cronty.cli.ready import is_ready
 from cronty.cli.service_folder import Kept, ServiceFolder, ServiceSpec, url_of
-from cronty.cli.service_status import show_status, status_of
+from cronty.cli.service_status import PORTLESS, show_status, status_of
 from cronty.cli.startup import MetricsPort, check_reach
 from cronty.settings import Settings
 
@@ -80,18 +80,19 @@ def up(
 
 
 class Flaw(NamedTuple):
-    """Why the service isn't up; `logged` if its log says more."""
+    """Why the service isn't up; `logged` if its log says more, `fires` if only its port is missing."""
 
     text: str
     logged: bool = False
+    fires: bool = False
 
 
 def _say_why_not(flaw: Flaw, folder: ServiceFolder, *, json: bool) -> None:
     lines = folder.last_lines() if flaw.logged else []
     if json:
-        print_json({"up": False, "error": flaw.text, "last_lines": lines, "log": str(folder.log)})
+        print_json({"up": False, "fires": flaw.fires, "error": flaw.text, "last_lines": lines, "log": str(folder.log)})
         return
-    say(f"cronty: It isn't up: {flaw.text}", err=True)
+    say(f"cronty: It {'' if flaw.fires else "isn't up: "}{flaw.text}", err=True)
     for line in lines:
         say(line, err=True, indent=2)
     if lines:
@@ -118,7 +119,7 @@ def down(json: Json = False) -> None:
 
 def status(json: Json = False) -> None:
     folder = ServiceFolder(_settings().data_dir)
-    found: dict[str, Any] = asyncio.run(status_of(folder, is_ready))
+    found: dict[str, Any] = asyncio.run(status_of(folder))
     if json:
         print_json(found)
     else:
@@ -127,28 +128,16 @@ def status(json: Json = False) -> None:
         raise typer.Exit(1)
 
 
-def is_ready(url: str) -> bool:
-    """Whether a Cronty answers there; proxies are ignored."""
-    parts = urlsplit(url)
-    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=5)
-    try:
-        connection.request("GET", "/ready")
-        return connection.getresponse().status == http.HTTPStatus.OK
-    except (OSError, http.client.HTTPException):
-        return False
-    finally:
-        connection.close()
-
-
 def bring_up(folder: ServiceFolder, spec: ServiceSpec, *, already: bool) -> Flaw | None:
     """Bring the service up; why it isn't up, or None."""
     if not already:
         before = folder.spec()
+        moved = before is None or before.url != spec.url
         if before is not None:
             service_units.remove(before.kept_by, folder)
         service_keeper.end(folder, "keeper")
         service_keeper.end(folder, "serving")
-        if is_taken(spec.url):
+        if moved and is_taken(spec.url):  # where it was before, it fires until it has its port back
             return Flaw(f"the port of {spec.url} is taken by another program. Name another one: cronty up --port 8126")
         with folder.lock():
             folder.save_spec(spec)
@@ -161,7 +150,7 @@ def bring_up(folder: ServiceFolder, spec: ServiceSpec, *, already: bool) -> Flaw
     flaw = wait_for(folder, spec)
     if flaw is None:
         remove_other_copies(folder.path.parent, spec.python)
-    if flaw is not None and not already:  # otherwise it would keep trying
+    if flaw is not None and not flaw.fires and not already:  # otherwise it would keep trying
         folder.remove_spec()
         service_units.remove(spec.kept_by, folder)
         service_keeper.end(folder, "keeper")
@@ -183,8 +172,10 @@ def wait_for(folder: ServiceFolder, spec: ServiceSpec) -> Flaw | None:
         serving = folder.alive("serving")
         if serving is not None:
             seen.add(serving.pid)
-            if is_ready(spec.url):
+            if is_ready(spec.url, folder.path.parent):
                 return None
+            if folder.is_portless():
+                return Flaw(f"{PORTLESS.format(port=urlsplit(spec.url).port)}.", fires=True)
         elif len(seen) > 1:
             return Flaw("it exits right after its start. Its log:", logged=True)
         time.sleep(0.05)

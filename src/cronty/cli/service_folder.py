@@ -19,8 +19,9 @@ from typing import Final, Literal, cast
 
 import orjson
 
+from cronty.own_files import NotOurs, read_own
 from cronty.store.local import NoDatabase
-from cronty.store.private_file import private_folder
+from cronty.store.private_file import BadPrivateFile, private_folder
 
 Role = Literal["keeper", "serving"]
 Kept = Literal["systemd", "launchd", "background"]
@@ -76,7 +77,7 @@ class ServiceFolder:
     def make(self) -> None:
         try:
             private_folder(self._data_dir, make=True)
-            self.path.mkdir(exist_ok=True)
+            self.path.mkdir(mode=0o700, exist_ok=True)
             self.path.chmod(0o700)  # the spec may hold secrets
         except OSError as error:
             raise NoDatabase(
@@ -87,7 +88,9 @@ class ServiceFolder:
 
     def spec(self) -> ServiceSpec | None:
         try:
-            return ServiceSpec(**orjson.loads((self.path / "spec.json").read_bytes()))
+            return ServiceSpec(**orjson.loads(read_own(self.path / "spec.json")))
+        except NotOurs as others:
+            raise BadPrivateFile(f"{self.path / 'spec.json'} {others.flaw}. Fix it with: {others.mend}") from None
         except (OSError, orjson.JSONDecodeError, TypeError):
             return None
 
@@ -128,6 +131,25 @@ class ServiceFolder:
         finally:
             os.close(file)
         return None
+
+    def is_served_by_us(self) -> bool:
+        """Whether this process is the server of the service."""
+        return (serving := self.alive("serving")) is not None and serving.pid == os.getpid()
+
+    def mark_portless(self, portless: bool) -> None:
+        """Called by the server: whether it fires without its port, which another program has."""
+        if portless:
+            self._write(self.path / "portless", str(os.getpid()).encode())
+        else:
+            (self.path / "portless").unlink(missing_ok=True)
+
+    def is_portless(self) -> bool:
+        """Whether the server that is alive has said so."""
+        try:
+            said = (self.path / "portless").read_text(encoding="ascii")
+        except OSError:
+            return False
+        return (serving := self.alive("serving")) is not None and said == str(serving.pid)
 
     def prepare(self, role: Role) -> tuple[int, Path]:
         """A locked pid file, still empty and unnamed until `announce`; the lock belongs to its descriptor."""

@@ -15,7 +15,7 @@ from typing import Final
 from cronty.app import Cronty
 from cronty.cli import service_keeper, service_units
 from cronty.cli.own_copy import as_typed, lasting_python
-from cronty.cli.service import bring_up, is_taken, wait_for
+from cronty.cli.service import Flaw, bring_up, is_taken, wait_for
 from cronty.cli.service_folder import ServiceFolder, ServiceSpec, url_of
 from cronty.store.local import NoDatabase
 
@@ -108,7 +108,7 @@ def keep_up(data_dir: Path, wanted: Wanted) -> str | None:
             flaw = wait_for(folder, before)
         else:
             flaw = wait_for(folder, before)
-        return None if flaw is None else _in_words(flaw.text, folder)
+        return _in_words(flaw, folder)
 
 
 def _start_new(folder: ServiceFolder, wanted: Wanted) -> str | None:
@@ -124,15 +124,20 @@ def _start_new(folder: ServiceFolder, wanted: Wanted) -> str | None:
         flaw = bring_up(folder, spec, already=False)
         if flaw is None:
             log.info(as_typed("the background service is up at %s, and stays. `cronty down` ends it"), url)
-            return None
-        return _in_words(flaw.text, folder)
+        return _in_words(flaw, folder)
     return "every port from 8125 to 8144 is taken. `cronty up --port` takes another one."
 
 
-def _in_words(flaw: str, folder: ServiceFolder) -> str:
+def _in_words(flaw: Flaw | None, folder: ServiceFolder) -> str | None:
+    """Why nothing fires; None if it does."""
+    if flaw is None:
+        return None
+    if flaw.fires:
+        log.warning("the background service %s", flaw.text)
+        return None
     lines = folder.last_lines(1)
     because = f" ({lines[0][-300:]})" if lines else ""
-    return f"the background service isn't up: {flaw.removesuffix(' Its log:')}{because}. `cronty up` tries again."
+    return f"the background service isn't up: {flaw.text.removesuffix(' Its log:')}{because}. `cronty up` tries again."
 
 
 def _is_older(than: str) -> bool:

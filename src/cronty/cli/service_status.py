@@ -1,12 +1,13 @@
 """The status of the service: up or not, since when, where, what comes next, and what it did."""
 
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
+from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
 from cronty.app import Cronty
 from cronty.cli.output import Column, clock, console, say, show_rows
+from cronty.cli.ready import is_ready
 from cronty.cli.service_absences import counted, in_words
 from cronty.cli.service_folder import Alive, ServiceFolder, ServiceSpec
 from cronty.contract.answers import to_json
@@ -19,27 +20,30 @@ type Status = dict[str, Any]
 
 LOOK_BACK: Final = timedelta(days=7)
 _NEXT: Final = 5
+PORTLESS: Final = "fires, but its page can't be opened: port {port} is taken by another program"
 _WORDS: Final = {
-    "up": "up",
-    "starting": "starting: it doesn't answer yet",
-    "restarting": "restarting: the server exited",
-    "unwatched": "up, but the process that would restart it was killed. `cronty up` fixes that",
-    "stuck": "not answering, and the process that would restart it was killed. `cronty up` fixes that",
-    "gone": "gone without `cronty down`. `cronty up` brings it back",
-    "down": "down. `cronty up` starts it",
+    "portless": PORTLESS + ". It takes the port once it is free; `cronty up --port` takes another one",
+    "up": "is up",
+    "starting": "is starting: it doesn't answer yet",
+    "restarting": "is restarting: the server exited",
+    "unwatched": "is up, but the process that would restart it was killed. `cronty up` fixes that",
+    "stuck": "is not answering, and the process that would restart it was killed. `cronty up` fixes that",
+    "gone": "is gone without `cronty down`. `cronty up` brings it back",
+    "down": "is down. `cronty up` starts it",
 }
 
 
-async def status_of(folder: ServiceFolder, is_ready: Callable[[str], bool]) -> Status:
+async def status_of(folder: ServiceFolder) -> Status:
     spec, keeper, serving = folder.spec(), folder.alive("keeper"), folder.alive("serving")
-    answers = spec is not None and serving is not None and is_ready(spec.url)
-    state = _state(spec, keeper, serving, answers=answers)
+    answers = spec is not None and serving is not None and is_ready(spec.url, folder.path.parent)
+    portless = not answers and folder.is_portless()
+    state = "portless" if portless and keeper is not None else _state(spec, keeper, serving, answers=answers)
     found: Status = {"up": answers, "state": state, "log": str(folder.log)}
     if spec is not None:
         found |= {"url": spec.url, "mcp": f"{spec.url}/mcp", "kept_by": spec.kept_by}
     if serving is not None:
         found |= {"since": serving.since.isoformat(), "pid": serving.pid, "starts": serving.starts}
-    if spec is not None and serving is not None and answers:
+    if spec is not None and serving is not None and (answers or portless):
         found |= await _from_database(spec, serving.since)
     elif spec is not None:
         found["last_lines"] = folder.last_lines()
@@ -85,7 +89,8 @@ async def _from_database(spec: ServiceSpec, since: datetime) -> Status:
 
 def show_status(found: Status) -> None:
     out = console()
-    say(f"Cronty is {_WORDS[found['state']]}.", "bold")
+    port = urlsplit(str(found.get("url", ""))).port
+    say(f"Cronty {_WORDS[found['state']].format(port=port)}.", "bold")
     if "frozen" in found:
         say(found["frozen"], "bold")
     facts: list[tuple[str, str]] = []

@@ -12,6 +12,7 @@ from typing import Final
 
 from cronty.cli.service_folder import Kept, ServiceFolder
 from cronty.data_folder import default_data_folder
+from cronty.own_files import NotOurs, make_own_folder
 
 _PATIENCE: Final = 90.0
 
@@ -32,7 +33,7 @@ def keeper_of_this_system() -> Kept:
 
 def name_of(folder: ServiceFolder) -> str:
     """The unit's name: `cronty`, with a hash if the data folder isn't the default one."""
-    if folder.path == ServiceFolder(default_data_folder()).path:
+    if folder.path == default_data_folder().expanduser().resolve() / "service":
         return "cronty"
     return f"cronty-{hashlib.sha256(os.fsencode(folder.path)).hexdigest()[:8]}"
 
@@ -81,17 +82,28 @@ def launchd_agent(command: Sequence[str], folder: ServiceFolder) -> bytes:
 
 def install(kept: Kept, command: Sequence[str], folder: ServiceFolder) -> None:
     """Write the unit and start it, now and at every login."""
-    path, name = unit_file(kept, folder), name_of(folder)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path, name = write_unit(kept, command, folder), name_of(folder)
     if kept == "systemd":
-        path.write_text(systemd_unit(command), encoding="utf-8")
         _run("systemctl", "--user", "daemon-reload")
         _run("systemctl", "--user", "enable", f"{name}.service")
         _run("systemctl", "--user", "restart", f"{name}.service")
     elif kept == "launchd":
-        path.write_bytes(launchd_agent(command, folder))
         _run("launchctl", "bootout", f"gui/{os.getuid()}/{name}", check=False)
         _run("launchctl", "bootstrap", f"gui/{os.getuid()}", str(path))
+
+
+def write_unit(kept: Kept, command: Sequence[str], folder: ServiceFolder) -> Path:
+    """The unit's file, which nobody else can write or exchange, whatever the umask: it names a program to run."""
+    path = unit_file(kept, folder)
+    unit = systemd_unit(command).encode() if kept == "systemd" else launchd_agent(command, folder)
+    try:
+        make_own_folder(path.parent)
+    except NotOurs as others:
+        raise UnitRefused(f"{path.parent} {others.flaw}. Fix it with: {others.mend}") from None
+    path.unlink(missing_ok=True)
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as opened:
+        opened.write(unit)
+    return path
 
 
 def remove(kept: Kept, folder: ServiceFolder) -> None:

@@ -3,7 +3,8 @@
 The key is in a file that only this user can read, so whoever has it is this user. Our own programs don't send it:
 another user of the machine may be listening where they call. They send a code made from it, which is good for a minute.
 A link to the dashboard has a code in it too, which is good once. A code is of no use to whoever got it by mistake: it
-is good at one address, and only if the server had that address already when the code was made.
+is good at one address, and only if the server had that address already when the code was made. And they believe a
+server that says it is ready only if it proves that it has the key.
 """
 
 import hmac
@@ -15,6 +16,10 @@ from urllib.parse import urlsplit, urlunsplit
 
 FILE: Final = "local.key"
 """Its name in the data folder."""
+
+CHALLENGE: Final = "Cronty-Challenge"
+PROOF: Final = "Cronty-Proof"
+"""Headers of `/ready`: a text of chance, and the proof that whoever answers has the key."""
 
 type Purpose = Literal["call", "open"]
 
@@ -56,7 +61,12 @@ def end_of_code(key: str, purpose: Purpose, url: str, code: str, since: int = 0)
     return int(end) if int(end) > time.time() and int(made) >= since else None
 
 
-def _proof(key: str, purpose: Purpose, url: str, text: str) -> str:
+def ready_proof(key: str, url: str, challenge: str) -> str:
+    """What the server of this user at this address says to a challenge, and nobody else can: it proves the key."""
+    return _proof(key, "ready", url, challenge)
+
+
+def _proof(key: str, purpose: Purpose | Literal["ready"], url: str, text: str) -> str:
     parts = urlsplit(without_names(url))
     whole = f"cronty {purpose} {parts.hostname} {parts.port} {text}"
     return hmac.new(key.encode(), whole.encode(), sha256).hexdigest()

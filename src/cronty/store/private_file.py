@@ -6,24 +6,30 @@ from contextlib import suppress
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
+from cronty.own_files import NotOurs, check_way, make_own_folder, read_own
+
 
 class BadPrivateFile(Exception):
     """A private file or folder can't be made or read, or isn't private."""
 
 
 def private_folder(path: Path, *, make: bool = False) -> Path:
-    """The folder by its full name. If it is there, nobody else may write in it: what we find there is obeyed."""
-    folder = path.expanduser().resolve()
-    if make:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        folder.mkdir(mode=0o700, exist_ok=True)
+    """The folder by its full name. Nobody else may write in it or exchange it: what we find there is obeyed."""
+    folder = path.expanduser().absolute()
     try:
-        found = folder.stat()
+        if make:
+            make_own_folder(folder)
+        else:
+            check_way(folder)
+        folder = folder.resolve()
+        mode = folder.stat().st_mode
+    except NotOurs as others:
+        raise _not_private(path, others) from None
     except (FileNotFoundError, NotADirectoryError):
+        if make:
+            raise
         return folder
-    if found.st_uid not in (os.geteuid(), 0):
-        raise BadPrivateFile(f"{folder} belongs to another user. Set CRONTY_DATA_DIR to a folder of your own.")
-    if found.st_mode & 0o022:
+    if mode & 0o022:
         raise BadPrivateFile(f"Others may change what is in {folder}. Fix it with: chmod go-w {folder}")
     return folder
 
@@ -33,15 +39,17 @@ def private_text(path: Path, new: Callable[[], str]) -> str:
     try:
         if not path.exists():
             _make(path, new())
-        with open(path, encoding="ascii") as opened:
-            found = os.fstat(opened.fileno())
-            if found.st_mode & 0o077:
-                raise BadPrivateFile(f"Others may read or change {path}. Fix it with: chmod 600 {path}")
-            if found.st_uid not in (os.geteuid(), 0):
-                raise BadPrivateFile(f"{path} belongs to another user. Set CRONTY_DATA_DIR to a folder of your own.")
-            return opened.read().strip()
+        return read_own(path, 0o077).decode("ascii").strip()
+    except NotOurs as others:
+        raise _not_private(path, others) from None
     except OSError as error:
         raise BadPrivateFile(f"{path} can't be used: {error}. Set CRONTY_DATA_DIR to a folder of your own.") from error
+
+
+def _not_private(path: Path, others: NotOurs) -> BadPrivateFile:
+    return BadPrivateFile(
+        f"{path} {others.flaw}. Fix it with: {others.mend}, or set CRONTY_DATA_DIR to a folder of your own"
+    )
 
 
 def _make(path: Path, text: str) -> None:
