@@ -44,7 +44,7 @@ def wake(what: Agent, *, attempt: int = 1, grace: float = 5) -> Awaitable[Outcom
     async def about(_owner_id: int, _job_id: int, _slot: datetime) -> RunFacts:
         return FACTS
 
-    task = Registry().add(CommandAgent(Registered(what, about, "local"), SOURCE, (), grace).wake, "prompt:helper")
+    task = Registry().add(CommandAgent(Registered(what, about, "local"), SOURCE, grace=grace).wake, "prompt:helper")
     arguments = json.dumps({"args": [], "kwargs": {"prompt": "Look.", "data": {"room": 3}}})
     return outcome_of_async(task, CurrentRun(1024, 7168, 7, SLOT, attempt), arguments)
 

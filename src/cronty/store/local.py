@@ -286,7 +286,8 @@ class LocalServer:
         if self._sockets is None and before.name.startswith("cronty-") and self._is_own(before):
             self._sockets = before
         if self._sockets is None or not self._sockets.is_dir():
-            self._sockets = Path(tempfile.mkdtemp(prefix="cronty-"))
+            # Not where TMPDIR says: programs of agents have a /tmp of their own, and can't get at this one.
+            self._sockets = Path(tempfile.mkdtemp(prefix="cronty-", dir="/tmp"))
             self._chown(self._sockets)
         return self._sockets
 
