@@ -9,7 +9,7 @@ import shutil
 import socket
 import subprocess
 import tempfile
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -54,8 +54,10 @@ class Home:
         found = self.data.stat()
         return [str(self.data), found.st_dev, found.st_ino]
 
-    def run(self, program: str, *arguments: object, **changes: object) -> tuple[str, dict[str, Any]]:
-        """What a program printed, a text of Python, and what its supervisor said."""
+    def run(
+        self, program: str, *arguments: object, before: Sequence[str] = (), root: bool = False, **changes: object
+    ) -> tuple[str, dict[str, Any]]:
+        """What a program printed, a text of Python, and what its supervisor said. `before` starts that."""
         ours, theirs = socket.socketpair()
         with ours, theirs:
             order = {
@@ -74,8 +76,9 @@ class Home:
                 **changes,
             }
             ran = subprocess.run(
-                [self.python, "-I", "-S", str(self.folder / "supervisor.py"), json.dumps(order)],
-                capture_output=True, check=False, cwd="/", pass_fds=[theirs.fileno()], text=True, **AS_PLAIN_USER,
+                [*before, self.python, "-I", "-S", str(self.folder / "supervisor.py"), json.dumps(order)],
+                capture_output=True, check=False, cwd="/", pass_fds=[theirs.fileno()], text=True,
+                **({} if root else AS_PLAIN_USER),
             )  # fmt: skip
             theirs.close()
             said = ours.recv(65_536)
@@ -85,7 +88,8 @@ class Home:
     def probe(self, *before: str) -> str:
         """Why programs can't be kept apart, as the supervisor says."""
         command = [*before, self.python, "-I", "-S", str(self.folder / "supervisor.py"), "probe"]
-        return subprocess.check_output(command, cwd="/", **AS_PLAIN_USER).decode()
+        ran = subprocess.run(command, capture_output=True, check=True, cwd="/", text=True, **AS_PLAIN_USER)
+        return ran.stdout
 
 
 def own(path: Path) -> None:
@@ -235,3 +239,47 @@ def test_it_cannot_change_the_code_that_we_run(home: Home) -> None:
     assert printed == "Read-only file system\nRead-only file system\n"
     printed, _ = home.run(WRITE, home.folder / "lib", kept=[str(home.folder / "lib")])
     assert printed == "Read-only file system\nDevice or resource busy\n"
+
+
+FEW: Final = Path(__file__).parents[1] / "agents/few.py"
+
+
+@pytest.mark.parametrize(("kind", "flag"), [("mnt", 0x00020000), ("ipc", 0x08000000)])
+def test_where_namespaces_are_used_up_it_is_not_started(home: Home, kind: str, flag: int) -> None:
+    few = [home.python, "-c", FEW.read_text(), kind, str(flag)]
+    assert home.probe(*few, "1") == "", "there are some"
+    printed, said = home.run(READ, home.folder, before=[*few, "1"])
+    assert (printed, "No space left" in said["error"]) == ("", True)
+    assert home.probe(*few, "0"), "there are none"
+
+
+MOST = """
+import os
+names = ("user", "mnt", "pid", "ipc", "net", "uts", "cgroup", "time")
+print({open(f"/proc/sys/user/max_{name}_namespaces").read().strip() for name in names})
+"""
+
+
+def test_it_cannot_use_up_the_namespaces_of_its_user(home: Home) -> None:
+    assert home.run(MOST)[0] == "{'32'}\n"
+
+
+LIMIT = "import resource; print(resource.getrlimit(resource.RLIMIT_NPROC)[0])"
+
+
+def test_without_namespaces_its_processes_are_limited_too(home: Home) -> None:
+    """By as many more as its user has."""
+    printed, _ = home.run(LIMIT, apart=False, hidden=[], limits={"NPROC": 64})
+    assert 64 < int(printed) < 64 + len(os.listdir("/proc")) * 100
+
+
+@pytest.mark.skipif(not IS_ROOT, reason="shows what root's supervisor may do and its program may not")
+def test_a_working_folder_behind_a_closed_one_is_not_entered_for_a_user_who_could_not(home: Home) -> None:
+    closed = home.folder / "closed"
+    (closed / "inner").mkdir(parents=True)
+    closed.chmod(0o700)
+    (home.folder / "link").symlink_to(closed / "inner")
+    account: dict[str, Any] = {"uid": PLAIN_USER, "gid": PLAIN_USER, "groups": [], "hidden": []}
+    printed, said = home.run(READ, ".", root=True, workdir=str(home.folder / "link"), **account)
+    assert printed == ""
+    assert "workdir" in said["error"]

@@ -149,8 +149,8 @@ def _first_process() -> int:
 
 def _start(given: dict[str, Any]) -> "subprocess.Popen[bytes]":
     limits: dict[str, int] = given["limits"]
-    if not given["hidden"] and given["uid"] is None:  # it is counted together with everything else of our user
-        limits = {name: most for name, most in limits.items() if name != "NPROC"}
+    if "NPROC" in limits and _LINUX and given["uid"] is None and not given["hidden"]:
+        limits["NPROC"] += _threads_of_our_user()  # they are counted together
     if _LINUX:  # nobody looks into us, nor takes our descriptors
         _control(_DUMPABLE, 0)
 
@@ -159,6 +159,7 @@ def _start(given: dict[str, Any]) -> "subprocess.Popen[bytes]":
             _control(_PDEATHSIG, signal.SIGKILL)
             if given["confined"]:
                 _control(_NO_NEW_PRIVILEGES, 1)
+        os.chdir(given["workdir"] or ".")  # as that user, who may not be able to
         for name, most in limits.items():
             kind = getattr(resource, f"RLIMIT_{name}")
             ceiling = resource.getrlimit(kind)[1]
@@ -166,11 +167,26 @@ def _start(given: dict[str, Any]) -> "subprocess.Popen[bytes]":
             with suppress(ValueError, OSError):  # macOS knows fewer
                 resource.setrlimit(kind, (most, most))
 
-    options: dict[str, Any] = {"cwd": given["workdir"], "start_new_session": True, "preexec_fn": confine}
+    options: dict[str, Any] = {"start_new_session": True, "preexec_fn": confine}
     if given["uid"] is not None:
         options |= {"user": given["uid"], "group": given["gid"], "extra_groups": given["groups"]}
     # One thread and nothing of the service in it: here a function between fork and exec does no harm.
-    return subprocess.Popen[bytes](given["command"], **options)
+    try:
+        return subprocess.Popen[bytes](given["command"], **options)
+    except subprocess.SubprocessError as error:  # which says no more than that the function failed
+        raise OSError(errno.EACCES, f"its user can't get into its workdir {given['workdir']}") from error
+
+
+def _threads_of_our_user() -> int:
+    total = 0
+    for name in os.listdir(_PROCESSES):
+        if name.isdigit():
+            with suppress(OSError):  # it has ended meanwhile
+                with open(os.open(f"{name}/status", os.O_RDONLY, dir_fd=_PROCESSES), encoding="utf-8") as opened:
+                    said = dict(line.split(":", 1) for line in opened if ":" in line)
+                if int(said["Uid"].split()[0]) == os.getuid():
+                    total += int(said["Threads"])
+    return total
 
 
 def _watch(

@@ -6,6 +6,8 @@ from typing import Final
 
 import typer
 
+from cronty.actions.agents import BadAgents, read_agents
+from cronty.actions.program import open_folders
 from cronty.cli.output import REFUSED, Column, Json, counted, print_json, refuse, show_rows
 from cronty.settings import Settings
 from cronty.store.connecting import ATTRIBUTE, WRITABLE, each_host, wanted_of
@@ -26,7 +28,7 @@ def doctor(json: Json = False) -> None:
     url = settings.database_url or start_local_server(settings.data_dir)
     if problem := asyncio.run(schema_state(url)).problem():
         refuse(str(problem), json=json)
-    findings = [_servers(url), *_findings(asyncio.run(look(url)), datetime.now(UTC))]
+    findings = [_servers(url), *_findings(asyncio.run(look(url)), datetime.now(UTC)), *agents_here(settings)]
     good = all(fine for fine, _, _ in findings)
     if json:
         found = [{"good": fine, "what": what, "said": said} for fine, what, said in findings]
@@ -46,6 +48,20 @@ def _servers(url: str) -> tuple[bool, str, str]:
     if wanted not in (None, *WRITABLE):
         return False, "servers", f"{ATTRIBUTE}={wanted} may stay with a replica: leave it out, or use read-write"
     return True, "servers", f"{count} servers; the one that takes writes is used" if count > 1 else "1 server"
+
+
+def agents_here(settings: Settings) -> list[tuple[bool, str, str]]:
+    """Whether programs of agents that run as our own user, here, are kept from what is ours; nothing if there are none."""
+    if settings.agents_file is None:
+        return []
+    try:
+        agents = read_agents(settings.agents_file).values()
+    except BadAgents as bad:
+        return [(False, "agents", str(bad))]
+    if not any(agent.deliver == "command" and agent.user is None for agent in agents):
+        return []
+    flaw = open_folders()
+    return [(flaw is None, "agents", flaw or "their programs are kept apart from this service")]
 
 
 def _database(health: Health) -> tuple[bool, str, str]:
