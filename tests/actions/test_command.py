@@ -178,6 +178,15 @@ async def test_output_that_is_not_text_is_kept_as_far_as_it_is() -> None:
     assert await result(agent("bytes")) == "caf\ufffd \ufffd \ufffd\ufffd"
 
 
+async def test_json_too_deep_to_be_kept_is_text() -> None:
+    deep = "[" * 300 + "]" * 300
+    assert await result(agent("say", deep)) == f"{deep}\n"
+    wrapped = json.dumps(
+        {"result": json.dumps({"cronty": {"outcome": "done", "report": "r"}})[:-1] + f', "x": {deep}}}'}
+    )
+    assert await result(agent("say", wrapped)) == json.loads(wrapped)
+
+
 @pytest.mark.parametrize("manner", ["sleep", "deaf", "fork"])
 async def test_past_its_time_it_is_ended_with_all_it_has_started(manner: str, tmp_path: Path) -> None:
     note, seconds = tmp_path / "note", 1.5

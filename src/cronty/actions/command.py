@@ -7,7 +7,6 @@ supervisor that ends it with whatever it has started.
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -24,6 +23,7 @@ from cronty.actions.program import (
     Printed,
     Program,
     ProgramFailed,
+    read_json,
     result_of,
     warn_of_open_folders,
 )
@@ -199,7 +199,6 @@ def _verdict(result: object) -> dict[str, object] | None:
     found = cast("dict[str, object]", result)
     said = found.get("cronty")
     if said is None and isinstance(inner := found.get("result"), str):
-        with suppress(orjson.JSONDecodeError):
-            answer: object = orjson.loads(inner.strip())
-            said = cast("dict[str, object]", answer).get("cronty") if isinstance(answer, dict) else None
+        answer = read_json(inner.strip(), None)
+        said = cast("dict[str, object]", answer).get("cronty") if isinstance(answer, dict) else None
     return cast("dict[str, object]", said) if isinstance(said, dict) else None

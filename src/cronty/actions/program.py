@@ -218,13 +218,20 @@ def result_of(text: str, printed: Printed) -> object:
     """JSON as JSON, anything else as text; of too much the beginning."""
     if printed.size > len(printed.stdout):
         return _beginning(text, printed.size)
-    try:
-        found: object = orjson.loads(text)
-    except orjson.JSONDecodeError:
-        found = text
+    found = read_json(text, text)
     if len(orjson.dumps(found)) > MAX_RESULT_BYTES:  # escaped, it may take up more
         return _beginning(text, printed.size)
     return None if text == "" else found
+
+
+def read_json(text: str, otherwise: object) -> object:
+    """What a program wrote as JSON; `otherwise` if it isn't, or goes so deep that it can be read and not be written."""
+    try:
+        found: object = orjson.loads(text)
+        orjson.dumps(found)
+    except (orjson.JSONDecodeError, TypeError):
+        return otherwise
+    return found
 
 
 def _beginning(text: str, size: int) -> dict[str, object]:

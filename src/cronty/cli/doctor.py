@@ -51,7 +51,7 @@ def _servers(url: str) -> tuple[bool, str, str]:
 
 
 def agents_here(settings: Settings) -> list[tuple[bool, str, str]]:
-    """Whether programs of agents that run as our own user, here, are kept from what is ours; nothing if there are none."""
+    """Whether programs of agents that run as our own user are kept from what is ours; nothing if there are none."""
     if settings.agents_file is None:
         return []
     try:
