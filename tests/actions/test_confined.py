@@ -11,6 +11,7 @@ import subprocess
 import tempfile
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
@@ -48,7 +49,7 @@ class Home:
         """In a temporary home, the home itself: nothing but that is put back."""
         return self.folder if self.is_temporary else self.folder / "work"
 
-    @property
+    @cached_property
     def place(self) -> list[Any]:
         """The data folder, as the service knows it from its start."""
         found = self.data.stat()
@@ -112,6 +113,7 @@ def home(request: pytest.FixtureRequest) -> Generator[Home]:
         (made.data / "local.key").write_text(SECRET)
         for path in (made.folder, *made.folder.rglob("*")):
             own(path)
+        assert made.place
         if why := made.probe():
             pytest.skip(f"no namespaces here: {why}")
         yield made
@@ -157,14 +159,45 @@ def test_a_folder_on_the_way_to_ours_cannot_be_moved_and_can_be_written_in(home:
 
 @anywhere
 def test_if_it_has_been_moved_all_the_same_the_program_is_not_started(home: Home) -> None:
-    known = home.place
     home.data.parent.rename(home.folder / ".local/old")
     home.data.mkdir(parents=True)
     own(home.data.parent)
     own(home.data)
-    printed, said = home.run(READ, home.folder, hidden=[known])
+    printed, said = home.run(READ, home.folder)
     assert "isn't what it was" in said["error"]
     assert printed == ""
+
+
+PIVOT = """
+import ctypes, os, sys
+libc = ctypes.CDLL(None, use_errno=True)
+uid, gid = os.getuid(), os.getgid()
+assert libc.unshare(0x10000000 | 0x00020000) == 0
+for name, text in (("setgroups", "deny"), ("uid_map", f"0 {uid} 1"), ("gid_map", f"0 {gid} 1")):
+    open(f"/proc/self/{name}", "w").write(text)
+folder = os.open(sys.argv[1] + "/.local", os.O_RDONLY)
+assert libc.mount(b"none", b"/tmp", b"tmpfs", 0, None) == 0
+os.mkdir("/tmp/old")
+assert libc.pivot_root(b"/tmp", b"/tmp/old") == 0
+os.chdir("/")
+assert libc.umount2(b"/old", 2) == 0  # all mounts are gone for us, and with them what holds the folders
+os.rename("share", "old", src_dir_fd=folder, dst_dir_fd=folder)
+if sys.argv[2] == "another":
+    os.mkdir("share", dir_fd=folder)
+    os.mkdir("share/cronty", dir_fd=folder)
+print("moved")
+"""
+
+
+@anywhere
+@pytest.mark.parametrize("left", ["nothing", "another"])
+def test_whoever_moves_it_from_a_namespace_of_its_own_gains_nothing(home: Home, left: str) -> None:
+    printed, _ = home.run(PIVOT, home.folder, left)
+    if "moved" not in printed:
+        pytest.skip(f"it can't be moved here: {printed}")
+    printed, said = home.run(READ, home.folder)
+    assert printed == ""
+    assert "isn't what it was" in said["error"]
 
 
 CONNECT = """

@@ -27,8 +27,9 @@ _STDERR_KEPT: Final = 4096
 _SUPERVISOR: Final = str(Path(__file__).with_name("supervisor.py"))
 _PYTHON: Final = (sys.executable, "-I", "-S", _SUPERVISOR)
 _PLACES: Final = (sys.prefix, sys.base_prefix, str(Path(__file__).parents[2]))
-_OWN_CODE: Final = tuple(dict.fromkeys(os.path.realpath(place) for place in _PLACES))
-"""Where what we run is from: Python, and the folder that we are imported from, with what is installed beside us."""
+_OWN_CODE: Final = {place: os.stat(place) for place in map(os.path.realpath, _PLACES)}
+"""Where what we run is from: Python, and the folder that we are imported from, with what is installed beside us; as it
+was when we started, because a program may have moved it."""
 
 log = logging.getLogger("cronty.agents")
 
@@ -146,6 +147,8 @@ class Program:
         limits = self.confinement or Confinement()
         account = limits.account
         hidden = [] if account is not None else [[one.path, one.device, one.inode] for one in limits.hidden]
+        if moved := [place for place, known in _OWN_CODE.items() if not _is_still(place, known)]:
+            raise self._not_started(f"{moved[0]} isn't what it was when the service started: put it back, or restart")
         apart = self.confinement is not None and (bool(hidden) or os.geteuid() == 0) and why_not_apart() is None
         order = {
             "socket": channel,
@@ -185,6 +188,13 @@ class Program:
         finally:
             with suppress(ProcessLookupError):
                 transport.kill()
+
+
+def _is_still(place: str, known: os.stat_result) -> bool:
+    try:
+        return os.path.samestat(os.stat(place), known)
+    except OSError:
+        return False
 
 
 @cache

@@ -264,7 +264,7 @@ def _furnish(given: dict[str, Any]) -> None:
     for path in kept:
         _make_read_only(path, workdir)
     for path, device, inode in hidden:
-        _hide(path, device, inode)
+        _hide(path, device, inode, workdir)
     for kind in _KINDS:
         with suppress(OSError), open(_MOST.format(kind), "w", encoding="ascii") as opened:
             opened.write(str(_NESTED))
@@ -281,7 +281,7 @@ def _give_temporary_folders(size: int, used: Iterable[str]) -> None:
     for place in others:
         _mount(first, place, None, _BIND)
     for path, source in sorted(back.items()):
-        if any(path.startswith(f"{place}/") for place in places):
+        if _is_temporary(path):
             if os.path.isdir(f"/proc/self/fd/{source}"):
                 os.makedirs(path, exist_ok=True)
             else:
@@ -289,6 +289,10 @@ def _give_temporary_folders(size: int, used: Iterable[str]) -> None:
                 os.close(os.open(path, os.O_CREAT, 0o600))
             _mount(f"/proc/self/fd/{source}", path, None, _BIND_THROUGHOUT)
         os.close(source)
+
+
+def _is_temporary(path: str) -> bool:
+    return any(path.startswith(f"{os.path.realpath(place)}/") for place in _TEMPORARY)
 
 
 def _fasten(paths: Iterable[str]) -> None:
@@ -319,27 +323,33 @@ def _make_read_only(path: str, workdir: str) -> None:
     _mount(None, path, None, _CHANGE | _BIND | _READ_ONLY | flags)
 
 
-def _hide(path: str, device: int, inode: int) -> None:
-    """Put an empty folder or file there. Somebody may have put another folder in its place since the service started,
-    and hold the right one somewhere else: `device` and `inode` say which it was, 0 if it wasn't there."""
-    if not os.path.exists(path):
-        return
-    opened = os.open(path, os.O_PATH | os.O_NOFOLLOW)
-    is_folder = os.path.isdir(f"/proc/self/fd/{opened}")
-    found = os.fstat(opened) if is_folder else os.stat(os.path.dirname(path))
-    if inode and (found.st_dev, found.st_ino) != (device, inode) and _can_be_moved(path):
-        raise OSError(errno.ESTALE, f"{path} isn't what it was when the service started; is it in its place?")
+def _hide(path: str, device: int, inode: int, workdir: str) -> None:
+    """Put an empty folder or file there.
+
+    With namespaces of its own a program may move the folder all the same, and the next one must not find it somewhere
+    else. So it, for a file the folder it is in, must be what it was when the service started, as `device` and `inode`
+    say, which are 0 if it wasn't there; and nobody can put another there meanwhile, because we hold it open.
+    """
+    opened = os.open(path, os.O_PATH) if os.path.exists(path) else None
+    held = f"/proc/self/fd/{opened}"
+    is_folder = opened is not None and os.path.isdir(held)
+    place = held if is_folder else os.path.dirname(path)
+    found = os.stat(place) if os.path.isdir(place) else None
+    out_of_reach = _is_temporary(path) and not path.startswith(f"{os.path.realpath(workdir)}/")
+    is_it = found is not None and (found.st_dev, found.st_ino) == (device, inode)
+    if inode and not is_it and not out_of_reach and _can_be_moved(path):
+        raise OSError(errno.ESTALE, f"{path} isn't what it was when the service started: put it back, or restart")
     if is_folder:
-        flags = _READ_ONLY | _NO_SETUID_NO_DEVICES
-        _mount(None, f"/proc/self/fd/{opened}", "tmpfs", flags, "size=4k,mode=0555")
-    else:
-        _mount("/dev/null", f"/proc/self/fd/{opened}", None, _BIND)
-    os.close(opened)
+        _mount(None, held, "tmpfs", _READ_ONLY | _NO_SETUID_NO_DEVICES, "size=4k,mode=0555")
+    elif opened is not None:
+        _mount("/dev/null", held, None, _BIND)
+    if opened is not None:
+        os.close(opened)
 
 
 def _can_be_moved(path: str) -> bool:
     while (path := os.path.dirname(path)) != "/":
-        if _is_ours(path):
+        if not os.path.isdir(path) or _is_ours(path):
             return True
     return False
 
