@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import shutil
 import sys
 from collections.abc import Awaitable
 from contextlib import suppress
@@ -13,6 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+import cronty
 from cronty.actions.agents import Agent
 from cronty.actions.command import MAX_SAID, CommandAgent
 from cronty.actions.program import Program
@@ -255,6 +257,36 @@ async def test_killed_with_its_worker_nothing_of_it_is_left(tmp_path: Path) -> N
     worker.kill()
     await worker.wait()
     await gone(note)
+
+
+MOVED = """
+import asyncio, logging, os, sys
+from cronty.actions.program import Program, ProgramFailed
+
+logging.basicConfig(stream=sys.stdout)
+for _ in range(2):
+    try:
+        asyncio.run(Program("agent", ["true"], {}, "/", 600).run(b""))
+        print("started")
+    except ProgramFailed:
+        os.rename(sys.argv[1] + "-old", sys.argv[1])
+    else:
+        os.rename(sys.argv[1], sys.argv[1] + "-old")
+        os.mkdir(sys.argv[1])
+"""
+
+
+async def test_it_is_not_started_by_code_that_somebody_put_in_the_place_of_ours(tmp_path: Path) -> None:
+    library = tmp_path / "library"
+    shutil.copytree(Path(cronty.__file__).parent, library / "cronty")
+    worker = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", MOVED, str(library)),
+        env={**os.environ, "PYTHONPATH": str(library)},
+        stdout=asyncio.subprocess.PIPE,
+    )
+    said = (await worker.communicate())[0].decode()
+    assert said.count("started\n") == 1
+    assert f"{library} isn't what it was when the service started" in said
 
 
 async def test_it_is_held_to_limits_of_the_system() -> None:

@@ -314,7 +314,7 @@ def _is_ours(path: str) -> bool:
 
 def _make_read_only(path: str, workdir: str) -> None:
     """Unless the program is to work there."""
-    if path == "/" or not os.path.exists(path) or os.path.realpath(workdir).startswith(f"{path}/"):
+    if path == "/" or not os.path.exists(path) or f"{os.path.realpath(workdir)}/".startswith(f"{path}/"):
         return
     _mount(path, path, None, _BIND_THROUGHOUT)
     # What else it is mounted with has to be said again. The names of flags differ in one place.
