@@ -183,6 +183,7 @@ class Settings(BaseSettings):
         return [
             self.data_dir,
             Path(f"/run/user/{os.geteuid()}"),
+            Path("/run/screen"),
             *(path for name in SECRET if (path := _file_of(name)) is not None),
         ]
 

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import shutil
 import sys
 from collections.abc import Awaitable
 from contextlib import suppress
@@ -13,6 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+import cronty
 from cronty.actions.agents import Agent
 from cronty.actions.command import MAX_SAID, CommandAgent
 from cronty.actions.program import Program
@@ -44,7 +46,7 @@ def wake(what: Agent, *, attempt: int = 1, grace: float = 5) -> Awaitable[Outcom
     async def about(_owner_id: int, _job_id: int, _slot: datetime) -> RunFacts:
         return FACTS
 
-    task = Registry().add(CommandAgent(Registered(what, about, "local"), SOURCE, (), grace).wake, "prompt:helper")
+    task = Registry().add(CommandAgent(Registered(what, about, "local"), SOURCE, grace=grace).wake, "prompt:helper")
     arguments = json.dumps({"args": [], "kwargs": {"prompt": "Look.", "data": {"room": 3}}})
     return outcome_of_async(task, CurrentRun(1024, 7168, 7, SLOT, attempt), arguments)
 
@@ -178,6 +180,15 @@ async def test_output_that_is_not_text_is_kept_as_far_as_it_is() -> None:
     assert await result(agent("bytes")) == "caf\ufffd \ufffd \ufffd\ufffd"
 
 
+async def test_json_too_deep_to_be_kept_is_text() -> None:
+    deep = "[" * 300 + "]" * 300
+    assert await result(agent("say", deep)) == f"{deep}\n"
+    wrapped = json.dumps(
+        {"result": json.dumps({"cronty": {"outcome": "done", "report": "r"}})[:-1] + f', "x": {deep}}}'}
+    )
+    assert await result(agent("say", wrapped)) == json.loads(wrapped)
+
+
 @pytest.mark.parametrize("manner", ["sleep", "deaf", "fork"])
 async def test_past_its_time_it_is_ended_with_all_it_has_started(manner: str, tmp_path: Path) -> None:
     note, seconds = tmp_path / "note", 1.5
@@ -246,6 +257,36 @@ async def test_killed_with_its_worker_nothing_of_it_is_left(tmp_path: Path) -> N
     worker.kill()
     await worker.wait()
     await gone(note)
+
+
+MOVED = """
+import asyncio, logging, os, sys
+from cronty.actions.program import Program, ProgramFailed
+
+logging.basicConfig(stream=sys.stdout)
+for _ in range(2):
+    try:
+        asyncio.run(Program("agent", ["true"], {}, "/", 600).run(b""))
+        print("started")
+    except ProgramFailed:
+        os.rename(sys.argv[1] + "-old", sys.argv[1])
+    else:
+        os.rename(sys.argv[1], sys.argv[1] + "-old")
+        os.mkdir(sys.argv[1])
+"""
+
+
+async def test_it_is_not_started_by_code_that_somebody_put_in_the_place_of_ours(tmp_path: Path) -> None:
+    library = tmp_path / "library"
+    shutil.copytree(Path(cronty.__file__).parent, library / "cronty")
+    worker = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", MOVED, str(library)),
+        env={**os.environ, "PYTHONPATH": str(library)},
+        stdout=asyncio.subprocess.PIPE,
+    )
+    said = (await worker.communicate())[0].decode()
+    assert said.count("started\n") == 1
+    assert f"{library} isn't what it was when the service started" in said
 
 
 async def test_it_is_held_to_limits_of_the_system() -> None:

@@ -118,6 +118,37 @@ def folder(stage: Stage) -> Path:
     return made
 
 
+LOOK = """
+import logging, sys
+from pathlib import Path
+from cronty.actions.command import Surroundings, agent_tasks
+from cronty.cli.doctor import agents_here
+from cronty.settings import Settings
+
+logging.basicConfig(format="%(message)s", stream=sys.stdout)
+agent_tasks(Path(sys.argv[1]), None, Surroundings(None, {}, "local"))
+print(agents_here(Settings(agents_file=Path(sys.argv[1]))))
+"""
+
+
+@pytest.mark.parametrize("most", ["0", "1000"])
+def test_a_system_without_namespaces_is_named_at_the_start_and_by_the_doctor(folder: Path, most: str) -> None:
+    agents = folder / "agents.toml"
+    agents.write_text('[agents.helper]\ndeliver = "command"\ncommand = ["true"]\nworkdir = "/"\n', encoding="utf-8")
+    agents.chmod(0o644)
+    few = [sys.executable, str(ROOT / "tests/agents/few.py"), "user", "0", most]
+    command = [*as_plain_user(), *few, sys.executable, "-c", LOOK, str(agents)]
+    settings = {**environment(), "PYTHONPATH": str(ROOT / "src")}
+    looked = subprocess.run(command, cwd="/", env=settings, capture_output=True, check=False, text=True)
+    if "no namespaces here at all" in looked.stderr:
+        pytest.skip(looked.stderr)
+    assert looked.returncode == 0, looked.stderr
+    *warned, found = looked.stdout.splitlines()
+    assert len(warned) == (most == "0"), looked.stdout
+    assert all("no namespace" in line and "allow user namespaces" in line for line in warned)
+    assert found.startswith(f"[({most != '0'}, 'agents', ")
+
+
 @pytest.mark.parametrize("service", ["root", "plain user"])
 def test_a_hostile_program_finds_nothing_of_the_service(stage: Stage, folder: Path, service: str) -> None:
     if service == "root" and not IS_ROOT:

@@ -179,11 +179,14 @@ def test_settings_meant_for_another_server_and_spaces_in_its_path_do_no_harm(
     folder = tmp_path / "Application Support's"
     foreign = {"PGPORT": "6543", "PGDATA": "/nowhere", "PGOPTIONS": "-c nonsense=1", "PGHOST": "example.org"}
     foreign |= {"PGDATABASE": "other", "PGUSER": "other", "LC_ALL": "xx_YY", "PGSSLMODE": "require"}
+    foreign |= {"ANTHROPIC_API_KEY": "sk-canary"}
     one = user(folder, **foreign)
     url = one.url()
     for name in ("PGPORT", "PGDATABASE", "PGUSER", "PGSSLMODE"):
         monkeypatch.setenv(name, foreign[name])
     assert answers(url)
+    [server] = servers(folder)
+    assert "sk-canary" not in psutil.Process(server).environ().values(), "nor anything else that isn't for it"
     one.leave()
 
 
@@ -243,10 +246,11 @@ def test_a_path_too_long_for_a_socket_gets_one_that_nobody_else_can_reach(
     user: Callable[..., User], tmp_path: Path
 ) -> None:
     folder = tmp_path / ("long" * 30)
-    one = user(folder)
+    one = user(folder, TMPDIR=str(tmp_path))
     url = one.url()
     assert answers(url)
     [place] = parse_qs(urlsplit(url).query)["host"]
+    assert Path(place).parent == Path("/tmp"), "of which a woken agent has its own"
     assert stat.S_IMODE(Path(place).stat().st_mode) == 0o700
     one.leave()
     assert not Path(place).exists()

@@ -18,6 +18,7 @@ from uuid import UUID
 from pydantic import BaseModel
 
 from cronty import Cronty, PermanentError, current_run
+from cronty.actions.child import packed
 from cronty.jobs.outcome import Done
 
 cronty = Cronty()
@@ -64,7 +65,7 @@ def fork_behind_our_back() -> None:
 @cronty.task(process=True)
 def answer_twice(word: str) -> str:
     [serving] = [one.frame.f_locals for one in inspect.stack(0) if one.function == "serve"]
-    serving["pipe"].send((serving["call"].number, Done(f'"{word} too early"')))
+    serving["pipe"].send_bytes(packed((serving["call"].number, Done(f'"{word} too early"'))))
     return word
 
 
@@ -99,10 +100,33 @@ async def coroutine() -> str:
 
 
 class TwoWords(Exception):
-    """Its text is made of two, so that pickle, which has the text, can't make it again."""
+    """Its text is made of two, so that pickle, which has the text, couldn't make it again."""
 
     def __init__(self, one: str, other: str) -> None:
         super().__init__(f"{one} {other}")
+
+
+class Trap:
+    """Whoever unpickles it makes a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def __reduce__(self) -> tuple[Callable[[Path], None], tuple[Path]]:
+        return os.mkdir, (self.folder,)
+
+
+@cronty.task(process=True, retries=0)
+def set_a_trap(folder: Path) -> str:
+    [serving] = [one.frame.f_locals for one in inspect.stack(0) if one.function == "serve"]
+    serving["pipe"].send(Trap(folder))
+    return "never seen"
+
+
+@cronty.task(process=True)
+def can_be_looked_into() -> bool:
+    """By another process of the same user, such as one that the function starts."""
+    return ctypes.CDLL(None).prctl(3, 0, 0, 0, 0) != 0  # PR_GET_DUMPABLE
 
 
 @cronty.task(process=True, retries=0)
@@ -112,9 +136,10 @@ def mumble() -> None:
 
 @cronty.task(process=True)
 def spin(folder: Path) -> None:
-    """Never ends, and has a child of its own."""
-    sleeper = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
-    (folder / "new").write_text(f"{os.getpid()} {sleeper.pid}")
+    """Never ends, and has a child of its own, and one in a session of its own."""
+    sleep = [sys.executable, "-c", "import time; time.sleep(600)"]
+    sleeper, apart = subprocess.Popen(sleep), subprocess.Popen(sleep, start_new_session=True)
+    (folder / "new").write_text(f"{os.getpid()} {sleeper.pid} {apart.pid}")
     (folder / "new").rename(folder / "pids")
     while True:
         time.sleep(0.01)

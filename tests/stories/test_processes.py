@@ -18,6 +18,7 @@ from tests.patience import PATIENCE
 from tests.stories import computing
 from tests.stories.computing import (
     answer_twice,
+    can_be_looked_into,
     compute,
     coroutine,
     cronty,
@@ -27,6 +28,7 @@ from tests.stories.computing import (
     mumble,
     pooled,
     refuse,
+    set_a_trap,
     spin,
 )
 
@@ -67,13 +69,25 @@ async def test_what_a_process_raises_or_does_to_itself_is_the_outcome(url: str) 
             assert ("raise PermanentError(word)" in (failed.value.traceback or "")) == (words[0] == "P")
 
 
-async def test_a_log_record_that_cannot_be_read_spoils_no_other_call(url: str) -> None:
-    order = uuid4()
+async def test_what_a_log_record_holds_besides_comes_as_text(url: str, caplog: pytest.LogCaptureFixture) -> None:
     async with by_hand(cronty, url) as clock:
         mumbled = await mumble.enqueue()
         await clock.run_until_idle()
-        with pytest.raises(TaskFailed, match="can't be read: TypeError"):
-            await mumbled.result()
+        assert await mumbled.result() is None
+    (record,) = [one for one in caplog.records if one.message == "mumbling"]
+    assert record.__dict__["why"] == "not now"
+
+
+async def test_what_a_process_answers_runs_nothing_in_the_worker_and_spoils_no_other_call(
+    url: str, tmp_path: Path
+) -> None:
+    order = uuid4()
+    async with by_hand(cronty, url) as clock:
+        trapped = await set_a_trap.enqueue(tmp_path / "trap")
+        await clock.run_until_idle()
+        with pytest.raises(TaskFailed, match="answered can't be read"):
+            await trapped.result()
+        assert not (tmp_path / "trap").exists()
         done = await compute.enqueue(order)
         await clock.run_until_idle()
         assert (await done.result())[0] == order
@@ -121,6 +135,14 @@ async def test_a_process_that_was_killed_while_idle_fails_no_run(url: str) -> No
         second = await compute.enqueue(uuid4())
         await clock.run_until_idle()
         assert (await second.result())[1] == 1  # its first attempt
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such switch")
+async def test_what_a_function_starts_cannot_take_its_pipe(url: str) -> None:
+    async with by_hand(cronty, url) as clock:
+        looked = await can_be_looked_into.enqueue()
+        await clock.run_until_idle()
+        assert await looked.result() is False
 
 
 async def test_a_process_has_a_pool_and_awaits_as_any_other(url: str) -> None:

@@ -1,20 +1,29 @@
 """What runs in a process of its own: performs plain functions that it is told to, one after the other."""
 
 import importlib
+import json
 import logging
 import multiprocessing
 import os
 import signal
 import threading
 from contextlib import suppress
+from dataclasses import asdict
+from datetime import timedelta
 from functools import cache
 from logging.handlers import QueueHandler
 from multiprocessing.connection import Connection
-from typing import Any, NamedTuple, cast, override
+from typing import Any, Final, NamedTuple, cast, override
 
 from cronty.actions.current import CurrentRun
+from cronty.actions.descendants import end_descendants
+from cronty.actions.secrecy import hide_process
 from cronty.actions.tasks import Registry, Task, describe_error, outcome_of_sync
-from cronty.jobs.outcome import Failed, Outcome
+from cronty.jobs.outcome import Cancelled, Done, Failed, Interrupted, Outcome, Snoozed
+
+_OUTCOMES: Final[dict[str, type[Outcome]]] = {
+    one.__name__: one for one in (Done, Failed, Snoozed, Cancelled, Interrupted)
+}
 
 
 class Call(NamedTuple):
@@ -34,17 +43,44 @@ type Answer = logging.LogRecord | tuple[int, Outcome] | None
 """None when it is ready for its first call; for each call any number of log records, then its number and outcome."""
 
 
+def packed(answer: Answer) -> bytes:
+    """As JSON: what somebody else may have sent, whom the function has started, must run nothing in the worker."""
+    if isinstance(answer, logging.LogRecord):
+        return json.dumps({"log": answer.__dict__}, default=str, skipkeys=True).encode()
+    if answer is None:
+        return b"null"
+    number, outcome = answer
+    fields = asdict(outcome)
+    if isinstance(outcome, Failed | Snoozed):
+        fields["wait"] = outcome.wait.total_seconds()
+    return json.dumps({"number": number, "outcome": type(outcome).__name__, "fields": fields}).encode()
+
+
+def unpacked(text: bytes) -> Answer:
+    """The reverse; what can't be read raises some exception."""
+    said = json.loads(text)
+    if said is None:
+        return None
+    if "log" in said:
+        return logging.makeLogRecord(said["log"])
+    fields = said["fields"]
+    if "wait" in fields:
+        fields["wait"] = timedelta(seconds=fields["wait"])
+    return said["number"], _OUTCOMES[said["outcome"]](**fields)
+
+
 class Forward(QueueHandler):
     """Log records go to the process that asked, whose handlers know what to do with them."""
 
     @override
     def enqueue(self, record: logging.LogRecord) -> None:
         with suppress(OSError):
-            cast("Connection[Any, Any]", self.queue).send(record)
+            cast("Connection[Any, Any]", self.queue).send_bytes(packed(record))
 
 
-def serve(pipe: "Connection[Answer, Call]", level: int) -> None:
+def serve(pipe: "Connection[Any, Call]", level: int) -> None:
     """Perform calls until the other side closes the pipe, or is gone."""
+    hide_process()  # or what a function starts could take our pipe
     with suppress(OSError):
         os.setpgid(0, 0)  # so that what a function starts can be ended with it; and Ctrl-C is for the worker alone
     threading.Thread(target=_end_with_parent, daemon=True).start()
@@ -55,7 +91,7 @@ def serve(pipe: "Connection[Answer, Call]", level: int) -> None:
     root = logging.getLogger()
     root.handlers[:] = [forward]
     root.setLevel(level)
-    pipe.send(None)
+    pipe.send_bytes(packed(None))
     while True:
         try:
             call = pipe.recv()
@@ -65,7 +101,7 @@ def serve(pipe: "Connection[Answer, Call]", level: int) -> None:
         if os.getpid() != own:
             os._exit(0)  # a fork that fell out of the function
         forward.acquire()  # a thread that the function has left may be logging
-        pipe.send((call.number, outcome))
+        pipe.send_bytes(packed((call.number, outcome)))
         forward.release()
 
 
@@ -73,6 +109,7 @@ def _end_with_parent() -> None:
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()
+        end_descendants(os.getpid())
         with suppress(OSError):
             os.killpg(os.getpid(), signal.SIGKILL)
         os._exit(1)

@@ -12,10 +12,11 @@ import threading
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
-from typing import Final, cast
+from typing import Any, Final, cast
 
-from cronty.actions.child import Answer, Call, serve
+from cronty.actions.child import Answer, Call, serve, unpacked
 from cronty.actions.current import CurrentRun
+from cronty.actions.descendants import end_descendants
 from cronty.actions.tasks import Task, describe_error
 from cronty.jobs.outcome import Cancelled, Failed, Outcome
 
@@ -29,7 +30,7 @@ class Child:
     def __init__(self) -> None:
         spawning = multiprocessing.get_context("spawn")
         ours, theirs = spawning.Pipe()
-        self._pipe = cast("Connection[Call, Answer]", ours)
+        self._pipe = cast("Connection[Call, Any]", ours)
         level = logging.getLogger().getEffectiveLevel()
         self._process = spawning.Process(target=serve, args=(theirs, level), name="cronty-task", daemon=True)
         self._process.start()
@@ -37,7 +38,7 @@ class Child:
         self._calls = 0
         self.usable = True
         with suppress(EOFError, OSError):  # if it has ended, the first call will tell
-            self._pipe.recv()
+            self._pipe.recv_bytes()
 
     @property
     def is_alive(self) -> bool:
@@ -59,19 +60,23 @@ class Child:
             return Failed(f"Its process ended with exit code {self._process.exitcode}.")
         except Exception as error:  # what is left in the pipe would be taken for the answer to the next call
             self.kill()
-            return Failed(f"What its process wrote to the log can't be read: {describe_error(error)}")
+            return Failed(f"What its process answered can't be read: {describe_error(error)}")
 
     def _next(self) -> Answer:
         """What it sends next. What it has started may keep the pipe open when it is gone."""
         while not self._pipe.poll(LOOK):
             if not self.is_alive and not self._pipe.poll():
                 raise EOFError
-        return self._pipe.recv()
+        return unpacked(self._pipe.recv_bytes())
 
     def kill(self) -> None:
         self.usable = False
+        if (pid := self._process.pid) is not None and self.is_alive:
+            with suppress(OSError):
+                os.kill(pid, signal.SIGSTOP)  # it starts nothing more
+            end_descendants(pid)
         with suppress(OSError):
-            os.killpg(self._process.pid or 0, signal.SIGKILL)  # with what its function has started
+            os.killpg(pid or 0, signal.SIGKILL)  # with what its function has started, also if it is gone itself
         self._process.kill()
 
     def end(self) -> None:

@@ -7,7 +7,6 @@ supervisor that ends it with whatever it has started.
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -17,7 +16,17 @@ import orjson
 
 from cronty.actions.agents import Agent, BadAgents, read_agents
 from cronty.actions.outbound import untrusted_text, without
-from cronty.actions.program import GRACE, Confinement, Printed, Program, ProgramFailed, result_of
+from cronty.actions.program import (
+    GRACE,
+    Confinement,
+    Hidden,
+    Printed,
+    Program,
+    ProgramFailed,
+    read_json,
+    result_of,
+    warn_of_open_folders,
+)
 from cronty.actions.prompt import About, Registered, WebhookAgent, envelope_of
 from cronty.actions.tasks import PermanentError, RetryAfter, Snooze, running_in
 from cronty.actions.webhook import Webhook
@@ -48,11 +57,12 @@ class AgentBusy(RetryAfter):
 @dataclass(frozen=True, slots=True)
 class CommandAgent:
     """One agent of the operator's file, on this worker. `source` is the environment that names are looked up in;
-    `hidden` are our own folders and files, which are no business of its program."""
+    `hidden` are our own folders and files, which are no business of its program; `kept` those that it may read."""
 
     registered: Registered
     source: Mapping[str, str]
-    hidden: Sequence[str] = ()
+    hidden: Sequence[Hidden] = ()
+    kept: Sequence[str] = ()
     grace: float = GRACE
 
     @property
@@ -94,7 +104,7 @@ class CommandAgent:
     async def _run(self, text: bytes) -> Printed:
         agent = self.agent
         what, limits = f"agent {agent.name!r}", {**_LIMITS, "DATA": agent.memory << 20, "NPROC": agent.processes}
-        held = Confinement(agent.user, self.hidden, limits)
+        held = Confinement(agent.user, self.hidden, self.kept, limits)
         program = Program(
             what, agent.command, self.environment(), agent.workdir, agent.timeout, self.grace, confinement=held
         )
@@ -106,13 +116,14 @@ class CommandAgent:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What agents are woken in: `source` is the environment, `hidden` what no program of theirs may read, `own` the
-    owner that whoever sits at the machine is."""
+    """What agents are woken in: `source` is the environment, `hidden` what no program of theirs may read, `kept` what
+    none may change, `own` the owner that whoever sits at the machine is."""
 
     about: About
     source: Mapping[str, str]
     own: str
     hidden: Sequence[Path] = ()
+    kept: Sequence[Path] = ()
 
 
 class Waking(NamedTuple):
@@ -125,20 +136,25 @@ class Waking(NamedTuple):
 def agent_tasks(path: Path, webhook: Webhook, around: Surroundings) -> dict[str, Waking]:
     """What wakes the agents of a file, by the names of their tasks; those of the inbox wake themselves."""
     tasks: dict[str, Waking] = {}
-    hidden = [one.expanduser().resolve() for one in around.hidden]
+    as_ourselves = False
+    hidden = [Hidden.at(one) for one in around.hidden]
+    kept = [str(one.expanduser().resolve()) for one in (path, *around.kept)]
     for agent in read_agents(path).values():
         registered = Registered(agent, around.about, around.own)
         if agent.deliver == "command":
             workdir = Path(agent.workdir or "/").resolve()
-            if any(workdir.is_relative_to(one) for one in hidden):
+            if any(workdir.is_relative_to(one.path) for one in hidden):
                 raise BadAgents(f"{path}: agent {agent.name!r}: workdir is in a folder of ours; choose another one.")
-            wake = CommandAgent(registered, around.source, [*map(str, hidden)]).wake
+            wake = CommandAgent(registered, around.source, hidden, kept).wake
             tasks[f"{ROUTED}{agent.name}"] = Waking(wake, agent.served(around.own))
+            as_ourselves |= agent.user is None
         elif agent.deliver == "webhook":
             if flaw := webhook.check(agent.url):
                 raise BadAgents(f"{path}: agent {agent.name!r}: url: {flaw}")
             wake = WebhookAgent(registered, webhook).wake
             tasks[f"{ROUTED}{agent.name}"] = Waking(wake, agent.served(around.own))
+    if as_ourselves:
+        warn_of_open_folders()
     return tasks
 
 
@@ -183,7 +199,6 @@ def _verdict(result: object) -> dict[str, object] | None:
     found = cast("dict[str, object]", result)
     said = found.get("cronty")
     if said is None and isinstance(inner := found.get("result"), str):
-        with suppress(orjson.JSONDecodeError):
-            answer: object = orjson.loads(inner.strip())
-            said = cast("dict[str, object]", answer).get("cronty") if isinstance(answer, dict) else None
+        answer = read_json(inner.strip(), None)
+        said = cast("dict[str, object]", answer).get("cronty") if isinstance(answer, dict) else None
     return cast("dict[str, object]", said) if isinstance(said, dict) else None

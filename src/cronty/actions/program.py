@@ -2,8 +2,10 @@
 
 import asyncio
 import logging
+import os
 import signal
 import socket
+import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -23,6 +25,11 @@ GRACE: Final = 5.0
 
 _STDERR_KEPT: Final = 4096
 _SUPERVISOR: Final = str(Path(__file__).with_name("supervisor.py"))
+_PYTHON: Final = (sys.executable, "-I", "-S", _SUPERVISOR)
+_PLACES: Final = (sys.prefix, sys.base_prefix, str(Path(__file__).parents[2]))
+_OWN_CODE: Final = {place: os.stat(place) for place in map(os.path.realpath, _PLACES)}
+"""Where what we run is from: Python, and the folder that we are imported from, with what is installed beside us; as it
+was when we started, because a program may have moved it."""
 
 log = logging.getLogger("cronty.agents")
 
@@ -52,11 +59,32 @@ class Printed:
 @dataclass(frozen=True, slots=True)
 class Confinement:
     """What a program that isn't trusted is held to. `account` is who it runs as, where that can be chosen; `hidden` are
-    the folders and files it finds empty, where the account is ours; `limits` are the system's, by their names."""
+    the folders and files it finds empty, where the account is ours; `kept` are those that it can't change then;
+    `limits` are the system's, by their names."""
 
     account: Account | None = None
-    hidden: Sequence[str] = ()
+    hidden: Sequence["Hidden"] = ()
+    kept: Sequence[str] = ()
     limits: Mapping[str, int] = field(default_factory=dict[str, int])
+
+
+@dataclass(frozen=True, slots=True)
+class Hidden:
+    """A folder or file to be found empty. The folder, for a file the one it is in, is known by its number too: a
+    program could have moved it."""
+
+    path: str
+    device: int = 0
+    inode: int = 0
+
+    @classmethod
+    def at(cls, path: Path) -> "Hidden":
+        path = path.expanduser().resolve()
+        try:
+            found = (path.parent if path.is_file() else path).stat()
+        except OSError:  # it isn't there, or not yet
+            return cls(str(path))
+        return cls(str(path), found.st_dev, found.st_ino)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,14 +141,15 @@ class Program:
         if said["late"]:
             what = self.what[0].upper() + self.what[1:]
             raise ProgramFailed(f"{what} ran longer than its {self.timeout:g} s and was stopped.")
-        held = self.confinement
-        if held is not None and held.account is None and held.hidden and not said["hidden"]:
-            _warn_of_open_folders()
         return said["status"]
 
     async def _start(self, watch: "_Watch", channel: int) -> asyncio.SubprocessTransport:
         limits = self.confinement or Confinement()
         account = limits.account
+        hidden = [] if account is not None else [[one.path, one.device, one.inode] for one in limits.hidden]
+        if moved := [place for place, known in _OWN_CODE.items() if not _is_still(place, known)]:
+            raise self._not_started(f"{moved[0]} isn't what it was when the service started: put it back, or restart")
+        apart = self.confinement is not None and (bool(hidden) or os.geteuid() == 0) and why_not_apart() is None
         order = {
             "socket": channel,
             "command": list(self.command),
@@ -131,11 +160,13 @@ class Program:
             "uid": account and account.uid,
             "gid": account and account.gid,
             "groups": account and list(account.groups),
-            "hidden": [] if account is not None else list(limits.hidden),
+            "apart": apart,
+            "hidden": hidden if apart else [],
+            "kept": [*_OWN_CODE, *limits.kept],
             "limits": dict(limits.limits),
         }
         options: dict[str, Any] = {"env": dict(self.environment), "cwd": "/", "start_new_session": True}
-        supervisor = (sys.executable, "-I", "-S", _SUPERVISOR, orjson.dumps(order).decode())
+        supervisor = (*_PYTHON, orjson.dumps(order).decode())
         try:
             loop = asyncio.get_running_loop()
             transport, _ = await loop.subprocess_exec(lambda: watch, *supervisor, pass_fds=(channel,), **options)
@@ -159,12 +190,37 @@ class Program:
                 transport.kill()
 
 
+def _is_still(place: str, known: os.stat_result) -> bool:
+    try:
+        return os.path.samestat(os.stat(place), known)
+    except OSError:
+        return False
+
+
 @cache
-def _warn_of_open_folders() -> None:
-    """Log this warning once per process."""
-    log.warning(
-        "programs of agents run as the same user as this service, and this system gives them no namespace: they can "
-        "read its folders and files. Run the service as root and name a user for each agent, or allow user namespaces"
+def why_not_apart() -> str | None:
+    """Why this system gives programs no namespaces of their own; None if it does. Asked once, before any of them runs
+    that could have used them up."""
+    asked = subprocess.run([*_PYTHON, "probe"], capture_output=True, check=False, cwd="/", stdin=subprocess.DEVNULL)
+    if asked.returncode:
+        raise OSError(f"{_SUPERVISOR} can't be run: {asked.stderr.decode(errors='replace')[-500:]}")
+    return asked.stdout.decode(errors="replace") or None
+
+
+def warn_of_open_folders() -> None:
+    """Say so, if agents that run as our own user can read what is ours."""
+    if why := open_folders():
+        log.warning(why)
+
+
+def open_folders() -> str | None:
+    """What is wrong with running agents as our own user; None if nothing is."""
+    if (why := why_not_apart()) is None:
+        return None
+    return (
+        "programs of agents run as the same user as this service, and this system gives them no namespace "
+        f"({why}): they can read its folders and files. Run the service as root and name a user for each agent, or "
+        "allow user namespaces"
     )
 
 
@@ -172,13 +228,20 @@ def result_of(text: str, printed: Printed) -> object:
     """JSON as JSON, anything else as text; of too much the beginning."""
     if printed.size > len(printed.stdout):
         return _beginning(text, printed.size)
-    try:
-        found: object = orjson.loads(text)
-    except orjson.JSONDecodeError:
-        found = text
+    found = read_json(text, text)
     if len(orjson.dumps(found)) > MAX_RESULT_BYTES:  # escaped, it may take up more
         return _beginning(text, printed.size)
     return None if text == "" else found
+
+
+def read_json(text: str, otherwise: object) -> object:
+    """What a program wrote as JSON; `otherwise` if it isn't, or goes so deep that it can be read and not be written."""
+    try:
+        found: object = orjson.loads(text)
+        orjson.dumps(found)
+    except (orjson.JSONDecodeError, TypeError):
+        return otherwise
+    return found
 
 
 def _beginning(text: str, size: int) -> dict[str, object]:

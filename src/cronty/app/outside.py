@@ -66,7 +66,8 @@ class Outside:
         if settings.commands is not None:
             registry.add(Shell(settings.commands, os.environ).command, COMMAND)
         if settings.agents_file is not None:
-            around = Surroundings(self._lookups.facts, os.environ, self.own, settings.secret_places)
+            kept = [] if settings.commands is None else [settings.commands]
+            around = Surroundings(self._lookups.facts, os.environ, self.own, settings.secret_places, kept)
             for name, (wake, owners) in agent_tasks(settings.agents_file, webhook, around).items():
                 registry.add(wake, name, owners)
 

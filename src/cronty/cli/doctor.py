@@ -6,6 +6,8 @@ from typing import Final
 
 import typer
 
+from cronty.actions.agents import BadAgents, read_agents
+from cronty.actions.program import open_folders
 from cronty.cli.output import REFUSED, Column, Json, counted, print_json, refuse, show_rows
 from cronty.settings import Settings
 from cronty.store.connecting import ATTRIBUTE, WRITABLE, each_host, wanted_of
@@ -33,6 +35,7 @@ def doctor(json: Json = False) -> None:
         findings += [_way(health, settings.direct_url), *_findings(health, datetime.now(UTC))]
     except StoreMisnamed as wrong:
         findings.append((False, "way", str(wrong)))
+    findings += agents_here(settings)
     good = all(fine for fine, _, _ in findings)
     if json:
         found = [{"good": fine, "what": what, "said": said} for fine, what, said in findings]
@@ -63,6 +66,20 @@ def _role(health: Health) -> tuple[bool, str, str]:
     if not health.almighty:
         return True, "role", "a plain one"
     return False, "role", "a superuser, or one that bypasses row-level security: use a plain role (production.md)"
+
+
+def agents_here(settings: Settings) -> list[tuple[bool, str, str]]:
+    """Whether programs of agents that run as our own user are kept from what is ours; nothing if there are none."""
+    if settings.agents_file is None:
+        return []
+    try:
+        agents = read_agents(settings.agents_file).values()
+    except BadAgents as bad:
+        return [(False, "agents", str(bad))]
+    if not any(agent.deliver == "command" and agent.user is None for agent in agents):
+        return []
+    flaw = open_folders()
+    return [(flaw is None, "agents", flaw or "their programs are kept apart from this service")]
 
 
 def _database(health: Health) -> tuple[bool, str, str]:

@@ -57,6 +57,9 @@ alter database postgres owner to cronty;
 """
 """Each statement ends with an empty line. One iteration will do: the password is random, and can't be guessed."""
 _SOCKET: Final = ".s.PGSQL.5432"
+_PASSED_ON: Final = ("PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "TZ", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
+"""Variables that PostgreSQL gets, and no other: it lives long, and whoever shares its user reads its environment."""
+
 LARGE_LOG: Final = 4 * 2**20
 """Bytes of the server's log after which a start begins a new one and keeps only this one beside it."""
 
@@ -286,7 +289,8 @@ class LocalServer:
         if self._sockets is None and before.name.startswith("cronty-") and self._is_own(before):
             self._sockets = before
         if self._sockets is None or not self._sockets.is_dir():
-            self._sockets = Path(tempfile.mkdtemp(prefix="cronty-"))
+            # Not where TMPDIR says: programs of agents have a /tmp of their own, and can't get at this one.
+            self._sockets = Path(tempfile.mkdtemp(prefix="cronty-", dir="/tmp"))
             self._chown(self._sockets)
         return self._sockets
 
@@ -306,8 +310,7 @@ class LocalServer:
 
     def _run(self, program: str, *arguments: str, given: str = "") -> None:
         """A program of PostgreSQL, away from our terminal and from settings that are meant for another server."""
-        left_out = ("PG", "LC_", "LANG", "CRONTY_")  # the server lives long, and whoever shares its user reads it
-        environment = {name: value for name, value in os.environ.items() if not name.startswith(left_out)}
+        environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
         # A file, because a pipe would stay open for as long as the server that pg_ctl leaves behind.
         with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as source:
             source.write(given)
