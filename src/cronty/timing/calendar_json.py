@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from datetime import date, timedelta
 from typing import Final, cast
 
-from cronty.timing.calendar import MAX_DATES, Calendar, Instead
+from cronty.timing.calendar import MAX_DATES, MAX_RULES, Calendar, Instead
 from cronty.timing.calendar_rule import UNITS, CalendarRule, Span, Unit, clock
 from cronty.timing.days_off import lists_of
 from cronty.timing.errors import BadTrigger, shown
@@ -64,11 +64,11 @@ def calendar_from_json(value: Mapping[str, object], lists: Mapping[str, NamedCal
     if names and lists is not None:
         named = lists_of(names, lists)
     else:
-        on = frozenset(_day(each, "on") for each in _list(value.get("on", []), "on", least=0))
+        on = frozenset(_day(each, "on") for each in _list(value.get("on", []), "on", least=0, most=None))
         off = {day: reason for day, reason in _days_off(value.get("off", {})).items() if day not in on}
         named = (NamedCalendar(off, on),) if off or on else ()
     return Calendar(
-        tuple(_rule_from_json(each) for each in _list(value["rules"], "rules")),
+        tuple(_rule_from_json(each) for each in _list(value["rules"], "rules", most=MAX_RULES)),
         zone=_text(value.get("zone", "UTC"), "zone"),
         starts=_day(value["starts"], "starts") if "starts" in value else None,
         ends=_day(value["ends"], "ends") if "ends" in value else None,
@@ -185,12 +185,15 @@ def _known(value: Mapping[str, object], known: frozenset[str], what: str) -> Non
         )
 
 
-def _list(value: object, what: str, least: int = 1) -> list[object]:
+def _list(value: object, what: str, least: int = 1, most: int | None = MAX_DATES) -> list[object]:
+    """A list, counted before anything in it is read."""
     found = list(cast("list[object]", value)) if isinstance(value, list | tuple) else None
     if found is None or len(found) < least:
         raise BadTrigger(
             f'Invalid "{what}" of a calendar: {shown(cast("object", value))}', "Give a list, or leave it out."
         )
+    if most is not None and len(found) > most:
+        raise BadTrigger(f'Invalid "{what}" of a calendar: there are {len(found)}', f"Name 1 to {most}.")
     return found
 
 
