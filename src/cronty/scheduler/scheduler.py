@@ -47,7 +47,7 @@ from cronty.scheduler.decisions import (
     upcoming_slot,
 )
 from cronty.scheduler.known_days import KnownDays, keep_days, known_days
-from cronty.scheduler.names import job_named
+from cronty.scheduler.names import job_named, say_rules
 from cronty.scheduler.permission import as_seen, not_for, not_to_change, not_to_tell, runs_as_seen
 from cronty.store.database import UniqueConflict, retry_on_conflict
 from cronty.store.job_store import JobStore, LockedJob, TaskInfo
@@ -309,6 +309,7 @@ class Scheduler:
         jobs, total = await self._store.list_jobs(caller.owner, wanted, limit + 1, place, for_display=for_display)
         more = len(jobs) > limit
         jobs = [as_seen(caller, job) for job in jobs[:limit]]
+        await say_rules(jobs)
         return Ok(JobPage(jobs, total, cursor_of(jobs[-1], total) if more else None))
 
     async def list_runs(
@@ -459,7 +460,9 @@ class Scheduler:
 
     async def list_deleted(self, caller: Caller, limit: int = 20, before: datetime | None = None) -> list[Job]:
         """Jobs that were deleted and can be brought back, the latest first."""
-        return [as_seen(caller, job) for job in await self._store.list_deleted(caller.owner, limit, before)]
+        jobs = [as_seen(caller, job) for job in await self._store.list_deleted(caller.owner, limit, before)]
+        await say_rules(jobs)
+        return jobs
 
     @retry_on_conflict
     async def undelete(self, caller: Caller, job_id: str | int) -> Result[Job]:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping
 from datetime import date, timedelta
+from functools import lru_cache
 from typing import Final, cast
 
 from cronty.timing.calendar import MAX_DATES, MAX_RULES, Calendar, Instead
@@ -138,7 +139,11 @@ def _unit(value: object) -> Unit:
 
 
 def _time(value: object) -> int | Span:
-    text = _text(value, "times")
+    return _read_time(_text(value, "times"))
+
+
+@lru_cache(maxsize=4096)
+def _read_time(text: str) -> int | Span:
     span, slash, step = text.partition("/")
     first, dash, final = span.partition("-")
     if not dash and not slash:
@@ -163,14 +168,20 @@ def _bad_time(text: str) -> BadTrigger:
 
 
 def _weekday(value: object) -> tuple[int | None, int]:
-    found = _WEEKDAY.fullmatch(value.upper()) if isinstance(value, str) and value.isascii() else None
-    day = next((day for day, name in enumerate(_FULL) if found and name.startswith(found[2])), None)
-    if found is None or day is None:
+    found = _read_weekday(value) if isinstance(value, str) else None
+    if found is None:
         raise BadTrigger(
             f'Invalid "weekdays" of a calendar rule: {shown(value)}',
             'Use "MO" to "SU", "1MO" for the first Monday of the month, "-1FR" for the last Friday.',
         )
-    return (None if found[1] is None else int(found[1])), day
+    return found
+
+
+@lru_cache(maxsize=256)
+def _read_weekday(text: str) -> tuple[int | None, int] | None:
+    found = _WEEKDAY.fullmatch(text.upper()) if text.isascii() else None
+    day = next((day for day, name in enumerate(_FULL) if found and name.startswith(found[2])), None)
+    return None if found is None or day is None else (None if found[1] is None else int(found[1]), day)
 
 
 # -- parts --------------------------------------------------------------------------------------------------------
@@ -231,6 +242,9 @@ def _dates(values: Iterable[object]) -> tuple[date, ...]:
     for value in values:
         first, slash, final = _text(value, "without").partition("/")
         start = _day(first, "without")
+        if not slash and len(found) < MAX_DATES:
+            found.append(start)
+            continue
         end = _day(final, "without") if slash else start
         days = (end - start).days + 1
         if days < 1:
