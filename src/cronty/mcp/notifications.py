@@ -362,6 +362,7 @@ def _without_zone(cron: str, timezone: str) -> str:
 
 def _failed(schedule_id: str, err: Err) -> CallToolResult:
     """An `Err` in the notifications dialect: an ordinary result with `success` false."""
+    schedule_id = schedule_id[:200]
     if err.code == "not_found":
         text = f"Schedule not found: {schedule_id}. It may have already been deleted or the ID is incorrect."
     else:

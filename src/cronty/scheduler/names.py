@@ -9,7 +9,7 @@ from cronty.contract.caller import Caller
 from cronty.contract.result import Choice, Err, Ok, Result
 from cronty.jobs.ids import job_id_text, read_job_id
 from cronty.jobs.job import Filter, Job
-from cronty.scheduler.decisions import not_found, storable
+from cronty.scheduler.decisions import MAX_NAME, not_found, storable
 from cronty.store.job_store import JobStore
 from cronty.timing import Calendar, describe, zone
 
@@ -26,6 +26,8 @@ async def job_named(store: JobStore, caller: Caller, text: str, *, deleted: bool
     name = text.strip()
     if read_job_id(name) is not None or not name or not storable(name):
         return Ok(text)
+    if len(name) > MAX_NAME:  # no job is called that
+        return not_found(text)
     found = await store.jobs_by_name(owner, name, _MOST, deleted=deleted)
     meant = [job for job in found if job.status in ("pending", "running")] or found
     if len(meant) == 1:

@@ -46,7 +46,7 @@ from cronty.scheduler.decisions import (
     unique_key_of,
     upcoming_slot,
 )
-from cronty.scheduler.known_days import KnownDays, keep_days, known_days
+from cronty.scheduler.known_days import KnownDays, keep_days, known_days, named_in
 from cronty.scheduler.names import job_named, say_rules
 from cronty.scheduler.permission import as_seen, not_for, not_to_change, not_to_tell, runs_as_seen
 from cronty.store.database import UniqueConflict, retry_on_conflict
@@ -223,8 +223,11 @@ class Scheduler:
         """Change a job that has not ended, from its next slot on; from then on it depends on the caller's key."""
         if wrong := check_fields(given(request.name), given(request.tags), given(request.max_runs)):
             return wrong
+        config = given(request.trigger_config) or {}
+        if named_in(config) and isinstance(missing := await self.show(caller, request.job_id), Err):
+            return missing
         try:
-            known = await self._known(caller, given(request.trigger_config) or {})
+            known = await self._known(caller, config)
         except BadTrigger as bad:
             return refusal(bad)
         if known.lists:
