@@ -76,6 +76,14 @@ def test_arguments_nest_32_levels_and_not_one_more() -> None:
             assert (check_arguments_size(action) is None) == good, levels
 
 
+def test_what_is_too_large_is_looked_at_no_further() -> None:
+    """Neither for its depth nor for its flaws: those take a look at every value."""
+    for flaw in (nested(MAX_DEPTH + 1), "\0"):
+        refused = check_arguments_size(Action("t", (*([[]] * MAX_ARGUMENT_BYTES), flaw)))
+        assert refused is not None
+        assert refused.message.endswith("bytes; at most 65536 are kept.")
+
+
 def test_a_structure_without_end_is_refused() -> None:
     endless: list[object] = []
     endless.append(endless)

@@ -4,6 +4,7 @@ from typing import Any
 
 import orjson
 import pytest
+from mcp.shared.exceptions import MCPError
 
 from tests.mcp.caller import Caller
 
@@ -143,3 +144,21 @@ async def test_an_edit_cannot_make_a_notification_that_would_never_be_delivered(
     )
     changed = await caller.ask("edit_job", job_id=made["schedule_id"], kwargs={"message": "m", "topic": "Bad Topic"})
     assert changed["error"].startswith("topic must be 1 to 64 lower-case letters")
+
+
+async def test_a_name_beyond_all_names_is_not_repeated_whole(caller: Caller) -> None:
+    long = "x" * 100_000
+    for tool, field in (("job_status", "job_id"), ("list_runs", "job_id"), ("pause_schedule", "schedule_id")):
+        found = await caller.ask(tool, **{field: long})
+        assert "not found" in found["error"]
+        assert len(orjson.dumps(found)) < 1000, tool
+
+
+async def test_a_prompt_that_is_not_there_is_the_callers_mistake_and_no_fault(
+    caller: Caller, caplog: pytest.LogCaptureFixture
+) -> None:
+    with pytest.raises(MCPError, match="Unknown prompt: nothing"):
+        await caller.client.get_prompt("nothing")
+    with pytest.raises(MCPError, match="job"):
+        await caller.client.get_prompt("why_did_it_not_run")
+    assert [record.message for record in caplog.records if record.levelname == "ERROR"] == []

@@ -389,3 +389,16 @@ async def test_lists_that_are_saved_at_once_are_no_more_than_there_may_be(
     day = {"days": {"2029-01-01": "x"}}
     saved = await asyncio.gather(*(calendars.save(ANN, f"list-{number}", day, None) for number in range(12)))
     assert sum(isinstance(one, Ok) for one in saved) == 2
+
+
+async def test_holidays_are_not_computed_for_a_schedule_that_names_too_many_or_for_no_job(door: Scheduler) -> None:
+    """An unknown region would be refused by its name, if it were looked for."""
+    unknown = "XX-1"
+    many = {**BY_TEAM, "calendars": [unknown] * 9}
+    refused = await door.schedule(ANN, ScheduleJob("many", "note", "calendar", many))
+    assert isinstance(refused, Err)
+    assert refused.message == "Too many calendars: 9"
+    edit = EditJob("job_9_9", trigger_type="calendar", trigger_config={**BY_TEAM, "calendars": [unknown]})
+    missing = await door.edit(ANN, edit)
+    assert isinstance(missing, Err)
+    assert missing.message == "Job not found: job_9_9"

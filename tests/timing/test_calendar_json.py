@@ -125,6 +125,9 @@ def test_a_rule_that_cannot_be_used_is_refused_with_what_to_do(rule: object, sai
     [
         ({"rules": []}, "leave it out"),
         ({"rules": [{"times": [f"{n:02}:00"]} for n in range(MAX_RULES + 1)]}, "Name 1 to 8"),
+        ({"rules": [None] * (MAX_RULES + 1)}, "Name 1 to 8"),
+        ({"rules": [{"times": [None] * 401}]}, "Name 1 to 400"),
+        ({"rules": [{"times": ["09:00"]}], "without": [None] * 401}, "Name 1 to 400"),
         ({"except": ["2027-12-25"]}, "Known are calendars, ends, gap, instead"),
         ({"starts": "2027-12-31", "ends": "2027-01-01"}, "Name an end after its start"),
         ({"starts": "0001-01-01"}, "1970 to 9990"),

@@ -2,6 +2,7 @@
 
 import random
 from datetime import UTC, date, datetime, timedelta
+from time import thread_time
 
 import pytest
 
@@ -319,3 +320,45 @@ def test_days_that_are_said_again_and_again_are_counted_each_time() -> None:
     event = "BEGIN:VEVENT\nDTSTART;VALUE=DATE:20270101\nDTEND;VALUE=DATE:20300101\nSUMMARY:x\nEND:VEVENT\n"
     with pytest.raises(BadTrigger, match="Too many days"):
         read_ics(event * 5, date(2027, 1, 1))
+
+
+def test_many_events_of_one_name_are_read_in_steps_that_grow_with_their_number() -> None:
+    """Each of them looks up the days that others replace, and copies none."""
+
+    def seconds(number: int) -> float:
+        days = [(date(2027, 1, 1) + timedelta(days=each)).strftime("%Y%m%d") for each in range(number)]
+        replacing = "".join(f"BEGIN:VEVENT\nUID:a\nRECURRENCE-ID:{day}\nEND:VEVENT\n" for day in days)
+        text = event(start="20500101") * number + replacing
+        found: list[float] = []
+        for _ in range(3):
+            began = thread_time()
+            assert read_ics(text, date(2027, 3, 9)).off
+            found.append(thread_time() - began)
+        return min(found)
+
+    assert seconds(1800) < 10 * seconds(450), "four times as many"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (event() * 4000 + event("RRULE:FREQ=MONTHLY"), "Too many days in the file"),
+        (event("RDATE:" + "x," * 4000), "Too many days in the file"),
+        (event(*["EXDATE:x,x"] * 2001), "Too many days in the file"),
+        (event("RRULE:FREQ=MONTHLY", *["x"] * 100_000), "The file has 100005 lines"),
+    ],
+)
+def test_a_file_is_counted_before_it_is_read(text: str, told: str) -> None:
+    with pytest.raises(BadTrigger) as refused:
+        read_ics(text, date(2027, 3, 9))
+    assert refused.value.message == told
+
+
+def test_a_list_is_counted_before_its_days_are_read() -> None:
+    for given in (
+        {"days": {str(each): 1 for each in range(4001)}},
+        {"make_up_days": [1] * 4001},
+        {"windows": [1] * 4001},
+    ):
+        with pytest.raises(BadTrigger, match="Too many days off: 4001"):
+            read_days_off(given)

@@ -10,6 +10,7 @@ from starlette.types import Message
 from cronty import Cronty
 from cronty.asgi import http_app
 from cronty.mcp.server import GROUPS
+from cronty.web.rest.request import MAX_BODY
 from tests.web.conftest import PLACE
 from tests.web.test_under_way import key_for
 
@@ -66,7 +67,7 @@ async def test_mcp_takes_a_body_as_large_as_rest_does(cronty: Cronty, app: Starl
         app.router.lifespan_context(app),
         httpx2.AsyncClient(transport=transport, base_url="http://here") as http,
     ):
-        answers = [await http.post("/mcp", headers=headers, content=call % (b"x" * size)) for size in (1000, 1_100_000)]
+        answers = [await http.post("/mcp", headers=headers, content=call % (b"x" * size)) for size in (1000, MAX_BODY)]
     assert [one.status_code for one in answers] == [200, 413]
 
 

@@ -142,6 +142,12 @@ async def test_a_body_that_cannot_be_read_is_a_problem_and_no_fault(
     told(await ann.post("/jobs", content=body, headers={"content-type": "application/json"}), status, code)
 
 
+async def test_only_a_body_that_may_hold_a_file_is_as_large_as_one(ann: Api) -> None:
+    large = {"ics": "x" * MAX_BODY}
+    assert told(await ann.ask("PUT", "/calendars/team", json=large), 422, "bad_trigger")
+    assert told(await ann.ask("PUT", "/zone", json={"timezone": "x" * MAX_BODY}), 413, "too_large")
+
+
 async def test_a_rule_nested_beyond_reading_is_no_fault(ann: Api) -> None:
     deep = '{"a":' * 900 + "1" + "}" * 900
     body = f'{{"name":"x","task":"run_backup","trigger_type":"cron","trigger_config":{{"expression":{deep}}}}}'

@@ -57,6 +57,9 @@ class Between:
 SECRET: Final = frozenset({"url"})
 """Fields whose value is never repeated in an answer."""
 
+MOST_MEMBERS: Final = 2000
+"""How many texts or objects a list in a request may have; each operation may allow fewer."""
+
 CHANGES: Final = ToolHints()
 READS: Final = ToolHints(read_only=True, idempotent=True)
 REPEATABLE: Final = ToolHints(idempotent=True)
@@ -199,6 +202,8 @@ class Operation[**P, R, A]:
     def read(self, given: Mapping[str, object]) -> Result[R]:
         """The request from these JSON values, or what is wrong with them."""
         names = {wire: name for name, wire in self.wire_names.items()}
+        if (refused := self._too_much(given)) is not None:
+            return refused
         named = {names.get(name, name): value for name, value in given.items()}
         try:
             return Ok(self.adapter.validate_json(orjson.dumps(named)))
@@ -206,6 +211,24 @@ class Operation[**P, R, A]:
             return Err("bad_request", f"That isn't valid JSON: {wrong}.", "Use JSON values only.")
         except ValueError as wrong:
             return self._refusal(cast("ValidationError", wrong))
+
+    def _too_much(self, given: Mapping[str, object]) -> Err | None:
+        """What is counted before anything is looked at: every wrong value costs time, also one that isn't shown."""
+        if len(given) > len(self.fields):
+            return self._no_such_field(next(name for name in given if name not in self.fields))
+        for name in self._counted:
+            if (
+                isinstance(value := given.get(name), list)
+                and len(members := cast("list[object]", value)) > MOST_MEMBERS
+            ):
+                return Err("bad_request", f"{name} has {len(members)} members.", f"Give at most {MOST_MEMBERS}.", name)
+        return None
+
+    @cached_property
+    def _counted(self) -> list[str]:
+        """The lists whose members are checked one by one."""
+        every = {name: [schema, *schema.get("anyOf", ())] for name, schema in self.fields.items()}
+        return [name for name, schemas in every.items() if any(one.get("items") for one in schemas)]
 
     def check(self, request: R) -> Result[R]:
         """The request made in Python, or what is wrong with it."""
@@ -219,18 +242,21 @@ class Operation[**P, R, A]:
         first = wrong.errors(include_url=False, include_context=False)[0]
         name, *inner = [str(part) for part in first["loc"]]
         name = self.wire_names.get(name, name)
-        known = list(self.fields)
         if first["type"] in ("unexpected_keyword_argument", "extra_forbidden") and not inner:
-            near = get_close_matches(name[:80], known, 1, cutoff=0.7)
-            meant = f"Did you mean {near[0]}? " if near else ""
-            hint = f"{meant}Known fields: {', '.join(known) or 'none'}."
-            return Err("bad_request", f"There is no field {name[:80]}.", hint, name)
+            return self._no_such_field(name)
         if first["type"] in ("missing", "missing_argument"):
             return Err("bad_request", f"{name} is required.", self.meaning_of(name), name)
         can_be_shown = isinstance(first["input"], str | int | float) and name not in SECRET
         value = f", not {_shown(first['input'])}" if can_be_shown else ""
         place = ".".join([name, *(part for part in inner if part.isdecimal())])
         return Err("bad_request", f"{place}: {str(first['msg']).rstrip('.')}{value}.", self.meaning_of(name), name)
+
+    def _no_such_field(self, name: str) -> Err:
+        known = list(self.fields)
+        near = get_close_matches(name[:80], known, 1, cutoff=0.7)
+        meant = f"Did you mean {near[0]}? " if near else ""
+        hint = f"{meant}Known fields: {', '.join(known) or 'none'}."
+        return Err("bad_request", f"There is no field {name[:80]}.", hint, name[:80])
 
     def meaning_of(self, name: str) -> str:
         return str(self.fields.get(name, {}).get("description", ""))

@@ -68,48 +68,71 @@ def as_prompt(action: Action) -> Action:
 
 
 def check_arguments_size(action: Action) -> Err | None:
-    """None if the arguments are plain JSON and neither too large nor too deeply nested."""
-    if _depth(action.args) > MAX_DEPTH or _depth(action.kwargs) > MAX_DEPTH:
-        return Err("bad_arguments", f"The arguments are nested deeper than {MAX_DEPTH} levels.", "Flatten them.")
-    if (flaw := _flaw(action.args) or _flaw(action.kwargs)) is not None:
-        return Err("bad_arguments", f"The arguments aren't plain JSON: {flaw}.", "Use JSON values only.")
+    """None if the arguments are plain JSON and neither too large nor too deeply nested. The size comes first: what is
+    too large is looked at no further."""
+    size, unwritable = 0, None
     try:
-        size = len(action.arguments_json().encode()) + _zeros(action.args) + _zeros(action.kwargs)
+        size = len(action.arguments_json().encode())
     except (TypeError, ValueError) as error:
-        return Err("bad_arguments", f"The arguments aren't plain JSON: {error}.", "Use JSON values only.")
+        unwritable = str(error)
     if size > MAX_ARGUMENT_BYTES:
-        return Err(
-            "bad_arguments",
-            f"The arguments are {size} bytes; at most {MAX_ARGUMENT_BYTES} are kept.",
-            "Store the data elsewhere and pass a reference to it.",
-        )
-    return None
+        return _too_large(f"{size}")
+    found = _look_through([action.args, action.kwargs])
+    if found.deep:
+        return Err("bad_arguments", f"The arguments are nested deeper than {MAX_DEPTH} levels.", "Flatten them.")
+    if (flaw := found.flaw or unwritable) is not None:
+        return Err("bad_arguments", f"The arguments aren't plain JSON: {flaw}.", "Use JSON values only.")
+    size += found.zeros
+    return _too_large(f"{size}") if size > MAX_ARGUMENT_BYTES else None
 
 
-def _flaw(value: object) -> str | None:
-    """A value that can't be stored as it is: NaN would become null, and PostgreSQL can't store a NUL character."""
-    if isinstance(value, float) and not isfinite(value):
-        return f"{value} is not a JSON number"
-    if isinstance(value, str):
-        return "text with a NUL character" if "\0" in value else None
-    return next((flaw for member in _members(value) if (flaw := _flaw(member))), None)
+def _too_large(size: str) -> Err:
+    return Err(
+        "bad_arguments",
+        f"The arguments are {size} bytes; at most {MAX_ARGUMENT_BYTES} are kept.",
+        "Store the data elsewhere and pass a reference to it.",
+    )
 
 
-def _zeros(value: object) -> int:
-    """Digits that PostgreSQL writes out for numbers that JSON has with an exponent: `1e300` takes 301 bytes there."""
-    if isinstance(value, float):
-        return abs(floor(log10(abs(value)))) if value else 0
-    return sum(map(_zeros, _members(value)))
+@dataclass(slots=True)
+class _Seen:
+    """What was found in arguments: a value that can't be stored as it is, and the digits that PostgreSQL writes out for
+    numbers that JSON has with an exponent (`1e300` takes 301 bytes there)."""
+
+    deep: bool = False
+    flaw: str | None = None
+    zeros: int = 0
+
+    def note(self, value: object) -> None:
+        if isinstance(value, str):
+            if "\0" in value:  # PostgreSQL can't store it
+                self.flaw = self.flaw or "text with a NUL character"
+        elif isinstance(value, float):
+            if not isfinite(value):  # it would become null
+                self.flaw = self.flaw or f"{value} is not a JSON number"
+            elif value:
+                self.zeros += abs(floor(log10(abs(value))))
 
 
-def _members(value: object) -> list[object]:
-    if isinstance(value, dict):
-        return [*value.keys(), *value.values()]  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType, reportUnknownVariableType]
-    return list(value) if isinstance(value, list | tuple) else []  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
-
-
-def _depth(value: object, level: int = 0) -> int:
-    """How deeply containers nest. It stops counting just past the limit, so that hostile input costs little."""
-    if level > MAX_DEPTH or not isinstance(value, list | tuple | dict):
-        return level
-    return max((_depth(member, level + 1) for member in _members(cast("object", value))), default=level + 1)
+def _look_through(values: list[object]) -> _Seen:
+    """Look at every value once, level by level; no further than arguments of the allowed size and depth can go."""
+    seen, level, count = _Seen(), values, 0
+    for _ in range(MAX_DEPTH):
+        members: list[object] = []
+        for value in level:
+            if isinstance(value, dict):
+                held = cast("dict[object, object]", value)
+                members += held.keys()
+                members += held.values()
+            elif isinstance(value, list | tuple):
+                members += cast("list[object]", value)
+            else:
+                seen.note(value)
+        count += len(members)
+        if not members or count > 2 * MAX_ARGUMENT_BYTES:
+            return seen
+        level = members
+    for value in level:
+        seen.note(value)
+        seen.deep = seen.deep or isinstance(value, dict | list | tuple)
+    return seen

@@ -36,8 +36,8 @@ NAMES: Final = {"topic": "notification_topic", "name": "label"}
 
 _DELAY: Final = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?", re.ASCII)
 _MAX_DELAY: Final = timedelta(days=36_525)
-_CRON: Final = re.compile(r"@\w+|[\d*/,#%L?-]*(?:(?:[A-Z]{3}|[a-z]{3})\b[\d*/,#%L?-]*)*")
-"""A field of a cron expression."""
+_CRON: Final = re.compile(r"@\w+|(?:[\d*/,#%?-]|L(?![A-Z]{2}\b)|(?:[A-Z]{3}|[a-z]{3})\b)*")
+"""A field of a cron expression. An L is a mark or part of a name, never both: else `LLL/LLL/…` takes 2**n steps."""
 
 _CLOCK: Final = re.compile(r"\d{1,2}:\d{2}(?::\d{2})?", re.ASCII)
 _MODES: Final = (
@@ -119,7 +119,7 @@ class NotificationTools:
         Example: {"message": "Stand-up", "notification_topic": "ann-phone", "cron": "30 8 * * 1-5",
         "timezone": "Europe/Berlin"}"""
         expression = _without_zone(cron, timezone)
-        said = not all(map(_CRON.fullmatch, expression.split())) and await self._is_words(expression, timezone)
+        said = not is_cron(expression) and await self._is_words(expression, timezone)
         kind, config = ("words", {"text": expression}) if said else ("cron", {"expression": expression})
         job = await self._schedule(message, notification_topic, kind, config, timezone, label or None)
         first = f" First: {local_text(job.next_run, job.timezone)}." if job.next_run else ""
@@ -302,6 +302,11 @@ class NotificationTools:
         return result.value
 
 
+def is_cron(text: str) -> bool:
+    """Whether every word looks like a field of a cron expression."""
+    return all(map(_CRON.fullmatch, text.split()))
+
+
 def _schedule_id(job: ScheduledJob) -> str:
     return schedule_id_text(read_job_id(job.job_id) or 0)
 
@@ -357,6 +362,7 @@ def _without_zone(cron: str, timezone: str) -> str:
 
 def _failed(schedule_id: str, err: Err) -> CallToolResult:
     """An `Err` in the notifications dialect: an ordinary result with `success` false."""
+    schedule_id = schedule_id[:200]
     if err.code == "not_found":
         text = f"Schedule not found: {schedule_id}. It may have already been deleted or the ID is incorrect."
     else:

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Iterable, Sequence
 from importlib.metadata import version
-from typing import Any, Final, NamedTuple, get_args
+from typing import Any, Final, NamedTuple, get_args, override
 
 import orjson
 from mcp.server import MCPServer
@@ -11,7 +11,8 @@ from mcp.server.auth.settings import AuthSettings
 from mcp.server.caching import CacheHint
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
-from mcp.types import CallToolResult, InputRequiredResult, TextContent, Tool
+from mcp.shared.exceptions import MCPError
+from mcp.types import INVALID_PARAMS, CallToolResult, GetPromptResult, InputRequiredResult, TextContent, Tool
 
 from cronty.contract.caller import Caller
 from cronty.contract.result import Err
@@ -46,6 +47,9 @@ PLANS: Final = frozenset({
 """Tools whose answers promise that something will happen later."""
 
 _IN_PYTHON: Final = {outside: inside for inside, outside in RENAMED.items()}
+
+_LONGEST_ERROR: Final = 4000
+"""Characters: some errors repeat what was given."""
 
 log = logging.getLogger("cronty.mcp")
 
@@ -114,7 +118,7 @@ class CrontyServer(MCPServer[Any]):
         known = self._operations.get(name) or self._specs.get(name)
         if known is None:
             names = ", ".join(tool.name for tool in await self.list_tools())
-            return tool_error(f"Unknown tool: {name}. Known tools: {names}.")
+            return tool_error(f"Unknown tool: {name[:80]}. Known tools: {names}.")
         if refused := self._not_permitted(
             name, self._context.who()
         ):  # before arguments: it names the tool and its kind
@@ -138,6 +142,15 @@ class CrontyServer(MCPServer[Any]):
                 return tool_error(sentence(AWAY))
             log.exception("tool %s failed", name)
             return tool_error(f"{name} failed unexpectedly in Cronty; it may or may not have taken effect.")
+
+    @override
+    async def get_prompt(
+        self, name: str, arguments: dict[str, Any] | None = None, context: Context[Any, Any] | None = None
+    ) -> GetPromptResult | InputRequiredResult:
+        try:
+            return await super().get_prompt(name[:80], arguments, context)
+        except ValueError as wrong:  # an unknown name, or arguments that don't fit: the caller's mistake, not a fault
+            raise MCPError(INVALID_PARAMS, str(wrong)[:_LONGEST_ERROR]) from None
 
     async def _warned[R](self, name: str, done: R) -> R:
         """The answer of a tool that plans something, with a warning if nothing would come of it."""
@@ -164,6 +177,7 @@ class CrontyServer(MCPServer[Any]):
 
 
 def tool_error(text: str, data: Answer | None = None) -> CallToolResult:
+    text = text if len(text) <= _LONGEST_ERROR else f"{text[:_LONGEST_ERROR]}…"
     structured = {"error": text, **data} if data else None
     return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True, structured_content=structured)
 

@@ -1,6 +1,8 @@
 """What an owner may ask about lists of days off; a list that changes takes the jobs that go by it along."""
 
+import asyncio
 from collections.abc import Mapping
+from weakref import WeakValueDictionary
 
 from cronty.contract.caller import Caller
 from cronty.contract.result import Err, Ok, Result
@@ -21,6 +23,7 @@ class Calendars:
     def __init__(self, store: CalendarStore, scheduler: Scheduler) -> None:
         self._store = store
         self._scheduler = scheduler
+        self._turns = WeakValueDictionary[str, asyncio.Lock]()
 
     async def save(
         self, caller: Caller, name: str, days: Mapping[str, object], ics: str | None
@@ -48,7 +51,9 @@ class Calendars:
     async def _read(self, caller: Caller, days: Mapping[str, object], ics: str | None) -> NamedCalendar:
         if ics is None:
             return read_days_off(days)
-        of_file = read_ics(ics, (await self._scheduler.clock(caller))[0].date())
+        today = (await self._scheduler.clock(caller))[0].date()
+        async with self._turns.setdefault(caller.owner, asyncio.Lock()):  # one file of an owner at a time
+            of_file = await asyncio.to_thread(read_ics, ics, today)
         if not days:
             return of_file
         own = read_days_off(days)

@@ -27,13 +27,15 @@ from cronty.timing.past import slots_between
 from cronty.timing.rule import Rule, read_bound, read_rule
 
 MAX_NAME: Final = 200
+_SHOWN: Final = MAX_NAME
+"""Characters of a wrong id that are repeated."""
 MAX_TAGS: Final = 20
 
 
 def not_found(job_id: str | int) -> Err:
     return Err(
         "not_found",
-        f"Job not found: {job_id}",
+        f"Job not found: {str(job_id)[:_SHOWN]}",
         "It may have been deleted, or the id is wrong; list_jobs shows yours.",
     )
 

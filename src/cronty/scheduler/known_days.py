@@ -9,6 +9,8 @@ from typing import Any, Final, cast
 from cronty.contract.caller import Caller
 from cronty.contract.result import Err
 from cronty.store.calendar_store import MAX_CALENDARS, CalendarStore
+from cronty.timing.calendar import MAX_CALENDARS as MAX_NAMED
+from cronty.timing.errors import BadTrigger
 from cronty.timing.lists_in_words import said_lists, split_lists
 from cronty.timing.named_calendar import NamedCalendar
 from cronty.timing.public_holidays import country_code, is_country, public_holidays, source_of
@@ -41,6 +43,8 @@ async def known_days(
     names = named_in(config)
     if not names:
         return KnownDays(config)
+    if len(names) > MAX_NAMED:  # before any of them is looked for: each may be computed
+        raise BadTrigger(f"Too many calendars: {len(names)}", f"At most {MAX_NAMED}.")
     rows, year = await store.list(caller.owner), (await clock()).year
     own = {row.name for row in rows if row.source is None}
     codes = {name: name if name.lower() in own else await _code(name, config) for name in names}

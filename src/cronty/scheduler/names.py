@@ -1,5 +1,7 @@
 """Finds the job that a caller means by its name. An id or a number is taken as it is, whatever jobs are called."""
 
+import asyncio
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Final
 
@@ -8,9 +10,9 @@ from cronty.contract.result import Choice, Err, Ok, Result
 from cronty.jobs.ids import job_id_text, read_job_id
 from cronty.jobs.job import Filter, Job
 from cronty.jobs.storable import storable
-from cronty.scheduler.decisions import not_found
+from cronty.scheduler.decisions import MAX_NAME, not_found
 from cronty.store.job_store import JobStore
-from cronty.timing import describe, zone
+from cronty.timing import Calendar, describe, zone
 
 _MOST: Final = 20
 _NEAR: Final = 3
@@ -25,6 +27,8 @@ async def job_named(store: JobStore, caller: Caller, text: str, *, deleted: bool
     name = text.strip()
     if read_job_id(name) is not None or not name or not storable(name):
         return Ok(text)
+    if len(name) > MAX_NAME:  # no job is called that
+        return not_found(text)
     found = await store.jobs_by_name(owner, name, _MOST, deleted=deleted)
     meant = [job for job in found if job.status in ("pending", "running")] or found
     if len(meant) == 1:
@@ -39,6 +43,14 @@ async def job_named(store: JobStore, caller: Caller, text: str, *, deleted: bool
     listed = ", ".join(f"{job.number} ({job.name})" for job in near)
     hint = f"Did you mean {listed}? Give its number or its whole name."
     return Err("not_found", f"Job not found: {text}", hint, "job_id", _choices(near))
+
+
+async def say_rules(jobs: Iterable[Job]) -> None:
+    """Put the rules of these jobs in words, with others' turn between them: the longest take milliseconds."""
+    for job in jobs:
+        if isinstance(job.trigger, Calendar) and job.trigger.words is None:
+            await asyncio.sleep(0)
+            describe(job.trigger, job.zone)
 
 
 def _several(name: str, jobs: list[Job], caller: Caller) -> Err:

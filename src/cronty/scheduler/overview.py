@@ -1,5 +1,6 @@
 """Data for people: the slots around now, a job's year, how late runs start, what needs attention."""
 
+import asyncio
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -53,6 +54,7 @@ FLEET_BACK: Final = timedelta(minutes=5)
 FLEET_BIN: Final = timedelta(seconds=10)
 _SOON: Final = timedelta(minutes=1)  # no slot gets its row earlier than that
 _DAY: Final = timedelta(days=1)
+_AT_A_TIME: Final = 50
 YEAR_SHOWN: Final = 371  # 53 weeks
 
 
@@ -72,7 +74,11 @@ class Overview:
         now = await self._store.now()
         since, until, width = now - back, now + ahead, (back + ahead) / bins
         planned = await self._store.planned(caller.owner, until, MAX_PLANNED)
-        coming = list(islice(planned_slots(planned, until), MAX_PLANNED))
+        coming: list[Slot] = []
+        for slot in islice(planned_slots(planned, until), MAX_PLANNED):
+            coming.append(slot)
+            if len(coming) % _AT_A_TIME == 0:
+                await asyncio.sleep(0)  # others' turn: a rule may have very many times and days
         through = coming[-1].scheduled_for if len(coming) == MAX_PLANNED else until
         # A slot that is due right now is planned until it fires, and has a row from then on.
         passed = await self._store.passed(caller.owner, since, now + _SOON, MAX_PASSED + 1)
@@ -106,7 +112,8 @@ class Overview:
         passed: list[tuple[Slot, int]] = []
         if since < now:
             passed = await self._store.passed(caller.owner, since, min(until, now + _SOON), MAX_PASSED + 1)
-        ahead = week_ahead(await self._store.planned(caller.owner, until, MAX_PLANNED) if until > now else [], starts)
+        planned = await self._store.planned(caller.owner, until, MAX_PLANNED) if until > now else []
+        ahead = await asyncio.to_thread(week_ahead, planned, starts)
         often = frequent(passed, len(starts) - 1) | {one.job_number for one in ahead.often}
         every = [*passed, *((slot, 1) for slot in ahead.slots)]
         counted = {one.job_number: one for one in ahead.often}

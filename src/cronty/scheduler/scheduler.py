@@ -47,8 +47,8 @@ from cronty.scheduler.decisions import (
     unique_key_of,
     upcoming_slot,
 )
-from cronty.scheduler.known_days import KnownDays, keep_days, known_days
-from cronty.scheduler.names import job_named
+from cronty.scheduler.known_days import KnownDays, keep_days, known_days, named_in
+from cronty.scheduler.names import job_named, say_rules
 from cronty.scheduler.permission import as_seen, not_for, not_to_change, not_to_tell, runs_as_seen
 from cronty.store.database import UniqueConflict, retry_on_conflict
 from cronty.store.job_store import JobStore, LockedJob, TaskInfo
@@ -224,8 +224,11 @@ class Scheduler:
         """Change a job that has not ended, from its next slot on; from then on it depends on the caller's key."""
         if wrong := check_fields(given(request.name), given(request.tags), given(request.max_runs)):
             return wrong
+        config = given(request.trigger_config) or {}
+        if named_in(config) and isinstance(missing := await self.show(caller, request.job_id), Err):
+            return missing
         try:
-            known = await self._known(caller, given(request.trigger_config) or {})
+            known = await self._known(caller, config)
         except BadTrigger as bad:
             return refusal(bad)
         if known.lists:
@@ -312,6 +315,7 @@ class Scheduler:
         )
         more = len(jobs) > limit
         jobs = [as_seen(caller, job) for job in jobs[:limit]]
+        await say_rules(jobs)
         return Ok(JobPage(jobs, total, cursor_of(jobs[-1], total) if more else None))
 
     async def list_runs(
@@ -462,7 +466,9 @@ class Scheduler:
 
     async def list_deleted(self, caller: Caller, limit: int = 20, before: datetime | None = None) -> list[Job]:
         """Jobs that were deleted and can be brought back, the latest first."""
-        return [as_seen(caller, job) for job in await self._store.list_deleted(caller.owner, limit, before)]
+        jobs = [as_seen(caller, job) for job in await self._store.list_deleted(caller.owner, limit, before)]
+        await say_rules(jobs)
+        return jobs
 
     @retry_on_conflict
     async def undelete(self, caller: Caller, job_id: str | int) -> Result[Job]:

@@ -25,6 +25,10 @@ _MAX_BUILT: Final = 4096
 """Triggers, of all owners together."""
 
 
+_LONG: Final = 400
+"""Characters; other triggers than calendars have fewer."""
+
+
 class _Kept:
     """The lists of all owners, each in its latest version, and the triggers that go by them.
 
@@ -81,14 +85,25 @@ async def read_triggers(fetch: Fetch, stored: Sequence[tuple[int, str]]) -> list
     lists = await _lists(fetch, sorted(wanted))
     found: list[Trigger] = []
     for (owner, text), some in zip(stored, names, strict=True):
-        if some:
+        if some or is_long(text):
             await asyncio.sleep(0)  # others' turn: rules and days may be very many
+        if some:
             found.append(
                 _kept.trigger(owner, text, {each: lists[owner, each] for each in some if (owner, each) in lists})
             )
         else:
-            found.append(from_stored(orjson.loads(text)))
+            found.append(_calendar(text) if is_long(text) else from_stored(orjson.loads(text)))
     return found
+
+
+def is_long(stored: str) -> bool:
+    """Whether a stored trigger takes so long to read that others have their turn first, and that it is kept."""
+    return len(stored) > _LONG
+
+
+@lru_cache(maxsize=4096)
+def _calendar(stored: str) -> Trigger:
+    return from_stored(orjson.loads(stored))
 
 
 def read_changes(stored: str) -> tuple[SlotChange, ...]:

@@ -13,7 +13,7 @@ from cronty.jobs.alerts import ALERT_POLICY
 from cronty.jobs.firing import RunRow
 from cronty.store.alerts import Held, change_jobs, change_of, tell_absences, tell_held, tell_of_changes
 from cronty.store.database import Connection, Database, Row, columns, query, rows_changed
-from cronty.store.day_lists import names_lists, read_triggers, within
+from cronty.store.day_lists import is_long, names_lists, read_triggers, within
 from cronty.store.lines import release, release_free_lines, release_lines
 from cronty.store.orphans import pause_orphaned
 from cronty.store.telling_store import tell_runs
@@ -104,9 +104,10 @@ class DueJobs:
         return EPOCH + timedelta(microseconds=self.rows[0]["microseconds"])
 
     async def triggers_by_lists(self) -> dict[int, Trigger]:
-        """The triggers that name lists of days off, by job."""
+        """The triggers that name lists of days off or are long, by job; others have their turn before each."""
         # By their places, because every batch is looked through, and names take longer: 5 is the expression.
-        rows = [row for row in self.rows if row[5] is not None and row[5][0] == "{" and names_lists(row[5])]
+        whole = [row for row in self.rows if row[5] is not None and row[5][0] == "{"]
+        rows = [row for row in whole if is_long(row[5]) or names_lists(row[5])]
         if not rows:
             return {}
         stored = [(row["owner_id"], row["expression"]) for row in rows]

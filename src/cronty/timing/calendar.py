@@ -78,6 +78,8 @@ class Calendar(Zoned):
     gap: Gap = "run_after"
     overlap: Overlap = "first"
     slots: Slots = field(init=False, repr=False, compare=False)
+    words: str | None = field(init=False, repr=False, compare=False, default=None)
+    """The calendar in words, once they were looked for: with the most rules that takes milliseconds."""
     _named: tuple[RuleDays, ...] = field(init=False, repr=False, compare=False)
     _open: OpenSlots | None = field(init=False, repr=False, compare=False, default=None)
 

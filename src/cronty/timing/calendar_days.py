@@ -280,7 +280,8 @@ def _weekdays_of(weekdays: Iterable[int], first_weekday: int, length: int) -> in
     return found & (1 << length) - 1
 
 
-def _nths_of(mask: int, nths: Iterable[int]) -> int:
+@lru_cache(maxsize=4096)
+def _nths_of(mask: int, nths: tuple[int, ...]) -> int:
     """Return the 1st, 2nd, … or last members of a set."""
     members = list(bits(mask))
     places = (nth - 1 if nth > 0 else len(members) + nth for nth in nths)

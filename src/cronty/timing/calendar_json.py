@@ -3,9 +3,10 @@
 import re
 from collections.abc import Iterable, Mapping
 from datetime import date, timedelta
+from functools import lru_cache
 from typing import Final, cast
 
-from cronty.timing.calendar import MAX_DATES, Calendar, Instead
+from cronty.timing.calendar import MAX_DATES, MAX_RULES, Calendar, Instead
 from cronty.timing.calendar_rule import UNITS, CalendarRule, Span, Unit, clock
 from cronty.timing.days_off import lists_of
 from cronty.timing.errors import BadTrigger, shown
@@ -64,11 +65,11 @@ def calendar_from_json(value: Mapping[str, object], lists: Mapping[str, NamedCal
     if names and lists is not None:
         named = lists_of(names, lists)
     else:
-        on = frozenset(_day(each, "on") for each in _list(value.get("on", []), "on", least=0))
+        on = frozenset(_day(each, "on") for each in _list(value.get("on", []), "on", least=0, most=None))
         off = {day: reason for day, reason in _days_off(value.get("off", {})).items() if day not in on}
         named = (NamedCalendar(off, on),) if off or on else ()
     return Calendar(
-        tuple(_rule_from_json(each) for each in _list(value["rules"], "rules")),
+        tuple(_rule_from_json(each) for each in _list(value["rules"], "rules", most=MAX_RULES)),
         zone=_text(value.get("zone", "UTC"), "zone"),
         starts=_day(value["starts"], "starts") if "starts" in value else None,
         ends=_day(value["ends"], "ends") if "ends" in value else None,
@@ -138,7 +139,11 @@ def _unit(value: object) -> Unit:
 
 
 def _time(value: object) -> int | Span:
-    text = _text(value, "times")
+    return _read_time(_text(value, "times"))
+
+
+@lru_cache(maxsize=4096)
+def _read_time(text: str) -> int | Span:
     span, slash, step = text.partition("/")
     first, dash, final = span.partition("-")
     if not dash and not slash:
@@ -163,14 +168,20 @@ def _bad_time(text: str) -> BadTrigger:
 
 
 def _weekday(value: object) -> tuple[int | None, int]:
-    found = _WEEKDAY.fullmatch(value.upper()) if isinstance(value, str) and value.isascii() else None
-    day = next((day for day, name in enumerate(_FULL) if found and name.startswith(found[2])), None)
-    if found is None or day is None:
+    found = _read_weekday(value) if isinstance(value, str) else None
+    if found is None:
         raise BadTrigger(
             f'Invalid "weekdays" of a calendar rule: {shown(value)}',
             'Use "MO" to "SU", "1MO" for the first Monday of the month, "-1FR" for the last Friday.',
         )
-    return (None if found[1] is None else int(found[1])), day
+    return found
+
+
+@lru_cache(maxsize=256)
+def _read_weekday(text: str) -> tuple[int | None, int] | None:
+    found = _WEEKDAY.fullmatch(text.upper()) if text.isascii() else None
+    day = next((day for day, name in enumerate(_FULL) if found and name.startswith(found[2])), None)
+    return None if found is None or day is None else (None if found[1] is None else int(found[1]), day)
 
 
 # -- parts --------------------------------------------------------------------------------------------------------
@@ -185,12 +196,15 @@ def _known(value: Mapping[str, object], known: frozenset[str], what: str) -> Non
         )
 
 
-def _list(value: object, what: str, least: int = 1) -> list[object]:
+def _list(value: object, what: str, least: int = 1, most: int | None = MAX_DATES) -> list[object]:
+    """A list, counted before anything in it is read."""
     found = list(cast("list[object]", value)) if isinstance(value, list | tuple) else None
     if found is None or len(found) < least:
         raise BadTrigger(
             f'Invalid "{what}" of a calendar: {shown(cast("object", value))}', "Give a list, or leave it out."
         )
+    if most is not None and len(found) > most:
+        raise BadTrigger(f'Invalid "{what}" of a calendar: there are {len(found)}', f"Name 1 to {most}.")
     return found
 
 
@@ -228,6 +242,9 @@ def _dates(values: Iterable[object]) -> tuple[date, ...]:
     for value in values:
         first, slash, final = _text(value, "without").partition("/")
         start = _day(first, "without")
+        if not slash and len(found) < MAX_DATES:
+            found.append(start)
+            continue
         end = _day(final, "without") if slash else start
         days = (end - start).days + 1
         if days < 1:

@@ -41,9 +41,13 @@ def read_days_off(value: Mapping[str, object]) -> NamedCalendar:
     if strange or not value:
         what = f"unknown key {shown(min(map(str, strange)))}" if strange else "it is empty"
         raise BadTrigger(f"Invalid list of days off: {what}", f"Give it as {_EXAMPLE}.")
+    windows = _list(value.get("windows", []), "windows")
+    days, made_up = _object(value.get("days", {}), "days"), _list(value.get("make_up_days", []), "make_up_days")
+    if (many := len(windows) + len(days) + len(made_up)) > MAX_DAYS:
+        raise BadTrigger(f"Too many days off: {many}", f"At most {MAX_DAYS}.")
     off: dict[date, str] = {}
     walked = 0  # days of all windows, also where they overlap
-    for window in _list(value.get("windows", []), "windows"):
+    for window in windows:
         said = _object(window, "windows")
         if set(said) != {"from", "through", "name"}:
             raise BadTrigger(f"Invalid window: {shown(said)}", f"Give windows as in {_EXAMPLE}.")
@@ -52,9 +56,8 @@ def read_days_off(value: Mapping[str, object]) -> NamedCalendar:
             raise BadTrigger(f"Invalid window: {first} through {through}", f"At most {MAX_DAYS} days in all.")
         walked += (through - first).days + 1
         off |= {first + number * _DAY: f"freeze ({name})" for number in range((through - first).days + 1)}
-    days = _object(value.get("days", {}), "days")
     off |= {_day(day): f"holiday ({_name(name)})" for day, name in days.items()}
-    on = frozenset(_day(each) for each in _list(value.get("make_up_days", []), "make_up_days"))
+    on = frozenset(_day(each) for each in made_up)
     if len(off) + len(on) > MAX_DAYS:
         raise BadTrigger(f"Too many days off: {len(off) + len(on)}", f"At most {MAX_DAYS}.")
     return NamedCalendar(off, on)

@@ -37,6 +37,13 @@ _MAX_DATES: Final = 12
 
 def describe_calendar(calendar: Calendar) -> str:
     """Return a calendar as a sentence."""
+    if calendar.words is None:
+        object.__setattr__(calendar, "words", _sentence(calendar))
+    assert calendar.words is not None
+    return calendar.words
+
+
+def _sentence(calendar: Calendar) -> str:
     rules = "; and ".join(_rule(rule) for rule in calendar.rules)
     said = [*_bounds(calendar), *_days_off(calendar)]
     tail = ""

@@ -6,7 +6,8 @@ whether people are busy, and the holidays that countries publish are TRANSPARENT
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from itertools import islice
@@ -17,6 +18,7 @@ from cronty.timing.errors import BadTrigger, shown
 from cronty.timing.named_calendar import NamedCalendar
 
 LONGEST: Final = 1_000_000
+MAX_LINES: Final = 100_000
 _YEARS: Final = 10
 _DATE: Final = re.compile(r"([0-9]{4})([0-9]{2})([0-9]{2})(?:T000000Z?)?")
 _LENGTH: Final = re.compile(r"\+?P([0-9]{1,4})([DW])(?:T0[HMS])?")
@@ -34,10 +36,11 @@ class _Event:
     without: list[str] = field(default_factory=list[str])
 
     def put(self, name: str, parameters: str, value: str) -> None:
-        if name == "RDATE":
-            self.more += value.split(",")
-        elif name == "EXDATE":
-            self.without += value.split(",")
+        if name in ("RDATE", "EXDATE"):
+            days = self.more if name == "RDATE" else self.without
+            if len(days) + value.count(",") >= MAX_DAYS:
+                raise _too_many()
+            days += value.split(",")
         else:
             self.values[name] = (parameters, value)
 
@@ -67,7 +70,11 @@ def read_ics(text: str, today: date) -> NamedCalendar:
     """Return the days of the all-day events in a file."""
     if len(text) > LONGEST:
         raise BadTrigger(f"The file has {len(text)} characters", f"At most {LONGEST:,}.")
-    events = list(_events(text))
+    if (lines := max(text.count("\n"), text.count("\r"))) > MAX_LINES:
+        raise BadTrigger(f"The file has {lines} lines", f"At most {MAX_LINES:,}.")
+    events = list(islice(_events(text), MAX_DAYS + 1))
+    if len(events) > MAX_DAYS:  # each counts as a day at least
+        raise _too_many()
     replaced: dict[str, set[date]] = {}
     for event in events:
         if event.get("UID") and (day := event.instead_of) is not None:
@@ -111,14 +118,15 @@ def _lines(text: str) -> list[str]:
     return re.split(r"\r\n|\n|\r", re.sub(r"(\r\n|\n|\r)[ \t]", "", text))
 
 
-def _days(event: _Event, replaced: Iterable[date], today: date) -> list[date]:
+def _days(event: _Event, replaced: AbstractSet[date], today: date) -> list[date]:
     if not event.is_all_day or event.is_cancelled:
         return []
     first = _date(event.get("DTSTART"))
     length = _length(event, first)
     starts = [first] if not event.get("RRULE") else _yearly(event.get("RRULE"), first, length, today)
-    left_out = {*map(_date, event.without), *replaced}
-    begins = [day for day in dict.fromkeys((*starts, *map(_date, event.more))) if day not in left_out]
+    left_out = set(map(_date, event.without))
+    begins = dict.fromkeys((*starts, *map(_date, event.more)))
+    begins = [day for day in begins if day not in left_out and day not in replaced]
     if len(begins) * length > MAX_DAYS:
         raise _too_many()
     return [day + number * _DAY for day in begins for number in range(length)]

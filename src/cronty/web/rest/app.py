@@ -16,7 +16,6 @@ from cronty.web.callers import FindCaller
 from cronty.web.problems import problem
 from cronty.web.rest import events, feed
 from cronty.web.rest.pages import pages
-from cronty.web.rest.request import MAX_BODY
 from cronty.web.rest.routes import guarded, route_of
 
 
@@ -46,7 +45,7 @@ async def refused(request: Request, error: Exception) -> Response:
             allowed = (error.headers or {}).get("allow", "")
             err = Err("bad_method", f"{where} isn't possible.", f"Allowed methods: {allowed}." if allowed else "")
         case 413:
-            err = Err("too_large", f"The body is larger than {MAX_BODY} bytes.", "Send less.")
+            err = Err("too_large", error.detail, "Send less.")
         case 429:
             message = "This owner has too many requests in progress."
             err = Err("too_many_requests", message, "Wait for some of them, and send fewer at once.")

@@ -12,7 +12,12 @@ from cronty.contract.result import Err, Ok, Result
 from cronty.web.callers import FindCaller
 from cronty.web.problems import problem
 
-MAX_BODY: Final = 1024 * 1024
+MAX_BODY: Final = 256 * 1024
+"""How many bytes a body has: arguments of 64 KiB, also where each letter is written in six."""
+
+MAX_FILE: Final = 1024 * 1024
+"""How many a body has that may hold a file."""
+
 SAFE: Final = {
     "cache-control": "no-store",
     "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
@@ -42,14 +47,14 @@ def refused_token(err: Err) -> Response:
     return problem(err, headers={"www-authenticate": f'Bearer realm="cronty"{flaw}'})
 
 
-async def read_body(request: Request) -> bytes:
+async def read_body(request: Request, most: int) -> bytes:
     """The body; raises a 413 if it is too long."""
     parts: list[bytes] = []
     size = 0
     async for part in request.stream():
         size += len(part)
-        if size > MAX_BODY:
-            raise HTTPException(413)
+        if size > most:
+            raise HTTPException(413, f"The body is larger than {most} bytes.")
         parts.append(part)
     return b"".join(parts)
 

@@ -19,7 +19,7 @@ from cronty.contract.result import Err, Ok, Result
 from cronty.scheduler.permission import not_permitted
 from cronty.scheduler.service import AWAY, StoreUnavailable
 from cronty.web.problems import FAULT, TOO_DEEP, problem
-from cronty.web.rest.request import SAFE, caller_of, read_body, refused_token
+from cronty.web.rest.request import MAX_BODY, MAX_FILE, SAFE, caller_of, read_body, refused_token
 
 log = logging.getLogger("cronty.web")
 
@@ -62,7 +62,7 @@ def guarded(answer: Endpoint, name: str) -> Endpoint:
 
 
 async def _result(operation: AnyOperation, caller: Caller, request: Request) -> Result[Any]:
-    body = await _body(request) if operation.method in ("POST", "PUT", "PATCH") else Ok(dict[str, object]())
+    body = await _body(operation, request) if operation.method in ("POST", "PUT", "PATCH") else Ok(dict[str, object]())
     if isinstance(body, Err):
         return body
     arrived = Arrived(request.path_params, request.query_params.multi_items(), request.headers, body.value)
@@ -75,8 +75,8 @@ async def _result(operation: AnyOperation, caller: Caller, request: Request) -> 
     )
 
 
-async def _body(request: Request) -> Result[dict[str, object]]:
-    text = await read_body(request)
+async def _body(operation: AnyOperation, request: Request) -> Result[dict[str, object]]:
+    text = await read_body(request, MAX_FILE if operation.name == Operations.save_calendar.name else MAX_BODY)
     if not text:
         return Ok({})
     try:
