@@ -14,7 +14,7 @@ from cronty.actions.around import Middleware
 from cronty.actions.tasks import Registry, running_in
 from cronty.app.assembly import limits_of, make_engine, make_service, queues_of
 from cronty.app.background import Background, wait_for
-from cronty.app.declared import Schedule, WhenGone, program_of, sync
+from cronty.app.declared import Schedule, WhenGone, program_of, refuse_same_names, sync
 from cronty.app.figures import metrics_text, why_late
 from cronty.app.lifespan import Lifespan
 from cronty.app.machine_zone import machine_zone
@@ -220,7 +220,7 @@ class Cronty(Operations, AsyncApi):
                 name=name, retries=retries, timeout=timeout, policy=policy, concurrency=concurrency, limit=limit,
                 priority=priority, queue=queue,
             )(function)  # fmt: skip
-            self.declared.append(task.options(zone=zone, tags=tags).every(when))
+            self._declare([task.options(zone=zone, tags=tags).every(when)])
             return task
 
         return cast("Registering", declare)
@@ -230,8 +230,13 @@ class Cronty(Operations, AsyncApi):
 
         An empty list says that the program has none any more. `gone`: what becomes of jobs that left the code.
         """
-        self.declared += declared
+        self._declare(declared)
         self.when_gone, self._declares_all = gone, True
+
+    def _declare(self, new: Iterable[Schedule]) -> None:
+        declared = [*self.declared, *new]
+        refuse_same_names(declared)
+        self.declared = declared
 
     @property
     def programs(self) -> set[str]:

@@ -8,7 +8,7 @@ don't get mixed.
 
 import asyncio
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -80,6 +80,14 @@ class Schedule:
     def tags(self) -> list[str]:
         return [*(self.task.given.tags or ()), self.program, self.digest]
 
+    @property
+    def call(self) -> str:
+        """What it calls and when, as it stands in a message."""
+        args, kwargs = self.task.stored(self.args, self.kwargs)
+        given = [*(orjson.dumps(one).decode() for one in args)]
+        given += [f"{name}={orjson.dumps(one).decode()}" for name, one in kwargs.items()]
+        return f"{self.task.name}({', '.join(given)})"[:200] + f" {self.when}"
+
 
 @dataclass(frozen=True, slots=True)
 class Step:
@@ -98,9 +106,21 @@ def program_of(module: str) -> str:
     return f"{PROGRAM}{package}"[:50]
 
 
+def refuse_same_names(declared: Iterable[Schedule]) -> None:
+    """A name is a schedule's identity: of two that share one, one would be lost."""
+    known: dict[tuple[str, str], Schedule] = {}
+    for one in declared:
+        if (other := known.setdefault((one.program, one.name), one)) is not one:
+            raise ValueError(
+                f"There are two schedules called {one.name!r}: {other.call}, and {one.call}. Give each a name of its "
+                f"own: {one.task.name}.options(name=…).every(…)."
+            )
+
+
 async def plan(cronty: "Cronty", program: "Cronty | None" = None) -> list[Step]:
     """What has to be done so that the stored schedules are those of the program, or of `cronty` itself."""
     program = program or cronty
+    refuse_same_names(program.declared)
     stored = {(name, job.name): job for name in program.programs for job in await _jobs(cronty, name)}
     steps = [_step(one, stored.pop((one.program, one.name), None)) for one in program.declared]
     gone = [job for job in stored.values() if GONE not in job.tags and job.status not in ENDED]
