@@ -1,8 +1,15 @@
 """Schedules that a program declares: what is refused, whose they are, and what is said about them."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
-from cronty import Cronty
+from cronty import Cronty, CrontyError
+from cronty.app.declared import Schedule, plan
+from cronty.app.programs import Program, program_of
 
 
 def shop(url: str) -> Cronty:
@@ -43,3 +50,194 @@ async def test_two_schedules_of_one_name_that_were_put_in_the_list_by_hand_are_r
             pass
     async with shop(url) as after:
         assert (await after.list_jobs()).jobs == []
+
+
+async def changes(cronty: Cronty) -> dict[str, str]:
+    return {step.name: step.change for step in await plan(cronty)}
+
+
+async def paused(cronty: Cronty) -> dict[str, bool]:
+    return {job.name: job.paused for job in (await cronty.list_jobs()).jobs}
+
+
+# -- whose schedules they are -------------------------------------------------------------------------------------
+
+
+def project(url: str, name: str, *schedules: str, place: str | None = None) -> Cronty:
+    """A program that is called `name`, in a folder `place`."""
+    cronty = Cronty(url, program=name)
+    if place is not None:
+        cronty.program = Program(f"code:{name}", f"code-place:{place}")
+    for one in schedules:
+
+        @cronty.every("day at 1:00", name=one)
+        def work() -> None: ...
+
+    cronty.schedules([])
+    return cronty
+
+
+async def test_programs_that_are_called_alike_in_two_folders_leave_each_others_schedules_alone(
+    url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with project(url, "main", "one", "old", place="a"):
+        pass
+    async with project(url, "main", "two", place="b") as second:
+        assert await paused(second) == {"one": False, "old": False, "two": False}
+        assert await changes(second) == {"one": "other", "old": "other", "two": "same"}
+    assert 'Cronty(program="…")' in caplog.text
+    async with project(url, "main", "one", place="a") as first:
+        assert await paused(first) == {"one": False, "old": True, "two": False}
+
+
+async def test_a_program_that_is_given_a_name_keeps_its_jobs(url: str) -> None:
+    cronty = Cronty(url)
+
+    @cronty.every("day at 1:00", name="one")
+    def work() -> None: ...
+
+    async with cronty:
+        [before] = (await cronty.list_jobs()).jobs
+    async with project(url, "shop", "one") as named:
+        [after] = (await named.list_jobs()).jobs
+        assert (after.job_id, "code:shop" in after.tags) == (before.job_id, True)
+        assert await changes(named) == {"one": "same"}
+    async with project(url, "bar") as other:
+        assert await paused(other) == {"one": False}
+
+
+def test_a_script_is_known_by_its_folder_too_on_the_database_of_ones_own_machine(tmp_path: Path) -> None:
+    assert program_of(__name__, by_place=True).place == program_of("tests", by_place=True).place
+    ways: dict[str, list[str]] = {"a": ["main.py"], "b": ["main.py"], "c": ["-c", "import main"], "d": ["-m", "main"]}
+    found: dict[str, str] = {}
+    for way, arguments in ways.items():
+        folder = tmp_path / ("b" if way == "b" else "a")
+        folder.mkdir(exist_ok=True)
+        program = "from cronty import Cronty\ncronty = Cronty()\ncronty.schedules([])\nprint(*cronty.programs)"
+        (folder / "main.py").write_text(program)
+        given = {name: value for name, value in os.environ.items() if name != "CRONTY_DATABASE_URL"}
+        ran = subprocess.run([sys.executable, *arguments], cwd=folder, env=given, capture_output=True, check=True)
+        found[way] = ran.stdout.decode()
+    assert "code:main" in found["a"]
+    assert found["a"] == found["c"] == found["d"]
+    assert found["a"] != found["b"]
+
+
+async def test_the_last_schedule_goes_with_its_function(url: str) -> None:
+    async with project(url, "shop", "one"):
+        pass
+    cronty = Cronty(url)
+    cronty.schedules([])
+    assert {one.tag for one in cronty.programs} == {"code:tests"}
+    last = Cronty(url, program="shop")
+    last.schedules([])
+    async with last:
+        assert await paused(last) == {"one": True}
+
+
+# -- what can't be read -------------------------------------------------------------------------------------------
+
+
+async def test_nothing_is_applied_unless_all_can_be_read_and_each_that_cannot_is_named(url: str) -> None:
+    cronty = shop(url)
+
+    @cronty.every("day at 9:00")
+    def good() -> None: ...
+
+    @cronty.every("whenever it suits")
+    def bad() -> None: ...
+
+    @cronty.every("day at 9:00", zone="Europe/Berlim")
+    def worse() -> None: ...
+
+    with pytest.raises(CrontyError) as refused:
+        async with cronty:
+            pass
+    first, second = str(refused.value).splitlines()
+    assert first.startswith("The schedule 'bad' of tests.stories.test_declared.")
+    assert 'Can\'t read "whenever" in "whenever it suits".' in first
+    assert "'worse'" in second
+    assert "Europe/Berlin" in second
+    async with shop(url) as after:
+        assert (await after.list_jobs()).jobs == []
+
+
+def test_a_cron_may_be_declared_and_is_counted_as_it_was_written() -> None:
+    cronty = shop("postgresql://nowhere/nothing")
+
+    @cronty.every("0 9 * * *")
+    def nightly() -> None: ...
+
+    assert cronty.declared[0].when == "0 9 * * *"
+
+
+@pytest.mark.parametrize("option", ["delay", "unique", "idempotency_key"])
+def test_options_that_a_declared_schedule_would_not_keep_are_refused(option: str) -> None:
+    cronty = shop("postgresql://nowhere/nothing")
+
+    @cronty.task
+    def report() -> None: ...
+
+    with pytest.raises(CrontyError, match="aren't options of a schedule in code"):
+        report.options(**{option: "1"}).every("monday at 7:00")  # pyright: ignore[reportArgumentType]
+
+
+def test_what_is_no_schedule_is_refused_in_a_sentence() -> None:
+    cronty, other = shop("postgresql://nowhere/nothing"), shop("postgresql://nowhere/nothing")
+
+    @cronty.task
+    def report() -> None: ...
+
+    with pytest.raises(TypeError, match=r"not a coroutine\. task.schedule"):
+        cronty.schedules([report.schedule("monday at 7:00")])  # pyright: ignore[reportArgumentType]
+    with pytest.raises(TypeError, match="not a tuple"):
+        cronty.schedules([("report", "monday at 7:00")])  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ValueError, match='"pause" or "delete"'):
+        cronty.schedules([], gone="remove")  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ValueError, match="of another Cronty"):
+        other.schedules([report.every("monday at 7:00")])
+    with pytest.raises(TypeError, match=r'Say when report runs: @cronty.every\("day at 9:00"\)'):
+        cronty.every(report)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(TypeError, match=r'every\("5 minutes"\).*not 300'):
+        cronty.every(300)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(TypeError, match="list of names"):
+        Cronty(queues="gpu")
+    assert isinstance(report.every("monday at 7:00"), Schedule)
+
+
+# -- what a person has changed ------------------------------------------------------------------------------------
+
+
+async def test_what_a_person_has_changed_is_told_whatever_it_is_and_a_new_name_is_no_new_job(url: str) -> None:
+    def program(when: str) -> Cronty:
+        cronty = Cronty(url)
+        for one in ("a", "b", "c"):
+
+            @cronty.every(when, name=one)
+            def work() -> None: ...
+
+        return cronty
+
+    async with program("day at 1:00") as cronty:
+        before = {job.name: job.job_id for job in (await cronty.list_jobs()).jobs}
+        await cronty.edit_job(before["a"], policy={"attempts": 9})
+        await cronty.edit_job(before["b"], name="renamed")
+    async with program("day at 1:00") as cronty:
+        assert await changes(cronty) == {"a": "edited", "b": "edited", "c": "same"}
+        assert set(await paused(cronty)) == {"a", "renamed", "c"}
+    async with program("day at 2:00") as cronty:
+        assert {job.name: job.job_id for job in (await cronty.list_jobs()).jobs} == before
+        assert await changes(cronty) == {"a": "same", "b": "same", "c": "same"}
+
+
+async def test_a_schedule_that_comes_back_is_said_to_be_resumed(url: str) -> None:
+    async with project(url, "shop", "one"):
+        pass
+    async with project(url, "shop"):
+        pass
+    back = project(url, "shop", "one")
+    async with Cronty(url, run_jobs=False) as looking:
+        [step] = await plan(looking, back)
+        assert step.change == "back"
+    async with back:
+        assert await paused(back) == {"one": False}

@@ -1,6 +1,7 @@
 """The public class `Cronty`: every operation in your own program; it opens and closes everything."""
 
 import asyncio
+import inspect
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
@@ -14,12 +15,13 @@ from cronty.actions.around import Middleware
 from cronty.actions.tasks import Registry, running_in
 from cronty.app.assembly import limits_of, make_engine, make_service, queues_of
 from cronty.app.background import Background, wait_for
-from cronty.app.declared import Schedule, WhenGone, program_of, refuse_same_names, sync
+from cronty.app.declared import Schedule, WhenGone, check_declared, check_gone, sync
 from cronty.app.figures import metrics_text, why_late
 from cronty.app.lifespan import Lifespan
 from cronty.app.machine_zone import machine_zone
 from cronty.app.outside import Lookups, Outside
-from cronty.app.tasks import AsyncTask, Options, PlainTask, Registering, Run, Schedulable, Task
+from cronty.app.programs import Program, named_program, program_of
+from cronty.app.tasks import AsyncTask, Options, PlainTask, Registering, Run, Schedulable, Task, check_words
 from cronty.contract.caller import Caller, local_caller
 from cronty.contract.operation import AsyncApi, Operation
 from cronty.contract.operations import Operations
@@ -64,7 +66,8 @@ class Cronty(Operations, AsyncApi):
     `async with cronty:` runs everything on the current event loop; `start()` and `stop()` run it in a background
     thread, and `wait()` makes a call from there. Without a database URL (argument, or CRONTY_DATABASE_URL) a local
     PostgreSQL is started, which needs `cronty[local]`. `patience` is how many seconds to wait for a
-    database that can't be reached.
+    database that can't be reached. `program` is whose the schedules in code are, if neither the package of their
+    functions nor the script's name should say that.
     """
 
     surface: Literal["python", "cli"] = "python"
@@ -78,8 +81,11 @@ class Cronty(Operations, AsyncApi):
         queues: Sequence[str] | None = None,
         run_jobs: bool = True,
         data_dir: Path | None = None,
+        program: str | None = None,
         clock: Clock | None = None,
     ) -> None:
+        if isinstance(queues, str):
+            raise TypeError(f"queues is a list of names, as in Cronty(queues=[{queues!r}]), not the text {queues!r}.")
         given = {"database_url": database_url, "concurrency": concurrency, "data_dir": data_dir}
         given["queues"] = None if queues is None else ",".join(queues)
         self.settings = Settings(**{name: value for name, value in given.items() if value is not None})  # pyright: ignore[reportArgumentType]
@@ -89,7 +95,8 @@ class Cronty(Operations, AsyncApi):
         self.registry = Registry()
         self.declared: list[Schedule] = []
         self.when_gone: WhenGone = "pause"
-        self._declares_all = False
+        self.program = None if program is None else named_program(program)
+        self._declared_in: set[str] = set()
         self._middleware: list[Middleware] = []
         self._lifespans: list[Lifespan[Any]] = []
         self._outside = Outside(self.settings, owner, Lookups(self._channel, self._owner_name, self._facts))
@@ -215,6 +222,8 @@ class Cronty(Operations, AsyncApi):
         those that are gone. The function's name is the job's, or `name`.
         """
 
+        check_words(when)
+
         def declare(function: Callable[..., Any]) -> object:
             task = self.task(
                 name=name, retries=retries, timeout=timeout, policy=policy, concurrency=concurrency, limit=limit,
@@ -230,20 +239,38 @@ class Cronty(Operations, AsyncApi):
 
         An empty list says that the program has none any more. `gone`: what becomes of jobs that left the code.
         """
+        check_gone(gone)
         self._declare(declared)
-        self.when_gone, self._declares_all = gone, True
+        self.when_gone = gone
+        frame = inspect.currentframe()
+        self._declared_in.add("" if frame is None or frame.f_back is None else frame.f_back.f_globals["__name__"])
 
     def _declare(self, new: Iterable[Schedule]) -> None:
-        declared = [*self.declared, *new]
-        refuse_same_names(declared)
-        self.declared = declared
+        self.declared = check_declared(self, [*self.declared, *new])
+
+    def program_of(self, module: str) -> Program:
+        """The program that a function of this module is of."""
+        return self.program or program_of(module, by_place=self.settings.database_url is None)
 
     @property
-    def programs(self) -> set[str]:
+    def programs(self) -> set[Program]:
         """The programs whose schedules are declared here; of every task, once `schedules` was called."""
-        named = {one.program for one in self.declared}
-        modules = [str(task.function.__module__) for task in self.registry.tasks.values()]
-        return named | {program_of(one) for one in modules if self._declares_all and not one.startswith("cronty.")}
+        return {self.program_of(module) for module in self._declaring}
+
+    @property
+    def former(self) -> set[Program]:
+        """What the programs that have a name now were known by before."""
+        if self.program is None:
+            return set()
+        return {program_of(one, by_place=self.settings.database_url is None) for one in self._declaring}
+
+    @property
+    def _declaring(self) -> set[str]:
+        """The modules of the program that declares schedules."""
+        modules = {one.task.module for one in self.declared} | self._declared_in
+        if self._declared_in:
+            modules |= {str(task.function.__module__) for task in self.registry.tasks.values()}
+        return {one for one in modules if one and not one.startswith("cronty.")}
 
     def named(self, task: str) -> Schedulable[..., Any]:
         """A task by its name, also one that only another program has: `cronty.named("pay").options(delay=60)`."""
@@ -385,7 +412,8 @@ class Cronty(Operations, AsyncApi):
             if (kept := self._service.trail.kept) is not None:
                 stack.callback(asyncio.create_task(_keep_heads(kept), name="cronty heads").cancel)
         if self.run_jobs and self.programs:
-            telemetry.schedules_synced([(step.change, step.name) for step in await sync(self)])
+            steps = [(step.change, step.name) for step in await sync(self)]
+            telemetry.schedules_synced(", ".join(sorted(one.name for one in self.programs)), steps)
         if self.settings.database_url is None:
             wake = asyncio.Event()
             self._outage.when_it_fails = wake.set

@@ -16,6 +16,7 @@ from cronty.actions.hints import WrongArguments
 from cronty.actions.tasks import NOT_KEPT
 from cronty.actions.tasks import Task as Registered
 from cronty.app.declared import Schedule
+from cronty.app.programs import Program
 from cronty.contract.answers import ScheduledJob
 from cronty.contract.operations import Operations
 from cronty.contract.requests import ScheduleJob, TriggerType
@@ -30,6 +31,7 @@ LONGEST_LOOK: Final = 1.0
 
 LONGEST_DELAY: Final = 10 * 366 * 86400
 _SHORT_HOUR: Final = re.compile(r"(?<![\d:.,])(?=\d:\d\d(?!\s*[ap]\.?m))", re.IGNORECASE)
+_CRON: Final = re.compile(r"\s*[\d*/,-]+\s+[\d*/,-]+\s")
 NOT_ENDED: Final = frozenset({"waiting", "running"})
 
 
@@ -124,7 +126,7 @@ class Schedulable[**P, R]:
     """A task with the options it is scheduled with."""
 
     def __init__(self, cronty: "Cronty", registered: Registered, options: Options) -> None:
-        self._cronty = cronty
+        self.cronty = cronty
         self.registered = registered
         self.given = options
 
@@ -137,6 +139,11 @@ class Schedulable[**P, R]:
     def module(self) -> str:
         """Where its function is defined."""
         return getattr(self.registered.function, "__module__", "")
+
+    @property
+    def program(self) -> Program:
+        """The program that it is a task of."""
+        return self.cronty.program_of(self.module)
 
     @property
     def usual_policy(self) -> Mapping[str, Any]:
@@ -168,7 +175,7 @@ class Schedulable[**P, R]:
             name, zone, tags, policy, starts_at, ends_at, max_runs, idempotency_key, delay, unique, connection
         )
         changed = {one: getattr(given, one) for one in Options.__slots__ if getattr(given, one) is not None}
-        return Schedulable(self._cronty, self.registered, replace(self.given, **changed))
+        return Schedulable(self.cronty, self.registered, replace(self.given, **changed))
 
     async def schedule(self, when: str | datetime | timedelta, /, *args: P.args, **kwargs: P.kwargs) -> ScheduledJob:
         """Schedule the task: in words, at a moment, or after a time. Hours in words are on the 24-hour clock."""
@@ -176,16 +183,21 @@ class Schedulable[**P, R]:
         if asked.delay is not None or asked.unique or asked.connection is not None:
             message = "delay, unique and connection are options of enqueue, not of schedule."
             raise CrontyError(Err("bad_request", message, "Leave them out, or enqueue with a delay."))
-        return await self._cronty.ask(Operations.schedule_job, self._request(trigger_of(when), args, kwargs))
+        return await self.cronty.ask(Operations.schedule_job, self._request(trigger_of(when), args, kwargs))
 
     def every(self, when: str, /, *args: P.args, **kwargs: P.kwargs) -> Schedule:
         """A schedule, for `cronty.schedules([…])`: `report.options(name="sales").every("monday at 7:00", "sales")`."""
+        check_words(when)
+        asked = self.given
+        if asked.delay is not None or asked.unique or asked.connection is not None or asked.idempotency_key is not None:
+            message = "delay, unique, connection and idempotency_key aren't options of a schedule in code."
+            raise CrontyError(Err("bad_request", message, "Leave them out; its name is what it is known by."))
         self.stored(args, kwargs)  # refuse bad arguments now
-        return Schedule(with_every(when), self, args, kwargs)
+        return Schedule(with_every(when), self, args, kwargs, when)
 
     async def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> Run[R]:
         """Run the task once, as soon as a worker can, or after the `delay` of its options."""
-        asked, cronty = self.given, self._cronty
+        asked, cronty = self.given, self.cronty
         trigger = ("once", {"run_at": "now"}) if asked.delay is None else trigger_of(_as_time(asked.delay))
         request = value_of(Operations.schedule_job.check(self._request(trigger, args, kwargs)))
         made = await cronty.service.enqueue(cronty.caller, request, asked.unique or False, asked.connection)
@@ -261,8 +273,19 @@ def _as_time(delay: float | timedelta) -> timedelta:
     return timedelta(seconds=seconds)
 
 
+def check_words(when: object) -> None:
+    """What declares a schedule takes words: TypeError for anything else."""
+    if callable(when):
+        name = getattr(when, "__name__", "it")
+        raise TypeError(f'Say when {name} runs: @cronty.every("day at 9:00").')
+    if not isinstance(when, str):
+        raise TypeError(f'every takes words, as in every("5 minutes") or every("day at 9:00"), not {when!r}.')
+
+
 def with_every(when: str) -> str:
     """`every` is said by the method's name already; hours are on the 24-hour clock."""
+    if _CRON.match(when):
+        return when
     first = when.split(maxsplit=1)[:1]
     when = on_24_hours(when)
     return when if first and first[0].lower() in ("every", "each", "daily", "weekly", "monthly") else f"every {when}"
