@@ -139,8 +139,7 @@ def check_declared(cronty: "Cronty", declared: Sequence[object]) -> list[Schedul
             cast("Coroutine[Any, Any, Any]", one).close()
         raise TypeError(
             'cronty.schedules takes what task.every(…) returns, as in [report.every("monday at 7:00", "sales")], '
-            f"and not a {type(cast('object', one)).__name__}."
-            + (" task.schedule(…) makes a job at once." if is_call else "")
+            f"and not a {type(one).__name__}." + (" task.schedule(…) makes a job at once." if is_call else "")
         )
     schedules = [one for one in declared if isinstance(one, Schedule)]
     _refuse_same_names(schedules)
@@ -319,7 +318,8 @@ async def _take(cronty: "Cronty", step: Step) -> None:
             await cronty.edit_job(
                 job.job_id, expected_version=now.version, name=one.name, trigger_type="words",
                 trigger_config={"text": one.when}, timezone=zone_name, task=one.task.name, args=args,
-                kwargs=kwargs, tags=one.tags, policy=one.policy, max_runs=one.task.given.max_runs, ends_at=one.task.given.ends_at,
+                kwargs=kwargs, tags=one.tags, policy=one.policy,
+                max_runs=one.task.given.max_runs, ends_at=one.task.given.ends_at,
             )  # fmt: skip
             if GONE in job.tags and job.paused:
                 await cronty.resume_job(job.job_id)
