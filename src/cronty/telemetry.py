@@ -192,6 +192,16 @@ def schedules_synced(program: str, steps: Sequence[tuple[str, str]]) -> None:
         )
 
 
+def task_names_shared(names: Sequence[str]) -> None:
+    log.warning(
+        "task %s: a worker that may be alive has published it with other parameters or another description. Workers "
+        "take runs by the task's name: if that is another program, and no other version of this one, rename one, "
+        '@cronty.task(name="shop.%s")',
+        ", ".join(names[:10]),
+        names[0],
+    )
+
+
 def turn_not_given(what: str, patience: float) -> None:
     log.warning("another process has been busy with the %s for %.0f s; going on beside it", what, patience)
 

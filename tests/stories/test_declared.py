@@ -241,3 +241,32 @@ async def test_a_schedule_that_comes_back_is_said_to_be_resumed(url: str) -> Non
         assert step.change == "back"
     async with back:
         assert await paused(back) == {"one": False}
+
+
+# -- who else is there --------------------------------------------------------------------------------------------
+
+
+async def test_a_task_that_a_living_worker_has_with_other_parameters_is_told(
+    url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    first, second, third = shop(url), shop(url), shop(url)
+
+    @first.task(name="report")
+    def of_topic(topic: str) -> str:
+        return topic
+
+    @second.task(name="report")
+    def of_number(number: int) -> int:
+        return number
+
+    @third.task(name="report")
+    def of_number_too(number: int) -> int:
+        return number
+
+    async with first:
+        assert "task report" not in caplog.text
+        async with second:
+            assert "task report: a worker that may be alive" in caplog.text
+            caplog.clear()
+            async with third:
+                assert "task report" not in caplog.text

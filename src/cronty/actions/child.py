@@ -43,7 +43,7 @@ class Forward(QueueHandler):
             cast("Connection[Any, Any]", self.queue).send(record)
 
 
-def serve(pipe: "Connection[Answer, Call]", level: int) -> None:
+def serve(pipe: "Connection[Answer, Call]", level: int, module: str) -> None:
     """Perform calls until the other side closes the pipe, or is gone."""
     with suppress(OSError):
         os.setpgid(0, 0)  # so that what a function starts can be ended with it; and Ctrl-C is for the worker alone
@@ -51,6 +51,8 @@ def serve(pipe: "Connection[Answer, Call]", level: int) -> None:
     multiprocessing.current_process().daemon = False  # else a function couldn't have a pool of processes
     os.register_at_fork(after_in_child=pipe.close)  # a fork doesn't answer, nor hide by its open end that we are gone
     own = os.getpid()
+    with suppress(BaseException):  # the first call tells; what it takes doesn't count for the timeout of that
+        importlib.import_module(module)
     forward = Forward(cast("Any", pipe))
     root = logging.getLogger()
     root.handlers[:] = [forward]

@@ -174,6 +174,10 @@ class Registry:
     def published(self) -> list[Published]:
         return [_described(task) for task in {**self.known, **self.tasks}.values()]
 
+    def own(self) -> list[Published]:
+        """What this program brings, and not every worker."""
+        return [_described(task) for task in self.tasks.values() if task.around is not None]
+
     def built_in(self) -> list[Published]:
         """What every worker can do: it may be scheduled before there is one."""
         return [_described(task) for task in {**self.known, **self.tasks}.values() if task.name in (*BUILT_IN, COMMAND)]

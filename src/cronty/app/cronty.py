@@ -2,6 +2,7 @@
 
 import asyncio
 import inspect
+import os
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
@@ -10,11 +11,13 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, Final, Literal, Self, cast, overload
 
+import orjson
+
 from cronty import telemetry
 from cronty.actions.around import Middleware
 from cronty.actions.tasks import Registry, running_in
 from cronty.app.assembly import limits_of, make_engine, make_service, queues_of
-from cronty.app.background import Background, wait_for
+from cronty.app.background import Background
 from cronty.app.declared import Schedule, WhenGone, check_declared, check_gone, sync
 from cronty.app.figures import metrics_text, why_late
 from cronty.app.lifespan import Lifespan
@@ -57,6 +60,10 @@ REVIVE_REST: Final = 0.5
 
 HEADS_EVERY: Final = 60.0
 ANSWER_WITHIN: Final = 2.0
+_OTHER_LOOP: Final = (
+    "Cronty was opened on another event loop than this one: from another thread, call cronty.wait(report.enqueue(…)) "
+    "instead of asyncio.run(…)."
+)
 _CLOSED: Final = "Cronty isn't open; use `async with cronty:` or cronty.start() first."
 
 
@@ -299,6 +306,10 @@ class Cronty(Operations, AsyncApi):
             raise self._outgrown
         if self._service is None:
             raise RuntimeError(_CLOSED)
+        self._background.check_process()
+        running = asyncio._get_running_loop()
+        if running is not None and running is not self._loop:
+            raise RuntimeError(_OTHER_LOOP)
         return self._service
 
     @property
@@ -342,6 +353,7 @@ class Cronty(Operations, AsyncApi):
     async def __aenter__(self) -> Self:
         self._refuse_to_open_twice()
         self._outgrown, self._loop = None, asyncio.get_running_loop()
+        self._background.pid = os.getpid()
         try:
             await self._open()
         except BaseException:
@@ -362,7 +374,7 @@ class Cronty(Operations, AsyncApi):
         try:
             await self._stack.aclose()
         finally:
-            self._loop = None
+            self._loop = self._background.pid = None
 
     async def _open(self) -> None:
         self._stack.push_async_callback(self._outside.aclose)
@@ -395,6 +407,8 @@ class Cronty(Operations, AsyncApi):
         stack.push_async_callback(jobs.close)
         self._service = make_service(self.settings, database, jobs, self._outside)
         stack.callback(self._refuse_calls)  # only when runs in flight have ended and lifespans are closed: both may ask
+        if self.run_jobs and self.registry.own():
+            await self._warn_of_shared_names(self._service, jobs)
         await jobs.publish(self.registry.published())
         if self.settings.database_url is None and "zone" not in self.settings.model_fields_set:
             await self._service.scheduler.suggest_zone(self.caller, machine_zone() or "UTC")
@@ -421,6 +435,14 @@ class Cronty(Operations, AsyncApi):
             stack.callback(asyncio.create_task(care, name="cronty local database").cancel)
         watch = keep_doing("schema", self.check_schema, wake=asyncio.Event(), stop=asyncio.Event())
         stack.callback(asyncio.create_task(watch, name="cronty schema").cancel)
+
+    async def _warn_of_shared_names(self, service: Service, jobs: JobStore) -> None:
+        """A worker takes runs of every task that it has by name, also if another program means something else by it."""
+        known = {one.name: (one.parameters, one.doc) for one in await jobs.list_tasks(self.owner)}
+        own = {name: (orjson.loads(parameters), doc) for name, parameters, doc, _ in self.registry.own()}
+        others = [name for name in own if known.get(name, own[name]) != own[name]]
+        if others and await service.overview.has_other_worker(""):
+            telemetry.task_names_shared(others)
 
     def _refuse_calls(self) -> None:
         self._service = None
@@ -518,7 +540,7 @@ class Cronty(Operations, AsyncApi):
     def wait[T](self, call: Coroutine[Any, Any, T]) -> T:
         """Make a call from a thread that isn't async, a task that is a plain function among them:
         `cronty.wait(report.enqueue(order))`."""
-        return wait_for(call, self._loop)
+        return self._background.wait_for(call, self._loop)
 
 
 async def _keep_heads(kept: KeptHeads) -> None:
