@@ -3,13 +3,19 @@
 import os
 import subprocess
 import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from datetime import datetime
+from functools import partial
+from math import nan
 from pathlib import Path
 
 import pytest
 
-from cronty import Cronty, CrontyError
+from cronty import Cronty, CrontyError, ResultNotKept
 from cronty.app.declared import Schedule, plan
 from cronty.app.programs import Program, program_of
+from tests.patience import PATIENCE
 
 
 def shop(url: str) -> Cronty:
@@ -203,6 +209,68 @@ def test_what_is_no_schedule_is_refused_in_a_sentence() -> None:
     with pytest.raises(TypeError, match="list of names"):
         Cronty(queues="gpu")
     assert isinstance(report.every("monday at 7:00"), Schedule)
+
+
+def test_what_is_no_task_middleware_or_lifespan_is_refused_in_a_sentence() -> None:
+    cronty = shop("postgresql://nowhere/nothing")
+    with pytest.raises(TypeError, match="A task is a function, and not 'hello'"):
+        cronty.task("hello")  # pyright: ignore[reportCallIssue, reportArgumentType]
+    with pytest.raises(ValueError, match=r"A partial has no name to be known by: @cronty.task\(name=…\)"):
+        cronty.task(partial(int, "3"))
+    with pytest.raises(ValueError, match=r"Shop.pay is a method: nobody could give self to its run"):
+
+        class Shop:  # pyright: ignore[reportUnusedClass]
+            @cronty.task
+            def pay(self, order: int) -> int:
+                return order
+
+    with pytest.raises(TypeError, match=r"retries is a whole number.*not '3'"):
+        cronty.task(retries="3")  # pyright: ignore[reportCallIssue, reportArgumentType]
+    for wrong in (lambda run, call_next: None, "hello"):  # pyright: ignore[reportUnknownLambdaType, reportUnknownVariableType]
+        with pytest.raises(TypeError, match="is no middleware: make it an `async def"):
+            cronty.middleware(wrong)  # pyright: ignore[reportArgumentType, reportCallIssue]
+    with pytest.raises(TypeError, match="can't be called with two arguments"):
+
+        @cronty.middleware  # pyright: ignore[reportArgumentType, reportUntypedFunctionDecorator]
+        async def one(run: object) -> None: ...
+
+    with pytest.raises(TypeError, match="Leave out @asynccontextmanager"):
+
+        @cronty.lifespan  # pyright: ignore[reportArgumentType, reportUntypedFunctionDecorator]
+        @asynccontextmanager
+        async def pools() -> AsyncGenerator[int]:
+            yield 1
+
+    with pytest.raises(TypeError, match="yields once"):
+
+        @cronty.lifespan  # pyright: ignore[reportArgumentType]
+        async def returns() -> int:
+            return 1
+
+
+async def test_what_a_run_returns_is_kept_as_it_is_or_not_at_all(url: str) -> None:
+    cronty = shop(url)
+    odd: dict[str, object] = {"nan": [nan], "nul": "a\0b", "object": object(), "fine": {"a": None, "b": "\\u0000"}}
+
+    @cronty.task
+    def give(what: str) -> object:
+        return odd[what]
+
+    async with cronty:
+        with pytest.raises(CrontyError, match="Did you mean give"):
+            await cronty.enqueue("gives", "nan")
+        with pytest.raises(CrontyError, match=r"is no delay\."):
+            await give.options(delay="5 minutes").enqueue("nan")  # pyright: ignore[reportArgumentType]
+        with pytest.raises(CrontyError, match="names no time zone"):
+            await give.schedule(datetime(2100, 1, 1), "nan")  # noqa: DTZ001
+        with pytest.raises(CrontyError, match=r"argument\. Give"):
+            await give.enqueue()  # pyright: ignore[reportCallIssue]
+        runs = {what: await give.enqueue(what) for what in odd}
+        assert repr(runs["nan"]) == f"<{runs['nan'].run_id} of give>"
+        for what in ("nan", "nul", "object"):
+            with pytest.raises(ResultNotKept):
+                await runs[what].result(timeout=PATIENCE)
+        assert await runs["fine"].result(timeout=PATIENCE) == odd["fine"]
 
 
 # -- what a person has changed ------------------------------------------------------------------------------------

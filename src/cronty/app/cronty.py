@@ -14,7 +14,7 @@ from typing import Any, Final, Literal, Self, cast, overload
 import orjson
 
 from cronty import telemetry
-from cronty.actions.around import Middleware
+from cronty.actions.around import Middleware, checked_middleware
 from cronty.actions.tasks import Registry, running_in
 from cronty.app.assembly import limits_of, make_engine, make_service, queues_of
 from cronty.app.background import Background
@@ -174,6 +174,8 @@ class Cronty(Operations, AsyncApi):
         """
         usual = {**(policy or {})}
         if retries is not None:
+            if not isinstance(retries, int):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise TypeError(f"retries is a whole number, as in @cronty.task(retries=3), not {retries!r}.")
             usual["attempts"] = retries + 1
         if timeout is not None:
             usual["timeout"] = timeout
@@ -198,7 +200,7 @@ class Cronty(Operations, AsyncApi):
 
     def middleware[M: Middleware](self, function: M, /) -> M:
         """Register an async function `(run, call_next)` around every task of this program, the first one outermost."""
-        self._middleware.append(function)
+        self._middleware.append(checked_middleware(function))
         return function
 
     def lifespan[T](self, function: Callable[[], AsyncGenerator[T]], /) -> Lifespan[T]:

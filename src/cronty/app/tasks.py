@@ -56,7 +56,7 @@ class ResultNotKept(Exception):
         self.why = why
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Run[R]:
     """A run of a task that was enqueued."""
 
@@ -64,6 +64,10 @@ class Run[R]:
     task: Registered
     job_id: str
     run_id: str
+
+    @override
+    def __repr__(self) -> str:
+        return f"<{self.run_id} of {self.task.name}>"
 
     async def result(self, timeout: float | None = None) -> R:
         """Wait for the run to end, also while the database is away.
@@ -220,7 +224,7 @@ class Schedulable[**P, R]:
         try:
             return self.registered.hints.stored(args, kwargs)
         except (WrongArguments, TypeError, ValueError) as wrong:
-            message = f"{self.name} can't be called with that: {wrong}"
+            message = f"{self.name} can't be called with that: {str(wrong).rstrip('.')}."
             raise CrontyError(Err("bad_arguments", message, "Give arguments that fit its hints.")) from wrong
 
 
@@ -259,6 +263,11 @@ class AsyncTask[**P, R](Task[P, R]):
 def trigger_of(when: str | datetime | timedelta) -> tuple[TriggerType, Mapping[str, Any]]:
     """The trigger type and its configuration. A time is rounded up to whole seconds."""
     if isinstance(when, datetime):
+        if when.tzinfo is None:
+            message = f"{when.isoformat()} names no time zone."
+            raise CrontyError(
+                Err("bad_trigger", message, "Give an aware datetime: datetime.now(UTC), or with a ZoneInfo.")
+            )
         return "once", {"run_at": when.isoformat()}
     if isinstance(when, timedelta):
         return "words", {"text": f"in {ceil(when.total_seconds())} seconds"}
@@ -266,7 +275,9 @@ def trigger_of(when: str | datetime | timedelta) -> tuple[TriggerType, Mapping[s
 
 
 def _as_time(delay: float | timedelta) -> timedelta:
-    seconds = delay.total_seconds() if isinstance(delay, timedelta) else delay
+    seconds: object = delay.total_seconds() if isinstance(delay, timedelta) else delay
+    if not isinstance(seconds, int | float):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise CrontyError(Err("bad_request", f"{delay!r} is no delay.", "Give seconds, or a timedelta."))
     if not 0 <= seconds <= LONGEST_DELAY:
         message = f"{seconds:g} seconds is no delay."
         raise CrontyError(Err("bad_request", message, "Give 0 seconds or more, up to ten years."))
