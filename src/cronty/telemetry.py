@@ -202,11 +202,30 @@ def released_lines(count: int) -> None:
     log.info("%d run(s) waited behind runs that had ended, and were released", count)
 
 
-def schedules_synced(steps: Sequence[tuple[str, str]]) -> None:
+def schedules_synced(program: str, steps: Sequence[tuple[str, str]]) -> None:
     """Each change of a schedule that is declared in code, with its name; `same` is none."""
     for change, name in steps:
-        if change != "same":
+        if change == "gone":
+            log.warning("schedule %s: gone, because the program %s doesn't declare it (any more)", name, program)
+        elif change not in ("same", "other"):
             log.info("schedule %s: %s", name, change)
+    if others := [name for change, name in steps if change == "other"]:
+        log.warning(
+            "%s: declared by another program that is called %s too, and left alone; give each a name of its own, "
+            'Cronty(program="…")',
+            ", ".join(others[:10]),
+            program,
+        )
+
+
+def task_names_shared(names: Sequence[str]) -> None:
+    log.warning(
+        "task %s: a worker that may be alive has published it with other parameters or another description. Workers "
+        "take runs by the task's name: if that is another program, and no other version of this one, rename one, "
+        '@cronty.task(name="shop.%s")',
+        ", ".join(names[:10]),
+        names[0],
+    )
 
 
 def turn_not_given(what: str, patience: float) -> None:

@@ -35,12 +35,14 @@ def runner(url: str, monkeypatch: pytest.MonkeyPatch) -> CliRunner:
     return CliRunner()
 
 
-def planned(runner: CliRunner, monkeypatch: pytest.MonkeyPatch, cronty: Cronty, *options: str) -> str:
+def planned(
+    runner: CliRunner, monkeypatch: pytest.MonkeyPatch, cronty: Cronty, *options: str, refused: bool = False
+) -> str:
     module = ModuleType("shop")
     module.__dict__["cronty"] = cronty
     monkeypatch.setitem(sys.modules, "shop", module)
     done = runner.invoke(app, ["plan", "shop:cronty", *options])
-    assert done.exit_code == 0, done.output
+    assert done.exit_code == (0 if refused is False else 1), done.output
     return done.output
 
 
@@ -66,6 +68,16 @@ def test_it_says_what_would_change_and_changes_nothing(
     assert asyncio.run(_tasks(url)) == {"a", "b", "c"}
     same = program(url, a="day at 3:00", b="day at 4:00", c="day at 5:00")
     assert planned(runner, monkeypatch, same).endswith("Starting it changes nothing.\n")
+
+
+def test_it_names_each_schedule_that_cannot_be_read(
+    url: str, runner: CliRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bad = program(url, a="day at 3:00", b="whenever it suits", c="in 2 hours")
+    said = planned(runner, monkeypatch, bad, refused=True)
+    assert "The schedule 'b' of tests.cli.test_plan.program.<locals>.work can't be used" in said
+    assert "The schedule 'c' of" in said
+    assert "'a'" not in said
 
 
 async def _edit(url: str, name: str, text: str) -> None:

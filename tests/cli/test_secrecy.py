@@ -53,6 +53,29 @@ def test_secrets_are_taken_out_of_the_environment_and_of_what_the_system_shows_o
     }
 
 
+PROGRAM = """
+import os
+from collections.abc import AsyncGenerator
+from cronty import Cronty
+
+cronty = Cronty(os.environ["CRONTY_DATABASE_URL"])
+
+@cronty.lifespan
+async def look() -> AsyncGenerator[None]:
+    print("CRONTY_DATABASE_URL" in os.environ, cronty.settings.database_url, flush=True)
+    raise ValueError("this is all")
+    yield
+"""
+
+
+def test_a_program_may_read_the_environment_while_it_is_loaded_and_not_later(url: str, tmp_path: Path) -> None:
+    (tmp_path / "shop.py").write_text(PROGRAM)
+    given = {**environment(), "CRONTY_DATABASE_URL": url}
+    command = [sys.executable, "-m", "cronty.cli.main", "work", "shop:cronty"]
+    ran = subprocess.run(command, cwd=tmp_path, env=given, capture_output=True, text=True, check=False)
+    assert ran.stdout == f"False {url}\n", ran.stderr
+
+
 def test_a_secret_may_be_in_a_file_that_nobody_else_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "secret"
     path.write_text("of-tokens\n", encoding="utf-8")

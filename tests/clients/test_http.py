@@ -10,6 +10,7 @@ import pytest
 import typer
 
 from chaos.postgres import Postgres
+from cronty import Cronty
 from cronty.cli.serve import serve
 from cronty.store.migrate import migrate
 from tests.clients.serving import CRONTY, Served, environment, free_port, serving
@@ -39,7 +40,7 @@ def test_an_address_that_others_can_reach_is_refused_with_the_reason() -> None:
 @pytest.mark.parametrize("host", ["192.168.1.5", "::", "example.org", ""])
 def test_any_other_address_that_others_can_reach_is_refused(host: str) -> None:
     with pytest.raises(typer.BadParameter, match="can be reached by others"):
-        serve(None, "jobs", host, free_port(), [], None, auth=False)
+        serve(Cronty(NOWHERE), "jobs", host, free_port(), [], None, auth=False)
 
 
 def test_a_host_name_that_is_not_ours_is_misdirected(served: Served) -> None:

@@ -79,7 +79,8 @@ def test_arguments_nest_32_levels_and_not_one_more() -> None:
 def test_what_is_too_large_is_looked_at_no_further() -> None:
     """Neither for its depth nor for its flaws: those take a look at every value."""
     for flaw in (nested(MAX_DEPTH + 1), "\0"):
-        refused = check_arguments_size(Action("t", (*([[]] * MAX_ARGUMENT_BYTES), flaw)))
+        many: list[object] = [[]] * MAX_ARGUMENT_BYTES
+        refused = check_arguments_size(Action("t", (*many, flaw)))
         assert refused is not None
         assert refused.message.endswith("bytes; at most 65536 are kept.")
 

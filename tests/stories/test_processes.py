@@ -13,6 +13,7 @@ import psutil
 import pytest
 
 from cronty import CallNext, Cronty, CurrentRun, Run, RunInLogs, TaskFailed, current_run
+from cronty.actions.children import Child
 from cronty.testing import by_hand, perform
 from tests.patience import PATIENCE
 from tests.stories import computing
@@ -267,3 +268,13 @@ async def test_a_plain_function_schedules_from_its_thread(url: str) -> None:
         assert await run.result(timeout=PATIENCE) == "followed 1"
         with pytest.raises(RuntimeError, match="await the call instead"):
             program.wait(follow.enqueue("from the loop"))
+
+
+def test_a_process_is_ready_when_it_has_imported_the_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "heavy_program.py").write_text("from pathlib import Path\nPath(__file__).with_name('done').touch()\n")
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    child = Child("heavy_program")
+    try:
+        assert (tmp_path / "done").exists()
+    finally:
+        child.end()

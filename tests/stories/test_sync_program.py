@@ -1,5 +1,7 @@
 """A program that isn't async: start, wait, stop."""
 
+import asyncio
+import os
 import subprocess
 import sys
 import threading
@@ -77,3 +79,32 @@ def test_a_start_that_fails_says_why_and_leaves_no_thread_behind(server_url: str
     with pytest.raises(SchemaOutdated, match="Run `cronty migrate`"):
         cronty.start()
     assert threading.active_count() == before
+
+
+def test_calls_from_another_event_loop_and_after_a_fork_are_refused_at_once_and_break_nothing(url: str) -> None:
+    cronty = Cronty(url)
+
+    @cronty.task
+    def echo(word: str) -> str:
+        return word
+
+    cronty.start()
+    try:
+        with pytest.raises(RuntimeError, match=r"cronty.wait\("):
+            asyncio.run(echo.enqueue("wrong"))
+        read, write = os.pipe()
+        if (child := os.fork()) == 0:
+            try:
+                cronty.wait(echo.enqueue("never"))
+            except RuntimeError as refused:
+                os.write(write, str(refused).encode())
+            finally:
+                os._exit(0)
+        os.close(write)
+        with os.fdopen(read) as said:
+            assert "forked" in said.read()
+        os.waitpid(child, 0)
+        run = cronty.wait(echo.enqueue("right"))
+        assert cronty.wait(run.result(timeout=PATIENCE)) == "right"
+    finally:
+        cronty.stop()

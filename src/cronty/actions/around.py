@@ -5,7 +5,7 @@ import threading
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Future
 from contextvars import Context, copy_context
-from inspect import isawaitable
+from inspect import isawaitable, iscoroutinefunction, isfunction, signature
 from queue import SimpleQueue
 from typing import Any
 
@@ -15,6 +15,24 @@ type CallNext = Callable[[], Awaitable[Any]]
 type Middleware = Callable[[CurrentRun, CallNext], Awaitable[Any]]
 """It awaits `call_next()`, which performs the task and returns its result or raises what it raised, and returns the
 result."""
+
+
+def checked_middleware(function: Middleware) -> Middleware:
+    """The same, unless it is plainly something else: TypeError says what."""
+    usual = "`async def around(run: CurrentRun, call_next: CallNext)` that returns what `await call_next()` returned"
+    name = getattr(function, "__name__", repr(function))
+    plain = isfunction(function) and not iscoroutinefunction(function) and not hasattr(function, "__wrapped__")
+    if plain or not callable(function):
+        raise TypeError(f"{name} is no middleware: make it an {usual}.")
+    try:
+        signature(function).bind(None, None)
+    except TypeError:
+        raise TypeError(
+            f"{name} is no middleware, because it can't be called with two arguments: make it an {usual}."
+        ) from None
+    except ValueError:  # one without a signature
+        pass
+    return function
 
 
 async def through(around: Sequence[Middleware], run: CurrentRun, call: CallNext) -> object:

@@ -78,7 +78,7 @@ class Forward(QueueHandler):
             cast("Connection[Any, Any]", self.queue).send_bytes(packed(record))
 
 
-def serve(pipe: "Connection[Any, Call]", level: int) -> None:
+def serve(pipe: "Connection[Any, Call]", level: int, module: str) -> None:
     """Perform calls until the other side closes the pipe, or is gone."""
     hide_process()  # or what a function starts could take our pipe
     with suppress(OSError):
@@ -87,6 +87,8 @@ def serve(pipe: "Connection[Any, Call]", level: int) -> None:
     multiprocessing.current_process().daemon = False  # else a function couldn't have a pool of processes
     os.register_at_fork(after_in_child=pipe.close)  # a forked child must not answer, or keep our end open after we exit
     own = os.getpid()
+    with suppress(BaseException):  # the first call tells; what it takes doesn't count for the timeout of that
+        importlib.import_module(module)
     forward = Forward(cast("Any", pipe))
     root = logging.getLogger()
     root.handlers[:] = [forward]

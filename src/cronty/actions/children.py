@@ -24,21 +24,26 @@ LOOK: Final = 1.0
 """Seconds between looks whether a process that says nothing is still there."""
 
 
-class Child:
-    """One process, ready to perform. Only one thread at a time speaks to it; any may kill it."""
+LONGEST_START: Final = 600.0
+"""Seconds that a process may take to start and to import; what it takes longer counts for the timeout of its call."""
 
-    def __init__(self) -> None:
+
+class Child:
+    """One process, ready to perform what is in a module. Only one thread at a time speaks to it; any may kill it."""
+
+    def __init__(self, module: str) -> None:
         spawning = multiprocessing.get_context("spawn")
         ours, theirs = spawning.Pipe()
         self._pipe = cast("Connection[Call, Any]", ours)
         level = logging.getLogger().getEffectiveLevel()
-        self._process = spawning.Process(target=serve, args=(theirs, level), name="cronty-task", daemon=True)
+        self._process = spawning.Process(target=serve, args=(theirs, level, module), name="cronty-task", daemon=True)
         self._process.start()
         theirs.close()
         self._calls = 0
         self.usable = True
         with suppress(EOFError, OSError):  # if it has ended, the first call will tell
-            self._pipe.recv_bytes()
+            if self._pipe.poll(LONGEST_START):
+                self._pipe.recv_bytes()
 
     @property
     def is_alive(self) -> bool:
@@ -97,9 +102,9 @@ class Children:
         self._closed = False
 
     @contextmanager
-    def one(self) -> Generator[Child]:
+    def one(self, task: Task) -> Generator[Child]:
         """A process for one call."""
-        child = self._take() or Child()
+        child = self._take() or Child(task.function.__module__)
         try:
             yield child
         finally:

@@ -3,6 +3,7 @@
 import asyncio
 import inspect
 import logging
+import re
 import traceback
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
@@ -10,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
 from inspect import isawaitable
+from math import isfinite
 from typing import Any, Final, cast
 
 import orjson
@@ -36,6 +38,9 @@ NOT_KEPT: Final = "not_kept"
 MAX_ERROR: Final = 2000
 MAX_TRACEBACK: Final = 8000
 MAX_SNOOZE: Final = timedelta(days=3653)
+
+_NUL: Final = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
+"""A NUL in a text of JSON, and not a backslash with letters and figures after it."""
 
 _OURS: Final = (__file__, around.__file__)
 
@@ -152,8 +157,13 @@ class Registry:
         self.known[task.name] = task
 
     def _task(self, function: Callable[..., object], name: str | None) -> Task:
+        _refuse_what_is_no_task(function)
         name = name or getattr(function, "__name__", "")
-        if not name or len(name) > 200:
+        if not name:
+            raise ValueError(
+                f"A {type(function).__name__} has no name to be known by: @cronty.task(name=…) gives it one."
+            )
+        if len(name) > 200:
             raise ValueError(f"A task needs a name of 1 to 200 characters, not {name!r}.")
         taken = self.tasks.get(name) or self.known.get(name)
         # By equality, because every look at a bound method makes a new object.
@@ -173,6 +183,23 @@ class Registry:
 
     def published(self) -> list[Published]:
         return [_described(task) for task in {**self.known, **self.tasks}.values()]
+
+    def own(self) -> list[Published]:
+        """What this program brings, and not every worker."""
+        return [_described(task) for task in self.tasks.values() if task.around is not None]
+
+
+def _refuse_what_is_no_task(function: object) -> None:
+    if not callable(function):
+        raise TypeError(f"A task is a function, and not {function!r}: @cronty.task above a `def` or an `async def`.")
+    home, _, _ = getattr(function, "__qualname__", "").rpartition(".")
+    if inspect.isfunction(function) and home and not home.endswith("<locals>"):
+        first = next(iter(inspect.signature(function).parameters), None)
+        if first in ("self", "cls"):
+            raise ValueError(
+                f"{function.__qualname__} is a method: nobody could give {first} to its run. Make it a function at the "
+                "top of the module, or a @staticmethod above @cronty.task."
+            )
 
 
 def _in_process(task: Task) -> bool:
@@ -336,18 +363,35 @@ def _done(value: object, most: int | None = MAX_RESULT_BYTES) -> Done:
         return DONE
     try:
         text = _written(value)
+        if b"null" in text and _has_no_number(to_json(value)):
+            text = orjson.dumps({NOT_KEPT: "It has a number that JSON can't hold: nan or an infinity."})
+        if b"\\u0000" in text and _NUL.search(text):
+            text = orjson.dumps({NOT_KEPT: "It has a NUL in a text, which the database can't hold."})
     except Exception:
         text = orjson.dumps({NOT_KEPT: f"It is a {type(value).__name__} that JSON can't hold."})
     if most is not None and len(text) > most:
         text = orjson.dumps({NOT_KEPT: f"It is {len(text):,} bytes of JSON; {most:,} are kept at most."})
-    return Done(text.decode().replace("\\u0000", "\\ufffd"))  # jsonb can't hold a NUL
+    return Done(text.decode())
+
+
+def _has_no_number(value: object) -> bool:
+    """Whether there is a nan or an infinity in what was made for JSON, which would become null."""
+    match value:
+        case float():
+            return not isfinite(value)
+        case dict():
+            return any(map(_has_no_number, cast("dict[object, object]", value).values()))
+        case list() | tuple():
+            return any(map(_has_no_number, cast("Sequence[object]", value)))
+        case _:
+            return False
 
 
 def _written(value: object) -> bytes:
     try:
         return orjson.dumps(value, default=to_json)
     except TypeError:  # such as keys that aren't text, or something that has no form in JSON
-        return orjson.dumps(to_json(value, fallback=str))
+        return orjson.dumps(to_json(value))
 
 
 def outcome_of_error(raised: BaseException, task: Task, run: CurrentRun) -> Outcome:

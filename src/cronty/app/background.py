@@ -1,6 +1,7 @@
 """Runs an async context manager in its own thread, for programs that aren't async."""
 
 import asyncio
+import os
 import threading
 from collections.abc import Coroutine
 from contextlib import AbstractAsyncContextManager
@@ -15,6 +16,8 @@ class Background:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._ending: asyncio.Event | None = None
+        self.pid: int | None = None
+        """The process that opened it."""
 
     def start(self) -> None:
         if self._thread is not None:
@@ -48,15 +51,23 @@ class Background:
         self._thread.join()
         self._thread = None
 
+    def check_process(self) -> None:
+        """A fork has no event loop that runs: whoever waits for it waits forever."""
+        if self.pid not in (None, os.getpid()):
+            raise RuntimeError(
+                "This process was forked from the one that has Cronty open: start it after the fork, or make another "
+                "Cronty(…) in here and start that."
+            )
 
-def wait_for[T](call: Coroutine[Any, Any, T], loop: asyncio.AbstractEventLoop | None) -> T:
-    """Make a call on the event loop of another thread, and return its result."""
-    problem = None
-    if loop is None:
-        problem = "Cronty isn't started; call cronty.start() first."
-    elif asyncio._get_running_loop() is loop:
-        problem = "This thread runs Cronty's event loop: await the call instead of waiting for it."
-    if loop is None or problem is not None:
-        call.close()
-        raise RuntimeError(problem)
-    return asyncio.run_coroutine_threadsafe(call, loop).result()
+    def wait_for[T](self, call: Coroutine[Any, Any, T], loop: asyncio.AbstractEventLoop | None) -> T:
+        """Make a call on the event loop of another thread, and return its result."""
+        try:
+            self.check_process()
+            if loop is None:
+                raise RuntimeError("Cronty isn't started; call cronty.start() first.")
+            if asyncio._get_running_loop() is loop:
+                raise RuntimeError("This thread runs Cronty's event loop: await the call instead of waiting for it.")
+        except RuntimeError:
+            call.close()
+            raise
+        return asyncio.run_coroutine_threadsafe(call, loop).result()

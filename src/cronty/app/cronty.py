@@ -1,6 +1,8 @@
 """The public class `Cronty`: every operation in your own program; it opens and closes everything."""
 
 import asyncio
+import inspect
+import os
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
@@ -9,17 +11,20 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, Final, Literal, Self, cast, overload
 
+import orjson
+
 from cronty import telemetry
-from cronty.actions.around import Middleware
+from cronty.actions.around import Middleware, checked_middleware
 from cronty.actions.tasks import Registry, running_in
 from cronty.app.assembly import limits_of, make_engine, make_service, queues_of
-from cronty.app.background import Background, wait_for
-from cronty.app.declared import Schedule, WhenGone, program_of, sync
+from cronty.app.background import Background
+from cronty.app.declared import Schedule, WhenGone, check_declared, check_gone, sync
 from cronty.app.figures import metrics_text, why_late
 from cronty.app.lifespan import Lifespan
 from cronty.app.machine_zone import machine_zone
 from cronty.app.outside import Lookups, Outside
-from cronty.app.tasks import AsyncTask, Options, PlainTask, Registering, Run, Schedulable, Task
+from cronty.app.programs import Program, named_program, program_of
+from cronty.app.tasks import AsyncTask, Options, PlainTask, Registering, Run, Schedulable, Task, check_words
 from cronty.contract.caller import Caller, local_caller
 from cronty.contract.operation import AsyncApi, Operation
 from cronty.contract.operations import Operations
@@ -55,6 +60,10 @@ REVIVE_REST: Final = 0.5
 
 HEADS_EVERY: Final = 60.0
 ANSWER_WITHIN: Final = 2.0
+_OTHER_LOOP: Final = (
+    "Cronty was opened on another event loop than this one: from another thread, call cronty.wait(report.enqueue(…)) "
+    "instead of asyncio.run(…)."
+)
 _CLOSED: Final = "Cronty isn't open; use `async with cronty:` or cronty.start() first."
 
 
@@ -64,7 +73,8 @@ class Cronty(Operations, AsyncApi):
     `async with cronty:` runs everything on the current event loop; `start()` and `stop()` run it in a background
     thread, and `wait()` makes a call from there. Without a database URL (argument, or CRONTY_DATABASE_URL) a local
     PostgreSQL is started, which needs `cronty[local]`. `patience` is how many seconds to wait for a
-    database that can't be reached.
+    database that can't be reached. `program` is whose the schedules in code are, if neither the package of their
+    functions nor the script's name should say that.
     """
 
     surface: Literal["python", "cli"] = "python"
@@ -78,8 +88,11 @@ class Cronty(Operations, AsyncApi):
         queues: Sequence[str] | None = None,
         run_jobs: bool = True,
         data_dir: Path | None = None,
+        program: str | None = None,
         clock: Clock | None = None,
     ) -> None:
+        if isinstance(queues, str):
+            raise TypeError(f"queues is a list of names, as in Cronty(queues=[{queues!r}]), not the text {queues!r}.")
         given = {"database_url": database_url, "concurrency": concurrency, "data_dir": data_dir}
         given["queues"] = None if queues is None else ",".join(queues)
         self.settings = Settings(**{name: value for name, value in given.items() if value is not None})  # pyright: ignore[reportArgumentType]
@@ -89,7 +102,8 @@ class Cronty(Operations, AsyncApi):
         self.registry = Registry()
         self.declared: list[Schedule] = []
         self.when_gone: WhenGone = "pause"
-        self._declares_all = False
+        self.program = None if program is None else named_program(program)
+        self._declared_in: set[str] = set()
         self._middleware: list[Middleware] = []
         self._lifespans: list[Lifespan[Any]] = []
         self._outside = Outside(self.settings, owner, Lookups(self._channel, self._owner_name, self._facts))
@@ -160,6 +174,8 @@ class Cronty(Operations, AsyncApi):
         """
         usual = {**(policy or {})}
         if retries is not None:
+            if not isinstance(retries, int):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise TypeError(f"retries is a whole number, as in @cronty.task(retries=3), not {retries!r}.")
             usual["attempts"] = retries + 1
         if timeout is not None:
             usual["timeout"] = timeout
@@ -184,7 +200,7 @@ class Cronty(Operations, AsyncApi):
 
     def middleware[M: Middleware](self, function: M, /) -> M:
         """Register an async function `(run, call_next)` around every task of this program, the first one outermost."""
-        self._middleware.append(function)
+        self._middleware.append(checked_middleware(function))
         return function
 
     def lifespan[T](self, function: Callable[[], AsyncGenerator[T]], /) -> Lifespan[T]:
@@ -215,12 +231,14 @@ class Cronty(Operations, AsyncApi):
         those that are gone. The function's name is the job's, or `name`.
         """
 
+        check_words(when)
+
         def declare(function: Callable[..., Any]) -> object:
             task = self.task(
                 name=name, retries=retries, timeout=timeout, policy=policy, concurrency=concurrency, limit=limit,
                 priority=priority, queue=queue,
             )(function)  # fmt: skip
-            self.declared.append(task.options(zone=zone, tags=tags).every(when))
+            self._declare([task.options(zone=zone, tags=tags).every(when)])
             return task
 
         return cast("Registering", declare)
@@ -230,15 +248,38 @@ class Cronty(Operations, AsyncApi):
 
         An empty list says that the program has none any more. `gone`: what becomes of jobs that left the code.
         """
-        self.declared += declared
-        self.when_gone, self._declares_all = gone, True
+        check_gone(gone)
+        self._declare(declared)
+        self.when_gone = gone
+        frame = inspect.currentframe()
+        self._declared_in.add("" if frame is None or frame.f_back is None else frame.f_back.f_globals["__name__"])
+
+    def _declare(self, new: Iterable[Schedule]) -> None:
+        self.declared = check_declared(self, [*self.declared, *new])
+
+    def program_of(self, module: str) -> Program:
+        """The program that a function of this module is of."""
+        return self.program or program_of(module, by_place=self.settings.database_url is None)
 
     @property
-    def programs(self) -> set[str]:
+    def programs(self) -> set[Program]:
         """The programs whose schedules are declared here; of every task, once `schedules` was called."""
-        named = {one.program for one in self.declared}
-        modules = [str(task.function.__module__) for task in self.registry.tasks.values()]
-        return named | {program_of(one) for one in modules if self._declares_all and not one.startswith("cronty.")}
+        return {self.program_of(module) for module in self._declaring}
+
+    @property
+    def former(self) -> set[Program]:
+        """What the programs that have a name now were known by before."""
+        if self.program is None:
+            return set()
+        return {program_of(one, by_place=self.settings.database_url is None) for one in self._declaring}
+
+    @property
+    def _declaring(self) -> set[str]:
+        """The modules of the program that declares schedules."""
+        modules = {one.task.module for one in self.declared} | self._declared_in
+        if self._declared_in:
+            modules |= {str(task.function.__module__) for task in self.registry.tasks.values()}
+        return {one for one in modules if one and not one.startswith("cronty.")}
 
     def named(self, task: str) -> Schedulable[..., Any]:
         """A task by its name, also one that only another program has: `cronty.named("pay").options(delay=60)`."""
@@ -267,6 +308,10 @@ class Cronty(Operations, AsyncApi):
             raise self._outgrown
         if self._service is None:
             raise RuntimeError(_CLOSED)
+        self._background.check_process()
+        running = asyncio._get_running_loop()
+        if running is not None and running is not self._loop:
+            raise RuntimeError(_OTHER_LOOP)
         return self._service
 
     @property
@@ -310,6 +355,7 @@ class Cronty(Operations, AsyncApi):
     async def __aenter__(self) -> Self:
         self._refuse_to_open_twice()
         self._outgrown, self._loop = None, asyncio.get_running_loop()
+        self._background.pid = os.getpid()
         try:
             await self._open()
         except BaseException:
@@ -330,7 +376,7 @@ class Cronty(Operations, AsyncApi):
         try:
             await self._stack.aclose()
         finally:
-            self._loop = None
+            self._loop = self._background.pid = None
 
     async def _open(self) -> None:
         self._stack.push_async_callback(self._outside.aclose)
@@ -366,6 +412,8 @@ class Cronty(Operations, AsyncApi):
         stack.push_async_callback(jobs.close)
         self._service = make_service(self.settings, database, jobs, self._outside)
         stack.callback(self._refuse_calls)  # only when runs in flight have ended and lifespans are closed: both may ask
+        if self.run_jobs and self.registry.own():
+            await self._warn_of_shared_names(self._service, jobs)
         await jobs.publish(self.registry.published())
         if self.settings.database_url is None and "zone" not in self.settings.model_fields_set:
             await self._service.scheduler.suggest_zone(self.caller, machine_zone() or "UTC")
@@ -387,7 +435,8 @@ class Cronty(Operations, AsyncApi):
             if (kept := self._service.trail.kept) is not None:
                 stack.callback(asyncio.create_task(_keep_heads(kept), name="cronty heads").cancel)
         if self.run_jobs and self.programs:
-            telemetry.schedules_synced([(step.change, step.name) for step in await sync(self)])
+            steps = [(step.change, step.name) for step in await sync(self)]
+            telemetry.schedules_synced(", ".join(sorted(one.name for one in self.programs)), steps)
         if self.settings.database_url is None:
             wake = asyncio.Event()
             self._outage.when_it_fails = wake.set
@@ -395,6 +444,14 @@ class Cronty(Operations, AsyncApi):
             stack.callback(asyncio.create_task(care, name="cronty local database").cancel)
         watch = keep_doing("schema", self.check_schema, wake=asyncio.Event(), stop=asyncio.Event())
         stack.callback(asyncio.create_task(watch, name="cronty schema").cancel)
+
+    async def _warn_of_shared_names(self, service: Service, jobs: JobStore) -> None:
+        """A worker takes runs of every task that it has by name, also if another program means something else by it."""
+        known = {one.name: (one.parameters, one.doc) for one in await jobs.list_tasks(self.owner)}
+        own = {name: (orjson.loads(parameters), doc) for name, parameters, doc, _ in self.registry.own()}
+        others = [name for name in own if known.get(name, own[name]) != own[name]]
+        if others and await service.overview.has_other_worker(""):
+            telemetry.task_names_shared(others)
 
     def _refuse_calls(self) -> None:
         self._service = None
@@ -492,7 +549,7 @@ class Cronty(Operations, AsyncApi):
     def wait[T](self, call: Coroutine[Any, Any, T]) -> T:
         """Make a call from a thread that isn't async, a task that is a plain function among them:
         `cronty.wait(report.enqueue(order))`."""
-        return wait_for(call, self._loop)
+        return self._background.wait_for(call, self._loop)
 
 
 async def _keep_heads(kept: KeptHeads) -> None:

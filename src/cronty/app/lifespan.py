@@ -1,5 +1,6 @@
 """What a worker opens before its first run and closes after its last."""
 
+import inspect
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
 
@@ -9,6 +10,7 @@ class Lifespan[T]:
 
     def __init__(self, function: Callable[[], AsyncGenerator[T]]) -> None:
         self.__name__ = getattr(function, "__name__", "lifespan")
+        _check(function, self.__name__)
         self._open = asynccontextmanager(function)
         self._values: list[T] = []
 
@@ -33,3 +35,10 @@ class Lifespan[T]:
             yield
         finally:
             self._values.pop()
+
+
+def _check(function: object, name: str) -> None:
+    if getattr(function, "__globals__", {}).get("__name__") == "contextlib":
+        raise TypeError(f"Leave out @asynccontextmanager: @cronty.lifespan is enough above {name}.")
+    if not callable(function) or inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
+        raise TypeError(f"{name} is no lifespan: make it an `async def {name}()` that yields once.")

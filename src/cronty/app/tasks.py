@@ -4,6 +4,7 @@ Options go through `options(…)`, because Python's types allow no keyword besid
 """
 
 import asyncio
+import re
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -15,6 +16,7 @@ from cronty.actions.hints import WrongArguments
 from cronty.actions.tasks import NOT_KEPT
 from cronty.actions.tasks import Task as Registered
 from cronty.app.declared import Schedule
+from cronty.app.programs import Program
 from cronty.contract.answers import ScheduledJob
 from cronty.contract.operations import Operations
 from cronty.contract.requests import ScheduleJob, TriggerType
@@ -29,6 +31,7 @@ LONGEST_LOOK: Final = 1.0
 """Seconds between looks at a run whose result is waited for: from the first, each twice as long, to the longest."""
 
 LONGEST_DELAY: Final = 10 * 366 * 86400
+_CRON: Final = re.compile(r"\s*[\d*/,-]+\s+[\d*/,-]+\s")
 NOT_ENDED: Final = frozenset({"waiting", "running"})
 
 
@@ -53,7 +56,7 @@ class ResultNotKept(Exception):
         self.why = why
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Run[R]:
     """A run of a task that was enqueued."""
 
@@ -61,6 +64,10 @@ class Run[R]:
     task: Registered
     job_id: str
     run_id: str
+
+    @override
+    def __repr__(self) -> str:
+        return f"<{self.run_id} of {self.task.name}>"
 
     async def result(self, timeout: float | None = None) -> R:
         """Wait for the run to end, also while the database is away.
@@ -123,7 +130,7 @@ class Schedulable[**P, R]:
     """A task with the options it is scheduled with."""
 
     def __init__(self, cronty: "Cronty", registered: Registered, options: Options) -> None:
-        self._cronty = cronty
+        self.cronty = cronty
         self.registered = registered
         self.given = options
 
@@ -136,6 +143,11 @@ class Schedulable[**P, R]:
     def module(self) -> str:
         """Where its function is defined."""
         return getattr(self.registered.function, "__module__", "")
+
+    @property
+    def program(self) -> Program:
+        """The program that it is a task of."""
+        return self.cronty.program_of(self.module)
 
     @property
     def usual_policy(self) -> Mapping[str, Any]:
@@ -167,7 +179,7 @@ class Schedulable[**P, R]:
             name, zone, tags, policy, starts_at, ends_at, max_runs, idempotency_key, delay, unique, connection
         )
         changed = {one: getattr(given, one) for one in Options.__slots__ if getattr(given, one) is not None}
-        return Schedulable(self._cronty, self.registered, replace(self.given, **changed))
+        return Schedulable(self.cronty, self.registered, replace(self.given, **changed))
 
     async def schedule(self, when: str | datetime | timedelta, /, *args: P.args, **kwargs: P.kwargs) -> ScheduledJob:
         """Schedule the task: in words, at a moment, or after a time. Hours in words are on the 24-hour clock."""
@@ -175,16 +187,21 @@ class Schedulable[**P, R]:
         if asked.delay is not None or asked.unique or asked.connection is not None:
             message = "delay, unique and connection are options of enqueue, not of schedule."
             raise CrontyError(Err("bad_request", message, "Leave them out, or enqueue with a delay."))
-        return await self._cronty.ask(Operations.schedule_job, self._request(trigger_of(when), args, kwargs))
+        return await self.cronty.ask(Operations.schedule_job, self._request(trigger_of(when), args, kwargs))
 
     def every(self, when: str, /, *args: P.args, **kwargs: P.kwargs) -> Schedule:
         """A schedule, for `cronty.schedules([…])`: `report.options(name="sales").every("monday at 7:00", "sales")`."""
+        check_words(when)
+        asked = self.given
+        if asked.delay is not None or asked.unique or asked.connection is not None or asked.idempotency_key is not None:
+            message = "delay, unique, connection and idempotency_key aren't options of a schedule in code."
+            raise CrontyError(Err("bad_request", message, "Leave them out; its name is what it is known by."))
         self.stored(args, kwargs)  # refuse bad arguments now
-        return Schedule(with_every(when), self, args, kwargs)
+        return Schedule(with_every(when), self, args, kwargs, when)
 
     async def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> Run[R]:
         """Run the task once, as soon as a worker can, or after the `delay` of its options."""
-        asked, cronty = self.given, self._cronty
+        asked, cronty = self.given, self.cronty
         trigger = ("once", {"run_at": "now"}) if asked.delay is None else trigger_of(_as_time(asked.delay))
         request = value_of(Operations.schedule_job.check(self._request(trigger, args, kwargs)))
         made = await cronty.service.enqueue(cronty.caller, request, asked.unique or False, asked.connection)
@@ -207,7 +224,7 @@ class Schedulable[**P, R]:
         try:
             return self.registered.hints.stored(args, kwargs)
         except (WrongArguments, TypeError, ValueError) as wrong:
-            message = f"{self.name} can't be called with that: {wrong}"
+            message = f"{self.name} can't be called with that: {str(wrong).rstrip('.')}."
             raise CrontyError(Err("bad_arguments", message, "Give arguments that fit its hints.")) from wrong
 
 
@@ -246,6 +263,11 @@ class AsyncTask[**P, R](Task[P, R]):
 def trigger_of(when: str | datetime | timedelta) -> tuple[TriggerType, Mapping[str, Any]]:
     """The trigger type and its configuration. A time is rounded up to whole seconds."""
     if isinstance(when, datetime):
+        if when.tzinfo is None:
+            message = f"{when.isoformat()} names no time zone."
+            raise CrontyError(
+                Err("bad_trigger", message, "Give an aware datetime: datetime.now(UTC), or with a ZoneInfo.")
+            )
         return "once", {"run_at": when.isoformat()}
     if isinstance(when, timedelta):
         return "words", {"text": f"in {ceil(when.total_seconds())} seconds"}
@@ -253,15 +275,28 @@ def trigger_of(when: str | datetime | timedelta) -> tuple[TriggerType, Mapping[s
 
 
 def _as_time(delay: float | timedelta) -> timedelta:
-    seconds = delay.total_seconds() if isinstance(delay, timedelta) else delay
+    seconds: object = delay.total_seconds() if isinstance(delay, timedelta) else delay
+    if not isinstance(seconds, int | float):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise CrontyError(Err("bad_request", f"{delay!r} is no delay.", "Give seconds, or a timedelta."))
     if not 0 <= seconds <= LONGEST_DELAY:
         message = f"{seconds:g} seconds is no delay."
         raise CrontyError(Err("bad_request", message, "Give 0 seconds or more, up to ten years."))
     return timedelta(seconds=seconds)
 
 
+def check_words(when: object) -> None:
+    """What declares a schedule takes words: TypeError for anything else."""
+    if callable(when):
+        name = getattr(when, "__name__", "it")
+        raise TypeError(f'Say when {name} runs: @cronty.every("day at 9:00").')
+    if not isinstance(when, str):
+        raise TypeError(f'every takes words, as in every("5 minutes") or every("day at 9:00"), not {when!r}.')
+
+
 def with_every(when: str) -> str:
     """`every` is said by the method's name already; hours are on the 24-hour clock."""
+    if _CRON.match(when):
+        return when
     first = when.split(maxsplit=1)[:1]
     when = on_24_hours(when)
     return when if first and first[0].lower() in ("every", "each", "daily", "weekly", "monthly") else f"every {when}"

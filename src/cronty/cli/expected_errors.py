@@ -6,6 +6,7 @@ from pydantic import ValidationError
 
 from cronty.actions.agents import BadAgents
 from cronty.actions.shell import BadCommands
+from cronty.contract.result import CrontyError
 from cronty.scheduler.identity import WeakSecret
 from cronty.settings import BadSetting
 from cronty.store.database import StoreUnavailable
@@ -26,6 +27,7 @@ _EXPECTED: Final = (
     BadSetting,
     BadPrivateFile,
     WeakSecret,
+    CrontyError,
 )
 
 

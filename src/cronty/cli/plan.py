@@ -6,7 +6,7 @@ from typing import Annotated, Final
 import typer
 
 from cronty.app import Cronty
-from cronty.app.declared import Step, plan
+from cronty.app.declared import CHANGES, Step, plan
 from cronty.cli.output import Column, Json, counted, print_json, refuse, say, show_rows
 from cronty.cli.startup import load
 from cronty.contract.result import CrontyError
@@ -14,8 +14,10 @@ from cronty.contract.result import CrontyError
 MEANING: Final = {
     "new": "will be made",
     "changed": "will be changed",
+    "back": "will be resumed",
     "gone": "will be paused",
     "edited": "was changed by hand, and stays so",
+    "other": "is another program's of this name, and stays",
     "same": "stays",
 }
 """What starting the program does with a schedule."""
@@ -30,6 +32,8 @@ def plan_schedules(
         steps = asyncio.run(_look(program))
     except CrontyError as refused:
         refuse(refused.err.message, hint=refused.err.hint, json=json)
+    except (TypeError, ValueError) as wrong:
+        refuse(str(wrong), json=json)
     if json:
         print_json({"schedules": [_facts(one) for one in steps]})
         return
@@ -40,7 +44,7 @@ def plan_schedules(
     columns = [Column("schedule", fold=True), Column("what happens", whole=True), Column("in the code"), Column("now")]
     rows = [(one.name, meaning[one.change], _declared(one) or "-", _stored(one) or "-") for one in steps]
     show_rows(columns, rows)
-    changes = sum(one.change in ("new", "changed", "gone") for one in steps)
+    changes = sum(one.change in CHANGES for one in steps)
     say(f"{counted(changes, 'change')} when the program starts." if changes else "Starting it changes nothing.")
 
 

@@ -1,6 +1,8 @@
 """The commands that run until they are told to stop: mcp, serve and work."""
 
 import asyncio
+import sys
+from contextlib import redirect_stdout
 from typing import Annotated, Final
 
 import typer
@@ -27,8 +29,7 @@ def work(
     ] = None,
     metrics_port: MetricsPort = None,
 ) -> None:
-    _begin()
-    cronty = load(target)
+    cronty = _begin(target)
     set_metrics_port(cronty, metrics_port)
     cronty.run_jobs = cronty.die_when_stuck = True
     if concurrency is not None:
@@ -50,9 +51,10 @@ def mcp(
     ] = False,
 ) -> None:
     environment = service.environment_of(_settings())  # before the secrets are taken out of it
-    _begin()
+    with redirect_stdout(sys.stderr):  # the user's module may print while it is loaded
+        cronty = _begin(target)
     wanted = None if no_service else Wanted(environment, target)
-    extra("cronty.cli.serve", "mcp").serve_stdio(target, tools, wanted, read_only=read_only)
+    extra("cronty.cli.serve", "mcp").serve_stdio(cronty, tools, wanted, read_only=read_only)
 
 
 def serve(
@@ -64,16 +66,21 @@ def serve(
     auth: Annotated[bool, typer.Option("--auth", help="Others can reach it: each needs a key of their own.")] = False,
     metrics_port: MetricsPort = None,
 ) -> None:
-    _begin()
-    extra("cronty.cli.serve", "mcp").serve(target, tools, host, port, name or [], metrics_port, auth=auth)
+    cronty = _begin(target)
+    extra("cronty.cli.serve", "mcp").serve(cronty, tools, host, port, name or [], metrics_port, auth=auth)
 
 
-def _begin() -> None:
-    """What every process does first that stays: nobody else of the same user reads its secrets from now on."""
+def _begin(target: str | None) -> Cronty:
+    """The program, or a Cronty of our own. From now on nobody else of the same user reads the secrets of this process.
+
+    The program is loaded before they are taken out of the environment: its modules may look for them there.
+    """
     hide_process()
-    remember(take_from_environment(SECRET_VARIABLES))
     settings = _settings()
     set_up_logging(settings.log_level, settings.log_format)
+    program = None if target is None else load(target)
+    remember(take_from_environment(SECRET_VARIABLES))
+    return program or Cronty()
 
 
 def _settings() -> Settings:

@@ -2,9 +2,8 @@
 
 import asyncio
 import signal
-import sys
 from collections.abc import Sequence
-from contextlib import redirect_stdout, suppress
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -20,7 +19,7 @@ from cronty.cli.local_key import local_key_of
 from cronty.cli.service_absences import log_absences
 from cronty.cli.service_folder import ServiceFolder, url_of
 from cronty.cli.service_of_client import AfterClosing, Wanted
-from cronty.cli.startup import check_reach, extra, load, opened, probed, set_metrics_port
+from cronty.cli.startup import check_reach, extra, opened, probed, set_metrics_port
 from cronty.cli.stdin import make_stdin_end_when_told
 from cronty.contract.caller import local_caller
 from cronty.contract.local_key import ready_proof
@@ -32,24 +31,21 @@ from cronty.web.callers import LocalKey
 from cronty.web.connections import KEPT_ALIVE, bounded_protocol, most_connections
 
 
-def serve_stdio(app: str | None, tools: str, wanted: Wanted | None, *, read_only: bool = False) -> None:
+def serve_stdio(cronty: Cronty, tools: str, wanted: Wanted | None, *, read_only: bool = False) -> None:
     """MCP over standard input and output, until the client hangs up; then the service goes on, if it is `wanted`.
 
     `read_only`: the client may look and change nothing.
     """
-    with redirect_stdout(sys.stderr):  # the user's module may print while it is loaded
-        cronty = _cronty(app)
     groups = _groups(tools)
     with suppress(BrokenPipeError):  # the client is gone
         asyncio.run(_serve_stdio(cronty, groups, wanted, read_only=read_only))
 
 
 def serve(
-    app: str | None, tools: str, host: str, port: int, names: Sequence[str], metrics_port: int | None, *, auth: bool
+    cronty: Cronty, tools: str, host: str, port: int, names: Sequence[str], metrics_port: int | None, *, auth: bool
 ) -> None:
     """MCP over HTTP, until told to stop. `names`: other host names of this server."""
     check_reach(host, auth=auth)
-    cronty = _cronty(app)
     set_metrics_port(cronty, metrics_port)
     if "public_url" not in cronty.settings.model_fields_set:
         cronty.settings = cronty.settings.model_copy(update={"public_url": f"{url_of(host, port)}/mcp"})
@@ -122,10 +118,6 @@ async def _serve_stdio(cronty: Cronty, groups: Sequence[Group], wanted: Wanted |
         await asyncio.wait({opening, serving})
         if opening.exception() is None:
             await cronty.__aexit__()
-
-
-def _cronty(target: str | None) -> Cronty:
-    return load(target) if target is not None else Cronty()
 
 
 def _groups(text: str) -> list[Group]:

@@ -34,7 +34,9 @@ def load(target: str) -> Cronty:
     try:
         found = getattr(importlib.import_module(module_name), attribute or "cronty")
     except (ImportError, AttributeError, ValueError, TypeError) as error:
-        raise typer.BadParameter(f"{target!r} can't be loaded: {error}. Name it as module:name.") from error
+        raise typer.BadParameter(
+            f"{target!r} can't be loaded: {str(error).rstrip('.')}. Name it as module:name."
+        ) from error
     if not isinstance(found, Cronty):
         raise typer.BadParameter(f"{target!r} names something of type {type(found).__name__}, not a Cronty.")
     return found

@@ -267,7 +267,7 @@ class Working:
 
     def _perform_in_process(self, attempt: Attempt) -> Outcome:
         try:
-            with self._children.one() as child:  # its start doesn't count for the timeout
+            with self._children.one(attempt.task) as child:  # its start doesn't count for the timeout
                 return self._perform_here(attempt, partial(self._children.perform, child))
         except OSError as error:
             return Failed(f"No process could be started: {error}")

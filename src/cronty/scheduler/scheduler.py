@@ -58,6 +58,7 @@ from cronty.store.their_transaction import CannotJoin
 from cronty.timing import BadTrigger, Once, Slot, describe, preview, zone
 from cronty.timing.describe import with_count
 from cronty.timing.errors import given_in
+from cronty.timing.near import near
 from cronty.timing.offsets import TICK
 from cronty.timing.rule import read_bound, read_rule
 
@@ -572,8 +573,9 @@ async def _check_action(caller: Caller, action: Action, standing: Standing, stor
     message = f"Unknown task: {action.task}"
     if not caller.may("read"):
         return Err("unknown_task", message, "list_tasks shows what there is, with the scope read.", "task")
-    names = ", ".join(task.name for task in await store.list_tasks(caller.owner)) or "none yet"
-    return Err("unknown_task", message, f"Registered tasks: {names}.", "task")
+    known = [task.name for task in await store.list_tasks(caller.owner)]
+    meant = "".join(f"Did you mean {name}? " for name in near(action.task, known))
+    return Err("unknown_task", message, f"{meant}Registered tasks: {', '.join(known) or 'none yet'}.", "task")
 
 
 def _usual_policy(action: Action, standing: Standing) -> Mapping[str, object]:
