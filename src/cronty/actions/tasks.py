@@ -39,7 +39,7 @@ MAX_ERROR: Final = 2000
 MAX_TRACEBACK: Final = 8000
 MAX_SNOOZE: Final = timedelta(days=3653)
 
-_NUL: Final = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
+_NUL: Final = re.compile(rb"(?<!\\)((?:\\\\)*)\\u0000")
 """A NUL in a text of JSON, and not a backslash with letters and figures after it."""
 
 _OURS: Final = (__file__, around.__file__)
@@ -296,7 +296,7 @@ def outcome_of_sync(
             value = _awaited(value, on_loop)
         if inspect.isasyncgen(value):
             raise TypeError("it returned an async generator, which nobody has run")
-        return _done(value, None if whole else MAX_RESULT_BYTES)
+        return _done(task, value, None if whole else MAX_RESULT_BYTES)
     except FailedInProcess as other:
         return other.outcome
     except BaseException as raised:
@@ -333,7 +333,7 @@ async def outcome_of_async(task: Task, run: CurrentRun, arguments: str) -> Outco
         args, kwargs = _read_arguments(task, arguments)
         begin(run)
         call = cast("Callable[[], Awaitable[object]]", partial(task.function, *args, **kwargs))
-        return _done(await (through(task.around, run, call) if task.around else call()))
+        return _done(task, await (through(task.around, run, call) if task.around else call()))
     except Exception as raised:
         return outcome_of_error(_blamed(raised, task, arguments), task, run)
 
@@ -358,14 +358,16 @@ def _read_arguments(task: Task, stored: str) -> tuple[Sequence[Any], Mapping[str
         raise PermanentError(f"its arguments don't fit: {wrong}") from None
 
 
-def _done(value: object, most: int | None = MAX_RESULT_BYTES) -> Done:
+def _done(task: Task, value: object, most: int | None = MAX_RESULT_BYTES) -> Done:
     if value is None:
         return DONE
     try:
         text = _written(value)
         if b"null" in text and _has_no_number(to_json(value)):
             text = orjson.dumps({NOT_KEPT: "It has a number that JSON can't hold: nan or an infinity."})
-        if b"\\u0000" in text and _NUL.search(text):
+        if task.around is None:  # what was said outside is kept as far as it can be
+            text = _NUL.sub(rb"\1\\ufffd", text)
+        elif b"\\u0000" in text and _NUL.search(text):
             text = orjson.dumps({NOT_KEPT: "It has a NUL in a text, which the database can't hold."})
     except Exception:
         text = orjson.dumps({NOT_KEPT: f"It is a {type(value).__name__} that JSON can't hold."})

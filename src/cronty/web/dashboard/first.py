@@ -11,9 +11,9 @@ from cronty.web.dashboard.qr import draw_qr
 from cronty.web.dashboard.visit import Visit
 
 CLIENTS: Final = (
-    ("Claude Code", "claude mcp add cronty -- uvx --from 'cronty[web,local]' cronty mcp"),
-    ("Codex", "codex mcp add cronty -- uvx --from 'cronty[web,local]' cronty mcp"),
-    ("Another", "uvx --from 'cronty[web,local]' cronty mcp"),
+    ("Claude Code", "claude mcp add cronty -- cronty mcp"),
+    ("Codex", "codex mcp add cronty -- cronty mcp"),
+    ("Another", "cronty mcp"),
 )
 """How an agent is connected, as the README says."""
 SERVER: Final = "ntfy.sh"
