@@ -20,6 +20,9 @@ def listen(host: str, port: int, backlog: int) -> list[socket.socket]:
     try:
         for family, _, _, _, address in dict.fromkeys(found):
             made.append(socket.create_server((str(address[0]), port), family=family, backlog=backlog))
+            # What it accepts inherits it. asyncio sets it by itself only for sockets that name their protocol, and
+            # without it an answer in two parts takes 40 ms longer.
+            made[-1].setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     except OSError:
         for one in made:
             one.close()
