@@ -391,7 +391,7 @@ returns text language sql immutable as $$
   end
 $$;
 
--- Whether a job is a prompt for another agent than this one, and not left by it; `Job.is_anothers` says the same. Null is the
+-- Whether a job is a prompt for another agent than this one, and not left by it; `scheduler/permission.py` says the same. Null is the
 -- owner, who reads everything.
 create function cronty.is_anothers(agent text, task text, arguments jsonb, origin jsonb) returns boolean language sql immutable as $$
   select agent is not null and (task = 'prompt' or starts_with(task, 'prompt:'))
