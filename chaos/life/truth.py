@@ -285,11 +285,12 @@ class Truth:
 
     def _in_order(self, unqueued: list[Fields]) -> None:
         """Of an owner's runs, what has waited longest is claimed first. A prompt waits for an agent; none is here. What
-        is under a limit waits for that."""
+        is under a limit waits for that, and is claimed apart from the rest."""
         margin = timedelta(seconds=10 * self.stage.scale)
         claimed = [
             (when(one["due_at"]), one["crashes"], one["owner_id"]) for one in unqueued
-            if one["due_at"] and datetime.fromisoformat(one["scheduled_for"]) in self.kept.running[one["job_id"]]
+            if one["task"] not in LIMITED
+            and one["due_at"] and datetime.fromisoformat(one["scheduled_for"]) in self.kept.running[one["job_id"]]
         ]  # fmt: skip
         for place, other in self.kept.queue.items() if claimed else ():
             if other["task"] == PROMPT or other["task"] in LIMITED:

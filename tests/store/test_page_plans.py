@@ -135,6 +135,12 @@ async def explain(
         await connection.execute("deallocate look")
 
 
+async def cost(connection: asyncpg.Connection, name: str) -> int:
+    """The pages a statement reads when the functions it calls have been planned."""
+    await explain(connection, name, "auto", ", analyze, buffers")
+    return pages(await explain(connection, name, "auto", ", analyze, buffers"))
+
+
 def wide(plan: dict[str, Any]) -> list[tuple[str, str]]:
     """The parts of a plan that go through more of a large table than a key says."""
     scans = [node for node in nodes(plan) if node.get("Relation Name", "").startswith(LARGE)]
@@ -157,17 +163,13 @@ async def test_looks_go_by_key_on_empty_on_new_and_on_analyzed_tables(sql: async
 
 
 async def test_looks_cost_the_same_beside_ten_times_the_crowd(sql: asyncpg.Connection) -> None:
-    async def cost(name: str) -> int:
-        await explain(sql, name, "auto", ", analyze, buffers")
-        return pages(await explain(sql, name, "auto", ", analyze, buffers"))
-
     await ann(sql, 10)
     await crowd(sql, 100, 1000)
     await sql.execute("vacuum analyze")
-    few = {name: await cost(name) for name in LOOKS}
+    few = {name: await cost(sql, name) for name in LOOKS}
     await crowd(sql, 1001, 10_000)
     await sql.execute("vacuum analyze")
-    many = {name: await cost(name) for name in LOOKS}
+    many = {name: await cost(sql, name) for name in LOOKS}
     # A tree may have grown a level for each of the rows that are touched.
     dearer = {name: (few[name], many[name]) for name in LOOKS if many[name] > few[name] * 1.4 + 12}
     assert dearer == {}, "pages beside 1,000 others, and beside 10,000"
@@ -179,8 +181,7 @@ async def test_making_a_job_costs_the_same_for_an_owner_with_ten_times_the_jobs(
     await crowd(sql, 5000, 9000)
     await sql.execute("update cronty.owners set counted_at = now() + interval '1 day'")
     await sql.execute("vacuum analyze")
-    plan = await explain(sql, "standing", "auto", ", analyze, buffers")
-    assert pages(plan) < 100
+    assert await cost(sql, "standing") < 100
 
 
 async def test_events_find_their_jobs_by_key_on_empty_tables(sql: asyncpg.Connection) -> None:

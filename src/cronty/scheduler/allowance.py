@@ -56,6 +56,7 @@ class Allowance:
         self._store = store
         self._defaults = defaults
         self._made_by = made_by
+        self._recounting: set[str] = set()
 
     def of(self, standing: Standing) -> Limits:
         """The limits in force for an owner."""
@@ -201,9 +202,13 @@ class Allowance:
             return (too_many(limits, now.jobs) if one_more else None) or too_large(limits, now.bytes, size)
 
         # A change of arguments is in no count but a new one.
-        if one_more and flaw(standing) is None and not standing.is_recount_due:
+        if one_more and flaw(standing) is None and (owner in self._recounting or not standing.is_recount_due):
             return None
-        jobs, stored = await self._store.recount(owner)
+        self._recounting.add(owner)
+        try:
+            jobs, stored = await self._store.recount(owner)
+        finally:
+            self._recounting.discard(owner)
         return flaw(replace(standing, jobs=jobs, bytes=stored))
 
     async def _tell(self, owner: str, standing: Standing, refused: OverLimit | None) -> Err | None:

@@ -21,6 +21,7 @@ function last_with(whose bigint, wanted text, OUT job_id bigint, OUT turn intege
 function look_again() returns trigger security definer
 function make_audit_partition(moment timestamp with time zone) returns boolean security definer
 function make_run_partition(moment timestamp with time zone) returns boolean security definer
+function making_run(whose bigint, asked bigint, slot timestamp with time zone, leased boolean, reader text, at timestamp with time zone, lease double precision, OUT job_id bigint, OUT job_number bigint, OUT scheduled_for timestamp with time zone, OUT depth integer) returns record
 function refuse_change() returns trigger
 function seal_audit(most integer, patient boolean, moment timestamp with time zone, whose bigint) returns integer security definer
 function set_until_commit(settings jsonb) returns boolean

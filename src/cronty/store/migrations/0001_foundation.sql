@@ -935,6 +935,41 @@ begin
 end $$;
 revoke execute on function cronty.erase_audit(bigint, int) from public;
 
+-- The run that makes a request: that of the job `asked` and its `slot`, or if `leased` the prompt read last by the agent
+-- `reader` (null: any) within `lease` seconds. Few requests have one, and planning the question takes longer than the rest of
+-- the statement that asks it, so it has a plan of its own that is made once.
+create function cronty.making_run(whose bigint, asked bigint, slot timestamptz, leased boolean, reader text,
+  at timestamptz, lease float8, out job_id bigint, out job_number bigint, out scheduled_for timestamptz, out depth int)
+language plpgsql stable set plan_cache_mode = force_generic_plan as $$
+declare
+  ends constant interval := lease * interval '1 second';
+begin
+  if asked is not null then
+    job_id := asked;
+    scheduled_for := slot;
+  elsif leased then
+    select q.job_id, q.scheduled_for into job_id, scheduled_for
+    from cronty.queue q
+    cross join lateral (
+      select l.started_at from cronty.runs l where l.job_id = q.job_id and l.scheduled_for = q.scheduled_for offset 0
+    ) l
+    cross join lateral (select m.arguments from cronty.jobs m where m.id = q.job_id offset 0) m
+    where q.task = 'prompt' and q.owner_id = whose and q.due_at > at and q.due_at <= at + ends
+      and q.due_at = l.started_at + ends
+      and (reader is null or coalesce(m.arguments -> 'kwargs' ->> 'agent', reader) = reader)
+    order by q.due_at desc
+    limit 1;
+  end if;
+  if job_id is not null then
+    select j.number, coalesce((j.origin ->> 'depth')::int, 0) into job_number, depth
+    from cronty.jobs j where j.id = job_id and j.owner_id = whose;
+    if not found then
+      job_id := null;
+      scheduled_for := null;
+    end if;
+  end if;
+end $$;
+
 -- The last job that was made with this unique key, and its slot if it has a run that waits, for its time or to be tried again.
 create function cronty.last_with(whose bigint, wanted text, out job_id bigint, out turn int, out number bigint,
   out created_at timestamptz, out slot timestamptz) language sql as $$

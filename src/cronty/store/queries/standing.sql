@@ -1,7 +1,7 @@
--- What the scheduler must know before it makes a job: how much the owner has, and which run makes the request: that of
--- :job_id and :slot, or if :leased the prompt read last by :agent (null: any) within :lease seconds. Also the job that was
--- made with the idempotency :key, which of the :tasks exist, and which of them are not for this owner; if :channels the names of its channels, and whether each
--- has a URL still: a removed one keeps its name. The count includes jobs that ended since the last recount.
+-- What the scheduler must know before it makes a job: how much the owner has, and which run makes the request
+-- (`making_run`). Also the job that was made with the idempotency :key, which of the :tasks exist, and which of them are not
+-- for this owner; if :channels the names of its channels, and whether each has a URL still: a removed one keeps its name.
+-- The count includes jobs that ended since the last recount.
 select c.now, o.id as owner_id, o.zone, o.erasing_since is not null as erasing, o.limits::text, coalesce(o.live_jobs + r.jobs, 0) as jobs, coalesce(o.live_bytes + r.bytes, 0)::bigint as bytes,
   coalesce(r.jobs, 0) as uncounted, p.job_id, p.job_number, p.scheduled_for, p.depth,
   (select j.number from cronty.jobs j where j.owner_id = o.id and j.idempotency_key = :key and j.deleted_at is null) as made,
@@ -22,24 +22,4 @@ left join lateral (
     limit 2000
   ) x
 ) r on true
-left join lateral (
-  select j.id as job_id, j.number as job_number, w.scheduled_for, coalesce((j.origin ->> 'depth')::int, 0) as depth
-  from (
-    select :job_id::bigint as job_id, :slot::timestamptz as scheduled_for where :job_id is not null
-    union all
-    (select q.job_id, q.scheduled_for
-    from cronty.queue q
-    cross join lateral (
-      select l.started_at from cronty.runs l where l.job_id = q.job_id and l.scheduled_for = q.scheduled_for offset 0
-    ) l
-    cross join lateral (select m.arguments from cronty.jobs m where m.id = q.job_id offset 0) m
-    where :job_id is null and :leased::boolean and q.task = 'prompt' and q.owner_id = o.id
-      and q.due_at > c.now and q.due_at <= c.now + :lease::float8 * interval '1 second'
-      and q.due_at = l.started_at + :lease::float8 * interval '1 second'
-      and (:agent::text is null or coalesce(m.arguments -> 'kwargs' ->> 'agent', :agent) = :agent)
-    order by q.due_at desc
-    limit 1)
-  ) w
-  -- Looked up by its id, and never among all jobs of its owner.
-  cross join lateral (select * from cronty.jobs j where j.id = w.job_id and (j.owner_id = o.id) is true offset 0) j
-) p on true
+left join lateral cronty.making_run(o.id, :job_id, :slot, :leased, :agent, c.now, :lease) p on true
