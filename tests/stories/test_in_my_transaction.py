@@ -346,7 +346,7 @@ async def test_the_program_of_the_page_does_what_it_says(url: str, sql: asyncpg.
             check=False,
         )
         assert ran.stdout.splitlines() == [
-            "receipt for order 7", "no order 8 and no receipt for it: the card was declined"
+            "invoice for order 7", "no order 8 and no invoice for it: the card was declined"
         ], ran.stderr  # fmt: skip
         assert [row["id"] for row in await sql.fetch("select id from orders")] == [7]
         assert await sql.fetchval("select count(*) from cronty.jobs") == 1
