@@ -54,7 +54,7 @@ lock *args:
     {{ compile }} {{ args }} -o requirements/runtime.txt pyproject.toml
     {{ compile }} {{ args }} -o requirements/extras.txt -c requirements/runtime.txt --all-extras pyproject.toml
     {{ compile }} {{ args }} -o requirements/dev.txt -c requirements/extras.txt --all-extras --group dev pyproject.toml
-    {{ compile }} {{ args }} -o requirements/image.txt -c requirements/extras.txt --extra web --extra apprise --extra holidays pyproject.toml
+    {{ compile }} {{ args }} -o requirements/image.txt -c requirements/extras.txt --extra web --extra apprise --extra holidays --extra otel pyproject.toml
     {{ compile }} {{ args }} -o requirements/build.txt -c requirements/dev.txt --group pyproject.toml:build
     {{ compile }} {{ args }} -o requirements/site.txt -c requirements/dev.txt --group pyproject.toml:site
 

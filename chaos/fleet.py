@@ -138,7 +138,7 @@ class Fleet:
         path = self.folder / "workers.log"
         return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
 
-    async def ready(self, patience: float = 60) -> None:
+    async def ready(self, patience: float = 120) -> None:
         """Wait until every worker has a lease; one that ended instead is replaced."""
         ends = time.monotonic() + patience
         while not await until(self._url, _ALL_HERE, 1, [f"%:{worker.pid}" for worker in self.workers]):

@@ -2,4 +2,4 @@
 
 from typing import Final
 
-PATIENCE: Final = 60.0
+PATIENCE: Final = 120.0

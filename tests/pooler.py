@@ -45,6 +45,12 @@ def direct_only(reason: str) -> pytest.MarkDecorator:
     return pytest.mark.skipif("CRONTY_TEST_POOLED" in os.environ, reason=f"through a pooler: {reason}")
 
 
+def carried() -> dict[str, str]:
+    """What must be passed on to a process that gets no other environment, so that it imports what the tests import and
+    goes through the pooler as they do."""
+    return {name: os.environ[name] for name in ("PYTHONPATH", "CRONTY_TEST_POOLER") if name in os.environ}
+
+
 def program() -> str | None:
     """Where PgBouncer is, if it is anywhere."""
     beside = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin"])

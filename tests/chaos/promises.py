@@ -5,7 +5,7 @@ import json
 from chaos.verdict import Figures
 from tests.patience import PATIENCE
 
-LONG = 3 * PATIENCE
+LONG = 1.5 * PATIENCE
 
 
 def keeps_its_promises(figures: Figures) -> None:

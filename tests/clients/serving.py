@@ -20,15 +20,16 @@ import httpx2
 from platformdirs import user_cache_path
 
 from tests.patience import PATIENCE
+from tests.pooler import carried
 
 CRONTY: Final = str(Path(sys.executable).parent / "cronty")
 
 
 def environment(**settings: str) -> dict[str, str]:
     """Ours without Cronty's settings and without the width of somebody's terminal; modules stay compiled, or each start
-    would take three times as long."""
+    would take three times as long. A pooled run stays one."""
     left_out = ("CRONTY_", "PYTHONDONTWRITE", "COLUMNS")
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(left_out)}
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(left_out)} | carried()
     kept["PYTHONPYCACHEPREFIX"] = str(user_cache_path("cronty-tests") / "pyc")
     kept["CRONTY_DATA_DIR"] = str(user_cache_path("cronty-tests") / "data")  # nobody's own
     return kept | {f"CRONTY_{name.upper()}": value for name, value in settings.items()}

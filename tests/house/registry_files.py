@@ -21,18 +21,25 @@ ROOT: Final = Path(__file__).parents[2]
 SERVER: Final = ROOT / "server.json"
 MANIFEST: Final = ROOT / "deploy/mcpb/manifest.json"
 PROJECT: Final[dict[str, Any]] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+ICON: Final = ROOT / "deploy/mcpb/icon.png"
+REPOSITORY: Final[str | None] = None
+"""Whose the public repository is and its name, with a slash between; None until there is one. The registry's entry then
+gets its name, and README.md the line `mcp-name: …`, by which the registry sees that the package is ours."""
+
 ASKED: Final = ("database_url", "data_dir", "zone")
 """The settings that whoever installs it may want to set."""
 
 
-def server() -> dict[str, Any]:
+def server(repository: str | None = REPOSITORY) -> dict[str, Any]:
     extras = "cronty[web,local]"
     return {
         "$schema": "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json",
-        "name": "io.github.OWNER/cronty",  # whose it is is known with the public repository
+        # Nobody can prove to the registry that example.com is theirs, so nothing is published under it by mistake.
+        "name": f"io.github.{repository.partition('/')[0]}/cronty" if repository else "com.example/cronty",
         "title": "Cronty",
         "description": PROJECT["description"],
         "version": PROJECT["version"],
+        **(_of_repository(repository) if repository else {}),
         "packages": [
             {
                 "registryType": "pypi",
@@ -45,6 +52,15 @@ def server() -> dict[str, Any]:
                 "environmentVariables": [_variable(name) for name in ASKED],
             }
         ],
+    }
+
+
+def _of_repository(repository: str) -> dict[str, Any]:
+    """What needs a public address; of an icon the registry takes nothing else."""
+    icon = f"https://raw.githubusercontent.com/{repository}/v{PROJECT['version']}/{ICON.relative_to(ROOT)}"
+    return {
+        "repository": {"url": f"https://github.com/{repository}", "source": "github"},
+        "icons": [{"src": icon, "mimeType": "image/png", "sizes": ["512x512"]}],
     }
 
 
@@ -64,6 +80,7 @@ def manifest() -> dict[str, Any]:
         "version": PROJECT["version"],
         "description": PROJECT["description"],
         "author": PROJECT["authors"][0],
+        "icon": ICON.name,
         "server": {
             "type": "uv",
             "entry_point": "src/cronty/cli/main.py",
@@ -82,7 +99,7 @@ def written(content: dict[str, Any]) -> str:
 
 
 def bundled() -> list[str]:
-    """The files of the bundle besides its manifest: what `uv run` needs to build and start the package."""
+    """The files of the bundle besides its manifest and icon: what `uv run` needs to build and start the package."""
     parts = ["LICENSE", "README.md", "pyproject.toml", "share", "src"]
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--", *parts], cwd=ROOT, capture_output=True, text=True, check=True
@@ -93,9 +110,8 @@ def bundled() -> list[str]:
 def pack(path: Path) -> None:
     """The same files give the same bundle."""
     with ZipFile(path, "w", ZIP_DEFLATED) as bundle:
-        for name, content in [("manifest.json", MANIFEST.read_bytes())] + [
-            (n, (ROOT / n).read_bytes()) for n in bundled()
-        ]:
+        beside = [(path.name, path.read_bytes()) for path in (MANIFEST, ICON)]
+        for name, content in beside + [(name, (ROOT / name).read_bytes()) for name in bundled()]:
             bundle.writestr(ZipInfo(name), content, ZIP_DEFLATED)
 
 

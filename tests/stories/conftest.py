@@ -29,6 +29,7 @@ from cronty.store.migrate import migrate
 from tests.conftest import with_database
 from tests.mcp.caller import ERAS, Caller, held
 from tests.patience import PATIENCE
+from tests.pooler import carried
 from tests.stories.ntfy import Ntfy
 
 ROOT = Path(__file__).parents[2]
@@ -94,6 +95,7 @@ async def town(server_url: str, ntfy: Ntfy) -> AsyncGenerator[Town]:
             "CRONTY_NTFY_URL": f"http://{ntfy.host}",
             "CRONTY_ALLOWED_HOSTS": ntfy.host,
             "CRONTY_DATA_DIR": data,
+            **carried(),
         }
         async with AsyncExitStack() as stack:
             clerk = await stack.enter_async_context(Cronty(url, run_jobs=False))

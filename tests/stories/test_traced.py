@@ -22,7 +22,7 @@ def test_the_spans_of_a_job_are_as_the_page_shows_them(server_url: str) -> None:
     with database_named(server_url, f"cronty_traced_{os.getpid()}") as url:
         told = subprocess.run(
             [sys.executable, "-m", "examples.trace_of_a_job"], env=environment(database_url=url), cwd=ROOT,
-            capture_output=True, text=True, timeout=3 * PATIENCE, check=False,
+            capture_output=True, text=True, timeout=2 * PATIENCE, check=False,
         )  # fmt: skip
     assert told.returncode == 0, told.stdout + told.stderr
     page = (ROOT / "docs/how-to/tracing.md").read_text(encoding="utf-8")

@@ -6,7 +6,6 @@ agents needed when every call took an id, answers said neither rule nor argument
 `pytest -s` prints the table.
 """
 
-import os
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -57,9 +56,8 @@ class Agent:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def own(town: Town, tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Caller]:
-    """A real stdio client of a `cronty mcp` that is imported from where this test is."""
-    found = {name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ}
-    async with speaking("auto", town.environment | found, tmp_path_factory.mktemp("wishes") / "log") as caller:
+    """A real stdio client."""
+    async with speaking("auto", town.environment, tmp_path_factory.mktemp("wishes") / "log") as caller:
         yield caller
 
 
