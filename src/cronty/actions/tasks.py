@@ -184,9 +184,9 @@ class Registry:
     def published(self) -> list[Published]:
         return [_described(task) for task in {**self.known, **self.tasks}.values()]
 
-    def own(self) -> list[Published]:
+    def own(self) -> list[Task]:
         """What this program brings, and not every worker."""
-        return [_described(task) for task in self.tasks.values() if task.around is not None]
+        return [task for task in self.tasks.values() if task.around is not None]
 
 
 def _refuse_what_is_no_task(function: object) -> None:
