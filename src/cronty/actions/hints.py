@@ -31,6 +31,8 @@ class Hints:
         given = [self._hints[one.name] for one in given_parameters(function, self._hints) if one.name in self._hints]
         self.convert = not all(map(_is_as_in_json, given))
         """Whether arguments read from JSON differ from what the function takes."""
+        self.counts = any(map(_names_int, given))
+        """Whether it takes whole numbers, which JSON may have as 7.0."""
 
     def restored(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Arguments:
         """The arguments with the types that the hints name, made from what JSON can hold."""
@@ -150,6 +152,10 @@ def _is_as_in_json(hint: Any) -> bool:
     if origin in (Union, UnionType) or (isinstance(hint, GenericAlias) and origin in (dict, list)):
         return all(map(_is_as_in_json, parts))
     return hint in _AS_IN_JSON
+
+
+def _names_int(hint: Any) -> bool:
+    return hint is int or any(map(_names_int, get_args(hint)))
 
 
 def _said(wrong: ValidationError) -> str:

@@ -350,11 +350,13 @@ def _blamed(raised: BaseException, task: Task, arguments: str) -> BaseException:
 def _read_arguments(task: Task, stored: str) -> tuple[Sequence[Any], Mapping[str, Any]]:
     given = orjson.loads(stored)
     args, kwargs = given["args"], given["kwargs"]
-    if not task.hints.convert:
+    if not task.hints.convert and not (task.hints.counts and ".0" in stored):
         return args, kwargs
     try:
         return task.hints.restored(args, kwargs)
     except WrongArguments as wrong:
+        if not task.hints.convert:
+            return args, kwargs
         raise PermanentError(f"its arguments don't fit: {wrong}") from None
 
 
