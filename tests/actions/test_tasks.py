@@ -6,6 +6,7 @@ from typing import Annotated
 import pytest
 from pydantic import Field
 
+from cronty.actions.hints import WrongArguments
 from cronty.actions.tasks import CurrentRun, PermanentError, Registry, RetryAfter, Snooze, current_run, outcome_of_async
 from cronty.jobs.outcome import Done, Failed, Outcome, Snoozed
 
@@ -98,3 +99,14 @@ async def test_a_float_stays_one() -> None:
 
     arguments = '{"args": [7.0, [1.0]], "kwargs": {"either": 2.0}}'
     assert await outcome_of_async(Registry().add(show), RUN, arguments) == Done('"7.0 [1.0] 2.0"')
+
+
+def test_arguments_that_do_not_fit_are_named_also_if_they_are_given_by_position() -> None:
+    def pay(order: int, copies: list[int]) -> None: ...
+
+    hints = Registry().add(pay).hints
+    for args, kwargs in (([1, [1, 7.5]], {}), ([1], {"copies": [1, 7.5]})):
+        with pytest.raises(WrongArguments, match=r"^copies\.1: Input should be a valid integer"):
+            hints.restored(args, kwargs)
+    with pytest.raises(WrongArguments, match=r"^copies: Missing"):
+        hints.restored([1], {})

@@ -39,7 +39,9 @@ class Hints:
         try:
             return self._validated(*args, **kwargs)
         except ValidationError as wrong:
-            raise WrongArguments(_said(wrong)) from wrong
+            raise WrongArguments(
+                _said(wrong, [one.name for one in given_parameters(self._function, self._hints)])
+            ) from wrong
 
     def stored(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Arguments:
         """The arguments as JSON can hold them, after a check against the hints."""
@@ -158,6 +160,9 @@ def _names_int(hint: Any) -> bool:
     return hint is int or any(map(_names_int, get_args(hint)))
 
 
-def _said(wrong: ValidationError) -> str:
+def _said(wrong: ValidationError, parameters: Sequence[str]) -> str:
     first = wrong.errors(include_url=False, include_context=False, include_input=False)[0]
-    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+    where, *rest = first["loc"]
+    if isinstance(where, int) and where < len(parameters):  # given by position
+        where = parameters[where]
+    return f"{'.'.join(map(str, (where, *rest)))}: {first['msg']}"
