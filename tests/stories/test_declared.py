@@ -157,14 +157,18 @@ async def test_nothing_is_applied_unless_all_can_be_read_and_each_that_cannot_is
     @cronty.every("day at 9:00", zone="Europe/Berlim")
     def worse() -> None: ...
 
+    @cronty.every("in 2 hours")
+    def once() -> None: ...
+
     with pytest.raises(CrontyError) as refused:
         async with cronty:
             pass
-    first, second = str(refused.value).splitlines()
+    first, second, third = str(refused.value).splitlines()
     assert first.startswith("The schedule 'bad' of tests.stories.test_declared.")
     assert 'Can\'t read "whenever" in "whenever it suits".' in first
     assert "'worse'" in second
     assert "Europe/Berlin" in second
+    assert 'Can\'t read "in 2 hours": every what? Say the unit' in third
     async with shop(url) as after:
         assert (await after.list_jobs()).jobs == []
 
