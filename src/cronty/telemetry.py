@@ -220,9 +220,9 @@ def schedules_synced(program: str, steps: Sequence[tuple[str, str]]) -> None:
 
 def task_names_shared(names: Sequence[str]) -> None:
     log.warning(
-        "task %s: a worker that may be alive has published it with other parameters or another description. Workers "
-        "take runs by the task's name: if that is another program, and no other version of this one, rename one, "
-        '@cronty.task(name="shop.%s")',
+        "task %s: a living worker has it from another folder, or with other parameters or another description. Workers "
+        'take runs by the task\'s name: if that is another program, rename one, @cronty.task(name="shop.%s"); if it is '
+        'another version of this one, give it a name, Cronty(program="shop"), and this is said no more',
         ", ".join(names[:10]),
         names[0],
     )

@@ -15,7 +15,6 @@ they work together: [how a fire happens](../explanation/engine.md#the-tables). G
 holds this page to the schema.
 """
 SAID_HERE = {
-    "workers": "Processes with an engine, each with its lease.",
     "job_overview": "The same without deleted ones.",
     "migrations": "Which migrations were applied, and whether older versions can go on after each.",
 }

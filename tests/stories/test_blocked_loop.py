@@ -80,7 +80,7 @@ async def said(process: Process, words: str) -> str:
 def other(url: str, monkeypatch: pytest.MonkeyPatch) -> Cronty:
     """A second worker with the same task, which doesn't block."""
     monkeypatch.setenv("CRONTY_LEASE", str(LEASE))
-    cronty = Cronty(url)
+    cronty = Cronty(url, program="blocking")
 
     @cronty.task
     def block(seconds: float, file: str) -> str:

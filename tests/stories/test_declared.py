@@ -1,5 +1,6 @@
 """Schedules that a program declares: what is refused, whose they are, and what is said about them."""
 
+import asyncio
 import os
 import subprocess
 import sys
@@ -156,14 +157,18 @@ async def test_nothing_is_applied_unless_all_can_be_read_and_each_that_cannot_is
     @cronty.every("day at 9:00", zone="Europe/Berlim")
     def worse() -> None: ...
 
+    @cronty.every("in 2 hours")
+    def once() -> None: ...
+
     with pytest.raises(CrontyError) as refused:
         async with cronty:
             pass
-    first, second = str(refused.value).splitlines()
+    first, second, third = str(refused.value).splitlines()
     assert first.startswith("The schedule 'bad' of tests.stories.test_declared.")
     assert 'Can\'t read "whenever" in "whenever it suits".' in first
     assert "'worse'" in second
     assert "Europe/Berlin" in second
+    assert 'Can\'t read "in 2 hours": every what? Say the unit' in third
     async with shop(url) as after:
         assert (await after.list_jobs()).jobs == []
 
@@ -334,7 +339,59 @@ async def test_a_task_that_a_living_worker_has_with_other_parameters_is_told(
     async with first:
         assert "task report" not in caplog.text
         async with second:
-            assert "task report: a worker that may be alive" in caplog.text
+            assert "task report: a living worker has it" in caplog.text
             caplog.clear()
             async with third:
                 assert "task report" not in caplog.text
+
+
+def program(url: str, package: str, *, name: str | None = None, run_jobs: bool = True) -> Cronty:
+    """A program with a task `report`, whose function is in this package."""
+    cronty = Cronty(url, program=name, run_jobs=run_jobs)
+
+    def report() -> str:
+        return package
+
+    report.__module__ = f"{package}.tasks"
+    cronty.task(report)
+    return cronty
+
+
+async def test_a_task_of_a_name_that_another_program_performs_is_refused_at_the_start(url: str) -> None:
+    async with program(url, "shop") as first:
+        with pytest.raises(
+            CrontyError, match=r"Another program performs report too: shop \(worker .+:\d+\)"
+        ) as refused:
+            async with program(url, "bakery"):
+                pass
+        assert refused.value.code == "task_taken"
+        assert '@cronty.task(name="bakery.report")' in refused.value.hint
+        assert 'Cronty(program="bakery")' in refused.value.hint
+        run = await first.enqueue("report")
+        assert await run.result(timeout=PATIENCE) == "shop"
+    async with program(url, "bakery"):  # nobody performs it any more
+        pass
+
+
+async def test_versions_of_one_program_perform_beside_each_other(url: str, caplog: pytest.LogCaptureFixture) -> None:
+    async with (
+        program(url, "shop"),
+        program(url, "shop"),
+        program(url, "shop", name="the shop"),  # it says its name for the first time
+        program(url, "bakery", name="the shop", run_jobs=False),  # it only asks
+    ):
+        pass
+    async with program(url, "shop", name="us"), program(url, "bakery", name="us"):
+        pass
+    assert "task report" not in caplog.text
+
+
+async def test_of_two_programs_that_open_at_once_one_is_refused(url: str) -> None:
+    both = program(url, "shop"), program(url, "bakery")
+    opened = await asyncio.gather(*(one.__aenter__() for one in both), return_exceptions=True)
+    try:
+        assert any(isinstance(one, CrontyError) for one in opened)
+    finally:
+        for one in opened:
+            if isinstance(one, Cronty):
+                await one.__aexit__(None, None, None)

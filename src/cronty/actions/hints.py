@@ -31,13 +31,17 @@ class Hints:
         given = [self._hints[one.name] for one in given_parameters(function, self._hints) if one.name in self._hints]
         self.convert = not all(map(_is_as_in_json, given))
         """Whether arguments read from JSON differ from what the function takes."""
+        self.counts = any(map(_names_int, given))
+        """Whether it takes whole numbers, which JSON may have as 7.0."""
 
     def restored(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Arguments:
         """The arguments with the types that the hints name, made from what JSON can hold."""
         try:
             return self._validated(*args, **kwargs)
         except ValidationError as wrong:
-            raise WrongArguments(_said(wrong)) from wrong
+            raise WrongArguments(
+                _said(wrong, [one.name for one in given_parameters(self._function, self._hints)])
+            ) from wrong
 
     def stored(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Arguments:
         """The arguments as JSON can hold them, after a check against the hints."""
@@ -152,6 +156,13 @@ def _is_as_in_json(hint: Any) -> bool:
     return hint in _AS_IN_JSON
 
 
-def _said(wrong: ValidationError) -> str:
+def _names_int(hint: Any) -> bool:
+    return hint is int or any(map(_names_int, get_args(hint)))
+
+
+def _said(wrong: ValidationError, parameters: Sequence[str]) -> str:
     first = wrong.errors(include_url=False, include_context=False, include_input=False)[0]
-    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+    where, *rest = first["loc"]
+    if isinstance(where, int) and where < len(parameters):  # given by position
+        where = parameters[where]
+    return f"{'.'.join(map(str, (where, *rest)))}: {first['msg']}"

@@ -184,9 +184,9 @@ class Registry:
     def published(self) -> list[Published]:
         return [_described(task) for task in {**self.known, **self.tasks}.values()]
 
-    def own(self) -> list[Published]:
+    def own(self) -> list[Task]:
         """What this program brings, and not every worker."""
-        return [_described(task) for task in self.tasks.values() if task.around is not None]
+        return [task for task in self.tasks.values() if task.around is not None]
 
 
 def _refuse_what_is_no_task(function: object) -> None:
@@ -350,11 +350,13 @@ def _blamed(raised: BaseException, task: Task, arguments: str) -> BaseException:
 def _read_arguments(task: Task, stored: str) -> tuple[Sequence[Any], Mapping[str, Any]]:
     given = orjson.loads(stored)
     args, kwargs = given["args"], given["kwargs"]
-    if not task.hints.convert:
+    if not task.hints.convert and not (task.hints.counts and ".0" in stored):
         return args, kwargs
     try:
         return task.hints.restored(args, kwargs)
     except WrongArguments as wrong:
+        if not task.hints.convert:
+            return args, kwargs
         raise PermanentError(f"its arguments don't fit: {wrong}") from None
 
 

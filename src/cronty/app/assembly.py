@@ -12,6 +12,7 @@ from cronty.app.outside import Outside
 from cronty.engine.engine import Engine, EngineOptions
 from cronty.engine.handing import Ahead
 from cronty.jobs.limits import DEFAULTS, BadLimits, Limits, read_limits
+from cronty.jobs.performers import Performs
 from cronty.jobs.task_settings import read_queues
 from cronty.scheduler import Scheduler, Service
 from cronty.scheduler.backfills import Backfills
@@ -70,7 +71,13 @@ def make_service(settings: Settings, database: Database, jobs: JobStore, outside
 
 
 def make_engine(
-    settings: Settings, database: Database, registry: Registry, outside: Outside, *, die_when_stuck: bool
+    settings: Settings,
+    database: Database,
+    registry: Registry,
+    outside: Outside,
+    *,
+    performs: Performs,
+    die_when_stuck: bool,
 ) -> Engine:
     options = EngineOptions(
         concurrency=settings.concurrency,
@@ -82,6 +89,7 @@ def make_engine(
         limits=limits_of(settings),
         zone=settings.zone,
         queues=queues_of(settings),
+        performs=performs,
     )
     ahead = Ahead(outside.notify, with_the_key(settings, Sealer.read)) if gives_ahead(settings) else None
     return Engine(database, registry, options, ahead)

@@ -11,8 +11,6 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, Final, Literal, Self, cast, overload
 
-import orjson
-
 from cronty import telemetry
 from cronty.actions.around import Middleware, checked_middleware
 from cronty.actions.tasks import Registry, running_in
@@ -22,6 +20,7 @@ from cronty.app.declared import Schedule, WhenGone, check_declared, check_gone, 
 from cronty.app.figures import metrics_text, why_late
 from cronty.app.lifespan import Lifespan
 from cronty.app.machine_zone import machine_zone
+from cronty.app.namesakes import performs, refuse_namesakes
 from cronty.app.outside import Lookups, Outside
 from cronty.app.programs import Program, named_program, program_of
 from cronty.app.tasks import AsyncTask, Options, PlainTask, Registering, Run, Schedulable, Task, check_words
@@ -73,8 +72,8 @@ class Cronty(Operations, AsyncApi):
     `async with cronty:` runs everything on the current event loop; `start()` and `stop()` run it in a background
     thread, and `wait()` makes a call from there. Without a database URL (argument, or CRONTY_DATABASE_URL) a local
     PostgreSQL is started, which needs `cronty[local]`. `patience` is how many seconds to wait for a
-    database that can't be reached. `program` is whose the schedules in code are, if neither the package of their
-    functions nor the script's name should say that.
+    database that can't be reached. `program` is whose the tasks and the schedules in code are, if neither the
+    package of their functions nor the script's name should say that.
     """
 
     surface: Literal["python", "cli"] = "python"
@@ -412,8 +411,7 @@ class Cronty(Operations, AsyncApi):
         stack.push_async_callback(jobs.close)
         self._service = make_service(self.settings, database, jobs, self._outside)
         stack.callback(self._refuse_calls)  # only when runs in flight have ended and lifespans are closed: both may ask
-        if self.run_jobs and self.registry.own():
-            await self._warn_of_shared_names(self._service, jobs)
+        await refuse_namesakes(self, jobs)
         await jobs.publish(self.registry.published())
         if self.settings.database_url is None and "zone" not in self.settings.model_fields_set:
             await self._service.scheduler.suggest_zone(self.caller, machine_zone() or "UTC")
@@ -428,10 +426,14 @@ class Cronty(Operations, AsyncApi):
             for lifespan in self._lifespans:
                 await stack.enter_async_context(lifespan.opened())
             self._engine = make_engine(
-                self.settings, hot, self.registry, self._outside, die_when_stuck=self.die_when_stuck
-            )
+                self.settings, hot, self.registry, self._outside,
+                performs=performs(self), die_when_stuck=self.die_when_stuck,
+            )  # fmt: skip
             stack.push_async_callback(self._stop_engine)
-            await (self._engine.enlist() if self._by_hand else self._engine.start())
+            await self._engine.enlist()
+            await refuse_namesakes(self, jobs, self._engine.worker)  # another one may have opened meanwhile
+            if not self._by_hand:
+                self._engine.begin()
             if (kept := self._service.trail.kept) is not None:
                 stack.callback(asyncio.create_task(_keep_heads(kept), name="cronty heads").cancel)
         if self.run_jobs and self.programs:
@@ -444,14 +446,6 @@ class Cronty(Operations, AsyncApi):
             stack.callback(asyncio.create_task(care, name="cronty local database").cancel)
         watch = keep_doing("schema", self.check_schema, wake=asyncio.Event(), stop=asyncio.Event())
         stack.callback(asyncio.create_task(watch, name="cronty schema").cancel)
-
-    async def _warn_of_shared_names(self, service: Service, jobs: JobStore) -> None:
-        """A worker takes runs of every task that it has by name, also if another program means something else by it."""
-        known = {one.name: (one.parameters, one.doc) for one in await jobs.list_tasks(self.owner)}
-        own = {name: (orjson.loads(parameters), doc) for name, parameters, doc, _ in self.registry.own()}
-        others = [name for name in own if known.get(name, own[name]) != own[name]]
-        if others and await service.overview.has_other_worker(""):
-            telemetry.task_names_shared(others)
 
     def _refuse_calls(self) -> None:
         self._service = None

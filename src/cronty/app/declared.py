@@ -236,7 +236,8 @@ def _sentence(one: Schedule, err: Err) -> str:
         said = said.replace(f'"{one.when}', f'"{one.written}').replace(f": {one.when}", f": {one.written}")
     function = one.task.registered.function
     where = f"{one.task.module}.{getattr(function, '__qualname__', one.task.name)}"
-    return f"The schedule {one.name!r} of {where} can't be used: {said.rstrip('.')}. {err.hint}".strip()
+    end = "" if said.endswith((".", "?")) else "."
+    return f"The schedule {one.name!r} of {where} can't be used: {said}{end} {err.hint}".strip()
 
 
 async def sync(cronty: "Cronty") -> list[Step]:

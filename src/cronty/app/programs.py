@@ -7,10 +7,13 @@ easily called `main`, the folder tells them apart too: neither pauses what the o
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from types import ModuleType
-from typing import Final
+from typing import Final, cast
+
+from cronty.jobs.performers import Home
 
 PROGRAM: Final = "code:"
 PLACE: Final = "code-place:"
@@ -46,6 +49,14 @@ def program_of(module: str, *, by_place: bool) -> Program:
         package = _of_main(loaded)
     tag = f"{PROGRAM}{package}"[:MAX_TAG]
     return Program(tag, _place(loaded) if by_place else None)
+
+
+def home_of(function: object) -> Home:
+    """Where a task's function is."""
+    while isinstance(function, partial):
+        function = cast("partial[object]", function).func
+    found = program_of(str(getattr(function, "__module__", "")), by_place=True)
+    return Home(found.name, found.place)
 
 
 def named_program(name: str) -> Program:

@@ -32,6 +32,7 @@ from cronty.engine.urgent import UrgentClaiming, UrgentFiring
 from cronty.engine.watchdog import Watchdog
 from cronty.engine.working import Working
 from cronty.jobs.limits import DEFAULTS, Limits
+from cronty.jobs.performers import NOTHING, Performs
 from cronty.store.ahead_store import AheadStore
 from cronty.store.audit_store import AuditStore
 from cronty.store.database import Database
@@ -56,7 +57,7 @@ NEEDED_BY_SOME: Final = ("limits", "urgent")
 class EngineOptions:
     """`lease` and `drain` are seconds; `keep_days` is how much history is kept; `zone` is for owners without their own.
 
-    `queues` are those whose tasks are performed; none for all.
+    `queues` are those whose tasks are performed; none for all. `performs` says whose tasks they are.
 
     `die_when_stuck` ends the process when a task blocks the event loop for four leases (`watchdog.py`). That is right
     for a worker process, and wrong inside a user's own program.
@@ -71,6 +72,7 @@ class EngineOptions:
     limits: Limits = DEFAULTS
     zone: str = "UTC"
     queues: tuple[str, ...] = ()
+    performs: Performs = NOTHING
 
 
 class Engine:
@@ -97,7 +99,7 @@ class Engine:
         limits = TaskLimitStore(database)
         self.settling = Settling(store, limits, self.working, self._requeued)
         hurry = partial(self._wake, "beat")
-        self.lease = Lease(store, self.working, self.settling, options.lease, options.version, hurry)
+        self.lease = Lease(store, self.working, self.settling, options.lease, options.version, hurry, options.performs)
         self.fleetwide = Fleetwide(limits, registry, self.lease, options.queues)
         admitting = Admitting(store, OwnerStore(database), self.limiting, self.working)
         passing = registry, self.working, self.limiting, admitting, self.fleetwide
@@ -127,6 +129,10 @@ class Engine:
 
     async def start(self) -> None:
         await self.enlist()
+        self.begin()
+
+    def begin(self) -> None:
+        """Take up every duty."""
         telemetry.worker_started(self.worker, len(self.registry.tasks))
         self._duty("fire", self._fire, self._stopping)
         self._duty("fire 2", self._fire_more, self._stopping)

@@ -26,6 +26,7 @@ from cronty import metrics, telemetry
 from cronty.engine.attempt import Attempt
 from cronty.engine.settling import Settling
 from cronty.engine.working import Working
+from cronty.jobs.performers import NOTHING, Performs
 from cronty.store.engine_store import EngineStore
 from cronty.timing import tzdata_version
 
@@ -57,6 +58,7 @@ class Lease:
         lasts: float,
         version: str,
         beat_soon: Callable[[], None],
+        performs: Performs = NOTHING,
     ) -> None:
         self._store = store
         self._working = working
@@ -64,6 +66,7 @@ class Lease:
         self._lasts = lasts
         self._version = version
         self._beat_soon = beat_soon
+        self._performs = performs
         self._ends: dict[int, float] = {}  # of each name, by `since_boot`
         self.beat_at: datetime | None = None
         self._steady_since: datetime | None = None
@@ -143,6 +146,7 @@ class Lease:
             tzdata_version(),
             self._working.concurrency,
             self._lasts,
+            self._performs,
         )
         self._ends[self.worker] = asked_at + self._lasts
         self._renewed(now, None)

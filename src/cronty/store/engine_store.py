@@ -11,6 +11,7 @@ import orjson
 
 from cronty.jobs.alerts import ALERT_POLICY
 from cronty.jobs.firing import RunRow
+from cronty.jobs.performers import NOTHING, Performs
 from cronty.store.alerts import Held, change_jobs, change_of, tell_absences, tell_held, tell_of_changes
 from cronty.store.database import Connection, Database, Row, columns, query, rows_changed
 from cronty.store.day_lists import is_long, names_lists, read_triggers, within
@@ -370,7 +371,7 @@ class EngineStore:
         return await release_free_lines(self._database, self._database.moment(), after)
 
     async def register_worker(
-        self, name: str, version: str, tzdata: str, concurrency: int, lease: float
+        self, name: str, version: str, tzdata: str, concurrency: int, lease: float, performs: Performs = NOTHING
     ) -> tuple[int, datetime]:
         """The new worker's id, and when its lease began."""
         row = await self._database.one(
@@ -382,6 +383,8 @@ class EngineStore:
             concurrency,
             lease,
             secrets.randbits(62),
+            performs.program,
+            orjson.dumps({task: [*home] for task, home in performs.tasks.items()}).decode(),
         )
         assert row is not None
         return row["id"], row["beat_at"]

@@ -14,6 +14,7 @@ from cronty.jobs.alerts import Change, JobHealth
 from cronty.jobs.backfill import Backfilled, BackfillPlan, KnownRun
 from cronty.jobs.job import Filter, Job
 from cronty.jobs.overview import MAX_COUNTED
+from cronty.jobs.performers import Home, Performer
 from cronty.jobs.policy import load_policy, spread_delay
 from cronty.jobs.run import Run
 from cronty.store.alerts import tell_of_changes
@@ -137,6 +138,14 @@ class JobStore:
     async def publish(self, tasks: Sequence[tuple[str, str, str, str | None]]) -> None:
         """Store the name, the parameters as JSON, the doc and the owners of tasks that every worker has."""
         await self._database.for_the_engine().change("publish_tasks", self._database.moment(), *columns(tasks, 4))
+
+    async def performers(self, tasks: Sequence[str], but: int) -> list[Performer]:
+        """Who performs these tasks, of all living workers `but` one."""
+        database = self._database.for_the_engine()
+        return [
+            Performer(row["worker"], row["task"], row["program"], Home(row["package"], row["place"]))
+            for row in await database.fetch("performers", self._database.moment(), tasks, but)
+        ]
 
     async def list_tasks(self, owner: str) -> list[TaskInfo]:
         """The tasks that an owner may use."""

@@ -510,6 +510,8 @@ table workers.concurrency integer not null
 table workers.id bigint not null
 table workers.lease_until timestamp with time zone not null
 table workers.name text not null
+table workers.performs jsonb not null default '{}'::jsonb
+table workers.program text
 table workers.started_at timestamp with time zone not null
 table workers.tzdata text not null
 table workers.version text not null

@@ -217,6 +217,9 @@ create table cronty.attempts (
 );
 create index attempts_slot on cronty.attempts (scheduled_for);
 
+-- Processes with an engine, each with its lease. `performs` has the tasks that the worker's program brings, each with its
+-- package or script and a digest of its folder; `program` is the name that the program gives itself. They tell apart two
+-- programs that have a task of one name.
 create table cronty.workers (
   id bigint primary key,
   name text not null,
@@ -225,7 +228,9 @@ create table cronty.workers (
   concurrency int not null,
   started_at timestamptz not null,
   beat_at timestamptz not null,
-  lease_until timestamptz not null
+  lease_until timestamptz not null,
+  program text,
+  performs jsonb not null default '{}'
 ) with (fillfactor = 50);
 
 -- Runs that a worker is asked to stop, and why; its next heartbeat reads and deletes them. A run with such a request is
