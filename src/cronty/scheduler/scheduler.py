@@ -3,15 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, cast
+from typing import Any
 
-from cronty.actions.notify import undeliverable
 from cronty.contract.answers import StartedRun
 from cronty.contract.caller import Caller
 from cronty.contract.requests import ChangeSlot, EditJob, ScheduleJob
 from cronty.contract.result import Err, Ok, Result
-from cronty.jobs.action import PROMPT, ROUTED, Action, as_prompt, check_arguments_size
-from cronty.jobs.arguments import check_arguments
 from cronty.jobs.ids import job_id_text, read_job_id
 from cronty.jobs.job import STATUSES, UNDELETED_FOR, Filter, Job
 from cronty.jobs.limits import DEFAULTS, Limits, too_often
@@ -51,14 +48,14 @@ from cronty.scheduler.known_days import KnownDays, keep_days, known_days, named_
 from cronty.scheduler.names import job_named, say_rules
 from cronty.scheduler.permission import as_seen, not_for, not_to_change, not_to_tell, runs_as_seen
 from cronty.scheduler.previewing import Preview, preview_of
+from cronty.scheduler.requested_action import action_of, beginning, check_action, routed, tasks_of, usual_policy
 from cronty.store.database import UniqueConflict, retry_on_conflict
-from cronty.store.job_store import JobStore, LockedJob, TaskInfo
+from cronty.store.job_store import JobStore, TaskInfo
 from cronty.store.limit_store import Standing
 from cronty.store.new_job import Added, NewJob, made_job
 from cronty.store.their_transaction import CannotJoin
 from cronty.timing import BadTrigger, Once, zone
 from cronty.timing.errors import given_in
-from cronty.timing.near import near
 from cronty.timing.offsets import TICK
 from cronty.timing.rule import read_bound, read_rule
 
@@ -90,10 +87,10 @@ class Scheduler:
         """What to know before this job is made, in one statement; with the names of the channels if so asked."""
         if wrong := check_fields(request.name, request.tags, request.max_runs, request.idempotency_key):
             return wrong
-        action = _action_of(request)
+        action = action_of(request)
         if wrong := not_for(caller, action) or not_to_tell(caller, request.policy):
             return wrong
-        tasks = _tasks_of(action)
+        tasks = tasks_of(action)
         return Ok(await self.allowance.standing(caller, key=request.idempotency_key, tasks=tasks, channels=channels))
 
     async def schedule(self, caller: Caller, request: ScheduleJob, standing: Standing | None = None) -> Result[Job]:
@@ -163,19 +160,19 @@ class Scheduler:
             if isinstance(found, Err):
                 return found
             standing = found.value
-        action = _action_of(request)
+        action = action_of(request)
         if standing.made is not None:
             return await self.made_before(caller, request, standing.made, standing.made_by)
-        if wrong := await _check_action(caller, action, standing, self._store):
+        if wrong := await check_action(caller, action, standing, self._store):
             return wrong
-        action = _routed(action, standing.tasks)
+        action = routed(action, standing.tasks)
         now = standing.now
         try:
             zone_name = zone(request.timezone or standing.zone or self._default_zone).key
-            usual = {**default_policy(action), **_usual_policy(action, standing)}
+            usual = {**default_policy(action), **usual_policy(action, standing)}
             policy = make_policy({**usual, **(request.policy or {})})
             check_tell(policy, action)
-            begins = _begins(request, zone_name, now)
+            begins = beginning(request, zone_name, now)
             starts_at = begins or now
             known = await self._known(caller, request.trigger_config)
             rule = read_rule(request.trigger_type, known.config, zone_name, starts_at, known.lists, starts=begins)
@@ -236,11 +233,11 @@ class Scheduler:
                 return wrong
             allowance = self.allowance.within(locked.limits)
             action = changed_action(locked.job.action, request)
-            standing = await allowance.standing(caller, tasks=_tasks_of(action))
+            standing = await allowance.standing(caller, tasks=tasks_of(action))
             if action is not None:
-                if wrong := not_for(caller, action) or await _check_action(caller, action, standing, locked):
+                if wrong := not_for(caller, action) or await check_action(caller, action, standing, locked):
                     return wrong
-                action = keeping_route(locked.job, _routed(action, standing.tasks))
+                action = keeping_route(locked.job, routed(action, standing.tasks))
                 if wrong := await allowance.for_arguments(caller.owner, standing, action):
                     return wrong
             try:
@@ -527,61 +524,3 @@ class Scheduler:
                 return wrong
             started = run_id(job.number, await locked.run_now())
             return Ok(StartedRun(run_id=started, job_id=job_id_text(job.number, job.created_at)))
-
-
-def _action_of(request: ScheduleJob) -> Action:
-    return Action(request.task, tuple(request.args or ()), dict(request.kwargs or {}))
-
-
-def _begins(request: ScheduleJob, zone_name: str, now: datetime) -> datetime | None:
-    if request.starts_at is None:
-        return None
-    with given_in("starts_at"):
-        return max(now, read_bound(request.starts_at, zone_name, now, last=False))
-
-
-async def _check_action(caller: Caller, action: Action, standing: Standing, store: JobStore | LockedJob) -> Err | None:
-    """Why an action can't be used, or None; `standing` has its tasks. The caller's scopes were checked before."""
-    if wrong := check_arguments_size(action) or not_from_here(caller, action):
-        return wrong
-    if not storable(action.task):
-        return Err("unknown_task", f"Unknown task: {action.task!r}", field="task")
-    if wrong := undeliverable(action):
-        return wrong
-    if action.kind == "prompt" and standing.not_for_owner:
-        name = as_prompt(action).agent
-        message = f"Agent {name!r} isn't available to {caller.owner!r}."
-        return Err("not_allowed", message, "Name another agent, or ask whoever runs this service.", "kwargs")
-    parameters = standing.tasks.get(PROMPT if action.kind == "prompt" else action.task)
-    if parameters is not None:
-        return check_arguments(action, parameters)
-    if action.kind == "prompt":  # its run waits for an agent, not for a worker
-        return None
-    message = f"Unknown task: {action.task}"
-    if not caller.may("read"):
-        return Err("unknown_task", message, "list_tasks shows what there is, with the scope read.", "task")
-    known = [task.name for task in await store.list_tasks(caller.owner)]
-    meant = "".join(f"Did you mean {name}? " for name in near(action.task, known))
-    return Err("unknown_task", message, f"{meant}Registered tasks: {', '.join(known) or 'none yet'}.", "task")
-
-
-def _usual_policy(action: Action, standing: Standing) -> Mapping[str, object]:
-    """What the task itself says about its jobs."""
-    return cast("Mapping[str, object]", standing.tasks.get(action.task, {}).get("policy", {}))
-
-
-def _tasks_of(action: Action | None) -> list[str]:
-    """The tasks to look up for an action: its own, and for a prompt the one that wakes its agent."""
-    if action is None:
-        return []
-    names = [PROMPT, f"{ROUTED}{as_prompt(action).agent}"] if action.kind == "prompt" else [action.task]
-    return [name for name in names if storable(name)]
-
-
-def _routed(action: Action, known: Mapping[str, object]) -> Action:
-    """A prompt with its route: a worker that can wake its agent, or else the inbox."""
-    if action.kind != "prompt":
-        return action
-    prompt = as_prompt(action)
-    route = f"{ROUTED}{prompt.agent}"
-    return prompt if prompt.agent is None or route not in known else replace(prompt, task=route)
