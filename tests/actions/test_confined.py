@@ -3,6 +3,7 @@
 Root's tests run both as somebody who isn't root.
 """
 
+import errno
 import json
 import os
 import shutil
@@ -250,6 +251,28 @@ def test_it_has_shared_memory_of_its_own(home: Home) -> None:
         finally:
             libc.shmctl(there, 0, None)  # IPC_RMID
     assert printed == "True -1\n"
+
+
+CALL = """
+import socket, sys
+with socket.socket(socket.AF_UNIX) as caller:
+    print(caller.connect_ex(chr(0) + sys.argv[1]))
+with socket.socket(socket.AF_UNIX) as own, socket.socket(socket.AF_UNIX) as caller:
+    own.bind(chr(0) + sys.argv[1] + "-own")
+    own.listen()
+    print(caller.connect_ex(chr(0) + sys.argv[1] + "-own"))
+"""
+
+
+def test_it_reaches_no_abstract_socket_but_its_own(home: Home) -> None:
+    if supervisor.ctypes.CDLL(None).syscall(444, None, 0, 1) < 6:
+        pytest.skip("needs a Linux whose Landlock knows abstract sockets: 6.12")
+    name = f"cronty-test-{os.getpid()}"
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind("\0" + name)
+        server.listen()
+        printed, _ = home.run(CALL, name)
+    assert printed.split() == [str(errno.EPERM), "0"]
 
 
 WRITE = """

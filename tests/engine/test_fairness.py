@@ -1,6 +1,7 @@
 """One owner's crowd doesn't make the others wait."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable
 from datetime import timedelta
 
@@ -11,6 +12,7 @@ from cronty.actions.tasks import Registry
 from cronty.engine.attempt import Attempt
 from cronty.engine.crowd import Crowd
 from cronty.engine.firing import LowWater
+from cronty.engine.runs_left import left_by_limits, left_by_shares
 from cronty.engine.working import Working
 from cronty.jobs.policy import Policy
 from cronty.scheduler import Scheduler
@@ -111,6 +113,67 @@ async def test_slow_tasks_of_one_owner_that_hold_all_places_do_not_hold_up_anoth
         await hands.finish()
         await hands.claim()
     assert await sql.fetchval("select count(*) from cronty.runs where state = 'done'") == 7
+
+
+async def test_several_owners_whose_slow_tasks_take_all_they_can_get_do_not_hold_up_one_more(
+    url: str,
+    door: Scheduler,
+    registry: Registry,
+    clock: HandClock,
+    sql: asyncpg.Connection,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("cronty.engine.working.PATIENCE", 0.01)
+    monkeypatch.setattr("cronty.engine.crowd.TURN_EVERY", 0)
+    hold = asyncio.Event()
+
+    async def wait() -> None:
+        await hold.wait()
+
+    async def greet() -> None:
+        pass
+
+    registry.add(wait)
+    registry.add(greet)
+    async with hands_of(url, clock, registry, concurrency=8) as hands:
+        for seconds, owner in enumerate(("first", "second", "third"), 1):
+            due: dict[str, object] = {"run_at": START + timedelta(seconds=seconds)}
+            for number in range(16):
+                await add(door, "once", due, owner=owner, task="wait", name=f"slow {number}")
+        modest = await add(door, "once", {"run_at": START + timedelta(seconds=9)}, owner="modest", task="greet")
+        clock.advance(seconds=10)
+        engine = hands.engine
+        async with asyncio.timeout(PATIENCE):
+            while await state(sql, modest.id) != "done":
+                await engine.firing.step(engine.worker)
+                await engine.claiming.step(engine.worker)
+                await engine.settling.step()
+        running = await sql.fetch(
+            "select o.name, count(*) from cronty.runs r join cronty.owners o on o.id = r.owner_id"
+            " where r.state = 'running' group by 1"
+        )
+        holding: dict[str, int] = {row["name"]: row["count"] for row in running}
+        assert holding["first"] >= 8
+        assert 0 < holding["second"] <= 4, "half of the eight places that the first leaves to others"
+        hold.set()
+        await hands.finish()
+        await hands.claim()
+    assert await sql.fetchval("select count(*) from cronty.runs where state = 'done'") == 49
+
+
+def test_no_owner_gets_more_than_half_of_what_the_others_leave() -> None:
+    places: Counter[int] = Counter()
+    for owner in range(1, 9):
+        for _ in range(3):  # whoever has its half gets no more
+            left = left_by_shares(100 - places.total(), places)
+            while left.take(owner):
+                places[owner] += 1
+    assert list(places.values()) == [50, 25, 13, 6, 3, 2, 1], "the eighth finds none"
+
+
+def test_whose_limit_is_lower_than_its_share_gets_its_limit() -> None:
+    both = left_by_shares(10, {1: 2}).within(left_by_limits(0, {1: 3, 2: 9}, {1: 2, 2: 2}))
+    assert [both.of(owner) for owner in (1, 2, 3)] == [1, 5, 5]
 
 
 async def test_who_comes_in_a_turn_of_their_own_goes_before_the_line(registry: Registry) -> None:

@@ -13,7 +13,8 @@ from cronty.contract.caller import local_caller
 from cronty.contract.requests import ScheduleJob, TriggerType
 from cronty.contract.result import Ok
 from cronty.engine.claiming import LATEST_COMMIT, QueueBounds
-from cronty.engine.limiting import RunCounts, RunsLeft
+from cronty.engine.limiting import RunCounts
+from cronty.engine.runs_left import left_by_limits
 from cronty.jobs.job import Job
 from cronty.jobs.limits import Limits, wakes_of
 from cronty.scheduler import Scheduler
@@ -231,7 +232,7 @@ def test_a_batch_that_is_undone_gives_back_what_it_took_of_others() -> None:
 
 
 def test_room_is_what_the_limit_leaves() -> None:
-    runs_left = RunsLeft(2, {7: 0, 8: 1}, {1: 1, 8: 1, 9: 5})
+    runs_left = left_by_limits(2, {7: 0, 8: 1}, {1: 1, 8: 1, 9: 5})
     assert [runs_left.take(1), runs_left.take(1)] == [True, False]
     assert [runs_left.take(2), runs_left.take(2), runs_left.take(2)] == [True, True, False], (
         "nothing of theirs runs yet"

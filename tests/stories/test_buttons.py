@@ -150,16 +150,18 @@ async def test_a_second_press_says_what_was_done_and_changes_nothing(street: Str
     assert len(await trail(sql)) == 1
 
 
-async def test_a_snooze_that_was_made_and_not_written_down_is_not_made_twice(
-    street: Street, sql: asyncpg.Connection
-) -> None:
+async def test_nobody_keeps_a_reminder_from_being_snoozed_by_a_job_made_before(street: Street) -> None:
     await street.remind()
-    await street.press(street.links()[1])
-    await sql.execute("delete from cronty.presses")  # as if the process had been killed in between
-    street.clock.advance(seconds=5)
-    answered = await street.http.post(street.links()[1])
-    assert (answered.status_code, "snoozed already" in answered.text) == (409, True)
-    assert await sql.fetchval("select count(*) from cronty.jobs") == 2
+    _, snooze, _ = street.links()
+    press = read_link(snooze.rsplit("/", 1)[1], [street.key])
+    assert press is not None
+    taken = ScheduleJob(
+        "taken", "notify", "interval", {"days": 9}, kwargs={"message": "m", "topic": "phone"},
+        idempotency_key=f"press {press.run}",
+    )  # fmt: skip
+    weak = Caller("ann", frozenset({"schedule"}))
+    assert isinstance(await street.cronty.service.scheduler.schedule(weak, taken), Ok)
+    assert "Snoozed until" in await street.press(snooze)
 
 
 async def test_of_two_buttons_pressed_at_once_one_settles_it_and_the_other_makes_no_job(

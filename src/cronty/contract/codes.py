@@ -25,7 +25,6 @@ CODES: Final[dict[str, Code]] = {
     "not_editable": Code(409, "The job has ended, or is in a state in which that isn't possible."),
     "key_taken": Code(409, "Another job has been made with the same idempotency key, by another request."),
     "task_taken": Code(409, "A worker of another program performs a task of the same name (in Python, at the start)."),
-    "already_pressed": Code(409, "The reminder was settled with another button already."),
     "already_running": Code(409, "The job is already running, and runs one at a time."),
     "not_pending": Code(409, "The agenda item isn't pending any more."),
     "too_many_calendars": Code(409, "The owner already has the most lists of days off allowed."),

@@ -1,7 +1,6 @@
 """Claims waiting runs: retries, rescued runs, and runs that the engine that fired them couldn't start itself."""
 
 from collections import Counter
-from collections.abc import Mapping
 from datetime import datetime, timedelta
 from time import monotonic
 from typing import Final
@@ -13,7 +12,8 @@ from cronty.engine.attempt import Attempt
 from cronty.engine.counting import count_claimed
 from cronty.engine.crowd import Crowd
 from cronty.engine.fleetwide import Fleetwide
-from cronty.engine.limiting import NO_LIMIT, Limiting
+from cronty.engine.limiting import Limiting
+from cronty.engine.runs_left import RunsLeft
 from cronty.engine.working import PATIENCE, Working
 from cronty.jobs.outcome import Cancelled
 from cronty.jobs.policy import load_policy
@@ -72,10 +72,10 @@ class QueueBounds:
         )
 
 
-def may_have_more(rows: list[Row], left: Mapping[int, int], usual: int) -> bool:
+def may_have_more(rows: list[Row], runs_left: RunsLeft) -> bool:
     """Whether an owner's limit was used up, so that more of its runs may be waiting."""
     claimed = Counter(row["owner_id"] for row in rows)
-    return any(count >= left.get(owner, usual) for owner, count in claimed.items())
+    return any(count >= runs_left.of(owner) for owner, count in claimed.items())
 
 
 class Claiming:
@@ -139,30 +139,33 @@ class Claiming:
         self, worker: int, tasks: list[str], crashes: int, limit: int, left_out: frozenset[int] = frozenset()
     ) -> tuple[int, bool]:
         """How many runs were claimed, and whether the worker was full."""
+        shares = self._working.shares_beyond(urgent=self.urgent) if left_out else None
         places = self._working.reserve(limit, beyond=bool(left_out), urgent=self.urgent)
         if not places:
             return 0, True
         try:
-            left, usual = await self._runs_left()
-            without = left_out.union(self._full)
+            runs_left = (await self._runs_left()).within(shares)
+            without = left_out.union(runs_left.full())
             now = await self._store.now() if without else None
             low, since = self._bounds.bound(crashes, without), tracing.moment()
-            rows = await self._store.claim_runs(worker, tasks, crashes, places, without, left, usual, low)
+            rows = await self._store.claim_runs(
+                worker, tasks, crashes, places, without, runs_left.left, runs_left.usual, low
+            )
         except BaseException:
             self._working.release(places, urgent=self.urgent)
             raise
-        if now is not None and len(rows) < places and not may_have_more(rows, left, usual):
+        if now is not None and len(rows) < places and not may_have_more(rows, runs_left):
             self._bounds.through(crashes, without, now)
         if len(rows) == places and (not left_out or places == limit):
             self.crowd.saw([row["owner_id"] for row in rows])
         await self._start(worker, rows, places, first=bool(left_out), urgent=self.urgent, since=since)
         return len(rows), False
 
-    async def _runs_left(self) -> tuple[Mapping[int, int], int]:
-        """How many runs may be claimed of single owners, and of each other one; notes who is at its limit."""
-        runs_left = await self._limiting.runs_left()
-        self._full = [] if runs_left is None else runs_left.full()
-        return ({}, NO_LIMIT) if runs_left is None else (runs_left.left, runs_left.usual)
+    async def _runs_left(self) -> RunsLeft:
+        """How many runs of each owner may be claimed; notes who is at its limit."""
+        runs_left = await self._limiting.runs_left() or RunsLeft({})
+        self._full = runs_left.full()
+        return runs_left
 
     async def _start(
         self,

@@ -15,8 +15,9 @@ from cronty.engine.batch import Batch
 from cronty.engine.counting import count_fired
 from cronty.engine.crowd import Crowd
 from cronty.engine.fleetwide import Fleetwide
-from cronty.engine.limiting import Limiting, RunsLeft
+from cronty.engine.limiting import Limiting
 from cronty.engine.planning import agent_of, is_whole, policy_of, slot_after, trigger_of
+from cronty.engine.runs_left import RunsLeft
 from cronty.engine.working import Working
 from cronty.jobs.ahead import plan_around
 from cronty.jobs.firing import rows_of
@@ -207,10 +208,11 @@ class Firing:
         """Fire a batch for the owners that would otherwise wait behind the greedy ones."""
         began = monotonic()
         now = await self._store.now()
+        shares = self._working.shares_beyond(urgent=self.urgent)
         places = self._working.reserve(BATCH, beyond=True, urgent=self.urgent)
         limit = places or BATCH
         lowered, forgotten = self.low.lowered, self.low.forgotten
-        count = await self._fire(worker, places, self.low.bound_without(left_out), limit, left_out, now)
+        count = await self._fire(worker, places, self.low.bound_without(left_out), limit, left_out, now, shares)
         if count is not None and count < limit and self.low.lowered == lowered:
             self.low.found_without(left_out, now, forgotten)
         self.crowd.looked(began)
@@ -224,6 +226,7 @@ class Firing:
         limit: int,
         left_out: frozenset[int] = frozenset(),
         now: datetime | None = None,
+        shares: RunsLeft | None = None,
     ) -> int | None:
         """How many due jobs there were; None if the batch was undone and must be tried again."""
         batch = Batch()
@@ -239,6 +242,7 @@ class Firing:
                 if count:
                     earliest = due.rows[0]["next_at"]
                     moment, runs_left = due.moment, await self._limiting.runs_left_for(due)
+                    runs_left = runs_left.within(shares) if runs_left else shares
                     self._absence.look(moment)
                     by_lists, batch.delivered = await due.triggers_by_lists(), await due.delivered()
                     latest = self._plan_all(due.rows, batch, places, runs_left, worker, moment, by_lists)

@@ -14,7 +14,8 @@ from cronty.engine.admitting import Admitting
 from cronty.engine.claiming import FULL_REST, SHORTEST_REST, TOGETHER, Claiming, QueueBounds, may_have_more
 from cronty.engine.crowd import Crowd
 from cronty.engine.fleetwide import Fleetwide
-from cronty.engine.limiting import NO_LIMIT, Limiting
+from cronty.engine.limiting import Limiting
+from cronty.engine.runs_left import NO_LIMIT, RunsLeft
 from cronty.engine.working import PATIENCE, Working
 from cronty.store.database import Row
 from cronty.store.engine_store import EngineStore
@@ -60,8 +61,7 @@ class Look:
     claim: LimitedClaim
     rooms: dict[str, Room]
     worker: int
-    left: dict[int, int]
-    usual: int
+    runs_left: RunsLeft
     taken: list[Taken] = field(default_factory=list[Taken])
 
     def room(self, waiting: Waiting) -> int:
@@ -137,13 +137,13 @@ class LimitedClaiming(Claiming):
     async def _claim_line(self, worker: int, line: Line, waiting: list[Waiting], left_out: frozenset[int]) -> float:
         """Claim runs of one line, within the room that its limits leave; seconds until the next look."""
         taken: list[Taken] = []
-        left, usual = await self._runs_left()
+        runs_left = await self._runs_left()
         since = tracing.moment()
         try:
             async with self._limits.locked(sorted({name for one in waiting for name in one.limits})) as claim:
                 if claim is None:
                     return LOCKED_REST
-                look = Look(claim, await claim.rooms(self._fleetwide.lows), worker, dict(left), usual, taken)
+                look = Look(claim, await claim.rooms(self._fleetwide.lows), worker, runs_left, taken)
                 await self._claim_in_turn(look, line, waiting, left_out)
             rest = 0.0 if any(one.rows for one in taken) else min(look.rest(one) for one in waiting)
             while taken:
@@ -184,18 +184,19 @@ class LimitedClaiming(Claiming):
         alike = sum(len(taken.rows) for taken in look.taken if taken.of.crashes == one.crashes)
         together = TOGETHER[one.crashes] - ((self._working.suspects[one.crashes] + alike) if one.crashes else 0)
         wanted = min(look.room(one), together, most)
+        runs_left = look.runs_left.within(self._working.shares_beyond(urgent=one.urgent) if left_out else None)
         places = self._working.reserve(wanted, beyond=bool(left_out), urgent=one.urgent) if wanted > 0 else 0
         if not places:
             return
         look.taken.append(Taken(rows := [], places, one, bool(left_out)))
-        without, bounds = left_out.union(self._full), self._bounds_of[one.task]
-        ask = Ask(look.worker, one.task, one.crashes, places, look.left, look.usual)
+        without, bounds = left_out.union(runs_left.full()), self._bounds_of[one.task]
+        ask = Ask(look.worker, one.task, one.crashes, places, runs_left.left, runs_left.usual)
         low = bounds.bound(one.crashes, without) if left_out else None
         rows += await look.claim.claim(ask, one.limits, without, low)
-        if left_out and len(rows) < places and not may_have_more(rows, look.left, look.usual):
+        if left_out and len(rows) < places and not may_have_more(rows, runs_left):
             bounds.through(one.crashes, without, look.rooms[one.limits[0]].now)
         for row in rows:
-            look.left[row["owner_id"]] = look.left.get(row["owner_id"], look.usual) - 1
+            look.runs_left.take(row["owner_id"])
         for name in one.limits:
             look.rooms[name] = look.rooms[name]._replace(runs=look.rooms[name].runs - len(rows))
         if len(rows) == wanted:

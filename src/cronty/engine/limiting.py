@@ -20,6 +20,7 @@ from typing import Final, NamedTuple
 from cronty import metrics, telemetry
 from cronty.engine.attempt import Attempt
 from cronty.engine.batch import Batch
+from cronty.engine.runs_left import RunsLeft, left_by_limits
 from cronty.jobs.action import CALLS_OUT, ROUTED
 from cronty.jobs.limits import (
     CALLS,
@@ -40,8 +41,6 @@ from cronty.store.engine_store import DueJobs, EngineStore, PutOff
 
 REFRESH_EVERY: Final = 10.0
 """Seconds until an owner's new limits apply, and until counts in memory are written."""
-
-NO_LIMIT: Final = 2**31 - 1
 
 
 class Use(NamedTuple):
@@ -121,25 +120,6 @@ class BatchCounts:
         return 0
 
 
-class RunsLeft:
-    """How many more runs each owner may start now, by its limit of concurrent runs."""
-
-    def __init__(self, usual: int, own: Mapping[int, int], running: Mapping[int, int]) -> None:
-        """`usual` is the default limit, `own` has those of single owners; 0 means none. `running` counts runs."""
-        self.usual = usual or NO_LIMIT
-        limits = {owner: own.get(owner, usual) or NO_LIMIT for owner in {*own, *running}}
-        self.left = {owner: most - running.get(owner, 0) for owner, most in limits.items()}
-
-    def take(self, owner_id: int) -> bool:
-        """Count one more run; whether it is within the limit."""
-        left = self.left.get(owner_id, self.usual)
-        self.left[owner_id] = left - 1
-        return left > 0
-
-    def full(self) -> list[int]:
-        return [owner for owner, left in self.left.items() if left <= 0]
-
-
 class Limiting:
     """`defaults` apply to owners without limits of their own."""
 
@@ -188,7 +168,7 @@ class Limiting:
         own = {owner: limits.concurrent_runs for owner, limits in self._own.items()}
         usual = self._defaults.concurrent_runs
         limited = None if usual else [owner for owner, most in own.items() if most]
-        return RunsLeft(usual, own, await self._store.running_by_owner(limited))
+        return left_by_limits(usual, own, await self._store.running_by_owner(limited))
 
     async def runs_left_for(self, due: DueJobs) -> RunsLeft | None:
         """The same for the owners of a batch; only their runs are counted."""
@@ -196,7 +176,7 @@ class Limiting:
             return None
         limits = {owner: self._of(owner).concurrent_runs for owner in {row["owner_id"] for row in due.rows}}
         limited = [owner for owner, most in limits.items() if most]
-        return RunsLeft(0, limits, await due.running_by_owner(limited)) if limited else None
+        return left_by_limits(0, limits, await due.running_by_owner(limited)) if limited else None
 
     async def hold(self, due: DueJobs, batch: Batch, counts: BatchCounts, now: datetime) -> None:
         """Skip the slots of a batch that are over an hourly limit; tell the owner the first time in the hour."""

@@ -15,6 +15,7 @@ from cronty.actions.tasks import Elsewhere, Task, outcome_of_async, outcome_of_e
 from cronty.actions.threads import Threads
 from cronty.engine.attempt import Attempt, current_run_of
 from cronty.engine.crowd import Crowd
+from cronty.engine.runs_left import RunsLeft, left_by_shares
 from cronty.jobs.outcome import Cancelled, Failed, Interrupted, Outcome, name_of
 
 MAX_AHEAD: Final = 4000
@@ -35,7 +36,8 @@ class Working:
 
     `concurrency` limits the busy coroutines and, separately, the busy threads. Attempts are claimed ahead of that only
     as fast as they end: a process with slow tasks leaves runs to other workers, one with fast tasks never runs dry.
-    Coroutines of owners that would wait behind greedy ones start beyond that limit, up to as many again. Urgent tasks
+    Coroutines of owners that would wait behind greedy ones start beyond that limit, up to as many again; none of these
+    owners gets more than half of what the others leave of that, so that the next one finds a place too. Urgent tasks
     have as many places and threads of their own: they don't wait for the others, nor the others for them.
     """
 
@@ -73,6 +75,9 @@ class Working:
     def free_places(self) -> int:
         return self._places() - self.in_flight + self._urgent_in_flight
 
+    def _free(self, *, urgent: bool) -> int:
+        return self._places() - self._urgent_in_flight if urgent else self.free_places()
+
     def _places(self) -> int:
         return self.concurrency + min(MAX_AHEAD, self._ended_lately())
 
@@ -82,12 +87,17 @@ class Working:
         `beyond` adds `concurrency` more places, for owners that would have to wait behind greedy ones. `urgent` ones
         are counted apart.
         """
-        free = self._places() - self._urgent_in_flight if urgent else self.free_places()
+        free = self._free(urgent=urgent)
         places = max(0, min(most, free + self.concurrency if beyond else free))
         self.in_flight += places
         if urgent:
             self._urgent_in_flight += places
         return places
+
+    def shares_beyond(self, *, urgent: bool = False) -> RunsLeft:
+        """What each owner may take of the places that `reserve` has with `beyond`."""
+        held = Counter(one.owner_id for one in self._unsettled.values() if one.urgent == urgent)
+        return left_by_shares(self._free(urgent=urgent) + self.concurrency, held)
 
     def release(self, places: int, *, urgent: bool = False) -> None:
         self.in_flight -= places
@@ -209,12 +219,16 @@ class Working:
                 self._performing[attempt] = None
 
     def _let_others_through(self, greedy: frozenset[int]) -> None:
-        """Start what was claimed for other owners and stands in line behind greedy ones."""
-        others = [one for one in self._line if one.owner_id not in greedy] if greedy else []
-        if others:
-            self._line = deque(one for one in self._line if one.owner_id in greedy)
-            self._before_line += others
-            self._start_coroutines()
+        """Start what was claimed for other owners and stands in line behind greedy ones, each owner's share of it."""
+        if not greedy or all(one.owner_id in greedy for one in self._line):
+            return
+        busy = [*(one for one in self._performing if one.task.is_async and not one.urgent), *self._before_line]
+        shares = left_by_shares(2 * self.concurrency - len(busy), Counter(one.owner_id for one in busy))
+        line, self._line = self._line, deque[Attempt]()
+        for one in line:
+            through = one.owner_id not in greedy and shares.take(one.owner_id)
+            (self._before_line if through else self._line).append(one)
+        self._start_coroutines()
 
     def _next(self) -> Attempt | None:
         """The next coroutine to start, if there is a place for it."""

@@ -129,8 +129,8 @@ def too_large(limits: Limits, stored: int, more: int) -> OverLimit | None:
         return None
     return OverLimit(
         OVER,
-        f"The arguments of your jobs, deleted ones too, and your calendars take up {stored} bytes, and these would add "
-        f"{more}; {limits.stored_bytes} are allowed.",
+        f"The arguments and rules of your jobs, deleted ones too, and your calendars take up {stored} bytes, and "
+        f"these would add {more}; {limits.stored_bytes} are allowed.",
         "Cancel some jobs (list_jobs shows them), store the data elsewhere and pass a reference, or ask the operator.",
         limit="stored_bytes",
     )

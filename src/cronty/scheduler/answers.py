@@ -36,8 +36,9 @@ from cronty.jobs.job import UNDELETED_FOR, Job
 from cronty.jobs.moments import lateness, upcoming
 from cronty.jobs.run import AttemptRecord, FailedRun, Run
 from cronty.jobs.telling import Told
+from cronty.scheduler.previewing import Preview
 from cronty.scheduler.runs import failed_cursor
-from cronty.scheduler.scheduler import JobPage, Preview
+from cronty.scheduler.scheduler import JobPage
 from cronty.store.calendar_store import DayList
 from cronty.store.channel_store import Channel as ChannelRow
 from cronty.store.key_store import KeyInfo

@@ -31,7 +31,6 @@ _GONE: Final = Err("not_found", "This reminder isn't there any more.", "Nothing 
 _ENDED: Final = Err(
     "link_expired", "The key that this reminder was made with isn't good any more.", "Nothing was changed; Done works."
 )
-_SNOOZED: Final = Err("already_pressed", "This reminder was snoozed already.", "Nothing was changed.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,12 +124,12 @@ class Presses:
                 {"run_at": when},
                 kwargs=reminder.kwargs,
                 timezone=zone,
-                idempotency_key=f"press {press.run}",
             ),
         )
         if isinstance(new, NewJob):
             return caller, new
-        return new if isinstance(new, Err) and new.code != "key_taken" else _SNOOZED
+        assert isinstance(new, Err)  # without an idempotency key, no earlier job is found
+        return new
 
     async def _told(self, caller: Caller, act: Act, until: datetime | None, *, first: bool) -> Pressed:
         _, zone = await self._scheduler.clock(caller)

@@ -47,14 +47,14 @@ from cronty.scheduler.decisions import (
 from cronty.scheduler.known_days import KnownDays, keep_days, known_days, named_in
 from cronty.scheduler.names import job_named, say_rules
 from cronty.scheduler.permission import as_seen, not_for, not_to_change, not_to_tell, runs_as_seen
+from cronty.scheduler.previewing import Preview, preview_of
 from cronty.scheduler.requested_action import action_of, beginning, check_action, routed, tasks_of, usual_policy
 from cronty.store.database import UniqueConflict, retry_on_conflict
 from cronty.store.job_store import JobStore, TaskInfo
 from cronty.store.limit_store import Standing
 from cronty.store.new_job import Added, NewJob, made_job
 from cronty.store.their_transaction import CannotJoin
-from cronty.timing import BadTrigger, Once, Slot, describe, preview, zone
-from cronty.timing.describe import with_count
+from cronty.timing import BadTrigger, Once, zone
 from cronty.timing.errors import given_in
 from cronty.timing.offsets import TICK
 from cronty.timing.rule import read_bound, read_rule
@@ -68,16 +68,6 @@ class JobPage:
     jobs: list[Job]
     total: int
     cursor: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Preview:
-    """A schedule without a job: in words, and its next slots."""
-
-    words: str
-    zone: str
-    slots: list[Slot]
-    note: str | None
 
 
 class Scheduler:
@@ -376,11 +366,8 @@ class Scheduler:
                 rule = read_rule(trigger_type, known.config, zone(timezone or usual).key, now, known.lists)
         except BadTrigger as bad:
             return refusal(bad)
-        slots = preview(rule.trigger, now, min(count, rule.max_runs or count), rule.zone)
-        if not slots:
-            return never(rule.trigger, now, None)
-        words = with_count(describe(rule.trigger, rule.zone), rule.zone, rule.max_runs)
-        return Ok(Preview(words, rule.zone, slots, rule.note))
+        shown = await preview_of(rule, now, count)
+        return Ok(shown) if shown.slots else never(rule.trigger, now, None)
 
     # -- changing its state -------------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from cronty.timing.errors import BadTrigger
 from cronty.timing.interval import Interval
 from cronty.timing.once import Once
 from cronty.timing.plan import CatchUp, CatchUpMode, Due, Passed, Plan, is_due_alone, plan
-from cronty.timing.preview import Slot, preview
+from cronty.timing.preview import Slot, preview, slots_ahead
 from cronty.timing.rrule_in import read_rrule
 from cronty.timing.rrule_out import Recurrence, to_rrules
 from cronty.timing.slot_changes import Changed, SlotChange, with_changes
@@ -50,6 +50,7 @@ __all__ = [
     "preview",
     "read_rrule",
     "read_words",
+    "slots_ahead",
     "to_json",
     "to_rrules",
     "to_stored",

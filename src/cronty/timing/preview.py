@@ -1,5 +1,6 @@
 """The slots to come, on the clocks of a zone, with a note wherever clocks change."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -21,15 +22,22 @@ class Slot:
 
 def preview(trigger: Trigger | Changed, after: datetime, count: int, zone_name: str) -> list[Slot]:
     """Return the next `count` slots strictly later than `after`, fewer if there aren't so many."""
+    return list(slots_ahead(trigger, after, count, zone_name))
+
+
+def slots_ahead(trigger: Trigger | Changed, after: datetime, count: int, zone_name: str) -> Iterator[Slot]:
+    """The same, each when it is asked for: the way to a rare slot leads through years."""
     zoneinfo = zone(zone_name)
-    slots: list[Slot] = []
-    moment = trigger.after(after)
-    while moment is not None and len(slots) < count:
-        local = moment.astimezone(zoneinfo)
-        before = slots[-1] if slots else None
-        slots.append(Slot(local, moment, _note(trigger, moment, local, before)))
-        moment = trigger.after(moment)
-    return slots
+    before: Slot | None = None
+    moment = after
+    for _ in range(count):
+        following = trigger.after(moment)
+        if following is None:
+            return
+        local = following.astimezone(zoneinfo)
+        before = Slot(local, following, _note(trigger, following, local, before))
+        yield before
+        moment = following
 
 
 def _note(trigger: Trigger | Changed, moment: datetime, local: datetime, before: Slot | None) -> str | None:

@@ -1,7 +1,7 @@
--- Count an owner's jobs that will still run, and the size of their arguments, of those of deleted jobs, which are still
+-- Count an owner's jobs that will still run, and the size of their arguments and rules, of those of deleted jobs, which are still
 -- there, and of the owner's lists of days off. $1 owner, $2 now. Jobs that have ended are marked, so that the next count skips them; not those that were changed meanwhile or are locked.
 with looked as materialized (
-  select j.id, j.version, pg_column_size(j.arguments) as size,
+  select j.id, j.version, pg_column_size(j.arguments) + pg_column_size(j.trigger) as size,
     j.state in ('paused', 'set_aside') or (j.state = 'active' and d.next_at is not null) as live
   from cronty.jobs j
   cross join lateral (select d.next_at from cronty.due d where d.job_id = j.id offset 0) d
@@ -22,7 +22,7 @@ from (
   select count(*) as jobs, coalesce(sum(size), 0) + (
     select coalesce(sum(pg_column_size(l.days)), 0) from cronty.calendars l
     where l.owner_id = (select id from cronty.owners where name = $1)) + (
-    select coalesce(sum(pg_column_size(j.arguments)), 0) from cronty.jobs j
+    select coalesce(sum(pg_column_size(j.arguments) + pg_column_size(j.trigger)), 0) from cronty.jobs j
     where j.owner_id = (select id from cronty.owners where name = $1) and j.deleted_at is not null) as bytes
   from looked where live
 ) c

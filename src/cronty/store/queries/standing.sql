@@ -16,7 +16,7 @@ left join cronty.owners o on o.name = :owner
 left join lateral (
   select count(*) as jobs, coalesce(sum(x.size), 0) as bytes
   from (
-    select pg_column_size(j.arguments) as size from cronty.jobs j
+    select pg_column_size(j.arguments) + pg_column_size(j.trigger) as size from cronty.jobs j
     where j.owner_id = o.id and j.created_at >= o.counted_at and j.deleted_at is null and not j.ended
     order by j.created_at
     limit 2000
