@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from typer.testing import CliRunner, Result
 
-from cronty.actions.tasks import Registry
+from cronty.actions.tasks import Registry, RetryAfter
 from cronty.cli.completion import complete_jobs
 from cronty.cli.main import app
 from tests.conftest import hands_of
@@ -183,6 +183,26 @@ async def test_who_schedules_while_nothing_runs_is_told(say: Say, url: str) -> N
         assert "Nothing runs" not in made.output
         asked = await asyncio.to_thread(say, "run", "1", "--json")
     assert json.loads(asked.output)["armed"] is True
+
+
+async def test_a_reminder_that_does_not_get_out_says_so_and_why(say: Say, url: str) -> None:
+    registry = Registry()
+
+    @registry.add
+    def notify(message: str, topic: str) -> None:
+        raise RetryAfter(f"{topic} can't be reached.", timedelta(hours=1))
+
+    async with hands_of(url, None, registry) as hands:
+        await asyncio.to_thread(standup, say)
+        await asyncio.to_thread(say, "run", "1")
+        await hands.all()
+        listed, shown = [(await asyncio.to_thread(say, *words)).output for words in (("list",), ("show", "1"))]
+        asked = json.loads((await asyncio.to_thread(say, "list", "--json")).output)["jobs"][0]
+    trouble = "Not getting out, will be tried again: phone can't be reached."
+    assert "retrying" in listed
+    assert f"Stand-up [now]: {trouble}" in listed
+    assert trouble in shown.splitlines()
+    assert (asked["status"], asked["trouble"]) == ("running", trouble), "the status is one that MCP clients know"
 
 
 def test_a_shell_completes_numbers_by_the_names_of_their_jobs(say: Say, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -391,6 +391,17 @@ async def test_what_needs_attention_is_acted_on_where_it_stands(
     assert (await ann.get(ann.went_to)).flaws() == []
 
 
+async def test_what_failed_and_is_tried_again_says_so_on_every_page(
+    house: House, ann: Browser, hands: Hands, clock: HandClock
+) -> None:
+    job, _ = await fired(house, hands, clock, name="Broken", task="fail", policy={"attempts": 3})
+    for path in ("/", "/jobs", f"/jobs/{job}"):
+        page = await ann.get(path)
+        assert "Failing, will be tried again" in page.text, path
+        assert "ValueError: no luck" in page.text, path
+        assert page.flaws() == []
+
+
 async def test_the_inbox_says_how_many_wait_on_every_page(
     house: House, ann: Browser, hands: Hands, clock: HandClock
 ) -> None:

@@ -45,6 +45,9 @@ def list_jobs(
     columns.append(Column("when"))
     rows = [(*row, f"{job.said or job.schedule}{ending(job)}") for row, job in zip(rows, found.jobs, strict=True)]
     show_rows(columns, rows)
+    for job in found.jobs:
+        if job.trouble:
+            say(f"{job.name}: {job.trouble}", "red")
     if found.total > len(found.jobs):
         at_least = "At least " if found.total >= MAX_COUNTED else ""
         say(f"{at_least}{found.total - len(found.jobs)} more: -n {min(found.total, _EVERYTHING)} shows them.")
@@ -87,6 +90,8 @@ def show(job: Id, json: Json = False) -> None:
         say(f"not at {clock(one.slot)}, {found.timezone}: {one.why}", "yellow")
     if found.paused_because:
         say(f"paused because {found.paused_because}", "yellow")
+    if found.trouble:
+        say(found.trouble, "red")
     if found.error:
         say(f"last error: {found.error}", "red")
     if found.runs:
@@ -188,4 +193,4 @@ def _value(value: Any) -> str:
 
 
 def _state(job: JobSummary | JobDetail) -> str:
-    return "paused" if job.paused else job.status
+    return "paused" if job.paused else "retrying" if job.trouble else job.status

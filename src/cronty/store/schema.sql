@@ -22,6 +22,7 @@ function look_again() returns trigger security definer
 function make_audit_partition(moment timestamp with time zone) returns boolean security definer
 function make_run_partition(moment timestamp with time zone) returns boolean security definer
 function refuse_change() returns trigger
+function retry_error(job bigint) returns text
 function seal_audit(most integer, patient boolean, moment timestamp with time zone, whose bigint) returns integer security definer
 function set_until_commit(settings jsonb) returns boolean
 function span(seconds double precision) returns text

@@ -10,7 +10,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from cronty.jobs.action import Action
 from cronty.jobs.ids import job_id_text
-from cronty.jobs.job import Job
+from cronty.jobs.job import Job, failing_words
 from cronty.jobs.moments import local_text
 from cronty.jobs.run import FAILED, run_id
 from cronty.timing import Cron, Interval, describe
@@ -68,6 +68,7 @@ def environment() -> Environment:
         "describe": describe,
         "job_id_text": job_id_text,
         "run_id": run_id,
+        "failing_words": failing_words,
         "failed_verdicts": FAILED,
         "is_fine": is_fine,
         "kinds": KINDS,
