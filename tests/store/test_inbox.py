@@ -153,7 +153,7 @@ async def test_each_agent_reads_its_own_and_what_is_for_anyone(
     clock.advance(minutes=1)
     await hands.all()
     assert [item.prompt for item in await read(inbox, agent="claude")] == ["for anyone", "for claude"]
-    assert [item.prompt for item in await read(inbox)] == ["for codex"]
+    assert [item.prompt for item in await read(inbox, agent="codex")] == ["for codex"]
 
 
 async def test_who_gives_no_name_reads_only_what_is_for_anyone(

@@ -224,7 +224,7 @@ async def test_results_are_the_latest_of_each_job_those_in_words_first(
     await hands.all()
     database = overview._store._database  # pyright: ignore[reportPrivateUsage]
     inbox = Inbox(InboxStore(database), door.allowance, Listeners(KeyStore(database).ended))
-    [item] = value_of(await inbox.read(ANN))
+    [item] = value_of(await inbox.read(ANN, "codex"))
     await inbox.settle(ANN, [item.receipt], Done('{"report": "Two need you."}'))
     found = await overview.results(ANN, clock() - DAY)
     assert [(one.job_number, one.agent, one.said, one.is_text) for one in found][:1] == [
