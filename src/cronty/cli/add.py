@@ -164,7 +164,8 @@ def _does(
     if not text.strip():
         raise typer.BadParameter("Give the text of the message or prompt, after the time.")
     if prompt or agent is not None:
-        return Does("prompt", {"prompt": text} | ({"agent": agent} if agent else {}), {}, title(text))
+        arguments: dict[str, object] = {"prompt": text}
+        return Does("prompt", arguments | ({"agent": agent} if agent else {}), {}, title(text))
     return Does("notify", {"message": text}, {}, title(text))
 
 

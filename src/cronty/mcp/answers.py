@@ -16,8 +16,9 @@ type Answer = Mapping[str, object]
 def answer(data: Answer, text: str | None = None, *, is_error: bool = False) -> CallToolResult:
     """The same data twice: clients differ in which one they show to the model."""
     shown = text if text is not None else orjson.dumps(data).decode()
-    content = [TextContent(type="text", text=shown)]
-    return CallToolResult(content=content, structured_content=dict(data), is_error=is_error)
+    return CallToolResult(
+        content=[TextContent(type="text", text=shown)], structured_content=dict(data), is_error=is_error
+    )
 
 
 def sentence(err: Err, names: Mapping[str, str] | None = None) -> str:
