@@ -559,6 +559,13 @@ async def test_a_channel_is_added_without_its_address_ever_being_shown(house: Ho
     await ann.post("/settings/channels/change", 404, remove="phone")
 
 
+async def test_a_zone_that_the_words_name_is_not_said_again(house: House, ann: Browser, hands: Hands) -> None:
+    await house.job("Tea", trigger_type="words", trigger_config={"text": "every day at 9 in Tokyo"})
+    page = await ann.get("/jobs")
+    assert "every day at 9 in Tokyo" in page.text
+    assert "Tokyo time" not in page.text
+
+
 async def test_the_browsers_zone_counts_until_one_is_chosen(house: House, ann: Browser) -> None:
     for said, status in [("", 204), ("Mars/Olympus", 204), ("America/New_York", 201), ("Asia/Tokyo", 204)]:
         await ann.post("/settings/zone/suggest", status, zone=said)

@@ -113,11 +113,13 @@ def render(template: str, **facts: object) -> str:
 
 
 def rule_words(job: Job, zone_name: str) -> str:
-    """The schedule in its owner's words, or in ours; with its zone if that isn't the reader's."""
+    """The schedule in its owner's words, or in ours; with its zone if that isn't the reader's and they don't say it."""
     said, rule = own_words(job), job.trigger
     if said is None:
         return without_zone(describe(rule, job.zone), zone_name)
-    return said if job.zone == zone_name or isinstance(rule, Interval) else f"{said}, {place(job.zone)}"
+    there = place(job.zone)
+    named = there.removesuffix(" time").lower() in said.lower()
+    return said if named or job.zone == zone_name or isinstance(rule, Interval) else f"{said}, {there}"
 
 
 def without_zone(words: str, zone_name: str) -> str:
