@@ -141,7 +141,7 @@ def test_reminders_arrive_with_every_client_closed_and_after_the_server_was_kill
 ) -> None:
     said = machine.up()
     assert said.startswith(f"Cronty is up at http://127.0.0.1:{machine.port}; MCP at ")
-    assert said.endswith("Making its database, this once …\nStarting …\n"), "on standard error, as it happens"
+    assert "Making its database, this once …" in said
     remind(machine, ntfy, "with every client closed")
     first = machine.alive()
     assert "was up already" in machine.up()
