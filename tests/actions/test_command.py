@@ -299,10 +299,7 @@ async def test_it_is_held_to_limits_of_the_system() -> None:
 async def test_an_agent_is_not_woken_for_an_owner_it_is_not_there_for() -> None:
     refused = await failure(replace(agent("echo"), owners=("bob",)))
     assert refused.permanent
-    assert (
-        refused.error
-        == "PermanentError: Agent 'helper' isn't available to 'ann'; whoever runs this service can allow it."
-    )
+    assert refused.error == "Agent 'helper' isn't available to 'ann'; whoever runs this service can allow it."
     assert (await failure(replace(agent("echo"), owners=()))).permanent, "nor by default"
 
 

@@ -95,7 +95,7 @@ async def test_a_busy_server_is_asked_again_no_earlier_than_it_wants(status: int
         outcome = await perform(server)
     assert isinstance(outcome, Failed)
     assert (outcome.permanent, outcome.wait) == (False, timedelta(seconds=wait))
-    assert outcome.error == f"CallFailed: '127.0.0.1' answered {status}; the server said: 'limit reached'."
+    assert outcome.error == f"'127.0.0.1' answered {status}; the server said: 'limit reached'."
 
 
 @pytest.mark.parametrize("status", [301, 400, 401, 403, 404, 413])
@@ -124,14 +124,14 @@ async def test_an_answer_that_is_not_ntfys_is_no_delivery(body: bytes) -> None:
 async def test_an_answer_that_was_cut_off_is_tried_again() -> None:
     async with plain(b'HTTP/1.0 200 OK\r\n\r\n{"id":"sPs') as server:
         outcome = await perform(server)
-    assert outcome == Failed("CallFailed: '127.0.0.1' answered 200, but the answer was cut off.")
+    assert outcome == Failed("'127.0.0.1' answered 200, but the answer was cut off.")
 
 
 async def test_a_server_that_is_away_is_tried_again() -> None:
     async with plain(PUBLISHED) as server:
         pass
     outcome = await perform(server)
-    assert outcome == Failed("CallFailed: Calling '127.0.0.1' failed: it refused the connection.")
+    assert outcome == Failed("Calling '127.0.0.1' failed: it refused the connection.")
 
 
 async def test_a_private_server_that_nobody_allowed_is_not_called() -> None:
@@ -140,7 +140,7 @@ async def test_a_private_server_that_nobody_allowed_is_not_called() -> None:
         task = Registry().add(Notify(outbound, server.url).notify, "notify")
         outcome = await outcome_of_async(task, RUN, '{"args": ["hi", "ann-alerts"], "kwargs": {}}')
         await outbound.aclose()
-    assert outcome == Failed("CallRefused: We don't call '127.0.0.1': only https is allowed.", permanent=True)
+    assert outcome == Failed("We don't call '127.0.0.1': only https is allowed.", permanent=True)
     assert server.received == []
 
 

@@ -114,7 +114,7 @@ async def test_a_receiver_that_keeps_failing_trips_the_breaker(
             await harbour.hands.all()
         held = await look(harbour.door, job)
         assert (held.state, held.reason) == ("paused", "it failed 3 times in a row")
-        assert held.last_error == "CallFailed: '127.0.0.1' answered 500; the server said: 'out of order'."
+        assert held.last_error == "'127.0.0.1' answered 500; the server said: 'out of order'."
         assert [attempt for _, attempt in harbour.calls] == [1, 2] * 3
         assert len({run for run, _ in harbour.calls}) == 3
         await harbour.minutes(1)

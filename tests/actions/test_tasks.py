@@ -60,10 +60,10 @@ def test_the_same_method_may_be_added_twice_but_not_somebody_elses_under_its_nam
     ("raised", "outcome"),
     [
         (ValueError("no luck"), Failed("ValueError: no luck")),
-        (PermanentError("never"), Failed("PermanentError: never", permanent=True)),
+        (PermanentError("never"), Failed("never", permanent=True)),
         (Snooze(timedelta(minutes=1)), Snoozed(timedelta(minutes=1))),
-        (RetryAfter("busy", timedelta(minutes=1)), Failed("RetryAfter: busy", wait=timedelta(minutes=1))),
-        (RetryAfter("busy", timedelta(minutes=-1)), Failed("RetryAfter: busy")),
+        (RetryAfter("busy", timedelta(minutes=1)), Failed("busy", wait=timedelta(minutes=1))),
+        (RetryAfter("busy", timedelta(minutes=-1)), Failed("busy")),
     ],
     ids=lambda value: type(value).__name__,
 )

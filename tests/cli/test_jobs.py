@@ -9,9 +9,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from typer.testing import CliRunner, Result
 
-from cronty.actions.tasks import Registry
+from cronty.actions.tasks import Registry, RetryAfter
 from cronty.cli.completion import complete_jobs
 from cronty.cli.main import app
+from cronty.store.sealing import new_key
 from tests.conftest import hands_of
 
 type Say = Callable[..., Result]
@@ -26,7 +27,7 @@ def say(url: str, monkeypatch: pytest.MonkeyPatch) -> Say:
 
 
 def standup(say: Say) -> Result:
-    return say("add", "every weekday at 8:30", "Stand-up [now]", "--notify", "phone", "--zone", "Europe/Berlin")
+    return say("add", "every weekday at 8:30", "Stand-up [now]", "--notify", "ntfy:phone", "--zone", "Europe/Berlin")
 
 
 def test_a_reminder_is_made_from_words_and_read_back(say: Say) -> None:
@@ -37,9 +38,26 @@ def test_a_reminder_is_made_from_words_and_read_back(say: Say) -> None:
 
 
 def test_a_reminder_to_a_topic_that_anybody_can_read_says_so(say: Say) -> None:
-    made = say("add", "tomorrow at 9:00", "Call Mom", "--notify", "a-phone")
+    made = say("add", "tomorrow at 9:00", "Call Mom", "--notify", "ntfy:a-phone")
     assert made.exit_code == 0
     assert "public" in made.output
+
+
+def test_a_reminder_goes_to_the_only_channel_and_with_several_to_the_one_that_is_named(
+    say: Say, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CRONTY_SECRET_KEY", new_key())
+    monkeypatch.setenv("CRONTY_ALLOWED_HOSTS", "127.0.0.1:1")
+    assert say("channel", "add", "phone", "ntfy://127.0.0.1:1/topic").exit_code == 0
+    assert say("add", "tomorrow at 9", "Call Mom").exit_code == 0
+    assert "does: notify phone: Call Mom" in say("show", "1").output
+    assert say("channel", "add", "work", "ntfy://127.0.0.1:1/other").exit_code == 0
+    which = say("add", "tomorrow at 9", "Call Dad")
+    assert (which.exit_code, "Which channel? There are phone, work." in which.output) == (1, True), which.output
+    wrong = say("edit", "1", "--notify", "home")
+    assert (wrong.exit_code, "There is no channel 'home'. Yours: phone, work." in wrong.output) == (1, True)
+    assert say("edit", "1", "--notify", "work").exit_code == 0
+    assert "does: notify work: Call Mom" in say("show", "1").output
 
 
 def test_the_next_runs_by_a_list_of_days_off_and_by_holidays_say_which_are_skipped(say: Say) -> None:
@@ -72,9 +90,11 @@ def test_a_prompt_and_a_task_are_made_too(say: Say) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (("add", "in 2h"), 2, "Give exactly one of"),
-        (("add", "in 2h", "x", "--notify", "phone", "--prompt"), 2, "Give exactly one of"),
-        (("add", "in 2h", "--notify", "phone"), 2, "Give the text of the message"),
+        (("add", "in 2h"), 2, "Give the text of the message"),
+        (("add", "in 2h", "x"), 1, "`cronty channel add phone ntfy://ntfy.sh/TOPIC`"),
+        (("add", "in 2h", "x", "--notify", "phone"), 1, "`cronty channel add phone ntfy://ntfy.sh/TOPIC` makes it"),
+        (("add", "in 2h", "x", "--notify", "ntfy:phone", "--prompt"), 2, "Give one of"),
+        (("add", "in 2h", "--notify", "ntfy:phone"), 2, "Give the text of the message"),
         (("add", "in 2h", "--task", "backup", "--kwargs", "[]"), 2, "must be a JSON object"),
         (("add", "blah", "x", "--prompt"), 1, 'Can\'t read "blah"'),
         (("add", "03/04 at 9:00", "x", "--prompt"), 3, "may mean"),
@@ -126,7 +146,7 @@ def test_jobs_are_listed_and_shown(say: Say) -> None:
 
 
 def test_one_run_is_skipped_moved_and_restored(say: Say) -> None:
-    say("add", "every day at 8:30", "Stand-up", "--notify", "phone", "--zone", "UTC")
+    say("add", "every day at 8:30", "Stand-up", "--notify", "ntfy:phone", "--zone", "UTC")
     first = json.loads(say("show", "1", "--json").output)["next_run"]
     skipped = say("skip", "1")
     assert skipped.output.startswith("Stand-up: The run of "), skipped.output
@@ -183,6 +203,49 @@ async def test_who_schedules_while_nothing_runs_is_told(say: Say, url: str) -> N
         assert "Nothing runs" not in made.output
         asked = await asyncio.to_thread(say, "run", "1", "--json")
     assert json.loads(asked.output)["armed"] is True
+
+
+async def test_a_reminder_that_does_not_get_out_says_so_and_why(say: Say, url: str) -> None:
+    registry = Registry()
+
+    @registry.add
+    def notify(message: str, topic: str) -> None:
+        raise RetryAfter(f"{topic} can't be reached.", timedelta(hours=1))
+
+    async with hands_of(url, None, registry) as hands:
+        await asyncio.to_thread(standup, say)
+        await asyncio.to_thread(say, "run", "1")
+        await hands.all()
+        listed, shown = [(await asyncio.to_thread(say, *words)).output for words in (("list",), ("show", "1"))]
+        asked = json.loads((await asyncio.to_thread(say, "list", "--json")).output)["jobs"][0]
+    trouble = "Not getting out, will be tried again: phone can't be reached."
+    assert "retrying" in listed
+    assert f"Stand-up [now]: {trouble}" in listed
+    assert trouble in shown.splitlines()
+    assert (asked["status"], asked["trouble"]) == ("running", trouble), "the status is one that MCP clients know"
+
+
+async def test_a_reminder_that_came_is_snoozed_once(say: Say, url: str) -> None:
+    registry = Registry()
+
+    @registry.add
+    def notify(message: str, topic: str) -> None:
+        pass
+
+    async with hands_of(url, None, registry) as hands:
+        await asyncio.to_thread(standup, say)
+        early = await asyncio.to_thread(say, "snooze", "1")
+        await asyncio.to_thread(say, "run", "1")
+        await hands.all()
+        snoozed, again, shown = [
+            await asyncio.to_thread(say, *words)
+            for words in (("snooze", "Stand-up [now]", "tomorrow at 9:00"), ("snooze", "1"), ("show", "2"))
+        ]
+    assert (early.exit_code, "Stand-up [now] hasn't come yet." in early.output) == (1, True), early.output
+    assert snoozed.output.startswith("Snoozed until "), snoozed.output
+    assert "09:00" in snoozed.output
+    assert "This reminder was settled already" in " ".join(again.output.split())
+    assert shown.output.startswith("Stand-up [now] (snoozed)")
 
 
 def test_a_shell_completes_numbers_by_the_names_of_their_jobs(say: Say, monkeypatch: pytest.MonkeyPatch) -> None:

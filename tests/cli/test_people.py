@@ -59,7 +59,7 @@ def test_a_name_is_as_good_as_a_number_and_two_of_a_name_are_listed(say: Say) ->
 
 
 def test_a_job_is_edited_and_shows_what_it_does_and_when_it_ends(say: Say) -> None:
-    say("add", "every day at 9", "Stand-up", "--notify", "phone", "--zone", "UTC", "--policy", "timeout=10m")
+    say("add", "every day at 9", "Stand-up", "--notify", "ntfy:phone", "--zone", "UTC", "--policy", "timeout=10m")
     changed = say("edit", "stand-up", "every weekday at 10", "--text", "Stand up!", "--end", "31 December 2098")
     assert changed.exit_code == 0, changed.output
     assert "Stand up!: At 10:00 on weekdays, UTC, through Wed 31 Dec 2098" in one_line(changed)
@@ -137,7 +137,17 @@ def test_a_failed_run_is_tried_again_by_its_jobs_name(say: Say) -> None:
 
 
 def test_jobs_go_into_a_file_and_back_and_are_known_by_their_names(say: Say, tmp_path: Path) -> None:
-    say("add", "every weekday at 8:30", "Stand-up", "--notify", "phone", "--zone", "Europe/Berlin", "--max-runs", "9")
+    say(
+        "add",
+        "every weekday at 8:30",
+        "Stand-up",
+        "--notify",
+        "ntfy:phone",
+        "--zone",
+        "Europe/Berlin",
+        "--max-runs",
+        "9",
+    )
     say("add", "every 2 hours", "Look", "--agent", "claude", "--tag", "team", "--policy", "attempts=7")
     say("add", "0 3 * * *", "--command", "echo hi", "--name", "greet", "--zone", "UTC")
     say("add", "2098-01-31 09:00", "Once", "--prompt", "--zone", "Asia/Tokyo", "--end", "2099-01-01")

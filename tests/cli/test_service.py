@@ -118,7 +118,7 @@ def hang_up(client: Child) -> None:
 
 def remind(machine: Machine, ntfy: Ntfy, text: str) -> None:
     """Ask for a reminder, close everything, and wait until it has arrived."""
-    machine.say("add", "in 1 second", text, "--notify", "phone")
+    machine.say("add", "in 1 second", text, "--notify", "ntfy:phone")
     wait_until(lambda: any(one["message"] == text for one in ntfy.to("phone")), text)
 
 
@@ -141,6 +141,7 @@ def test_reminders_arrive_with_every_client_closed_and_after_the_server_was_kill
 ) -> None:
     said = machine.up()
     assert said.startswith(f"Cronty is up at http://127.0.0.1:{machine.port}; MCP at ")
+    assert "Making its database, this once …" in said
     remind(machine, ntfy, "with every client closed")
     first = machine.alive()
     assert "was up already" in machine.up()
@@ -221,7 +222,7 @@ def test_a_service_that_is_gone_comes_back_with_the_next_client(joined: Machine)
 @pytest.mark.long
 def test_what_became_of_slots_while_it_was_away_is_in_the_log_and_in_the_status(joined: Machine, url: str) -> None:
     for text, catch_up in (("water the plants", "latest"), ("feed the cat", "none")):
-        joined.say("add", "in 1 hour", text, "--notify", "phone", "--policy", f"catch_up={catch_up}")
+        joined.say("add", "in 1 hour", text, "--notify", "ntfy:phone", "--policy", f"catch_up={catch_up}")
 
     async def let_them_pass() -> None:
         connection = await asyncpg.connect(url)

@@ -105,6 +105,9 @@ def test_what_fails_is_told_and_the_others_are_done(machine: Machine) -> None:
 
 
 def test_it_says_so_if_there_is_no_client_or_no_cronty(machine: Machine) -> None:
-    assert "None of these is here: Claude Code, Codex" in " ".join(CliRunner().invoke(app, ["setup"]).output.split())
+    said = " ".join(CliRunner().invoke(app, ["setup"]).output.split())
+    assert "None of these is here: Claude Code, Codex" in said
+    assert "/cronty mcp`" in said
+    assert '"mcpServers":{"cronty":{"command":"' in said
     (machine.programs / "cronty").unlink()
     assert "isn't installed for good" in CliRunner().invoke(app, ["setup", "--yes"]).output

@@ -25,7 +25,7 @@ from cronty.cli.main import app
 LONG = "Remind everybody in the office, kitchen and cellar that the fire drill is today, 消防訓練"
 CRONTAB = sys.argv[1]
 for words in [
-    ["add", "every weekday at 8:30", LONG, "--notify", "phone", "--zone", "Europe/Berlin"],
+    ["add", "every weekday at 8:30", LONG, "--notify", "ntfy:phone", "--zone", "Europe/Berlin"],
     ["add", "in 2h", "x", "--prompt"],
     ["import", "crontab", CRONTAB, "--zone", "Europe/Berlin"],
     ["import", "crontab", CRONTAB, "--dry-run"],

@@ -128,10 +128,10 @@ def test_the_command_shows_it_and_sets_it(here: None, monkeypatch: pytest.Monkey
 
 def test_lists_are_in_your_zone_with_the_jobs_own_beside(here: None) -> None:
     say("zone", "America/New_York")
-    say("add", "every day at 9", "water", "--notify", "phone")
+    say("add", "every day at 9", "water", "--notify", "ntfy:phone")
     assert "next (America/New_York)" in (alone := say("list"))
     assert "own zone" not in alone
-    say("add", "every day at 9", "feed", "--notify", "phone", "--zone", "Asia/Tokyo")
+    say("add", "every day at 9", "feed", "--notify", "ntfy:phone", "--zone", "Asia/Tokyo")
     both = say("list")
     assert "its own zone" in both
     assert "Asia/Tokyo" in both

@@ -73,7 +73,7 @@ async def test_a_permanent_error_is_not_tried_again(
     await add(door, task="hopeless", policy={"attempts": 5})
     clock.advance(minutes=1)
     await hands.fire()
-    assert await row(sql) == ("failed", 1, "PermanentError: gone for good")
+    assert await row(sql) == ("failed", 1, "gone for good")
 
 
 async def test_a_snooze_is_neither_success_nor_failure(

@@ -35,6 +35,15 @@ async def test_an_unclear_schedule_is_answered_with_choices_as_data_in_every_dia
     assert "On Tuesday 2 March 2027 at 05:00, Berlin time" in text_of(reminder)
 
 
+async def test_a_time_is_in_the_zone_that_the_user_has_set(caller: Caller) -> None:
+    assert "needs a timezone" in await caller.refused("schedule_notification", **REMINDER, time="09:00")
+    await caller.ask("set_zone", timezone="Asia/Tokyo")
+    made = await caller.ask("schedule_notification", **REMINDER, time="18:00")
+    assert made["scheduled_time"] == "2027-03-01T18:00:00+09:00"
+    past = await caller.refused("schedule_notification", **REMINDER, time="09:00")
+    assert past.startswith('"2027-03-01 09:00" in Asia/Tokyo is past: it is now 2027-03-01 17:00:00.')
+
+
 async def test_the_words_of_a_choice_are_accepted_and_kept(caller: Caller) -> None:
     unclear = await caller.ask("schedule_job", **JOB, trigger_type="words", trigger_config={"text": "every day at 5"})
     choice = unclear["choices"][0]

@@ -153,7 +153,18 @@ async def test_each_agent_reads_its_own_and_what_is_for_anyone(
     clock.advance(minutes=1)
     await hands.all()
     assert [item.prompt for item in await read(inbox, agent="claude")] == ["for anyone", "for claude"]
-    assert [item.prompt for item in await read(inbox)] == ["for codex"]
+    assert [item.prompt for item in await read(inbox, agent="codex")] == ["for codex"]
+
+
+async def test_who_gives_no_name_reads_only_what_is_for_anyone(
+    door: Scheduler, inbox: Inbox, hands: Hands, clock: HandClock
+) -> None:
+    for prompt, agent in (("for anyone", None), ("for claude", "claude")):
+        await remind(door, prompt, agent=agent)
+    clock.advance(minutes=1)
+    await hands.all()
+    assert [item.prompt for item in await read(inbox)] == ["for anyone"]
+    assert [item.prompt for item in await read(inbox, agent="claude")] == ["for claude"], "nobody else holds it"
 
 
 async def test_an_agents_key_reads_and_settles_its_own_and_the_trail_says_who_it_was(

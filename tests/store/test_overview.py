@@ -24,7 +24,7 @@ from cronty.store.inbox_store import InboxStore
 from cronty.store.key_store import KeyStore
 from cronty.store.overview_store import OverviewStore
 from cronty.timing import Cron, Interval
-from tests.conftest import START, HandClock, Hands, add
+from tests.conftest import START, HandClock, Hands, add, look
 
 ANN = local_caller("ann")
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
@@ -224,7 +224,7 @@ async def test_results_are_the_latest_of_each_job_those_in_words_first(
     await hands.all()
     database = overview._store._database  # pyright: ignore[reportPrivateUsage]
     inbox = Inbox(InboxStore(database), door.allowance, Listeners(KeyStore(database).ended))
-    [item] = value_of(await inbox.read(ANN))
+    [item] = value_of(await inbox.read(ANN, "codex"))
     await inbox.settle(ANN, [item.receipt], Done('{"report": "Two need you."}'))
     found = await overview.results(ANN, clock() - DAY)
     assert [(one.job_number, one.agent, one.said, one.is_text) for one in found][:1] == [
@@ -323,6 +323,27 @@ async def test_what_fails_is_held_or_overdue_needs_attention(
     assert [one.kind for one in (await overview.concerns(local_caller("ann"), 1)).items] == ["overdue"]
     assert (await overview.concerns(local_caller("ann"), 1)).total == 4
     assert (await overview.concerns(local_caller("bob"))).total == 0
+
+
+async def test_a_run_that_has_failed_and_is_tried_again_needs_attention_until_it_succeeds(
+    overview: Overview, door: Scheduler, hands: Hands, clock: HandClock, sql: asyncpg.Connection
+) -> None:
+    job = await add(door, task="fail", config={"days": 1}, policy={"attempts": 3, "backoff": 60})
+    clock.advance(days=1)
+    await hands.all()
+    seen = await overview.concerns(local_caller("ann"))
+    assert [(one.kind, one.what) for one in seen.items] == [("retrying", "ValueError: no luck")]
+    assert (await look(door, job)).trouble == "Failing, will be tried again: ValueError: no luck"
+    assert (await overview.job_counts(local_caller("ann"))).failing == 1
+    listed = await door.list_jobs(local_caller("ann"), Filter(health="failing"))
+    assert isinstance(listed, Ok)
+    assert [one.number for one in listed.value.jobs] == [job.number]
+    await sql.execute("update cronty.jobs set task = 'note' where id = $1", job.id)
+    await sql.execute("update cronty.queue set task = 'note'")
+    clock.advance(minutes=5)
+    await hands.all()
+    assert (await overview.concerns(local_caller("ann"))).total == 0
+    assert (await look(door, job)).trouble is None
 
 
 async def test_tags_are_counted(overview: Overview, door: Scheduler, hands: Hands) -> None:

@@ -122,7 +122,7 @@ async def test_what_is_known_of_a_run_says_who_made_it_and_what_came_before(
     for _ in range(2):
         clock.advance(minutes=1)
         await hands.all()
-        read = await inbox.read(local_caller("ann"))
+        read = await inbox.read(local_caller("ann"), "ops")
         assert isinstance(read, Ok)
         items = read.value
         await sql.execute("delete from cronty.queue")

@@ -133,7 +133,7 @@ async def test_a_reminder_for_a_channel_that_was_removed_fails_and_is_not_given_
         runs = await town.cronty.service.scheduler.list_runs(local_caller("ann"), one)
         assert isinstance(runs, Ok)
         assert runs.value[0].state == "failed"
-        assert runs.value[0].error == "PermanentError: Channel 'phone' was removed. Add it again, or send to another."
+        assert runs.value[0].error == "Channel 'phone' was removed. Add it again, or send to another."
 
 
 async def test_a_push_goes_to_the_callers_channel(town: Town) -> None:

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 import httpx2
 import pytest
 
-from tests.mcp.caller import ERAS, Answer, Caller
+from tests.mcp.caller import ERAS, Answer, Caller, until
 from tests.stories.conftest import Town, calling
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -61,6 +61,15 @@ async def test_a_reader_who_waits_is_woken_by_what_another_process_schedules(emp
     await fire(empty_town.callers["http 2025-11-25"])
     [item] = await waiting
     assert (item["prompt"], item["why"]) == ("Look at my pull requests.", "asked for at once")
+
+
+async def test_who_gives_no_name_is_told_whose_prompts_wait(caller: Caller) -> None:
+    await fire(caller, agent="claude")
+    seen = await until(lambda: caller.ask("read_inbox"), lambda answer: "note" in answer)
+    note = "Prompts wait for claude: give your name as agent to read yours."
+    assert seen == {"items": [], "count": 0, "note": note}
+    assert [item["agent"] for item in await read(caller, agent="claude")] == ["claude"]
+    assert await caller.ask("read_inbox") == {"items": [], "count": 0}, "claude has it now"
 
 
 async def test_an_empty_inbox_is_an_empty_list(caller: Caller) -> None:

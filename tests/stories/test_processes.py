@@ -64,7 +64,7 @@ async def test_what_a_process_raises_or_does_to_itself_is_the_outcome(url: str) 
     async with by_hand(cronty, url) as clock:
         runs: list[Run[None]] = [await refuse.enqueue("never"), await die.enqueue(), await refuse.enqueue("again")]
         await clock.run_until_idle()
-        for run, words in zip(runs, ("PermanentError: never", "exit code -9", "PermanentError: again"), strict=True):
+        for run, words in zip(runs, ("never", "exit code -9", "again"), strict=True):
             with pytest.raises(TaskFailed, match=words) as failed:
                 await run.result()
             assert ("raise PermanentError(word)" in (failed.value.traceback or "")) == (words[0] == "P")
@@ -186,9 +186,9 @@ async def test_middleware_is_around_a_process_too(url: str) -> None:
     async with by_hand(cronty, url) as clock:
         done, refused = await compute.enqueue(order), await refuse.enqueue("never")
         await clock.run_until_idle()
-        assert {str(each) for each in seen} == {str(await done.result()), "refuse: PermanentError: never"}
+        assert {str(each) for each in seen} == {str(await done.result()), "refuse: never"}
         assert len(seen) == 2
-        with pytest.raises(TaskFailed, match="PermanentError: never"):
+        with pytest.raises(TaskFailed, match="never"):
             await refused.result()
 
 

@@ -197,7 +197,22 @@ async def test_cancelling_can_be_repeated(caller: Caller) -> None:
 
 @pytest.mark.parametrize("job_id", ["job_999999_1738764000", "scd_nonexistent", "no such thing"])
 async def test_cancelling_an_unknown_job(caller: Caller, job_id: str) -> None:
-    assert await caller.ask("cancel_job", job_id=job_id) == {"cancelled": False, "job_id": job_id}
+    answer = await caller.ask("cancel_job", job_id=job_id)
+    assert (answer["cancelled"], answer["job_id"]) == (False, job_id)
+    assert answer["error"].startswith(f"Job not found: {job_id}")
+
+
+async def test_cancelling_what_is_nearly_a_name_says_which(caller: Caller) -> None:
+    made = await hourly(caller, "Call Mom")
+    number = made["job_id"].split("_")[1]
+    for tool, named in (
+        ("cancel_job", "job_id"),
+        ("pause_schedule", "schedule_id"),
+        ("delete_schedule", "schedule_id"),
+    ):
+        answer = await caller.ask(tool, **{named: "call mum"})
+        assert f"Did you mean {number} (Call Mom)? Give its number" in f"{answer['error']} {answer.get('hint')}"
+        assert [choice["words"] for choice in answer["choices"]] == [number]
 
 
 async def test_cancelling_a_finished_job_does_not_rewrite_its_status(caller: Caller) -> None:
@@ -242,7 +257,7 @@ async def test_somebody_elses_job_is_as_unknown_as_none(caller: Caller, empty_to
         theirs = await clerk.schedule_job("theirs", "run_backup", "interval", {"hours": 1})
         job_id = theirs.job_id
         assert (await caller.ask("job_status", job_id=job_id))["error"] == f"Job not found: {job_id}"
-        assert await caller.ask("cancel_job", job_id=job_id) == {"cancelled": False, "job_id": job_id}
+        assert not (await caller.ask("cancel_job", job_id=job_id))["cancelled"]
         assert (await caller.ask("delete_schedule", schedule_id=job_id))["success"] is False
         assert (await caller.ask("list_jobs"))["total"] == 0
         await empty_town.clear()

@@ -70,7 +70,7 @@ PLANS = [
     Plan(
         "Sync invoices", Action("webhook", (), {"url": "https://billing.example.com/hooks/sync"}),
         "every 45 minutes", "UTC", ("finance",), 40, {"done": 84, "failed": 9, "coalesced": 4, "skipped": 3}, 0.8,
-        "PermanentError: https://billing.example.com answered 502 Bad Gateway",
+        "https://billing.example.com answered 502 Bad Gateway",
     ),
     Plan("Warm the cache", Action("warm_cache", (), {"pages": 250}), "every 30 minutes", "UTC", ("housekeeping",), 20),
     Plan(
@@ -216,14 +216,14 @@ async def _trouble(sql: asyncpg.Connection, door: Scheduler, owner: str, jobs: d
     """One job that fails, one that was paused for it, one that somebody has cancelled, one that is over."""
     await sql.execute(
         "update cronty.jobs set failures_in_row = 3, last_error = $2 where id = $1",
-        jobs["Sync invoices"].id, "PermanentError: https://billing.example.com answered 502 Bad Gateway",
+        jobs["Sync invoices"].id, "https://billing.example.com answered 502 Bad Gateway",
     )  # fmt: skip
     await sql.execute(
         """update cronty.runs set state = 'failed', attempt = 3, reason = null, error = $2, result = null,
           started_at = scheduled_for, finished_at = scheduled_for + interval '3 seconds'
         where job_id = $1 and scheduled_for in (
           select scheduled_for from cronty.runs where job_id = $1 order by scheduled_for desc limit 3)""",
-        jobs["Sync invoices"].id, "PermanentError: https://billing.example.com answered 502 Bad Gateway",
+        jobs["Sync invoices"].id, "https://billing.example.com answered 502 Bad Gateway",
     )  # fmt: skip
     draft = await _schedule(
         door, owner, Plan("Newsletter draft", _prompt("Draft the newsletter."), "Tuesdays at 11:00", tags=("team",))

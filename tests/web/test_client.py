@@ -9,11 +9,13 @@ from pathlib import Path
 from threading import Thread
 from typing import Any, ClassVar
 
+import httpx2
 import orjson
 import pytest
 
 from cronty import client as exported
 from cronty.client import AsyncClient, Client, CrontyError
+from cronty.client.calls import unreachable
 from cronty.contract.operation import Operation
 from cronty.contract.operations import Operations
 from cronty.web.rest.openapi import openapi_document
@@ -219,3 +221,11 @@ def test_what_may_be_repeated_is_tried_again_and_nothing_else(flaky: str) -> Non
         with pytest.raises(CrontyError):
             client.list_jobs()
         assert len(Flaky.asked) == 3
+
+
+@pytest.mark.parametrize(
+    ("failure", "why"),
+    [(httpx2.ReadTimeout(""), "no answer in time"), (httpx2.ReadError(""), "the connection broke off")],
+)
+def test_a_server_that_cannot_be_reached_is_told_without_the_name_of_an_exception(failure: Exception, why: str) -> None:
+    assert unreachable("http://home", failure).message == f"http://home can't be reached: {why}."

@@ -391,6 +391,17 @@ async def test_what_needs_attention_is_acted_on_where_it_stands(
     assert (await ann.get(ann.went_to)).flaws() == []
 
 
+async def test_what_failed_and_is_tried_again_says_so_on_every_page(
+    house: House, ann: Browser, hands: Hands, clock: HandClock
+) -> None:
+    job, _ = await fired(house, hands, clock, name="Broken", task="fail", policy={"attempts": 3})
+    for path in ("/", "/jobs", f"/jobs/{job}"):
+        page = await ann.get(path)
+        assert "Failing, will be tried again" in page.text, path
+        assert "ValueError: no luck" in page.text, path
+        assert page.flaws() == []
+
+
 async def test_the_inbox_says_how_many_wait_on_every_page(
     house: House, ann: Browser, hands: Hands, clock: HandClock
 ) -> None:
@@ -546,6 +557,13 @@ async def test_a_channel_is_added_without_its_address_ever_being_shown(house: Ho
     await ann.post("/settings/channels/change", remove="phone")
     assert "No channels yet" in (await ann.get("/settings")).text
     await ann.post("/settings/channels/change", 404, remove="phone")
+
+
+async def test_a_zone_that_the_words_name_is_not_said_again(house: House, ann: Browser, hands: Hands) -> None:
+    await house.job("Tea", trigger_type="words", trigger_config={"text": "every day at 9 in Tokyo"})
+    page = await ann.get("/jobs")
+    assert "every day at 9 in Tokyo" in page.text
+    assert "Tokyo time" not in page.text
 
 
 async def test_the_browsers_zone_counts_until_one_is_chosen(house: House, ann: Browser) -> None:

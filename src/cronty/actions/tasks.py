@@ -430,10 +430,13 @@ def _bounded(wait: timedelta) -> timedelta:
 
 
 def describe_error(raised: BaseException) -> str:
-    """Type and message on one line, never a trace; callers see this."""
+    """Type and message on one line, never a trace; callers see this. What a task says with an exception of ours is told
+    as it is."""
     try:
         message = str(raised).strip().split("\n", 1)[0]
     except BaseException:
         message = "its message could not be read"
-    text = f"{type(raised).__name__}: {message}" if message else type(raised).__name__
+    name = type(raised).__name__
+    said = isinstance(raised, PermanentError | RetryAfter)
+    text = f"{name}: {message}" if message and not said else message or name
     return made_storable(text[:MAX_ERROR])

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, time
 from pathlib import Path
@@ -13,6 +13,7 @@ import typer
 
 from cronty.actions.shell import Declared, declare
 from cronty.cli.connection import Api, call, is_remote, read_duration
+from cronty.cli.destination import HELP, destination
 from cronty.cli.output import Json, clock, print_json, refuse, say
 from cronty.cli.workers import warn_if_idle, with_workers
 from cronty.contract.answers import JobSummary, ScheduledJob, to_json
@@ -45,7 +46,7 @@ class Does:
 def add(
     when: Annotated[str, typer.Argument(help='When: "every weekday at 8:30", "tomorrow at 9", "30 8 * * 1-5".')],
     text: Annotated[str, typer.Argument(help="What the notification or the prompt says.")] = "",
-    notify: Annotated[str | None, typer.Option(help="Send it to this channel or ntfy topic.")] = None,
+    notify: Annotated[str | None, typer.Option(help=f"{HELP} Default: your channel, if you have one.")] = None,
     prompt: Annotated[bool, typer.Option("--prompt", help="Put it into the inbox as a prompt for an agent.")] = False,
     agent: Annotated[str | None, typer.Option(help="Which agent the prompt is for.")] = None,
     command: Annotated[
@@ -66,9 +67,11 @@ def add(
         raise typer.BadParameter("--kwargs goes with --task.")
     does = _does(text, notify, agent, command, task, kwargs, prompt=prompt)
 
-    def schedule(api: Api) -> Awaitable[tuple[ScheduledJob, bool]]:
+    async def schedule(api: Api) -> tuple[ScheduledJob, bool]:
         if does.task == COMMAND:
             _declare(command or "", json=json)
+        if does.task == "notify" and task is None:
+            does.arguments["topic"] = await destination(api, notify)
         made = api.schedule_job(
             name or does.name,
             does.task,
@@ -82,7 +85,7 @@ def add(
             starts_at=start,
             ends_at=end,
         )
-        return with_workers(api, made)
+        return await with_workers(api, made)
 
     made, armed = call(schedule, json=json, show=False)
     if json:
@@ -148,9 +151,9 @@ def _does(
 ) -> Does:
     """The task and its arguments from the options."""
     wanted = [notify is not None, prompt or agent is not None, command is not None, task is not None]
-    if sum(wanted) != 1:
+    if sum(wanted) > 1:
         raise typer.BadParameter(
-            "Give exactly one of --notify CHANNEL, --prompt (or --agent NAME), --command LINE, or --task NAME."
+            "Give one of --notify CHANNEL, --prompt (or --agent NAME), --command LINE, and --task NAME."
         )
     if task is not None:
         return Does(task, read_object(kwargs or "{}"), {}, title(text or task))
@@ -160,10 +163,10 @@ def _does(
         return Does(COMMAND, {"name": _declared(command).name}, COMMAND_POLICY, title(text or command))
     if not text.strip():
         raise typer.BadParameter("Give the text of the message or prompt, after the time.")
-    if notify is not None:
-        return Does("notify", {"message": text, "topic": notify}, {}, title(text))
-    arguments: dict[str, object] = {"prompt": text}
-    return Does("prompt", arguments | ({"agent": agent} if agent else {}), {}, title(text))
+    if prompt or agent is not None:
+        arguments: dict[str, object] = {"prompt": text}
+        return Does("prompt", arguments | ({"agent": agent} if agent else {}), {}, title(text))
+    return Does("notify", {"message": text}, {}, title(text))
 
 
 def _declared(command: str) -> Declared:

@@ -55,6 +55,7 @@ GROUPS: Final = {
         "stop": ("runs:stop", "Stop one run that is running or waits; its job goes on."),
         "pause": ("jobs:pause", "Hold a job: nothing fires until it is resumed."),
         "resume": ("jobs:resume", "Let a paused job continue with its next time."),
+        "snooze": ("jobs:snooze", "Have a reminder that came come again, in 10 minutes or when you say."),
         "skip": ("jobs:skip", "Leave out one run of a job, this once; its schedule stays."),
         "move": ("jobs:move", "Move one run of a job to another time, this once; its schedule stays."),
         "cancel": ("jobs:cancel", "End a job; it stays listed."),

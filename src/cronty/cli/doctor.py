@@ -13,12 +13,15 @@ from cronty.settings import Settings
 from cronty.store.connecting import ATTRIBUTE, WRITABLE, each_host, wanted_of
 from cronty.store.faults import StoreMisnamed
 from cronty.store.health import Health, LimitStanding, look
-from cronty.store.local import start_local_server
+from cronty.store.local import has_local_server, start_local_server
 from cronty.store.migrate import OLDEST_POSTGRES, SAFE_POSTGRES, schema_state
 from cronty.timing import tzdata_version
 
 STALE: Final = 15
 """Seconds after which an expired lease or a due slot should have been handled; the same as in `health.sql`."""
+
+OPERATORS: Final = ("servers", "locks", "role", "walls")
+"""What only an operator of PostgreSQL can put right."""
 
 LOCKS_OF_A_WEEK: Final = 5
 """Its table and four indexes: a statement about runs locks those of every week while it is planned."""
@@ -26,16 +29,23 @@ LOCKS_OF_A_WEEK: Final = 5
 
 def doctor(json: Json = False) -> None:
     settings = Settings()  # pyright: ignore[reportCallIssue] -- its defaults are fields
+    local = settings.database_url is None
+    if local and not has_local_server(settings.data_dir.expanduser()):
+        refuse(
+            "Cronty has not run on this machine yet.", hint="`cronty up` makes its database and starts it.", json=json
+        )
     url = settings.database_url or start_local_server(settings.data_dir)
     if problem := asyncio.run(schema_state(url)).problem():
         refuse(str(problem), json=json)
     findings = [_servers(url)]
     try:
         health = asyncio.run(look(url, settings.direct_url))
-        findings += [_way(health, settings.direct_url), *_findings(health, datetime.now(UTC))]
+        findings += [_way(health, settings), *_findings(health, datetime.now(UTC))]
     except StoreMisnamed as wrong:
         findings.append((False, "way", str(wrong)))
     findings += agents_here(settings)
+    if local:  # which came with it: nobody has set it up
+        findings = [one for one in findings if not one[0] or one[1] not in OPERATORS]
     good = all(fine for fine, _, _ in findings)
     if json:
         found = [{"good": fine, "what": what, "said": said} for fine, what, said in findings]
@@ -57,9 +67,12 @@ def _servers(url: str) -> tuple[bool, str, str]:
     return True, "servers", f"{count} servers; the one that takes writes is used" if count > 1 else "1 server"
 
 
-def _way(health: Health, direct: str | None) -> tuple[bool, str, str]:
+def _way(health: Health, settings: Settings) -> tuple[bool, str, str]:
     """What is between us and PostgreSQL; what can't be used was refused before."""
-    return True, "way", f"CRONTY_DATABASE_URL {health.way}" + ("; there is a direct URL too" if direct else "")
+    if settings.database_url is None:
+        return True, "data", f"on this machine, in {settings.data_dir}"
+    direct = "; there is a direct URL too" if settings.direct_url else ""
+    return True, "way", f"CRONTY_DATABASE_URL {health.way}{direct}"
 
 
 def _role(health: Health) -> tuple[bool, str, str]:

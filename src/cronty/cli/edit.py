@@ -8,6 +8,7 @@ import typer
 from cronty.cli.add import Policy, ending, read_object, read_policy
 from cronty.cli.completion import Id
 from cronty.cli.connection import Api, call
+from cronty.cli.destination import HELP, destination
 from cronty.cli.output import Json, can_ask, clock, counted, say
 from cronty.contract.answers import ScheduledJob
 from cronty.scheduler.agenda import title
@@ -21,7 +22,7 @@ def edit(
     job: Id,
     when: Annotated[str | None, typer.Argument(help="Its new schedule, in words or as cron.")] = None,
     text: Annotated[str | None, typer.Option(help="What the notification or the prompt says.")] = None,
-    notify: Annotated[str | None, typer.Option(help="Send it to this channel or ntfy topic.")] = None,
+    notify: Annotated[str | None, typer.Option(help=HELP)] = None,
     agent: Annotated[str | None, typer.Option(help="Which agent the prompt is for.")] = None,
     kwargs: Annotated[str | None, typer.Option(help="Arguments of the task to change, as a JSON object.")] = None,
     name: Annotated[str | None, typer.Option(help="What the job is called.")] = None,
@@ -44,13 +45,12 @@ def edit(
         changes["ends_at"] = None
     if max_runs is not None:
         changes["max_runs"] = max_runs or None
-    arguments = {"topic": notify, "agent": agent, **read_object(kwargs or "{}")}
-    arguments = {key: value for key, value in arguments.items() if value is not None}
-    if when is None and text is None and not changes and not arguments:
+    arguments = {**({"agent": agent} if agent is not None else {}), **read_object(kwargs or "{}")}
+    if when is None and text is None and notify is None and not changes and not arguments:
         when = _asked(job, json=json)
     if when is not None:
         changes |= {"trigger_type": "words", "trigger_config": {"text": when}}
-    changed = call(lambda api: _edit(api, job, changes, text, arguments), json=json)
+    changed = call(lambda api: _edit(api, job, changes, text, notify, arguments), json=json)
     if not json:
         say(f"{changed.name}: {changed.schedule}{ending(changed)}", "bold")
         coming = f"next on {clock(changed.next_run)}, {changed.timezone}" if changed.next_run else "paused"
@@ -58,9 +58,16 @@ def edit(
 
 
 async def _edit(
-    api: Api, job: str, changes: Mapping[str, Any], text: str | None, arguments: Mapping[str, object]
+    api: Api,
+    job: str,
+    changes: Mapping[str, Any],
+    text: str | None,
+    notify: str | None,
+    arguments: dict[str, object],
 ) -> ScheduledJob:
     """Arguments replace all existing ones, so the old ones are looked up and kept."""
+    if notify is not None:
+        arguments["topic"] = await destination(api, notify)
     if text is None and not arguments:
         return await api.edit_job(job, **changes)
     old = await api.job_status(job)

@@ -1,4 +1,4 @@
-"""The commands about a job that exists: list, show, pause, resume, cancel, delete, undelete, run."""
+"""The commands about a job that exists: list, show, pause, resume, snooze, cancel, delete, undelete, run."""
 
 from shlex import quote
 from typing import Annotated, Any, Final
@@ -8,8 +8,8 @@ import typer
 
 from cronty.cli.add import ending, until
 from cronty.cli.completion import Id
-from cronty.cli.connection import call
-from cronty.cli.output import Column, Json, clock, counted, print_json, say, show_rows
+from cronty.cli.connection import ask, call, is_remote
+from cronty.cli.output import Column, Json, clock, counted, print_json, refuse, say, show_rows
 from cronty.cli.runs import show_runs
 from cronty.cli.workers import warn_if_idle, with_workers
 from cronty.contract.answers import JobDetail, JobSummary, ScheduledJob, to_json
@@ -34,7 +34,11 @@ def list_jobs(
         return
     if not found.jobs:
         wanted = any(one is not None for one in (status, name, tag))
-        say("No job is like that." if wanted else 'No jobs. Make one: cronty add "tomorrow at 9" "Call Mom" --prompt')
+        say(
+            "No job is like that."
+            if wanted
+            else 'No jobs. Make one: cronty add "tomorrow at 9" "Call Mom" --notify phone'
+        )
         return
     columns = [Column("id", whole=True), Column("name"), Column("status", whole=True)]
     columns += [Column(f"next ({found.timezone})", whole=True), Column("runs", whole=True)]
@@ -45,6 +49,9 @@ def list_jobs(
     columns.append(Column("when"))
     rows = [(*row, f"{job.said or job.schedule}{ending(job)}") for row, job in zip(rows, found.jobs, strict=True)]
     show_rows(columns, rows)
+    for job in found.jobs:
+        if job.trouble:
+            say(f"{job.name}: {job.trouble}", "red")
     if found.total > len(found.jobs):
         at_least = "At least " if found.total >= MAX_COUNTED else ""
         say(f"{at_least}{found.total - len(found.jobs)} more: -n {min(found.total, _EVERYTHING)} shows them.")
@@ -87,6 +94,8 @@ def show(job: Id, json: Json = False) -> None:
         say(f"not at {clock(one.slot)}, {found.timezone}: {one.why}", "yellow")
     if found.paused_because:
         say(f"paused because {found.paused_because}", "yellow")
+    if found.trouble:
+        say(found.trouble, "red")
     if found.error:
         say(f"last error: {found.error}", "red")
     if found.runs:
@@ -124,6 +133,20 @@ def move(
     json: Json = False,
 ) -> None:
     _slot_done(call(lambda api: api.change_slot(job, slot, to), json=json), json=json)
+
+
+def snooze(
+    job: Id,
+    until: Annotated[str, typer.Argument(help='When it comes again: "in 1 hour", "tomorrow at 9".')] = "in 10 minutes",
+    json: Json = False,
+) -> None:
+    if is_remote():
+        refuse("A reminder is snoozed at the machine that sends it, or on the phone.", json=json)
+    pressed = ask(lambda cronty: cronty.service.presses.snooze(cronty.caller, job, until), json=json)
+    if json:
+        print_json({"snoozed": pressed.first, "until": pressed.until})
+    else:
+        say(pressed.words)
 
 
 def cancel(job: Id, json: Json = False) -> None:
@@ -188,4 +211,4 @@ def _value(value: Any) -> str:
 
 
 def _state(job: JobSummary | JobDetail) -> str:
-    return "paused" if job.paused else job.status
+    return "paused" if job.paused else "retrying" if job.trouble else job.status

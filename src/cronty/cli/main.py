@@ -4,14 +4,27 @@ import os
 import sys
 from importlib import import_module
 from importlib.metadata import version
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
 from cronty.cli.commands import Commands
 from cronty.cli.output import MISUSED, say
 
-app = typer.Typer(cls=Commands, no_args_is_help=True, add_completion=True)
+app = typer.Typer(cls=Commands, invoke_without_command=True, add_completion=True)
+
+START: Final = """Cronty reminds you, wakes agents and runs commands, with everything closed.
+
+  cronty up                              run it in the background
+  cronty channel add phone               where reminders go
+  cronty add "tomorrow at 9" "Call Mom"  make a reminder
+  cronty add "at 18:00" "…" --prompt     leave a prompt for an agent
+  cronty setup                           add it to Claude, Codex, Cursor …
+  cronty list                            what is planned
+  cronty why "Call Mom"                  what became of it
+  cronty open                            the dashboard
+
+`cronty --help` lists all commands, `cronty add --help` explains one."""
 
 
 def _print_version(wanted: bool) -> None:
@@ -22,6 +35,7 @@ def _print_version(wanted: bool) -> None:
 
 @app.callback()
 def _root(
+    context: typer.Context,
     _version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
@@ -39,6 +53,8 @@ def _root(
         os.environ["CRONTY_URL"] = url
     if owner:
         os.environ["CRONTY_OWNER"] = owner
+    if context.invoked_subcommand is None:
+        typer.echo(START)
 
 
 def main() -> None:

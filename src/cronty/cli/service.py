@@ -6,6 +6,7 @@ import re
 import shlex
 import socket
 import time
+from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, Final, NamedTuple
@@ -16,13 +17,14 @@ import typer
 from cronty.actions.agents import read_agents
 from cronty.cli import service_keeper, service_units
 from cronty.cli.local_key import key_file
-from cronty.cli.output import REFUSED, Json, print_json, say, waiting
+from cronty.cli.output import REFUSED, Json, print_json, say
 from cronty.cli.own_copy import lasting_python, remove_other_copies
 from cronty.cli.ready import is_ready
 from cronty.cli.service_folder import Kept, ServiceFolder, ServiceSpec, url_of
 from cronty.cli.service_status import PORTLESS, show_status, status_of
 from cronty.cli.startup import MetricsPort, check_reach
 from cronty.settings import Settings
+from cronty.store.local import has_local_server
 
 PATIENCE: Final = 120.0
 """Seconds that a first start may take: it may have to create a database."""
@@ -56,12 +58,13 @@ def up(
     arguments = ["--host", host, "--port", str(port), *(["--app", target] if target else [])]
     arguments += [part for each in name or [] for part in ("--name", each)] + (["--auth"] if auth else [])
     arguments += [] if metrics_port is None else ["--metrics-port", str(metrics_port)]
-    with waiting("Starting …"), folder.lock("starting"):
+    tell = _quietly if json else _say_stage
+    with folder.lock("starting"):
         python = lasting_python(settings.data_dir)
         facts = (arguments, url_of(host, port), kept, str(Path.cwd()), environment_of(settings), python)
         spec = ServiceSpec(*facts, version("cronty"))
         already = _is_same_service(folder, spec)
-        flaw = bring_up(folder, spec, already=already)
+        flaw = bring_up(folder, spec, already=already, tell=tell)
     if flaw is not None:
         _say_why_not(flaw, folder, json=json)
         raise typer.Exit(REFUSED)
@@ -128,8 +131,18 @@ def status(json: Json = False) -> None:
         raise typer.Exit(1)
 
 
-def bring_up(folder: ServiceFolder, spec: ServiceSpec, *, already: bool) -> Flaw | None:
-    """Bring the service up; why it isn't up, or None."""
+def _say_stage(stage: str) -> None:
+    say(f"{stage} …", "dim", err=True)
+
+
+def _quietly(_: str) -> None:
+    pass
+
+
+def bring_up(
+    folder: ServiceFolder, spec: ServiceSpec, *, already: bool, tell: Callable[[str], None] = _quietly
+) -> Flaw | None:
+    """Bring the service up; why it isn't up, or None. `tell` is called with each stage as it begins."""
     if not already:
         before = folder.spec()
         moved = before is None or before.url != spec.url
@@ -147,7 +160,7 @@ def bring_up(folder: ServiceFolder, spec: ServiceSpec, *, already: bool) -> Flaw
         except service_units.UnitRefused as refused:
             folder.remove_spec()
             return Flaw(f"{refused}. `cronty up --background` runs without it.")
-    flaw = wait_for(folder, spec)
+    flaw = wait_for(folder, spec, _quietly if already else tell)
     if flaw is None:
         remove_other_copies(folder.path.parent, spec.python)
     if flaw is not None and not flaw.fires and not already:  # otherwise it would keep trying
@@ -164,12 +177,15 @@ def _start(folder: ServiceFolder, spec: ServiceSpec) -> None:
         service_units.install(spec.kept_by, service_keeper.command(folder), folder)
 
 
-def wait_for(folder: ServiceFolder, spec: ServiceSpec) -> Flaw | None:
+def wait_for(folder: ServiceFolder, spec: ServiceSpec, tell: Callable[[str], None] = _quietly) -> Flaw | None:
     """Wait until it answers; why it doesn't, or None. Gives up after two servers have exited."""
     ends = time.monotonic() + PATIENCE
     seen: set[int] = set()
+    stage = ""
     while time.monotonic() < ends:
         serving = folder.alive("serving")
+        if (now := _stage(folder, spec)) != stage:
+            tell(stage := now)
         if serving is not None:
             seen.add(serving.pid)
             if is_ready(spec.url, folder.path.parent):
@@ -180,6 +196,13 @@ def wait_for(folder: ServiceFolder, spec: ServiceSpec) -> Flaw | None:
             return Flaw("it exits right after its start. Its log:", logged=True)
         time.sleep(0.05)
     return Flaw(f"it doesn't answer within {PATIENCE:g} s. Its log:", logged=True)
+
+
+def _stage(folder: ServiceFolder, spec: ServiceSpec) -> str:
+    """What the service is doing until it answers."""
+    if "CRONTY_DATABASE_URL" in spec.environment or has_local_server(folder.path.parent):
+        return "Starting"
+    return "Making its database, this once"
 
 
 def _is_same_service(folder: ServiceFolder, spec: ServiceSpec) -> bool:

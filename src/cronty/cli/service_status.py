@@ -20,6 +20,7 @@ type Status = dict[str, Any]
 
 LOOK_BACK: Final = timedelta(days=7)
 _NEXT: Final = 5
+_LOOKED_AT: Final = 20
 PORTLESS: Final = "fires, but its page can't be opened: port {port} is taken by another program"
 _WORDS: Final = {
     "portless": PORTLESS + ". It takes the port once it is free; `cronty up --port` takes another one",
@@ -64,12 +65,14 @@ async def _from_database(spec: ServiceSpec, since: datetime) -> Status:
         async with Cronty(spec.environment.get("CRONTY_DATABASE_URL"), run_jobs=False) as cronty:
             _, zone = await cronty.service.scheduler.clock(cronty.caller)
             coming = await cronty.list_jobs("pending", limit=_NEXT)
+            under_way = await cronty.list_jobs("running", limit=_LOOKED_AT)
             absences = await cronty.service.runs.absences(cronty.caller, min(since, datetime.now(UTC) - LOOK_BACK), 1)
             held = await freezing.frozen(cronty.database)
             return {
                 **({} if held is None else {"frozen": held.sentence}),
                 "zone": zone,
                 "next": [to_json(job) for job in coming.jobs if job.next_run],
+                "trouble": [f"{job.name}: {job.trouble}" for job in under_way.jobs if job.trouble],
                 "did": await cronty.service.runs.tally(cronty.caller, since),
                 "away": [
                     {
@@ -104,6 +107,7 @@ def show_status(found: Status) -> None:
     if "did" in found:
         facts.append(("did", f"{counted(found['did'])} since its start"))
     facts += [("away", one["in_words"]) for one in found.get("away", [])]
+    facts += [("trouble", one) for one in found.get("trouble", [])]
     if "database" in found:
         facts.append(("database", found["database"]))
     if facts:

@@ -148,7 +148,9 @@ def setup(
     found = [one for one in clients() if one.is_here()]
     if not found:
         known = ", ".join(one.name for one in clients())
-        refuse(f"None of these is here: {known}.", hint="Any MCP client can start `cronty mcp`.", json=json)
+        entry = orjson.dumps({"mcpServers": {NAME: {"command": cronty, "args": ["mcp"]}}}).decode()
+        hint = f"In any other MCP client add a server by hand: the command is `{cronty} mcp`, or as JSON {entry}"
+        refuse(f"None of these is here: {known}.", hint=hint, json=json)
     if not yes and not can_ask(json=json):
         refuse("Say --yes to add it to every client found.", hint=_listed(found), json=json)
 

@@ -85,7 +85,8 @@ def _choice(given: dict[str, str | None]) -> Choice:
 
 
 def unreachable(url: str, failure: Exception) -> CrontyError:
-    reason = str(failure) or type(failure).__name__
+    late = isinstance(failure, httpx2.TimeoutException)
+    reason = "no answer in time" if late else str(failure) or "the connection broke off"
     return CrontyError(Err("unreachable", f"{url} can't be reached: {reason}.", "Is `cronty serve` running there?"))
 
 

@@ -78,7 +78,8 @@ class ScheduledJob(Answer):
 
 
 class JobSummary(Answer):
-    """One job in a list, in the list's time zone; `timezone` is the job's own if it is another."""
+    """One job in a list, in the list's time zone; `timezone` is the job's own if it is another. `trouble` says why a
+    run that will be tried again has failed so far."""
 
     EXAMPLE: ClassVar = {
         "job_id": JOB, "name": "stand-up", "status": "pending", "trigger_type": "cron", "next_run": AT, "run_count": 4,
@@ -101,6 +102,7 @@ class JobSummary(Answer):
     schedule: str
     max_runs: int | None = field(default=None, metadata=OMITTED)
     ends_at: datetime | None = field(default=None, metadata=OMITTED)
+    trouble: str | None = field(default=None, metadata=OMITTED)
 
 
 class JobList(Answer):
@@ -151,7 +153,7 @@ class ChangedSlot(Answer):
 
 class JobDetail(Answer):
     """One job in full: what it does (`args`, `kwargs`), how (`policy`, where it differs from the usual one), and its
-    last ten runs."""
+    last ten runs. `trouble` says why a run that will be tried again has failed so far."""
 
     EXAMPLE: ClassVar = {
         "job_id": JOB, "name": "stand-up", "status": "pending", "trigger_type": "cron", "created_at": AT,
@@ -187,6 +189,7 @@ class JobDetail(Answer):
     failure_count: int
     version: int
     changed_slots: list[ChangedSlot] | None = field(default=None, metadata=OMITTED)
+    trouble: str | None = field(default=None, metadata=OMITTED)
     runs: list[Run]
 
 

@@ -55,12 +55,14 @@ class InboxItem(Answer):
 
 
 class InboxItems(Answer):
-    """The prompts handed to the reader."""
+    """The prompts handed to the reader; `note` says for which agents others wait, if there was none for a reader
+    without a name."""
 
     EXAMPLE: ClassVar = {"items": [InboxItem.EXAMPLE], "count": 1}
 
     items: list[InboxItem]
     count: int
+    note: str | None = field(default=None, metadata=OMITTED)
 
 
 class AcknowledgedItems(Answer):

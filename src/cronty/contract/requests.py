@@ -330,7 +330,7 @@ class ReadInbox(Request):
     EXAMPLE: ClassVar = {"agent": "assistant", "wait_seconds": 20}
 
     agent: str | None = None
-    """Only prompts for this agent, or for anyone."""
+    """Your name. Left out: only prompts for anyone."""
     _: KW_ONLY
     wait_seconds: Annotated[float, Between(0, 20, "bad_wait")] = 0
     """How long to wait if there is nothing yet, up to 20 seconds."""

@@ -65,6 +65,8 @@ class Job:
     """What was said of single slots, once."""
     made_by: str | None = None
     """The agent whose token made it, or last changed it."""
+    retry_error: str | None = None
+    """Why its run that waits to be tried again has failed so far, if there is one."""
 
     @property
     def slots(self) -> Trigger | Changed:
@@ -84,6 +86,11 @@ class Job:
             has_next=self.next_slot is not None,
             failing=self.failures_in_row > 0,
         )
+
+    @property
+    def trouble(self) -> str | None:
+        """What is wrong with its run that waits to be tried again, in a sentence."""
+        return None if self.retry_error is None else f"{failing_words(self.action.task)}: {self.retry_error}"
 
     @property
     def trigger_type(self) -> TriggerType:
@@ -142,6 +149,11 @@ def status(state: JobState, *, in_flight: bool, has_next: bool, failing: bool) -
     if has_next or state == "paused":
         return "pending"
     return "failed" if failing else "completed"
+
+
+def failing_words(task: str) -> str:
+    """What to say of a run that has failed and is tried again, before why."""
+    return f"{'Not getting out' if task == 'notify' else 'Failing'}, will be tried again"
 
 
 def trigger_type(trigger: Trigger) -> TriggerType:

@@ -142,12 +142,12 @@ class Lag:
 
 @dataclass(frozen=True, slots=True)
 class Concern:
-    """A job that needs attention: it is paused, set aside, failing or overdue.
+    """A job that needs attention: it is paused, set aside, failing, being tried again or overdue.
 
     `failed_slot` is the one that failed last, if it fails; `ended` if it has no next slot.
     """
 
-    kind: Literal["paused", "set_aside", "failing", "overdue"]
+    kind: Literal["paused", "set_aside", "failing", "retrying", "overdue"]
     job_number: int
     name: str
     what: str

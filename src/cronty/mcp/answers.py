@@ -13,10 +13,12 @@ from cronty.jobs.moments import local_text as local_text
 type Answer = Mapping[str, object]
 
 
-def answer(data: Answer, text: str | None = None) -> CallToolResult:
+def answer(data: Answer, text: str | None = None, *, is_error: bool = False) -> CallToolResult:
     """The same data twice: clients differ in which one they show to the model."""
     shown = text if text is not None else orjson.dumps(data).decode()
-    return CallToolResult(content=[TextContent(type="text", text=shown)], structured_content=dict(data))
+    return CallToolResult(
+        content=[TextContent(type="text", text=shown)], structured_content=dict(data), is_error=is_error
+    )
 
 
 def sentence(err: Err, names: Mapping[str, str] | None = None) -> str:
@@ -28,10 +30,14 @@ def sentence(err: Err, names: Mapping[str, str] | None = None) -> str:
     return f"{message} {err.hint}" if message.endswith((".", "?", "!")) else f"{message}. {err.hint}"
 
 
-def as_error(err: Err) -> CallToolResult:
-    """An `Err` in the jobs dialect: an ordinary result with the key `error`."""
-    hint = {"hint": err.hint} if err.hint else {}
-    return answer({"error": err.message, **hint, **choices_of(err)})
+def as_error(err: Err, *, ordinary: bool = False) -> CallToolResult:
+    """An `Err` as a tool error with the key `error`; `ordinary`: as the jobs dialect has it, in an ordinary result."""
+    return answer(why(err), is_error=not ordinary)
+
+
+def why(err: Err) -> Answer:
+    """An `Err` as fields of an answer."""
+    return {"error": err.message, **({"hint": err.hint} if err.hint else {}), **choices_of(err)}
 
 
 def choices_of(err: Err) -> Answer:

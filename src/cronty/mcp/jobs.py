@@ -35,9 +35,7 @@ class JobTools:
         To stop for a while use pause_schedule. Example: {"job_id": "job_1_1738764000"}"""
         result = await self._context.answer(Operations.cancel_job, CancelJob(job_id))
         if isinstance(result, Err):
-            unknown = result.code == "not_found" and not result.choices
-            why = {} if unknown else {"error": sentence(result), **choices_of(result)}
-            return answer({"cancelled": False, "job_id": job_id, **why})
+            return answer({"cancelled": False, "job_id": job_id, "error": sentence(result), **choices_of(result)})
         return answer({"cancelled": True, "job_id": job_id})
 
     async def list_runs(

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Annotated, Any, Final
 
@@ -22,7 +23,7 @@ from cronty.contract.result import Err
 from cronty.jobs.ids import read_job_id, schedule_id_text
 from cronty.jobs.job import Filter, Job
 from cronty.jobs.moments import moment_text
-from cronty.mcp.answers import ToolRefused, answer, local_text, refuse, sentence
+from cronty.mcp.answers import ToolRefused, answer, local_text, refuse, sentence, why
 from cronty.mcp.context import ToolContext
 from cronty.mcp.shapes import Acted, Notifications, Notified, Pushed
 from cronty.mcp.tool import Spec
@@ -82,16 +83,19 @@ class NotificationTools:
             str | None,
             Field(description='The moment, ISO 8601 with an offset, 2027-01-31T09:00:00+01:00, or "friday 9am".'),
         ] = None,
-        time: Annotated[str | None, Field(description="Time of day, HH:MM or 9am; HH:MM needs timezone.")] = None,
+        time: Annotated[str | None, Field(description="Time of day, HH:MM or 9am.")] = None,
         date: Annotated[
             str | None, Field(description="Date for time, YYYY-MM-DD or words. Default: today in that timezone.")
         ] = None,
-        timezone: Annotated[str | None, Field(description="IANA time zone of time, e.g. Europe/Berlin.")] = None,
+        timezone: Annotated[
+            str | None,
+            Field(description="IANA time zone of time. Default: the user's."),
+        ] = None,
         delay: Annotated[str | None, Field(description="How long from now, e.g. 1d2h30m5s, 2h, 45 minutes.")] = None,
     ) -> Annotated[CallToolResult, Notified]:
         """Schedule a one-off reminder: a push notification to a phone at one moment. Use it for "remind me tomorrow
         at 9". For a recurring reminder use schedule_cron_notification, to send now send_push_notification.
-        Say when in exactly one way: datetime, time with timezone, or delay.
+        Say when in exactly one way: datetime, time, or delay.
         Example: {"message": "Call Mom", "notification_topic": "ann-phone", "time": "18:00",
         "timezone": "Europe/Berlin"}"""
         run_at = await self._moment(datetime, time, date, timezone, delay)
@@ -259,6 +263,7 @@ class NotificationTools:
 
     async def _local(self, clock: str, date: str | None, timezone: str | None) -> str:
         """A local time without its offset; the zone is passed separately."""
+        timezone = timezone or await self._context.service.scheduler.own_zone(self._context.caller())
         if timezone is None:
             refuse(f'time "{clock}" needs a timezone, as in "timezone": "Europe/Berlin".')
         if not _CLOCK.fullmatch(clock.strip()):
@@ -364,10 +369,9 @@ def _failed(schedule_id: str, err: Err) -> CallToolResult:
     """An `Err` in the notifications dialect: an ordinary result with `success` false."""
     schedule_id = schedule_id[:200]
     if err.code == "not_found":
-        text = f"Schedule not found: {schedule_id}. It may have already been deleted or the ID is incorrect."
-    else:
-        text = sentence(err)
-    return answer({"success": False, "schedule_id": schedule_id, "error": text})
+        message = f"Schedule not found: {schedule_id}. It may have already been deleted or the ID is incorrect."
+        err = replace(err, message=message, hint=err.hint if err.choices else "")
+    return answer({"success": False, "schedule_id": schedule_id, **why(err)})
 
 
 def shown_notification(job: Job) -> dict[str, object]:

@@ -41,12 +41,12 @@ class Runs(Failure, total=False):
     runs: list[RunShape]
 
 
-class Acted(TypedDict, total=False):
+class Acted(Failure, total=False):
     success: bool
     schedule_id: str
     paused: bool
     confirmation: str
-    error: str
+    choices: list[dict[str, str | None]]
 
 
 class Notified(TypedDict, total=False):

@@ -29,7 +29,10 @@ TIDY: Final[dict[str, Tidy]] = {"schedule_job": tidy, "edit_job": tidy}
 """Models write schedules in many ways; these calls accept them."""
 
 PROTOCOL_ERRORS: Final = frozenset({"get_current_time"})
-"""Calls whose refusals are MCP tool errors, as in the notifications dialect; others answer with the key `error`."""
+"""Calls whose refusals are a sentence, as in the notifications dialect; others answer with the key `error`."""
+
+ORDINARY: Final = frozenset({"schedule_job", "list_jobs", "job_status"})
+"""Calls of the jobs dialect: a refusal is an ordinary result, for every other call it is an MCP tool error."""
 
 CLEAR: Final = "clear"
 CLEARED: Final = 'Fields to empty, e.g. ["max_runs"] for no limit.'
@@ -70,7 +73,9 @@ async def call(
     request = operation.read(fitted | dict.fromkeys(emptied))
     result = await service.answer(operation, caller, request.value) if isinstance(request, Ok) else request
     if isinstance(result, Err):
-        return refuse(sentence(result)) if operation.name in PROTOCOL_ERRORS else as_error(result)
+        if operation.name in PROTOCOL_ERRORS:
+            refuse(sentence(result))
+        return as_error(result, ordinary=operation.name in ORDINARY)
     return answer(to_json(result.value))
 
 

@@ -96,6 +96,7 @@ def _summary(job: Job, zone_name: str) -> JobSummary:
         schedule=describe(job.trigger, job.zone),
         max_runs=job.max_runs,
         ends_at=in_zone(job.ends_at, zone_name),
+        trouble=job.trouble,
     )
 
 
@@ -151,6 +152,7 @@ def job_detail(job: Job, runs: Sequence[Run]) -> JobDetail:
         failure_count=job.failure_count,
         version=job.version,
         changed_slots=[_changed_slot(one, job.zone) for one in job.changes_to_come] or None,
+        trouble=job.trouble,
         runs=[run_of(run, job.zone, job.trigger) for run in runs],
     )
 
@@ -168,6 +170,7 @@ def confirmed_job(job: Job) -> JobDetail:
         error=None,
         paused_because=None,
         changed_slots=None,
+        trouble=None,
     )
 
 

@@ -46,8 +46,8 @@ class Inbox:
     async def read(
         self, caller: Caller, agent: str | None = None, limit: int = 10, wait: timedelta = timedelta(0)
     ) -> Result[list[Envelope]]:
-        """The oldest prompts that no agent holds; waits for one if there is none. `agent` None reads for all agents,
-        and with an agent's key for that agent."""
+        """The oldest prompts that no agent holds; waits for one if there is none. `agent` None reads what is for
+        anyone, and with an agent's key what is for that agent too."""
         if agent is not None and caller.agent is not None and agent != caller.agent:
             message = f"This token is for agent {caller.agent}, who doesn't read what is for {agent[:80]}."
             return Err("not_allowed", message, f"Leave agent out, or name {caller.agent}.", "agent")

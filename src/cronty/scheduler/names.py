@@ -13,9 +13,12 @@ from cronty.jobs.storable import storable
 from cronty.scheduler.decisions import MAX_NAME, not_found
 from cronty.store.job_store import JobStore
 from cronty.timing import Calendar, describe, zone
+from cronty.timing.near import near
 
 _MOST: Final = 20
 _NEAR: Final = 3
+_COMPARED: Final = 200
+"""How many jobs have their names compared with one that none has."""
 
 
 async def job_named(store: JobStore, caller: Caller, text: str, *, deleted: bool = False) -> Result[str]:
@@ -37,12 +40,16 @@ async def job_named(store: JobStore, caller: Caller, text: str, *, deleted: bool
         return _several(name, meant, caller)
     if not caller.may("read"):
         return not_found(text)
-    near, _ = await store.list_jobs(owner, Filter(name=name), _NEAR)
-    if not near:
+    like, _ = await store.list_jobs(owner, Filter(name=name), _NEAR)
+    if not like:
+        known, _ = await store.list_jobs(owner, Filter(), _COMPARED)
+        alike = near(name.lower(), {job.name.lower() for job in known}, _NEAR)
+        like = [job for job in known if job.name.lower() in alike][:_NEAR]
+    if not like:
         return not_found(text)
-    listed = ", ".join(f"{job.number} ({job.name})" for job in near)
+    listed = ", ".join(f"{job.number} ({job.name})" for job in like)
     hint = f"Did you mean {listed}? Give its number or its whole name."
-    return Err("not_found", f"Job not found: {text}", hint, "job_id", _choices(near))
+    return Err("not_found", f"Job not found: {text}", hint, "job_id", _choices(like))
 
 
 async def say_rules(jobs: Iterable[Job]) -> None:

@@ -104,7 +104,17 @@ class OwnerCalls:
         found = await self._inbox.read(caller, request.agent, request.limit, wait)
         if isinstance(found, Err):
             return found
-        return Ok(InboxItems(items=[answers.inbox_item(one) for one in found.value], count=len(found.value)))
+        items = [answers.inbox_item(one) for one in found.value]
+        note = None if items or request.agent or caller.agent else await self._for_named(caller)
+        return Ok(InboxItems(items=items, count=len(items), note=note))
+
+    async def _for_named(self, caller: Caller) -> str | None:
+        """What to say to a reader without a name if prompts wait for agents by name."""
+        waiting = await self._inbox.peek(caller)
+        if isinstance(waiting, Err):
+            return None
+        names = sorted({one.agent for one in waiting.value if one.agent and one.deadline <= one.facts.now})
+        return f"Prompts wait for {', '.join(names)}: give your name as agent to read yours." if names else None
 
     async def acknowledge(self, caller: Caller, request: AcknowledgeInbox) -> Result[AcknowledgedItems]:
         clock = await self._scheduler.clock(caller)

@@ -88,7 +88,8 @@ def as_seen(caller: Caller, job: Job) -> Job:
     """The job, without what it says if it is a prompt for another agent."""
     if not _is_anothers(caller, job):
         return job
-    return replace(job, action=Action(job.action.task, kwargs={"agent": job.action.agent}), last_error=None)
+    hidden = Action(job.action.task, kwargs={"agent": job.action.agent})
+    return replace(job, action=hidden, last_error=None, retry_error=None)
 
 
 def runs_as_seen(caller: Caller, job: Job, runs: list[Run]) -> list[Run]:

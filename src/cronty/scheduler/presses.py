@@ -11,8 +11,9 @@ from cronty.contract.caller import Caller
 from cronty.contract.requests import ScheduleJob
 from cronty.contract.result import Err, Ok, Result
 from cronty.jobs.moments import local_text
-from cronty.jobs.press import Act, Press
+from cronty.jobs.press import LASTS, Act, Press
 from cronty.scheduler.decisions import MAX_NAME
+from cronty.scheduler.permission import not_to_change
 from cronty.scheduler.scheduler import Scheduler
 from cronty.store.new_job import NewJob
 from cronty.store.press_store import PressStore, Reminder
@@ -79,16 +80,41 @@ class Presses:
         found = await self._found(link)
         if isinstance(found, Err):
             return found
-        press, caller, reminder = found.value
+        return await self._settle(*found.value)
+
+    async def snooze(self, caller: Caller, job_id: str, until: str) -> Result[Pressed]:
+        """Have the last reminder of a job come again at this time, as its buttons do."""
+        named = await self._scheduler.named(caller, job_id)
+        shown = named if isinstance(named, Err) else await self._scheduler.show(caller, named.value)
+        if isinstance(shown, Err):
+            return shown
+        job = shown.value
+        if wrong := not_to_change(caller, job):
+            return wrong
+        if job.action.task != "notify":
+            return Err("not_editable", f"{job.name} is no reminder.", "`cronty move` puts off one run of another job.")
+        ran = await self._scheduler.list_runs(caller, job, 1)
+        if isinstance(ran, Err):
+            return ran
+        reminder = await self._store.find(caller.owner, job.id, ran.value[0].scheduled_for) if ran.value else None
+        if reminder is None:
+            return Err("not_found", f"{job.name} hasn't come yet.", "`cronty move` puts off one that is planned.")
+        slot = ran.value[0].scheduled_for
+        return await self._settle(Press("snooze", 0, job.id, slot, slot + LASTS), caller, reminder, until)
+
+    async def _settle(
+        self, press: Press, caller: Caller, reminder: Reminder, until: str | None = None
+    ) -> Result[Pressed]:
+        """Settle a reminder, unless it is; `until` is when it comes again, if the button doesn't say."""
         if reminder.pressed is not None:
             return Ok(await self._told(caller, press.act, reminder.until, first=False))
-        again = await self._again(caller, press, reminder)
+        again = await self._again(caller, press, reminder, until)
         if isinstance(again, Err):
             return again
         job = (press.job_id, reminder.job_number)
         if await self._store.press(caller, job, press.slot, press.act, again):
-            until = None if again is None else again[1].first_slot
-            return Ok(await self._told(caller, press.act, until, first=True))
+            back = None if again is None else again[1].first_slot
+            return Ok(await self._told(caller, press.act, back, first=True))
         settled = await self._store.find(caller.owner, press.job_id, press.slot)
         return _GONE if settled is None else Ok(await self._told(caller, press.act, settled.until, first=False))
 
@@ -105,7 +131,9 @@ class Presses:
             return _EARLY
         return _OLD if reminder.now > press.expires_at else Ok((press, caller, reminder))
 
-    async def _again(self, caller: Caller, press: Press, reminder: Reminder) -> tuple[Caller, NewJob] | Err | None:
+    async def _again(
+        self, caller: Caller, press: Press, reminder: Reminder, until: str | None
+    ) -> tuple[Caller, NewJob] | Err | None:
         """The job by which the reminder comes again, and who makes it; None if it is done. It ends with the key of the
         reminder's own job."""
         if press.act == "done":
@@ -114,7 +142,7 @@ class Presses:
             return _ENDED
         caller = replace(caller, agent=reminder.agent, key_id=reminder.key_id)
         now, zone = await self._scheduler.clock(caller)
-        when = TOMORROW if press.act == "tomorrow" else (now + SNOOZE).isoformat()
+        when = until or (TOMORROW if press.act == "tomorrow" else (now + SNOOZE).isoformat())
         new = await self._scheduler.decide(
             caller,
             ScheduleJob(

@@ -333,6 +333,10 @@ class Scheduler:
         now, zone_name = await self._store.clock(caller.owner)
         return now, zone_name or self._default_zone
 
+    async def own_zone(self, caller: Caller) -> str | None:
+        """The time zone that the owner has set."""
+        return (await self._store.clock(caller.owner))[1]
+
     async def set_zone(self, caller: Caller, name: str) -> Result[str | None]:
         """Set the owner's time zone: the one before, if there was one. Jobs keep theirs."""
         try:

@@ -96,7 +96,7 @@ def _text(error: Exception, limit: float) -> str:
         return "the server is read-only"
     if refuses_parameters(error):
         return f"a pooler is there ({error}). Set CRONTY_DIRECT_URL to PostgreSQL's own address, past the pooler"
-    return str(error) or type(error).__name__
+    return str(error) or "the connection broke off"
 
 
 def _name(url: str) -> str:

@@ -143,7 +143,7 @@ def _text(error: BaseException) -> str:
         return "no answer in time"
     if isinstance(error, asyncpg.InternalClientError):  # the last message was cut off
         return "the connection broke off"
-    return str(error) or type(error).__name__
+    return str(error) or "the connection broke off"
 
 
 def _state(error: BaseException) -> str:

@@ -362,6 +362,7 @@ def _job(row: Row, trigger: Trigger) -> Job:
         failures_in_row=row["failures_in_row"],
         last_error=row["last_error"],
         in_flight=row["in_flight"],
+        retry_error=row["retry_error"],
         version=row["version"],
         created_at=row["created_at"],
         updated_at=row["updated_at"],

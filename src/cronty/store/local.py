@@ -40,6 +40,7 @@ LEFTOVERS: Final = 3.0
 
 MAX_SOCKET_PATH: Final = 103
 PASSWORD: Final = "database.password"
+_CLUSTER: Final = "postgres"
 _LOGINS: Final = "local postgres cronty scram-sha-256\n"
 _ROLES: Final = """
 set scram_iterations = 1;
@@ -74,6 +75,11 @@ class NoDatabase(Exception):
     """There is no database URL, and no local server can be started."""
 
 
+def has_local_server(data_dir: Path) -> bool:
+    """Whether the server in `data_dir` was made before."""
+    return (data_dir / _CLUSTER).exists()
+
+
 def start_local_server(data_dir: Path) -> str:
     """Start the server in `data_dir` unless it runs, and return its URL. It stops with its last user."""
     try:
@@ -101,7 +107,7 @@ class LocalServer:
 
     def __init__(self, folder: Path, wheel: Any) -> None:
         self._folder = folder
-        self._data = folder / "postgres"
+        self._data = folder / _CLUSTER
         self._wheel = wheel
         self._users: int | None = None
         self._bin: Path = wheel.POSTGRES_VERSIONS[wheel.TARGET_POSTGRES_VERSION]

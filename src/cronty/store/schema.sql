@@ -23,6 +23,7 @@ function make_audit_partition(moment timestamp with time zone) returns boolean s
 function make_run_partition(moment timestamp with time zone) returns boolean security definer
 function making_run(whose bigint, asked bigint, slot timestamp with time zone, leased boolean, reader text, at timestamp with time zone, lease double precision, OUT job_id bigint, OUT job_number bigint, OUT scheduled_for timestamp with time zone, OUT depth integer) returns record
 function refuse_change() returns trigger
+function retry_error(job bigint) returns text
 function seal_audit(most integer, patient boolean, moment timestamp with time zone, whose bigint) returns integer security definer
 function set_until_commit(settings jsonb) returns boolean
 function span(seconds double precision) returns text

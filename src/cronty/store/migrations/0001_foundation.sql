@@ -396,6 +396,16 @@ returns text language sql immutable as $$
   end
 $$;
 
+-- Why a job's latest run that waits to be tried again has failed so far; null if there is none.
+create function cronty.retry_error(job bigint) returns text language sql stable as $$
+  select r.error
+  from cronty.queue q
+  join cronty.runs r on r.job_id = q.job_id and r.scheduled_for = q.scheduled_for
+  where q.job_id = job and r.failures > 0 and r.error is not null
+  order by q.scheduled_for desc
+  limit 1
+$$;
+
 -- Whether a job is a prompt for another agent than this one, and not left by it; `scheduler/permission.py` says the same. Null is the
 -- owner, who reads everything.
 create function cronty.is_anothers(agent text, task text, arguments jsonb, origin jsonb) returns boolean language sql immutable as $$

@@ -27,7 +27,8 @@ with running as materialized (
       and position(lower(:words) in lower(concat_ws(' ', j.arguments -> 'kwargs' ->> 'prompt',
         j.arguments -> 'kwargs' ->> 'message', j.arguments -> 'kwargs' ->> 'name', j.arguments -> 'kwargs' ->> 'url'))) > 0))
     and (:health::text is null or case :health
-      when 'failing' then j.state = 'set_aside' or (j.state = 'active' and j.failures_in_row > 0)
+      when 'failing' then j.state = 'set_aside' or (j.state = 'active' and (j.failures_in_row > 0
+        or (select cronty.retry_error(q.job_id) from cronty.queue q where q.job_id = j.id limit 1) is not null))
       when 'waiting' then coalesce((
         select true from cronty.queue q where q.job_id = j.id and q.task = 'prompt' and q.due_at is not null limit 1), false)
       when 'paused' then j.state = 'paused'
@@ -41,7 +42,8 @@ with running as materialized (
 select c.total, v.*, v.arguments::text as arguments_json, v.trigger::text as trigger_json, v.policy::text as policy_json,
   case when v.id in (select job_id from running) then (
       select count(*) from cronty.runs r where r.owner_id = v.owner_id and r.job_id = v.id and r.state = 'running') else 0 end
-    + (select count(*) from cronty.queue q where q.job_id = v.id) as in_flight
+    + (select count(*) from cronty.queue q where q.job_id = v.id) as in_flight,
+  cronty.retry_error(v.id) as retry_error
 from (
   select case when :idle::boolean is null then (select count(*) from (select from matching limit :most_counted) m) end as total
 ) c

@@ -1,5 +1,5 @@
 -- Hand the oldest waiting prompts of an owner to an agent; they are shown again when the lease expires.
--- $1 now, $2 owner, $3 which agent asks (null: any), $4 how many, $5 lease in seconds,
+-- $1 now, $2 owner, $3 which agent asks (null: none, who gets only what is for anyone), $4 how many, $5 lease in seconds,
 -- $6 only prompts that could be read for so many seconds (null: for however long).
 with clock as (
   select coalesce($1::timestamptz, statement_timestamp()) as now
@@ -11,7 +11,7 @@ with clock as (
     and q.due_at <= (select now from clock)
     and q.due_at > coalesce((select now from clock) - $6::float8 * interval '1 second', '-infinity')
     and q.due_at > (select now from clock) - cronty.expires_after(j.policy) * interval '1 second' -- else it has expired
-    and ($3::text is null or coalesce(j.arguments -> 'kwargs' ->> 'agent', $3) = $3)
+    and (j.arguments -> 'kwargs' ->> 'agent' is null or j.arguments -> 'kwargs' ->> 'agent' = $3::text)
   order by q.due_at, q.job_id
   limit $4
   for update of q skip locked

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from cronty.jobs.job import Job
+from cronty.jobs.job import Job, failing_words
 from cronty.jobs.overview import LatestRun
 from cronty.web.dashboard.formats import rough
 from cronty.web.dashboard.verdicts import LABELS, ORDER, kind_of
@@ -93,11 +93,12 @@ def state_of(job: Job, runs: Sequence[LatestRun], now: datetime) -> State | None
 
 
 def _in_flight(job: Job, run: LatestRun, now: datetime) -> State:
+    if job.retry_error is not None:
+        return State("failed", failing_words(job.action.task), "bad")
     if run.verdict == "waiting" and kind_of(job.action.task) == "prompt":
         return State(
             "waiting", f"Waiting for {job.action.agent or 'an agent'}, {rough(now - run.scheduled_for)}", "wait"
         )
     if run.verdict == "waiting":
-        tries = " to be tried again" if job.failures_in_row else ""
-        return State("waiting", f"Waiting{tries}", "bad" if job.failures_in_row else "wait")
+        return State("waiting", "Waiting", "wait")
     return State("running", f"Running, {rough(now - (run.started_at or run.scheduled_for))}", "live")

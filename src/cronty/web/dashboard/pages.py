@@ -10,7 +10,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from cronty.jobs.action import Action
 from cronty.jobs.ids import job_id_text
-from cronty.jobs.job import Job
+from cronty.jobs.job import Job, failing_words
 from cronty.jobs.moments import local_text
 from cronty.jobs.run import FAILED, run_id
 from cronty.timing import Cron, Interval, describe
@@ -68,6 +68,7 @@ def environment() -> Environment:
         "describe": describe,
         "job_id_text": job_id_text,
         "run_id": run_id,
+        "failing_words": failing_words,
         "failed_verdicts": FAILED,
         "is_fine": is_fine,
         "kinds": KINDS,
@@ -112,11 +113,13 @@ def render(template: str, **facts: object) -> str:
 
 
 def rule_words(job: Job, zone_name: str) -> str:
-    """The schedule in its owner's words, or in ours; with its zone if that isn't the reader's."""
+    """The schedule in its owner's words, or in ours; with its zone if that isn't the reader's and they don't say it."""
     said, rule = own_words(job), job.trigger
     if said is None:
         return without_zone(describe(rule, job.zone), zone_name)
-    return said if job.zone == zone_name or isinstance(rule, Interval) else f"{said}, {place(job.zone)}"
+    there = place(job.zone)
+    named = there.removesuffix(" time").lower() in said.lower()
+    return said if named or job.zone == zone_name or isinstance(rule, Interval) else f"{said}, {there}"
 
 
 def without_zone(words: str, zone_name: str) -> str:
