@@ -147,6 +147,20 @@ def test_one_of_several_meanings_is_pressed_and_a_time_is_moved_in_the_week(chro
         assert noticed(page) == []
 
 
+def test_the_days_of_a_young_job_open_at_today_on_a_phone(chromium: Browser, demo: Served) -> None:
+    with looking(chromium, demo, "phone") as page:
+        for path in ("/jobs/5", "/jobs/2"):
+            page.goto(demo.url + path)
+            today, shown = (page.locator(one).bounding_box() for one in (".year .h-today", ".year-scroll"))
+            assert today is not None
+            assert shown is not None
+            assert shown["x"] <= today["x"], path
+            assert today["x"] + today["width"] <= shown["x"] + shown["width"] + 1, path
+        page.goto(f"{demo.url}/jobs/5")
+        wide = page.locator(".year-scroll").evaluate("box => box.scrollWidth - box.clientWidth")
+        assert wide == 0, "a week of seven days fits"
+
+
 @pytest.mark.npm
 @pytest.mark.parametrize(
     "look", [pytest.param("light", marks=pytest.mark.long), pytest.param("dark", marks=pytest.mark.long), "phone"]

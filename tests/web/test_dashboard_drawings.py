@@ -102,6 +102,10 @@ def test_a_young_job_has_weeks_and_an_old_one_a_year() -> None:
     assert young.weeks
     assert [label for _, label in young.rows] == ["15 Mar", "22 Mar"]
     assert len(young.cells) == 14
+    assert young.today == young.cells[-1]
+    wednesday = draw_days(days[:-4], today - 9 * DAY)
+    assert [cell.kind for cell in wednesday.cells] == ["empty"] * 10 + ["future"] * 4
+    assert wednesday.today == wednesday.cells[9]
     ran = [replace(day, verdicts={"done": 1}) if day.date == today - 200 * DAY else day for day in days]
     assert not draw_days(ran, today - 9 * DAY).weeks, "it has runs from before it was changed"
     assert not draw_days(days, today - 300 * DAY).weeks
@@ -142,6 +146,7 @@ def test_the_worst_of_a_day_decides_how_it_looks() -> None:
     ]  # fmt: skip
     drawn = draw_year([Day(first + number * DAY, kind) for number, kind in enumerate(kinds)])
     assert [cell.kind for cell in drawn.cells] == ["good1", "good2", "some", "bad", "missed", "none"]
+    assert [cell.mark for cell in drawn.cells if cell.mark] == ["M33.5 57.5l3 3-3 3-3-3z"], "in the middle of its day"
     assert drawn.empty.count("M") == 1
     assert drawn.cells[0].title == "Tue 5 Jan: 1 done"
     assert draw_year([]).cells == []
