@@ -1,0 +1,30 @@
+"""What the dashboard says: one thing in one way, and in plain words."""
+
+from cronty.contract.caller import local_caller
+from cronty.contract.result import Ok
+from tests.conftest import HandClock, Hands
+from tests.web.dashboard_fixtures import Browser, House, ann, house
+
+__all__ = ["ann", "house"]
+
+
+async def test_the_page_of_the_workers_says_the_same_in_its_figures_and_in_its_list(
+    house: House, ann: Browser, hands: Hands, clock: HandClock
+) -> None:
+    await hands.engine.lease.beat()
+    await house.job("Ask", task="prompt", kwargs={"prompt": "?"})
+    clock.advance(minutes=5, seconds=1)
+    await hands.fire()
+    assert isinstance(taken := await house.cronty.service.inbox.read(local_caller("ann")), Ok)
+    assert taken.value, "an agent has it"
+    await hands.engine.lease.beat()
+    page = (await ann.get("/fleet")).text
+    assert "Workers 1" in page
+    assert "Running 0" in page, "what an agent does is not run by a worker"
+    assert "gone" not in page.lower()
+    assert "No worker is running" not in page
+    clock.advance(hours=3)
+    page = (await ann.get("/fleet")).text
+    assert "Workers 0" in page
+    assert "1 gone" in page
+    assert "No worker is running" in page
