@@ -1,5 +1,7 @@
 """What the dashboard says: one thing in one way, and in plain words."""
 
+import asyncpg
+
 from cronty.contract.caller import local_caller
 from cronty.contract.result import Ok
 from tests.conftest import HandClock, Hands
@@ -28,3 +30,24 @@ async def test_the_page_of_the_workers_says_the_same_in_its_figures_and_in_its_l
     assert "Workers 0" in page
     assert "1 gone" in page
     assert "No worker is running" in page
+
+
+async def test_a_busy_job_leaves_room_for_others_among_the_latest_runs(
+    url: str, house: House, ann: Browser, hands: Hands, clock: HandClock
+) -> None:
+    for name in ("Tea", "Post"):
+        await house.job(name, trigger_type="interval", trigger_config={"hours": 15})
+    await house.job("Rounds", trigger_type="interval", trigger_config={"hours": 2})
+    await house.job("Alarm", task="fail", trigger_type="interval", trigger_config={"hours": 3}, policy={"attempts": 1})
+    for _ in range(16):
+        clock.advance(hours=1, seconds=1)
+        await hands.all()
+    sql = await asyncpg.connect(url)
+    await sql.execute("update cronty.runs set result = null")
+    await sql.close()
+    page = await ann.get("/")
+    _, _, latest = page.text.partition("Latest runs")
+    latest, _, _ = latest.partition("Next up")
+    assert "and 6 more of Rounds" in latest
+    assert "and 3 more of Alarm, 3 failed" in latest
+    assert all(name in latest for name in ("Tea", "Post"))
