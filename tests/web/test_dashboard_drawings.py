@@ -68,7 +68,13 @@ def test_of_a_column_that_is_too_high_what_went_wrong_is_never_left_out() -> Non
     drawn = draw_timeline(timeline([slot(-40 + number / 100) for number in range(30)] + [slot(-40, "failed")]), "UTC")
     assert len(drawn.marks) == MAX_STACKED
     assert [mark.verdict for mark in drawn.marks].count("failed") == 1
-    assert [number for _, number in drawn.over] == [31 - MAX_STACKED]
+    assert [number for _, number, _ in drawn.over] == [31 - MAX_STACKED]
+
+
+def test_the_number_of_marks_left_out_stands_beside_the_line_of_now() -> None:
+    crowd = [slot(minutes + number / 100, name="Tea") for minutes in (-600, -20, 10) for number in range(13)]
+    drawn = draw_timeline(timeline(crowd), "UTC")
+    assert [(number, side) for _, number, side in drawn.over] == [(2, "middle"), (2, "end"), (2, "start")]
 
 
 def test_too_many_slots_become_bars_that_stay_inside() -> None:
