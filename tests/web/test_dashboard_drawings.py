@@ -7,7 +7,7 @@ import pytest
 
 from cronty.jobs.overview import MAX_COUNTED, Bin, Day, Lag, LatestRun, Slot, Timeline, Verdict
 from cronty.jobs.run import Run
-from cronty.web.dashboard.formats import ago, brief, counted, day_text, span, utc_beside
+from cronty.web.dashboard.formats import ago, brief, counted, day_text, span
 from cronty.web.dashboard.health import draw_health
 from cronty.web.dashboard.heatmap import draw_days, draw_year
 from cronty.web.dashboard.job import why
@@ -189,8 +189,6 @@ def test_moments_are_said_as_people_say_them() -> None:
         "Tue 30 Mar",
     ]
     assert day_text(NOW + 300 * DAY, "UTC", NOW) == "Sat 22 Jan 2028"
-    assert utc_beside(NOW, "Europe/Berlin") == "00:30 UTC"
-    assert utc_beside(NOW, "America/New_York") == "Sun 28 Mar 00:30 UTC"
 
 
 def test_a_text_takes_up_no_more_room_than_it_is_given() -> None:

@@ -51,3 +51,28 @@ async def test_a_busy_job_leaves_room_for_others_among_the_latest_runs(
     assert "and 6 more of Rounds" in latest
     assert "and 3 more of Alarm, 3 failed" in latest
     assert all(name in latest for name in ("Tea", "Post"))
+
+
+async def test_a_zone_is_named_once(house: House, ann: Browser, hands: Hands) -> None:
+    said = {"weekdays at 15:10 in Tokyo": "Asia/Tokyo", "weekdays at 9:55": "America/New_York"}
+    for number, (when, zone) in enumerate(said.items(), 1):
+        await house.job(f"Job {number}", trigger_type="words", trigger_config={"text": when}, timezone=zone)
+    page = (await ann.get("/jobs")).text
+    assert "weekdays at 15:10 in Tokyo" in page
+    assert "Tokyo time" not in page
+    assert "weekdays at 9:55, New York time" in page
+    page = (await ann.get("/jobs/1")).text
+    assert page.count("Tokyo time") == 1, "in how it was read"
+    page = (await ann.get("/jobs/preview?when=weekdays+at+15:10&zone=Asia/Tokyo")).text
+    assert page.count("Tokyo time") == 1
+
+
+async def test_the_next_times_say_nothing_of_utc_to_who_lives_elsewhere(
+    house: House, ann: Browser, hands: Hands
+) -> None:
+    await house.job(
+        "Rent", trigger_type="words", trigger_config={"text": "0 10 1 1,4,7,10 *"}, timezone="Europe/Berlin"
+    )
+    assert "in UTC than the one before" in (await ann.get("/jobs/1")).text
+    await ann.post("/settings/zone", zone="Europe/Berlin")
+    assert "UTC" not in (await ann.get("/jobs/1")).text

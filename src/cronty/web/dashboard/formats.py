@@ -63,14 +63,6 @@ def clock_text(moment: datetime, zone_name: str, *, seconds: bool = False) -> st
     return f"{local:%H:%M:%S}" if seconds else f"{local:%H:%M}"
 
 
-def utc_beside(moment: datetime, zone_name: str) -> str:
-    """A time in UTC to show beside its local time; with the day only if it differs."""
-    there = moment.astimezone(UTC)
-    clock = f"{there:%H:%M:%S}" if there.second else f"{there:%H:%M}"
-    same = there.date() == moment.astimezone(zone(zone_name)).date()
-    return f"{clock} UTC" if same else f"{there:%a} {there.day} {there:%b} {clock} UTC"
-
-
 def day_text(moment: datetime, zone_name: str, now: datetime | None = None) -> str:
     """`Today`, `Mon 16 Nov`, with the year if it isn't this year."""
     local = moment.astimezone(zone(zone_name))

@@ -14,7 +14,8 @@ from cronty.jobs.job import Job
 from cronty.jobs.moments import local_text
 from cronty.jobs.run import FAILED, run_id
 from cronty.timing import Cron, Interval, describe
-from cronty.timing.words.places import place
+from cronty.timing.errors import BadTrigger
+from cronty.timing.words.places import place, split_zone
 from cronty.web.dashboard.assets import asset_url
 from cronty.web.dashboard.formats import (
     ago,
@@ -32,7 +33,6 @@ from cronty.web.dashboard.formats import (
     number,
     since,
     span,
-    utc_beside,
     utc_text,
 )
 from cronty.web.dashboard.verdicts import (
@@ -93,6 +93,7 @@ def environment() -> Environment:
         "local": local_text,
         "long_day": long_day,
         "mid": mid,
+        "note_for": note_for,
         "since": since,
         "number": number,
         "place": place,
@@ -101,7 +102,6 @@ def environment() -> Environment:
         "pretty": pretty,
         "span": span,
         "utc": utc_text,
-        "utc_beside": utc_beside,
         "without_zone": without_zone,
     }
     return made
@@ -116,12 +116,26 @@ def rule_words(job: Job, zone_name: str) -> str:
     said, rule = own_words(job), job.trigger
     if said is None:
         return without_zone(describe(rule, job.zone), zone_name)
-    return said if job.zone == zone_name or isinstance(rule, Interval) else f"{said}, {place(job.zone)}"
+    known = job.zone == zone_name or isinstance(rule, Interval) or _names_a_zone(said)
+    return said if known else f"{said}, {place(job.zone)}"
+
+
+def _names_a_zone(said: str) -> bool:
+    """Whether somebody's words say where they count: `weekdays at 15:10 in Tokyo`."""
+    try:
+        return split_zone(said, "UTC")[0] != said
+    except BadTrigger:
+        return True
 
 
 def without_zone(words: str, zone_name: str) -> str:
     """A schedule in words, without the zone that goes without saying."""
     return words.removesuffix(f", {place(zone_name)}")
+
+
+def note_for(note: str | None, zone_name: str) -> str:
+    """What is said of a time, without what only a reader in UTC would notice."""
+    return "" if note is None or (zone_name != "UTC" and " in UTC than " in note) else note
 
 
 def own_words(job: Job) -> str | None:
