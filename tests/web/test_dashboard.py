@@ -299,7 +299,7 @@ async def test_the_buttons_of_a_job_do_what_they_say(house: House, ann: Browser,
     for act, said, status in [
         ("pause", "The job is paused", "Paused"),
         ("resume", "The job is resumed", "next today at"),
-        ("run", "A run is queued", "Waiting"),
+        ("run", "It starts as soon as a worker is free", "Waiting"),
         ("cancel", "The job has ended", "Ended"),
     ]:
         await ann.post(f"/jobs/{job.number}/{act}")
@@ -447,12 +447,21 @@ async def test_a_run_shows_its_attempts_and_can_be_tried_again(
     clock.advance(seconds=30)
     await hands.all()
     page = await ann.get(f"/runs/{run}")
-    for said in ("Failed", "ValueError: no luck", "1st attempt", "2nd attempt", run, "Retry"):
+    for said in (
+        "Failed",
+        "No luck",
+        "As the program said it ValueError: no luck",
+        "Tried 2 times",
+        "1st attempt",
+        "2nd attempt",
+        run,
+        "Retry",
+    ):
         assert said in page.text
     page = await ann.get("/fleet")
     assert "Broken" in page.text
     assert [one["value"] for one in page.all("input", name="run")] == [run]
-    assert "Failed: ValueError: no luck" in (await ann.get("/")).text
+    assert "Failed: no luck" in (await ann.get("/")).text
     await ann.post("/runs/redrive", run=run, from_="run")
     assert ann.went_to == f"/runs/{run}?done=again"
     assert "Waiting" in (await ann.get(ann.went_to)).text
@@ -501,7 +510,7 @@ async def test_looking_at_the_inbox_takes_nothing_and_a_person_can_settle_it(
     assert all(f"Question {number}?" in page.text for number in range(4))
     receipts = [one["value"] or "" for one in page.all("input", name="receipt")]
     await ann.post("/inbox", receipt=receipts[0], outcome="done", report="It is 42.")
-    assert "Settled as done" in (await ann.get(ann.went_to)).text
+    assert "Marked as done" in (await ann.get(ann.went_to)).text
     assert "It is 42." in (await ann.get(f"/runs/{receipts[0]}")).text
     await ann.post("/inbox", receipt=receipts[1], outcome="failed")
     await ann.post("/inbox", receipt=receipts[2], outcome="snooze", until="1h")

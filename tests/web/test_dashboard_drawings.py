@@ -7,7 +7,7 @@ import pytest
 
 from cronty.jobs.overview import MAX_COUNTED, Bin, Day, Lag, LatestRun, Slot, Timeline, Verdict
 from cronty.jobs.run import Run
-from cronty.web.dashboard.formats import ago, brief, counted, day_text, span
+from cronty.web.dashboard.formats import ago, brief, counted, day_text, plain_error, span
 from cronty.web.dashboard.health import draw_health
 from cronty.web.dashboard.heatmap import draw_days, draw_year
 from cronty.web.dashboard.job import why
@@ -200,7 +200,25 @@ def test_a_text_takes_up_no_more_room_than_it_is_given() -> None:
 def test_a_reason_is_shown_as_it_was_given() -> None:
     times = {"through": None, "started_at": None, "finished_at": None}
     run = Run(1, NOW, "cancelled", 2, 1, manual=False, reason="no timeslots left", error=None, result=None, **times)
-    assert why(run) == "no timeslots left, attempt 2"
+    assert why(run) == "no timeslots left, tried 2 times"
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        ("TimeoutError: no answer within 30 s", "no answer within 30 s"),
+        ("OSError: [Errno 28] No space left on device", "No space left on device"),
+        ("shop.errors.PermanentError: https://a.example answered 502", "https://a.example answered 502"),
+        ('Traceback (most recent call last):\n  File "a.py", line 1\nValueError: not a date', "not a date"),
+        ("KeyError: 'name'", "Key error: 'name'"),
+        ("ConnectionResetError", "Connection reset error"),
+        ("the agent gave no answer", "the agent gave no answer"),
+        ("Error 5: the printer is on fire", "Error 5: the printer is on fire"),
+        ("", ""),
+    ],
+)
+def test_an_error_is_said_without_the_names_of_programs(error: str, said: str) -> None:
+    assert plain_error(error) == said
 
 
 def test_a_count_that_stopped_says_so() -> None:

@@ -62,10 +62,10 @@ async def show_now(visit: Visit) -> Response:
 
 
 MESSAGES: Final = {
-    "again": "It is tried again, under the same id.",
+    "again": "It is tried again.",
     "resumed": "The job is resumed.",
     "paused": "The job is paused. Nothing runs until it is resumed.",
-    "asked": "A run is queued. It starts as soon as a worker is free.",
+    "asked": "It starts as soon as a worker is free.",
 }
 
 

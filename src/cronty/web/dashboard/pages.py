@@ -31,8 +31,10 @@ from cronty.web.dashboard.formats import (
     long_day,
     mid,
     number,
+    plain_error,
     since,
     span,
+    unbroken,
     utc_text,
 )
 from cronty.web.dashboard.verdicts import (
@@ -90,6 +92,7 @@ def environment() -> Environment:
         "day_clock": day_clock,
         "duration": duration,
         "first_line": first_line,
+        "flat": flat,
         "local": local_text,
         "long_day": long_day,
         "mid": mid,
@@ -97,10 +100,13 @@ def environment() -> Environment:
         "since": since,
         "number": number,
         "place": place,
+        "plain": plain_error,
         "capital": capital,
+        "capital_word": capital_word,
         "paragraphs": str.splitlines,
         "pretty": pretty,
         "span": span,
+        "unbroken": unbroken,
         "utc": utc_text,
         "without_zone": without_zone,
     }
@@ -154,6 +160,26 @@ def call_text(action: Action) -> str:
 def capital(text: str) -> str:
     """The first letter large; the others as they are."""
     return text[:1].upper() + text[1:]
+
+
+def capital_word(text: str) -> str:
+    """The first letter large, unless the text begins with something that isn't a word: an address, a path."""
+    return capital(text) if text.split(" ")[0].isalpha() else text
+
+
+def flat(result: str) -> str:
+    """A result that isn't text, in one line: `status ok, seconds 0.8`; one that was cut stays as it is."""
+    try:
+        value: object = orjson.loads(result)
+    except orjson.JSONDecodeError:
+        return result
+    if not isinstance(value, dict):
+        return result
+    said = [
+        f"{name} {one if isinstance(one, str) else orjson.dumps(one).decode()}"
+        for name, one in cast("dict[str, object]", value).items()
+    ]
+    return ", ".join(said)
 
 
 def pretty(value: object) -> str:
