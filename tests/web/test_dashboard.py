@@ -62,7 +62,9 @@ async def test_an_empty_installation_says_what_to_do(house: House, ann: Browser,
     assert all(step in page.text for step in ("Connect an agent", "Add your phone", "Your first reminder"))
     assert page.flaws() == []
     assert "Nothing is planned" in (await ann.get("/?plain")).text
-    assert (await ann.get("/week")).flaws() == []
+    page = await ann.get("/week")
+    assert page.flaws() == []
+    assert "Nothing in these days" in page.text
     assert "No jobs yet" in (await ann.get("/jobs")).text
     assert "The inbox is empty" in (await ann.get("/inbox")).text
     assert "Nothing has failed for good" in (await ann.get("/fleet")).text

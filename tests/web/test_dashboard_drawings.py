@@ -210,6 +210,7 @@ def test_a_reason_is_shown_as_it_was_given() -> None:
         ("OSError: [Errno 28] No space left on device", "No space left on device"),
         ("shop.errors.PermanentError: https://a.example answered 502", "https://a.example answered 502"),
         ('Traceback (most recent call last):\n  File "a.py", line 1\nValueError: not a date', "not a date"),
+        ("CallFailed: Calling 'a.example' failed", "Calling 'a.example' failed"),
         ("KeyError: 'name'", "Key error: 'name'"),
         ("ConnectionResetError", "Connection reset error"),
         ("the agent gave no answer", "the agent gave no answer"),

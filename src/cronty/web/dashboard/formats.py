@@ -142,7 +142,9 @@ def first_line(text: str | None, length: int = 160) -> str:
     return cut(lines[0], length) if lines else ""
 
 
-_RAISED = re.compile(r"(?:\w+\.)*([A-Z]\w*(?:Error|Exception|Timeout|Expired|Warning|Exit|Interrupt))(?::\s*(.*))?")
+_RAISED = re.compile(
+    r"(?:\w+\.)*([A-Z]\w*(?:Error|Exception|Failed|Timeout|Expired|Warning|Exit|Interrupt))(?::\s*(.*))?"
+)
 _NUMBER_OF_SYSTEM = re.compile(r"\[Errno -?\d+\] ")
 
 
