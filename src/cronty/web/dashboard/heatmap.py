@@ -84,7 +84,7 @@ def draw_weeks(days: Sequence[Day]) -> Heatmap:
         cells.append(Cell(left + weekday * (WIDE + 3), today.y, "future", "Still to come", WIDE, TALL))
     names = [(left + place * (WIDE + 3), name) for place, name in enumerate(_WEEKDAYS)]
     high = TOP + (rows[-1][0] - 14 - TOP) + TALL + 1
-    return Heatmap(cells, "", names, left + 7 * (WIDE + 3) - 3, high, tuple(rows), weeks=True, today=today)
+    return Heatmap(cells, "", names, left + 7 * (WIDE + 3) - 2, high, tuple(rows), weeks=True, today=today)
 
 
 def draw_year(days: Sequence[Day]) -> Heatmap:
