@@ -69,7 +69,7 @@ def draw_weeks(days: Sequence[Day]) -> Heatmap:
     most = max((sum(day.verdicts.get(one, 0) for one in GOOD) for day in days), default=0)
     cells: list[Cell] = []
     rows: list[tuple[int, str]] = []
-    left = 52
+    left = 58
     for day in days:
         week, weekday = divmod((day.date - monday).days, 7)
         x, y = left + weekday * (WIDE + 3), TOP + week * (TALL + 3)
