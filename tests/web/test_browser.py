@@ -103,8 +103,8 @@ def test_keys_and_search_need_no_mouse(chromium: Browser, demo: Served) -> None:
 def test_what_somebody_types_is_not_swept_away_by_what_happens(chromium: Browser, demo: Served) -> None:
     with looking(chromium, demo) as page, looking(chromium, demo) as elsewhere:
         page.goto(f"{demo.url}/inbox")
-        page.get_by_text("Settle", exact=True).first.click()
-        page.get_by_label("Report").first.fill("I am still thinking")
+        page.get_by_text("Answer", exact=True).first.click()
+        page.get_by_label("Your answer").first.fill("I am still thinking")
         page.evaluate(
             "() => { window.told = new Promise((told) => new EventSource('/live').addEventListener('changed', told)) }"
         )
@@ -116,8 +116,8 @@ def test_what_somebody_types_is_not_swept_away_by_what_happens(chromium: Browser
         elsewhere.get_by_role("button", name="Schedule").click()
         page.evaluate("window.told.then(() => true)")
         elsewhere.locator("#runs .v-done").first.wait_for()
-        expect(page.get_by_label("Report").first).to_have_value("I am still thinking")
-        expect(page.get_by_label("Report").first).to_be_visible()
+        expect(page.get_by_label("Your answer").first).to_have_value("I am still thinking")
+        expect(page.get_by_label("Your answer").first).to_be_visible()
 
 
 def test_one_of_several_meanings_is_pressed_and_a_time_is_moved_in_the_week(chromium: Browser, demo: Served) -> None:
@@ -145,6 +145,20 @@ def test_one_of_several_meanings_is_pressed_and_a_time_is_moved_in_the_week(chro
         page.keyboard.press("t")
         page.wait_for_url("**/week#today")
         assert noticed(page) == []
+
+
+def test_the_days_of_a_young_job_open_at_today_on_a_phone(chromium: Browser, demo: Served) -> None:
+    with looking(chromium, demo, "phone") as page:
+        for path in ("/jobs/5", "/jobs/2"):
+            page.goto(demo.url + path)
+            today, shown = (page.locator(one).bounding_box() for one in (".year .h-today", ".year-scroll"))
+            assert today is not None
+            assert shown is not None
+            assert shown["x"] <= today["x"], path
+            assert today["x"] + today["width"] <= shown["x"] + shown["width"] + 1, path
+        page.goto(f"{demo.url}/jobs/5")
+        wide = page.locator(".year-scroll").evaluate("box => box.scrollWidth - box.clientWidth")
+        assert wide == 0, "a week of seven days fits"
 
 
 @pytest.mark.npm

@@ -7,7 +7,7 @@ import pytest
 
 from cronty.jobs.overview import MAX_COUNTED, Bin, Day, Lag, LatestRun, Slot, Timeline, Verdict
 from cronty.jobs.run import Run
-from cronty.web.dashboard.formats import ago, brief, counted, day_text, span, utc_beside
+from cronty.web.dashboard.formats import ago, brief, counted, day_text, plain_error, span
 from cronty.web.dashboard.health import draw_health
 from cronty.web.dashboard.heatmap import draw_days, draw_year
 from cronty.web.dashboard.job import why
@@ -68,7 +68,13 @@ def test_of_a_column_that_is_too_high_what_went_wrong_is_never_left_out() -> Non
     drawn = draw_timeline(timeline([slot(-40 + number / 100) for number in range(30)] + [slot(-40, "failed")]), "UTC")
     assert len(drawn.marks) == MAX_STACKED
     assert [mark.verdict for mark in drawn.marks].count("failed") == 1
-    assert [number for _, number in drawn.over] == [31 - MAX_STACKED]
+    assert [number for _, number, _ in drawn.over] == [31 - MAX_STACKED]
+
+
+def test_the_number_of_marks_left_out_stands_beside_the_line_of_now() -> None:
+    crowd = [slot(minutes + number / 100, name="Tea") for minutes in (-600, -20, 10) for number in range(13)]
+    drawn = draw_timeline(timeline(crowd), "UTC")
+    assert [(number, side) for _, number, side in drawn.over] == [(2, "middle"), (2, "end"), (2, "start")]
 
 
 def test_too_many_slots_become_bars_that_stay_inside() -> None:
@@ -102,6 +108,10 @@ def test_a_young_job_has_weeks_and_an_old_one_a_year() -> None:
     assert young.weeks
     assert [label for _, label in young.rows] == ["15 Mar", "22 Mar"]
     assert len(young.cells) == 14
+    assert young.today == young.cells[-1]
+    wednesday = draw_days(days[:-4], today - 9 * DAY)
+    assert [cell.kind for cell in wednesday.cells] == ["empty"] * 10 + ["future"] * 4
+    assert wednesday.today == wednesday.cells[9]
     ran = [replace(day, verdicts={"done": 1}) if day.date == today - 200 * DAY else day for day in days]
     assert not draw_days(ran, today - 9 * DAY).weeks, "it has runs from before it was changed"
     assert not draw_days(days, today - 300 * DAY).weeks
@@ -142,6 +152,7 @@ def test_the_worst_of_a_day_decides_how_it_looks() -> None:
     ]  # fmt: skip
     drawn = draw_year([Day(first + number * DAY, kind) for number, kind in enumerate(kinds)])
     assert [cell.kind for cell in drawn.cells] == ["good1", "good2", "some", "bad", "missed", "none"]
+    assert [cell.mark for cell in drawn.cells if cell.mark] == ["M33.5 57.5l3 3-3 3-3-3z"], "in the middle of its day"
     assert drawn.empty.count("M") == 1
     assert drawn.cells[0].title == "Tue 5 Jan: 1 done"
     assert draw_year([]).cells == []
@@ -178,8 +189,6 @@ def test_moments_are_said_as_people_say_them() -> None:
         "Tue 30 Mar",
     ]
     assert day_text(NOW + 300 * DAY, "UTC", NOW) == "Sat 22 Jan 2028"
-    assert utc_beside(NOW, "Europe/Berlin") == "00:30 UTC"
-    assert utc_beside(NOW, "America/New_York") == "Sun 28 Mar 00:30 UTC"
 
 
 def test_a_text_takes_up_no_more_room_than_it_is_given() -> None:
@@ -191,7 +200,26 @@ def test_a_text_takes_up_no_more_room_than_it_is_given() -> None:
 def test_a_reason_is_shown_as_it_was_given() -> None:
     times = {"through": None, "started_at": None, "finished_at": None}
     run = Run(1, NOW, "cancelled", 2, 1, manual=False, reason="no timeslots left", error=None, result=None, **times)
-    assert why(run) == "no timeslots left, attempt 2"
+    assert why(run) == "no timeslots left, tried 2 times"
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        ("TimeoutError: no answer within 30 s", "no answer within 30 s"),
+        ("OSError: [Errno 28] No space left on device", "No space left on device"),
+        ("shop.errors.PermanentError: https://a.example answered 502", "https://a.example answered 502"),
+        ('Traceback (most recent call last):\n  File "a.py", line 1\nValueError: not a date', "not a date"),
+        ("CallFailed: Calling 'a.example' failed", "Calling 'a.example' failed"),
+        ("KeyError: 'name'", "Key error: 'name'"),
+        ("ConnectionResetError", "Connection reset error"),
+        ("the agent gave no answer", "the agent gave no answer"),
+        ("Error 5: the printer is on fire", "Error 5: the printer is on fire"),
+        ("", ""),
+    ],
+)
+def test_an_error_is_said_without_the_names_of_programs(error: str, said: str) -> None:
+    assert plain_error(error) == said
 
 
 def test_a_count_that_stopped_says_so() -> None:

@@ -32,6 +32,8 @@ async def show_fleet(visit: Visit) -> Response:
         fleet=fleet,
         workers=fleet.workers[:MAX_WORKERS] if fleet else [],
         alive=sum(one.alive for one in fleet.workers) if fleet else 0,
+        # What the workers in the list run, and not what an agent has in its hands.
+        running=sum(one.running for one in fleet.workers) if fleet else 0,
         lag=draw_lag(fleet.lag) if fleet else None,
         columns=draw_columns(fleet.throughput) if fleet else [],
         counts=counted(fleet.throughput) if fleet else {},

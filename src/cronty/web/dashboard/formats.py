@@ -1,5 +1,6 @@
 """Times, durations and numbers as text for people."""
 
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from html import escape
@@ -61,14 +62,6 @@ def clock_text(moment: datetime, zone_name: str, *, seconds: bool = False) -> st
     """The time of day: `09:00`, with seconds if they matter."""
     local = moment.astimezone(zone(zone_name))
     return f"{local:%H:%M:%S}" if seconds else f"{local:%H:%M}"
-
-
-def utc_beside(moment: datetime, zone_name: str) -> str:
-    """A time in UTC to show beside its local time; with the day only if it differs."""
-    there = moment.astimezone(UTC)
-    clock = f"{there:%H:%M:%S}" if there.second else f"{there:%H:%M}"
-    same = there.date() == moment.astimezone(zone(zone_name)).date()
-    return f"{clock} UTC" if same else f"{there:%a} {there.day} {there:%b} {clock} UTC"
 
 
 def day_text(moment: datetime, zone_name: str, now: datetime | None = None) -> str:
@@ -147,3 +140,29 @@ def brief(text: str, room: int) -> str:
 def first_line(text: str | None, length: int = 160) -> str:
     lines = (text or "").strip().splitlines()
     return cut(lines[0], length) if lines else ""
+
+
+_RAISED = re.compile(
+    r"(?:\w+\.)*([A-Z]\w*(?:Error|Exception|Failed|Timeout|Expired|Warning|Exit|Interrupt))(?::\s*(.*))?"
+)
+_NUMBER_OF_SYSTEM = re.compile(r"\[Errno -?\d+\] ")
+
+
+def plain_error(text: str | None, length: int = 160) -> str:
+    """What went wrong, in a line without the names of programs: `no answer within 30 s` of `TimeoutError: …`."""
+    lines = (text or "").strip().splitlines()
+    if not lines:
+        return ""
+    line = lines[-1 if lines[0].startswith("Traceback ") else 0].strip()
+    if not (raised := _RAISED.fullmatch(line)):
+        return cut(line, length)
+    said = _NUMBER_OF_SYSTEM.sub("", raised[2] or "")
+    if " " in said:
+        return cut(said, length)
+    name = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", raised[1]).capitalize()
+    return cut(f"{name}: {said}" if said else name, length)
+
+
+def unbroken(text: str) -> str:
+    """Kept on one line: `30 s`."""
+    return text.replace(" ", "\u00a0")

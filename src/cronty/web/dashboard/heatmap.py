@@ -15,7 +15,7 @@ LEFT: Final = 28
 TOP: Final = 16
 YOUNG: Final = 70
 """A job with fewer days than this is shown in weeks."""
-WIDE: Final = 97
+WIDE: Final = 66
 TALL: Final = 20
 _WEEKDAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 GOOD: Final[tuple[Verdict, ...]] = ("done", "running", "waiting")
@@ -30,6 +30,15 @@ class Cell:
     width: int = CELL
     height: int = CELL
 
+    @property
+    def mark(self) -> str | None:
+        """A diamond in the middle of a day on which some runs failed."""
+        return (
+            f"M{self.x + self.width / 2:g} {self.y + self.height / 2 - 3:g}l3 3-3 3-3-3z"
+            if self.kind == "some"
+            else None
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Heatmap:
@@ -42,6 +51,7 @@ class Heatmap:
     rows: tuple[tuple[int, str], ...] = ((25, "Mon"), (51, "Wed"), (77, "Fri"))
     """Labels on the left, with their places."""
     weeks: bool = False
+    today: Cell | None = None
 
 
 def draw_days(days: Sequence[Day], made: date) -> Heatmap:
@@ -59,7 +69,7 @@ def draw_weeks(days: Sequence[Day]) -> Heatmap:
     most = max((sum(day.verdicts.get(one, 0) for one in GOOD) for day in days), default=0)
     cells: list[Cell] = []
     rows: list[tuple[int, str]] = []
-    left = 44
+    left = 58
     for day in days:
         week, weekday = divmod((day.date - monday).days, 7)
         x, y = left + weekday * (WIDE + 3), TOP + week * (TALL + 3)
@@ -69,9 +79,12 @@ def draw_weeks(days: Sequence[Day]) -> Heatmap:
         some = any(day.verdicts.values())
         title = f"{day.date:%a} {day.date.day} {day.date:%b}: {counts_text(day.verdicts)}"
         cells.append(Cell(x, y, _kind(day.verdicts, most) if some else "empty", title, WIDE, TALL))
+    today = cells[-1]
+    for weekday in range(days[-1].date.weekday() + 1, 7):
+        cells.append(Cell(left + weekday * (WIDE + 3), today.y, "future", "Still to come", WIDE, TALL))
     names = [(left + place * (WIDE + 3), name) for place, name in enumerate(_WEEKDAYS)]
     high = TOP + (rows[-1][0] - 14 - TOP) + TALL + 1
-    return Heatmap(cells, "", names, left + 7 * (WIDE + 3) - 3, high, tuple(rows), weeks=True)
+    return Heatmap(cells, "", names, left + 7 * (WIDE + 3) - 2, high, tuple(rows), weeks=True, today=today)
 
 
 def draw_year(days: Sequence[Day]) -> Heatmap:
@@ -93,8 +106,9 @@ def draw_year(days: Sequence[Day]) -> Heatmap:
             cells.append(Cell(x, y, _kind(day.verdicts, most), title))
         else:
             empty.append(f"M{x} {y}h{CELL}v{CELL}h-{CELL}z")
-    last = (days[-1].date - monday).days // 7
-    return Heatmap(cells, "".join(empty), months, LEFT + (last + 1) * STEP)
+    last, weekday = divmod((days[-1].date - monday).days, 7)
+    today = Cell(LEFT + last * STEP, TOP + weekday * STEP, "today", "Today")
+    return Heatmap(cells, "".join(empty), months, LEFT + (last + 1) * STEP, today=today)
 
 
 def _kind(verdicts: Mapping[Verdict, int], most: int) -> str:

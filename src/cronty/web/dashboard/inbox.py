@@ -10,11 +10,11 @@ from cronty.web.dashboard.visit import ErrorPage, Visit
 
 SHOWN = 20
 MESSAGES = {
-    "done": "Settled as done.",
-    "quiet": "Settled: there was nothing to report.",
-    "failed": "Settled as failed.",
+    "done": "Marked as done.",
+    "quiet": "Marked as done, with nothing to report.",
+    "failed": "Marked as failed.",
     "snooze": "Snoozed. It comes back at that time.",
-    "late": "That prompt was settled or handed out again in the meantime. The list below is current.",
+    "late": "Somebody was quicker: that one was answered or taken in the meantime. The list below is current.",
 }
 
 
@@ -52,7 +52,7 @@ def _request(visit: Visit) -> AcknowledgeInbox:
         case "quiet" | "snooze" as outcome:
             pass
         case "failed" as outcome:
-            report = report or "Settled as failed on the dashboard, without a reason."
+            report = report or "Marked as failed on the dashboard, without a reason."
         case _:
             outcome = "done"
     until = visit.form.text("until")[:200] or "1h"

@@ -24,7 +24,7 @@ from cronty.contract.requests import (
 from cronty.contract.result import Err, Ok, Result
 from cronty.jobs.job import Job
 from cronty.jobs.overview import LatestRun
-from cronty.jobs.run import FAILED, RUN_STATES, Run
+from cronty.jobs.run import FAILED, LIVE, RUN_STATES, Run
 from cronty.scheduler.answers import run_of
 from cronty.scheduler.overview import YEAR_SHOWN
 from cronty.timing import Slot, preview, zone
@@ -48,9 +48,9 @@ MESSAGES: Final = {
     "moved": "That one is moved. The schedule stays.",
     "restored": "It runs at its planned time after all.",
     "cancelled": "The job has ended. Nothing more runs.",
-    "asked": "A run is queued. It starts as soon as a worker is free.",
+    "asked": "It starts as soon as a worker is free.",
     "undeleted": "The job is back.",
-    "again": "The run is tried again, under the same id.",
+    "again": "It is tried again.",
     "stopped": "The run is stopped. The schedule stays.",
 }
 
@@ -172,7 +172,7 @@ def why(run: Run) -> str:
     if run.slots > 1:
         parts.append(f"stands for {run.slots} times")
     if run.attempt > 1:
-        parts.append(f"attempt {run.attempt}")
+        parts.append(f"attempt {run.attempt}" if run.state in LIVE else f"tried {run.attempt} times")
     return ", ".join(parts)
 
 

@@ -1,8 +1,8 @@
 """The first page: the last and the next 24 hours, what needs attention, what was answered, what comes next."""
 
 import asyncio
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -11,7 +11,7 @@ from starlette.responses import Response
 from cronty.contract.result import Err, Ok
 from cronty.jobs.envelope import Envelope
 from cronty.jobs.overview import Timeline, Verdict
-from cronty.jobs.run import run_id
+from cronty.jobs.run import FAILED, run_id
 from cronty.web.dashboard.first import show_first
 from cronty.web.dashboard.sparkline import draw_lag
 from cronty.web.dashboard.timeline import counted, draw_timeline
@@ -21,6 +21,8 @@ NEXT: Final = 9
 CONCERNS: Final = 6
 RESULTS: Final = 5
 LATEST: Final = 6
+OF_ONE_JOB: Final = 2
+"""Rows of the latest runs that one job may take up."""
 WAITING: Final = 4
 RESULTS_OF: Final = timedelta(days=3)
 
@@ -54,16 +56,16 @@ async def show_now(visit: Visit) -> Response:
         coming=[job for job in coming.value.jobs if job.next_slot is not None],
         total=coming.value.total,
         waiting=waiting,
-        latest=[] if results else [*_latest(line)] or await _latest_events(visit),
+        latest=[] if results else few_of_each([*_latest(line)] or await _latest_events(visit)),
         message=MESSAGES.get(visit.query.get("done", "")),
     )
 
 
 MESSAGES: Final = {
-    "again": "It is tried again, under the same id.",
+    "again": "It is tried again.",
     "resumed": "The job is resumed.",
     "paused": "The job is paused. Nothing runs until it is resumed.",
-    "asked": "A run is queued. It starts as soon as a worker is free.",
+    "asked": "It starts as soon as a worker is free.",
 }
 
 
@@ -80,23 +82,40 @@ class Latest:
     """A run as the first page shows it."""
 
     run_id: str
+    job_number: int
     name: str
     verdict: Verdict
     at: datetime
     why: str | None
+    more: int = 0
+    """How many earlier ones of the same job this row stands for."""
+    more_failed: int = 0
+
+
+def few_of_each(latest: Sequence[Latest]) -> list[Latest]:
+    """The first rows, at most `OF_ONE_JOB` of a job: one that comes often must not push the others out."""
+    rows: dict[int, list[Latest]] = {}
+    for one in latest:
+        rows.setdefault(one.job_number, []).append(one)
+    shown: list[Latest] = []
+    for mine in rows.values():
+        *first, last = mine[:OF_ONE_JOB]
+        rest = mine[OF_ONE_JOB:]
+        shown += [*first, replace(last, more=len(rest), more_failed=sum(one.verdict in FAILED for one in rest))]
+    return sorted(shown, key=lambda one: one.at, reverse=True)[:LATEST]
 
 
 def _latest(line: Timeline) -> Iterator[Latest]:
     passed = [slot for slot in line.slots or [] if slot.verdict != "planned"]
-    for slot in sorted(passed, key=lambda one: one.scheduled_for, reverse=True)[:LATEST]:
-        yield Latest(
-            run_id(slot.job_number, slot.scheduled_for), slot.name, slot.verdict, slot.scheduled_for, slot.reason
-        )
+    for slot in sorted(passed, key=lambda one: one.scheduled_for, reverse=True):
+        run = run_id(slot.job_number, slot.scheduled_for)
+        yield Latest(run, slot.job_number, slot.name, slot.verdict, slot.scheduled_for, slot.reason)
 
 
 async def _latest_events(visit: Visit) -> list[Latest]:
     """The latest events, for an owner whose jobs all come often."""
     events = await visit.service.overview.events(visit.caller)
     return [
-        Latest(one.run_id, one.name, one.verdict, one.at, one.error or one.reason) for one in reversed(events[-LATEST:])
+        Latest(one.run_id, one.job_number, one.name, one.verdict, one.at, one.error or one.reason)
+        for one in reversed(events)
     ]

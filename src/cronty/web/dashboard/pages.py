@@ -14,7 +14,8 @@ from cronty.jobs.job import Job, failing_words
 from cronty.jobs.moments import local_text
 from cronty.jobs.run import FAILED, run_id
 from cronty.timing import Cron, Interval, describe
-from cronty.timing.words.places import place
+from cronty.timing.errors import BadTrigger
+from cronty.timing.words.places import place, split_zone
 from cronty.web.dashboard.assets import asset_url
 from cronty.web.dashboard.formats import (
     ago,
@@ -30,9 +31,10 @@ from cronty.web.dashboard.formats import (
     long_day,
     mid,
     number,
+    plain_error,
     since,
     span,
-    utc_beside,
+    unbroken,
     utc_text,
 )
 from cronty.web.dashboard.verdicts import (
@@ -91,18 +93,22 @@ def environment() -> Environment:
         "day_clock": day_clock,
         "duration": duration,
         "first_line": first_line,
+        "flat": flat,
         "local": local_text,
         "long_day": long_day,
         "mid": mid,
+        "note_for": note_for,
         "since": since,
         "number": number,
         "place": place,
+        "plain": plain_error,
         "capital": capital,
+        "capital_word": capital_word,
         "paragraphs": str.splitlines,
         "pretty": pretty,
         "span": span,
+        "unbroken": unbroken,
         "utc": utc_text,
-        "utc_beside": utc_beside,
         "without_zone": without_zone,
     }
     return made
@@ -117,14 +123,26 @@ def rule_words(job: Job, zone_name: str) -> str:
     said, rule = own_words(job), job.trigger
     if said is None:
         return without_zone(describe(rule, job.zone), zone_name)
-    there = place(job.zone)
-    named = there.removesuffix(" time").lower() in said.lower()
-    return said if named or job.zone == zone_name or isinstance(rule, Interval) else f"{said}, {there}"
+    known = job.zone == zone_name or isinstance(rule, Interval) or _names_a_zone(said)
+    return said if known else f"{said}, {place(job.zone)}"
+
+
+def _names_a_zone(said: str) -> bool:
+    """Whether somebody's words say where they count: `weekdays at 15:10 in Tokyo`."""
+    try:
+        return split_zone(said, "UTC")[0] != said
+    except BadTrigger:
+        return True
 
 
 def without_zone(words: str, zone_name: str) -> str:
     """A schedule in words, without the zone that goes without saying."""
     return words.removesuffix(f", {place(zone_name)}")
+
+
+def note_for(note: str | None, zone_name: str) -> str:
+    """What is said of a time, without what only a reader in UTC would notice."""
+    return "" if note is None or (zone_name != "UTC" and " in UTC than " in note) else note
 
 
 def own_words(job: Job) -> str | None:
@@ -143,6 +161,26 @@ def call_text(action: Action) -> str:
 def capital(text: str) -> str:
     """The first letter large; the others as they are."""
     return text[:1].upper() + text[1:]
+
+
+def capital_word(text: str) -> str:
+    """The first letter large, unless the text begins with something that isn't a word: an address, a path."""
+    return capital(text) if text.split(" ")[0].isalpha() else text
+
+
+def flat(result: str) -> str:
+    """A result that isn't text, in one line: `status ok, seconds 0.8`; one that was cut stays as it is."""
+    try:
+        value: object = orjson.loads(result)
+    except orjson.JSONDecodeError:
+        return result
+    if not isinstance(value, dict):
+        return result
+    said = [
+        f"{name} {one if isinstance(one, str) else orjson.dumps(one).decode()}"
+        for name, one in cast("dict[str, object]", value).items()
+    ]
+    return ", ".join(said)
 
 
 def pretty(value: object) -> str:

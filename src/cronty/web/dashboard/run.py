@@ -6,16 +6,18 @@ from cronty.contract.codes import status_of
 from cronty.contract.operations import Operations
 from cronty.contract.requests import RedriveRuns, StopRun
 from cronty.contract.result import Err
-from cronty.jobs.run import FAILED, LIVE, receipt
+from cronty.jobs.run import FAILED, LIVE
 from cronty.scheduler.answers import run_of
 from cronty.web.dashboard.job import said_of, why
 from cronty.web.dashboard.security import local_path
 from cronty.web.dashboard.visit import ErrorPage, Visit
 
 MESSAGES = {
-    "again": "It is tried again, under the same id.",
+    "again": "It is tried again.",
     "stopped": "It is stopped. One that was running may take a moment to end.",
 }
+OUTCOMES = {"lost": "lost its worker", "snoozed": "put it off", "interrupted": "was stopped"}
+"""What an attempt did, if that isn't said by the name of its outcome."""
 
 
 async def show_run(visit: Visit, problem: Err | None = None) -> Response:
@@ -35,7 +37,7 @@ async def show_run(visit: Visit, problem: Err | None = None) -> Response:
         said_of=said_of,
         why=why(run),
         moved_from=run_of(run, job.zone, job.trigger).moved_from,
-        receipt=receipt(run.job_number, run.scheduled_for, run.attempt) if run.attempt else None,
+        outcomes=OUTCOMES,
         again=run.state in FAILED,
         live=run.state in LIVE,
         err=problem,

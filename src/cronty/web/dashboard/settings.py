@@ -26,11 +26,11 @@ MESSAGES: Final = {
     "added": "The channel is saved. Its address is encrypted and never shown again.",
     "removed": "The channel is removed. Messages for it fail from now on.",
     "sent": "A test message is on its way.",
-    "zone": "Your time zone is saved. Jobs that are there already keep their own.",
+    "zone": "Your time zone is saved. Jobs you already have keep theirs.",
     "revoked": "The key is revoked. The jobs that depend on it are paused.",
 }
 _COUNTED: Final = (
-    ("jobs", "Jobs to come", "jobs"),
+    ("jobs", "Jobs", "jobs"),
     ("stored_bytes", "Stored", "stored_bytes"),
     ("runs_per_hour", "Runs this hour", "runs"),
     ("pushes_per_day", "Messages today", "pushes"),

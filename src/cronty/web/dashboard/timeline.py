@@ -84,8 +84,8 @@ class Drawing:
     now: str
     marks: list[Mark]
     bars: list[Bar]
-    over: list[tuple[str, int]]
-    """Columns that are higher than the drawing, and how many marks are left out."""
+    over: list[tuple[str, int, str]]
+    """Columns that are higher than the drawing, how many marks are left out, and on which side of it this is said."""
     ticks: list[Tick]
     until: str | None
     """How far planned slots were computed, if not to the end."""
@@ -139,9 +139,10 @@ def _columns(line: Timeline) -> dict[int, list[Slot]]:
 
 def _marks(
     line: Timeline, columns: Mapping[int, list[Slot]], plot: int, zone_name: str
-) -> tuple[list[Mark], list[tuple[str, int]]]:
+) -> tuple[list[Mark], list[tuple[str, int, str]]]:
     marks: list[Mark] = []
-    over: list[tuple[str, int]] = []
+    over: list[tuple[str, int, str]] = []
+    now = (line.now - line.since) / line.width
     room = min(80, NAMES // max(1, len(line.slots or [])))
     for place, stacked in columns.items():
         x = f"{100 * (place + 0.5) * (line.width / (line.until - line.since)):.2f}"
@@ -151,7 +152,9 @@ def _marks(
             _mark(slot, x, plot - PITCH // 2 - 2 - row * PITCH, room, zone_name) for row, slot in enumerate(shown)
         ]
         if len(stacked) > MAX_STACKED:
-            over.append((x, len(stacked) - MAX_STACKED))
+            # Beside the line of now a number in the middle of its column would be cut by it.
+            side = "middle" if abs(place + 0.5 - now) > 2 else "end" if place + 0.5 < now else "start"
+            over.append((x, len(stacked) - MAX_STACKED, side))
     return marks, over
 
 

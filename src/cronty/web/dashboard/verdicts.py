@@ -40,7 +40,7 @@ MEANINGS: Final[dict[str, str]] = {
     "cancelled": "It was stopped.",
     "skipped": "It was left out on purpose.",
     "coalesced": "A later run stands for this one too.",
-    "missed": "Nothing was running when it was due, and then it was too late.",
+    "missed": "Cronty was off when it was due, and then it was too late.",
     "quarantined": "It took its worker down three times and is held back.",
 }
 STATUS_MARK: Final[dict[str, str]] = {
@@ -93,8 +93,8 @@ OVERLAPS: Final[Mapping[str, str]] = {
     "cancel_previous": "stop the old one",
 }
 CATCH_UPS: Final[Mapping[str, str]] = {
-    "latest": "run once for all that passed",
-    "all": "run each one that passed",
+    "latest": "run once for all that it missed",
+    "all": "run each one that it missed",
     "none": "run none of them",
 }
 
@@ -104,9 +104,9 @@ def sentences(policy: Policy) -> list[tuple[str, list[str]]]:
     overlap = {"skip": "is skipped", "queue": "waits", "allow": "runs too", "cancel_previous": "stops it"}
     late = span(policy.catch_up_window)
     after = {
-        "latest": ["After nothing was running, it runs ", "once", " for all that passed, if at most ", f"{late} late"],
-        "all": ["After nothing was running, ", "each time that passed", " is run, if at most ", f"{late} late"],
-        "none": ["What was due while nothing was running ", "is not run"],
+        "latest": ["After Cronty was off, it runs ", "once", " for all that it missed, if at most ", f"{late} late"],
+        "all": ["After Cronty was off, ", "each time that it missed", " is run, if at most ", f"{late} late"],
+        "none": ["What was due while Cronty was off ", "is not run"],
     }
     if policy.attempts == 1:
         tries = ["Tried ", "once", ""]

@@ -115,7 +115,9 @@
 
   const change = (event) => {
     const all = event.target.closest("[data-all]");
-    if (all) each(`input[name="${all.dataset.all}"]`, (box) => (box.checked = all.checked), all.form);
+    if (!all) return;
+    const within = all.closest("[data-group]") ?? all.form;
+    each(`input[name="${all.dataset.all}"], [data-group] [data-all]`, (box) => (box.checked = all.checked), within);
   };
 
   // -- time zone ------------------------------------------------------------------------------------------------------
