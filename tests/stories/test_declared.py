@@ -316,6 +316,17 @@ async def test_a_schedule_that_comes_back_is_said_to_be_resumed(url: str) -> Non
         assert await paused(back) == {"one": False}
 
 
+async def test_a_schedule_that_was_renamed_by_hand_comes_back_as_the_same_job(url: str) -> None:
+    async with project(url, "shop", "one") as cronty:
+        [job] = (await cronty.list_jobs()).jobs
+        await cronty.edit_job(job.job_id, name="renamed")
+    async with project(url, "shop") as cronty:
+        assert await paused(cronty) == {"renamed": True}
+    async with project(url, "shop", "one") as cronty:
+        assert await paused(cronty) == {"one": False}
+        assert [one.job_id for one in (await cronty.list_jobs()).jobs] == [job.job_id]
+
+
 # -- who else is there --------------------------------------------------------------------------------------------
 
 

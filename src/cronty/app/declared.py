@@ -328,7 +328,8 @@ async def _take(cronty: "Cronty", step: Step) -> None:
             await cronty.delete_job(job.job_id)
         case Step("gone", _, None, JobSummary() as job):
             now = await cronty.job_status(job.job_id)
-            tags = [tag for tag in job.tags if not tag.startswith(DIGEST)]
+            # It keeps its mark, so that it is found if the schedule comes back, by whatever name.
+            tags = [f"{tag.rpartition('-')[0]}-" if tag.startswith(DIGEST) else tag for tag in job.tags]
             await cronty.edit_job(job.job_id, expected_version=now.version, tags=[*tags, GONE])
             await cronty.pause_job(job.job_id)
         case _:
