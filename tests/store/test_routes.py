@@ -71,7 +71,7 @@ async def test_a_prompt_for_an_agent_that_a_worker_wakes_is_performed_and_others
     await hands.all()
     assert woken == ["claude: Look", "claude: Look"]
     read = await Inbox(InboxStore(database), door.allowance, Listeners(KeyStore(database).ended)).read(
-        local_caller("ann")
+        local_caller("ann"), "ops"
     )
     assert isinstance(read, Ok)
     assert [item.agent for item in read.value] == ["ops"]
