@@ -66,6 +66,7 @@ class Laptop:
         await self.hand_over()
 
     async def hand_over(self) -> None:
+        self.handing._look_at = 0.0  # pyright: ignore[reportPrivateUsage]  # it rests longer where looking took long
         while await self.handing.step() == 0:
             pass
 
