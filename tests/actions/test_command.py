@@ -110,7 +110,7 @@ async def test_it_may_settle_its_run_itself() -> None:
     snoozed = await wake(agent("say", '{"cronty": {"outcome": "snooze", "for": "1h"}}'))
     assert snoozed == Snoozed(timedelta(hours=1))
     failed = await failure(agent("say", '{"cronty": {"outcome": "failed", "report": "no access"}}'))
-    assert failed == Failed("AgentFailed: no access", permanent=True)
+    assert failed == Failed("no access", permanent=True)
     for odd in ('{"cronty": {"outcome": "snooze", "for": "whenever"}}', '{"cronty": {"outcome": "meh"}}'):
         assert "outcome" in (error := (await failure(agent("say", odd))).error) or "snooze" in error
 
@@ -164,7 +164,7 @@ async def test_only_a_capped_last_line_of_its_complaints_is_shown() -> None:
 
 
 async def test_killed_by_a_signal_is_failed() -> None:
-    assert await failure(agent("die")) == Failed("AgentFailed: Agent 'helper' was ended by signal 9.", permanent=True)
+    assert await failure(agent("die")) == Failed("Agent 'helper' was ended by signal 9.", permanent=True)
 
 
 async def test_of_too_much_output_the_beginning_is_kept_and_says_so() -> None:
@@ -194,7 +194,7 @@ async def test_past_its_time_it_is_ended_with_all_it_has_started(manner: str, tm
     note, seconds = tmp_path / "note", 1.5
     while not os.path.exists(note):  # noqa: ASYNC240 -- on a busy machine it may need more time to get going
         outcome = await wake(agent(manner, str(note), timeout=seconds), grace=0.3)
-        said = f"AgentFailed: Agent 'helper' ran longer than its {seconds:g} s and was stopped."
+        said = f"Agent 'helper' ran longer than its {seconds:g} s and was stopped."
         assert outcome == Failed(said, permanent=True)
         seconds *= 2
     await gone(note)

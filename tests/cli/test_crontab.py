@@ -284,7 +284,7 @@ async def test_a_command_runs_as_cron_would_run_it(url: str, commands: Path, tmp
             results.append(await _settled(cronty, run.run_id))
     assert results == [
         ("done", f"first\nsecond\nhello %\n{tmp_path}\n/usr/bin:/bin\n"),
-        ("failed", "CommandFailed: 'echo no luck >&2; exit 3': status 3; it said: 'no luck'."),
+        ("failed", "'echo no luck >&2; exit 3': status 3; it said: 'no luck'."),
     ]
 
 

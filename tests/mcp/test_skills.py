@@ -144,8 +144,7 @@ async def test_its_examples_are_calls_that_the_tools_take(skill: Skill, caller: 
             Draft202012Validator((await caller.tools())[tool].input_schema).validate(arguments)  # pyright: ignore[reportUnknownMemberType]
             continue
         result = await caller.raw(tool, **arguments | ({"wait_seconds": 0} if "wait_seconds" in arguments else {}))
-        assert not result.is_error, (tool, text_of(result))
-        assert result.structured_content is not None
+        assert result.structured_content is not None, (tool, text_of(result))
         if (
             error := result.structured_content.get("error")
         ) and "not found" not in error:  # no job of the story is there

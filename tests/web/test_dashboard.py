@@ -400,7 +400,7 @@ async def test_what_failed_and_is_tried_again_says_so_on_every_page(
     for path in ("/", "/jobs", f"/jobs/{job}"):
         page = await ann.get(path)
         assert "Failing, will be tried again" in page.text, path
-        assert "ValueError: no luck" in page.text, path
+        assert "no luck" in page.text, path
         assert page.flaws() == []
 
 
