@@ -958,22 +958,30 @@ create function cronty.making_run(whose bigint, asked bigint, slot timestamptz, 
 language plpgsql stable set plan_cache_mode = force_generic_plan as $$
 declare
   ends constant interval := lease * interval '1 second';
+  read record;
 begin
   if asked is not null then
     job_id := asked;
     scheduled_for := slot;
   elsif leased then
-    select q.job_id, q.scheduled_for into job_id, scheduled_for
-    from cronty.queue q
-    cross join lateral (
-      select l.started_at from cronty.runs l where l.job_id = q.job_id and l.scheduled_for = q.scheduled_for offset 0
-    ) l
-    cross join lateral (select m.arguments from cronty.jobs m where m.id = q.job_id offset 0) m
-    where q.task = 'prompt' and q.owner_id = whose and q.due_at > at and q.due_at <= at + ends
-      and q.due_at = l.started_at + ends
-      and (reader is null or coalesce(m.arguments -> 'kwargs' ->> 'agent', reader) = reader)
-    order by q.due_at desc
-    limit 1;
+    -- Usually there is none, and the weeks of runs aren't touched.
+    for read in
+      select q.job_id, q.scheduled_for, q.due_at from cronty.queue q
+      where q.task = 'prompt' and q.owner_id = whose and q.due_at > at and q.due_at <= at + ends
+      order by q.due_at desc
+    loop
+      if exists (
+        select from cronty.runs l where l.job_id = read.job_id and l.scheduled_for = read.scheduled_for
+          and l.started_at + ends = read.due_at
+      ) and (reader is null or exists (
+        select from cronty.jobs m where m.id = read.job_id
+          and coalesce(m.arguments -> 'kwargs' ->> 'agent', reader) = reader
+      )) then
+        job_id := read.job_id;
+        scheduled_for := read.scheduled_for;
+        exit;
+      end if;
+    end loop;
   end if;
   if job_id is not null then
     select j.number, coalesce((j.origin ->> 'depth')::int, 0) into job_number, depth
