@@ -375,7 +375,7 @@ async def test_a_reminder_that_was_marked_done_is_not_sent_again(laptop: Laptop,
     laptop.clock.advance(minutes=10)
     await laptop.hands.all()
     assert laptop.ntfy.ring() == ["Call mum"]
-    assert (await laptop.result())["note"] == "not sent again: a button under it was pressed"
+    assert (await laptop.result())["note"] == "not sent again: it was done or snoozed"
 
 
 @pytest.mark.usefixtures("number")

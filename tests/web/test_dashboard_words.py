@@ -4,6 +4,7 @@ import asyncpg
 
 from cronty.contract.caller import local_caller
 from cronty.contract.result import Ok
+from cronty.web.dashboard.pages import flat
 from tests.conftest import HandClock, Hands
 from tests.web.dashboard_fixtures import Browser, House, ann, house
 
@@ -76,3 +77,9 @@ async def test_the_next_times_say_nothing_of_utc_to_who_lives_elsewhere(
     assert "in UTC than the one before" in (await ann.get("/jobs/1")).text
     await ann.post("/settings/zone", zone="Europe/Berlin")
     assert "UTC" not in (await ann.get("/jobs/1")).text
+
+
+def test_a_result_with_a_note_is_told_by_it() -> None:
+    assert flat('{"note": "not sent again: it was done or snoozed", "channel": "phone"}').startswith("not sent again")
+    assert not flat('{"note": "delivered", "channel": "phone"}').count("phone")
+    assert flat('{"status": "ok", "seconds": 0.8}') == "status ok, seconds 0.8"

@@ -188,7 +188,7 @@ def _seen(facts: RunFacts) -> str | None:
     """Why a reminder needn't be sent; None if it must be."""
     if facts.handed_at is not None:
         return f"delivered by ntfy, handed over at {local_text(facts.handed_at.replace(microsecond=0), facts.zone)}"
-    return None if facts.pressed is None else "not sent again: a button under it was pressed"
+    return None if facts.pressed is None else "not sent again: it was done or snoozed"
 
 
 def _sequence(run: CurrentRun | None, facts: RunFacts | None) -> str | None:

@@ -169,17 +169,17 @@ def capital_word(text: str) -> str:
 
 
 def flat(result: str) -> str:
-    """A result that isn't text, in one line: `status ok, seconds 0.8`; one that was cut stays as it is."""
+    """A result that isn't text, in one line: its `note`, or `status ok, seconds 0.8`; one that was cut stays so."""
     try:
         value: object = orjson.loads(result)
     except orjson.JSONDecodeError:
         return result
     if not isinstance(value, dict):
         return result
-    said = [
-        f"{name} {one if isinstance(one, str) else orjson.dumps(one).decode()}"
-        for name, one in cast("dict[str, object]", value).items()
-    ]
+    known = cast("dict[str, object]", value)
+    if isinstance(note := known.get("note"), str):
+        return note
+    said = [f"{name} {one if isinstance(one, str) else orjson.dumps(one).decode()}" for name, one in known.items()]
     return ", ".join(said)
 
 
