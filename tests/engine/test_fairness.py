@@ -76,26 +76,27 @@ async def test_what_another_owner_has_waiting_is_claimed_before_the_crowd_is_thr
     assert await sql.fetchval("select count(*) from cronty.queue") == 0
 
 
-async def test_slow_tasks_of_one_owner_that_hold_all_places_do_not_hold_up_another(
-    url: str,
-    door: Scheduler,
-    registry: Registry,
-    clock: HandClock,
-    sql: asyncpg.Connection,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+@pytest.fixture
+def hold(registry: Registry, monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
+    """Until it is set the task `wait` takes its time; `greet` takes none. Nobody's turn is far."""
     monkeypatch.setattr("cronty.engine.working.PATIENCE", 0.01)
     monkeypatch.setattr("cronty.engine.crowd.TURN_EVERY", 0)
-    hold = asyncio.Event()
+    event = asyncio.Event()
 
     async def wait() -> None:
-        await hold.wait()
+        await event.wait()
 
     async def greet() -> None:
         pass
 
     registry.add(wait)
     registry.add(greet)
+    return event
+
+
+async def test_slow_tasks_of_one_owner_that_hold_all_places_do_not_hold_up_another(
+    url: str, door: Scheduler, registry: Registry, clock: HandClock, sql: asyncpg.Connection, hold: asyncio.Event
+) -> None:
     async with hands_of(url, clock, registry, concurrency=2) as hands:
         for number in range(6):
             due: dict[str, object] = {"run_at": START + timedelta(seconds=1)}
@@ -116,25 +117,8 @@ async def test_slow_tasks_of_one_owner_that_hold_all_places_do_not_hold_up_anoth
 
 
 async def test_several_owners_whose_slow_tasks_take_all_they_can_get_do_not_hold_up_one_more(
-    url: str,
-    door: Scheduler,
-    registry: Registry,
-    clock: HandClock,
-    sql: asyncpg.Connection,
-    monkeypatch: pytest.MonkeyPatch,
+    url: str, door: Scheduler, registry: Registry, clock: HandClock, sql: asyncpg.Connection, hold: asyncio.Event
 ) -> None:
-    monkeypatch.setattr("cronty.engine.working.PATIENCE", 0.01)
-    monkeypatch.setattr("cronty.engine.crowd.TURN_EVERY", 0)
-    hold = asyncio.Event()
-
-    async def wait() -> None:
-        await hold.wait()
-
-    async def greet() -> None:
-        pass
-
-    registry.add(wait)
-    registry.add(greet)
     async with hands_of(url, clock, registry, concurrency=8) as hands:
         for seconds, owner in enumerate(("first", "second", "third"), 1):
             due: dict[str, object] = {"run_at": START + timedelta(seconds=seconds)}

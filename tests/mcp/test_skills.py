@@ -145,6 +145,7 @@ async def test_its_examples_are_calls_that_the_tools_take(skill: Skill, caller: 
             continue
         result = await caller.raw(tool, **arguments | ({"wait_seconds": 0} if "wait_seconds" in arguments else {}))
         assert result.structured_content is not None, (tool, text_of(result))
+        assert not result.is_error or "error" in result.structured_content, (tool, text_of(result))
         if (
             error := result.structured_content.get("error")
         ) and "not found" not in error:  # no job of the story is there
