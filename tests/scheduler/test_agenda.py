@@ -1,6 +1,5 @@
 """What it costs to list an agenda that somebody has filled to slow down the others."""
 
-import asyncio
 from collections.abc import AsyncGenerator
 from datetime import datetime, timedelta
 
@@ -11,6 +10,7 @@ from cronty.contract.result import Ok
 from cronty.scheduler import agenda
 from cronty.timing import Changed, Trigger, calendar_clock
 from tests.conftest import START, HandClock
+from tests.turns import turns_of_others
 
 EVERY_MINUTE = {"rules": [{"times": ["00:00-23:59/1"]}]}
 
@@ -57,26 +57,17 @@ async def test_what_repeats_is_found_years_ahead_while_it_has_runs_left(cronty: 
 
 async def test_others_have_their_turn_between_any_two_items(cronty: Cronty, monkeypatch: pytest.MonkeyPatch) -> None:
     await prompts(cronty, 30)
-    turns = 0
     at_turn: list[int] = []
     next_slot_of = agenda.next_slot_of
 
-    def noting(slots: Trigger | Changed, now: datetime, ends_at: datetime | None) -> datetime | None:
-        at_turn.append(turns)
-        return next_slot_of(slots, now, ends_at)
+    async with turns_of_others() as turns:
 
-    monkeypatch.setattr(agenda, "next_slot_of", noting)
+        def noting(slots: Trigger | Changed, now: datetime, ends_at: datetime | None) -> datetime | None:
+            at_turn.append(turns.count)
+            return next_slot_of(slots, now, ends_at)
 
-    async def others() -> None:
-        nonlocal turns
-        while True:
-            turns += 1
-            await asyncio.sleep(0)
-
-    async with asyncio.TaskGroup() as group:
-        beside = group.create_task(others())
+        monkeypatch.setattr(agenda, "next_slot_of", noting)
         found = await agenda.Agenda(cronty.service).list(cronty.caller, since=START + timedelta(days=300), most=5)
-        beside.cancel()
     assert isinstance(found, Ok)
     assert (len(found.value.jobs), found.value.total) == (5, 30)
     assert len(set(at_turn)) == 30

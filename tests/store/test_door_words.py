@@ -1,6 +1,5 @@
 """Words at the door: they are kept with the job, may say any time, and have choices if they are unclear."""
 
-import asyncio
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -13,6 +12,7 @@ from cronty.jobs.job import Job
 from cronty.scheduler import Scheduler
 from cronty.timing import Calendar, Cron, Interval
 from tests.conftest import START, add, look
+from tests.turns import turns_of_others
 
 pytestmark = pytest.mark.usefixtures("hands")
 
@@ -175,27 +175,19 @@ async def test_the_words_for_a_country_are_kept_as_they_were_said(door: Schedule
 async def test_others_have_their_turn_between_any_two_slots_of_a_preview(
     door: Scheduler, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    turns = 0
     at_turn: list[int] = []
     after = Calendar.after
 
-    def noting(self: Calendar, moment: datetime) -> datetime | None:
-        at_turn.append(turns)
-        return after(self, moment)
+    async with turns_of_others() as turns:
 
-    async def others() -> None:
-        nonlocal turns
-        while True:
-            turns += 1
-            await asyncio.sleep(0)
+        def noting(self: Calendar, moment: datetime) -> datetime | None:
+            at_turn.append(turns.count)
+            return after(self, moment)
 
-    async with asyncio.TaskGroup() as group:
-        beside = group.create_task(others())
         await door.clock(local_caller("ann"))
         monkeypatch.setattr(Calendar, "after", noting)
         words = {"text": "every 520 weeks on monday at 9:00"}
         shown = await door.preview(local_caller("ann"), "words", words, BERLIN, 100)
-        beside.cancel()
     assert isinstance(shown, Ok)
     assert len(shown.value.slots) == 100
     assert len(set(at_turn)) >= 100, "the way to each leads through ten years"
