@@ -8,7 +8,7 @@ from time import thread_time
 import pytest
 
 from cronty.mcp.notifications import is_cron
-from cronty.timing import BadTrigger, Cron
+from cronty.timing import BadTrigger, Cron, Reading, read_words
 from cronty.timing.lists_in_words import split_lists
 from cronty.timing.rrule_in import read_rrule
 from cronty.timing.rule import read_bound, read_instant, read_rule
@@ -96,3 +96,10 @@ def test_a_field_of_cron_with_many_l_is_looked_at_once() -> None:
     assert is_cron("0 0 L-3 JUL,dec 5L")
     assert not is_cron("at nine")
     assert not is_cron("LLL/" * 40 + "!")
+
+
+def test_a_sentence_with_more_days_than_anyone_says_is_refused_before_it_is_worked_out() -> None:
+    said = "; and ".join(f"every day at {hour:02}:15" for hour in range(16))
+    assert isinstance(read_words(said, NOW, "UTC"), Reading)
+    with pytest.raises(BadTrigger, match=r"days with their times 17 times.*At most 16 are allowed"):
+        read_words(f"{said}; and every day at 16:15", NOW, "UTC")

@@ -14,7 +14,7 @@ type Key = tuple[int, bool, bool]
 LATE: Final = timedelta(minutes=1)
 """How late a slot must be to have passed, and how long without a look is an absence: engines look every few seconds."""
 
-WRITE_EVERY: Final = 2.0
+WRITE_EVERY: Final = 10.0
 """Seconds between two writes of slots whose owner will be told anyway."""
 
 

@@ -18,6 +18,7 @@ _BEGIN_GROUP: Final = (*_KINDS_OF_DAY, "every", "every_nth", "adverb", "once_a")
 _DAYS_ALONE: Final = ("weekdays", "from_weekdays", "month_days", "edge", "date", "months")
 _LEAVES_OUT: Final = ("except", "except_days")
 _AND: Final = frozenset({"and", "&", "plus"})
+_MAX_GROUPS: Final = 16
 
 
 def build(text: str, items: Node) -> Sentence:
@@ -29,6 +30,11 @@ def build(text: str, items: Node) -> Sentence:
         else:
             (item,) = [each for each in part.parts if isinstance(each, Node)]
             _take(sentence, item)
+    if len(sentence.groups) > _MAX_GROUPS:
+        raise sentence.refuse(
+            f"it says days with their times {len(sentence.groups)} times",
+            f"At most {_MAX_GROUPS} are allowed. Make several jobs.",
+        )
     if sentence.month_of_year and not any(said.names_day or said.every for said in sentence.groups):
         raise BadTrigger(
             f'"{text}" doesn\'t say on which day',

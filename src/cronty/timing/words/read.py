@@ -110,6 +110,7 @@ class Ambiguous:
     """A text that may mean several things, of which one has to be chosen.
 
     Only one reading if the time was soft, as in "tomorrow morning": that is to be confirmed, and its note says why.
+    Or if the other has passed: "5/6/2027 at 9" said on 14 May is 5 June, or a slip about 6 May.
     """
 
     readings: tuple[Reading, ...]

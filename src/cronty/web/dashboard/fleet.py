@@ -5,6 +5,7 @@ from starlette.responses import Response
 from cronty.contract.result import Err
 from cronty.jobs.overview import MAX_COUNTED
 from cronty.jobs.run import FailedRun
+from cronty.scheduler.overview import FLEET_BACK
 from cronty.scheduler.runs import failed_cursor
 from cronty.web.dashboard.formats import number
 from cronty.web.dashboard.sparkline import draw_columns, draw_lag
@@ -39,6 +40,7 @@ async def show_fleet(visit: Visit) -> Response:
         counts=counted(fleet.throughput) if fleet else {},
         capped=any(sum(one.verdicts.values()) >= MAX_COUNTED for one in fleet.throughput) if fleet else False,
         most_counted=MAX_COUNTED,
+        back=FLEET_BACK,
         failed=failed[:SHOWN],
         groups=_grouped(failed[:SHOWN]),
         before=before,
