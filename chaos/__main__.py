@@ -39,7 +39,7 @@ SCENARIOS: Final[dict[str, Any]] = {
 EXAMPLES = """
 examples:
   python -m chaos kill --fires 20000 --workers 4 --kill-every 1 --restarts 1
-  python -m chaos kill --fires 1000000 --workers 4 --kill-every 2 --restarts 60 --duration 1800 --patience 300
+  python -m chaos kill --fires 1000000 --workers 4 --kill-every 2 --restarts 60 --duration 1800 --patience 1800
   python -m chaos freeze --trials 50 --rounds 20
   python -m chaos sleep --jobs 10000
   python -m chaos poison --kind suicide endless

@@ -3,6 +3,7 @@
 import asyncio
 import random
 import time
+from collections import defaultdict
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -112,11 +113,14 @@ def busy_again(accepted: list[Accepted], traces: list[Trace], workers: list[Work
     Only later slots count: what was claimed before goes on without a database.
     """
     waits: list[float] = []
+    by_worker = defaultdict[int, list[Trace]](list)
+    for one in traces:
+        by_worker[one.pid].append(one)
     for moment in accepted:
         for worker in workers:
-            if not worker.started_at < moment.monotonic - 2:
+            if not worker.started_at < moment.monotonic - 2 or worker.ended_at < moment.monotonic:
                 continue
-            starts = [one.at for one in traces if one.pid == worker.pid and one.slot > moment.wall]
+            starts = [one.at for one in by_worker[worker.pid] if one.slot > moment.wall]
             if starts or worker.ended_at > moment.monotonic + 5:
                 waits.append(min(starts, default=float("inf")) - moment.monotonic)
     return waits
