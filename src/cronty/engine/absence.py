@@ -1,6 +1,6 @@
 """Whether this engine is catching up on slots that passed while nothing was running, and which those are."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from datetime import datetime, timedelta
 from time import monotonic
 from typing import Final
@@ -46,17 +46,20 @@ class Absence:
         self._noted.clear()
         self._write_at = 0.0
 
-    def passed(self, batch: Batch, moment: datetime) -> list[PassedSlots]:
-        """The slots of a batch that passed while nothing was running; usually none."""
-        return list(_passed(batch, moment - LATE)) if self._catching_up else []
+    def passed(self, batch: Batch, moment: datetime) -> None:
+        """Note in the batch whose slots passed while nothing was running; usually nobody's."""
+        if self._catching_up:
+            batch.passed_before = moment - LATE
+            batch.first_passed = list(_passed(batch, batch.passed_before, self._noted))
 
-    def is_noted(self, one: PassedSlots) -> bool:
-        """Whether its owner will be told anyway, so that it needn't be noted with its batch."""
-        return one.owner_id in self._noted
-
-    def committed(self, noted: Sequence[PassedSlots], others: Sequence[PassedSlots]) -> None:
-        self._noted.update(one.owner_id for one in noted)
-        self._keep(others)
+    def committed(self, batch: Batch) -> None:
+        """Count those of the other owners, who will be told anyway."""
+        if batch.passed_before is None:
+            return
+        first = {one.owner_id for one in batch.first_passed}
+        for one in _passed(batch, batch.passed_before, first):
+            self._keep(one)
+        self._noted |= first
 
     def take(self) -> list[PassedSlots]:
         """Take what has to be written now."""
@@ -68,29 +71,37 @@ class Absence:
 
     def give_back(self, taken: Sequence[PassedSlots]) -> None:
         """It could not be written."""
-        self._keep(taken)
+        for one in taken:
+            self._keep(one)
 
-    def _keep(self, passed: Sequence[PassedSlots]) -> None:
-        for one in passed:
-            key = one.owner_id, one.late > 0, one.missed > 0
-            kept = self._unwritten.get(key)
-            self._unwritten[key] = one if kept is None else _together(kept, one)
+    def _keep(self, one: PassedSlots) -> None:
+        key = one.owner_id, one.late > 0, one.missed > 0
+        kept = self._unwritten.get(key)
+        self._unwritten[key] = one if kept is None else _together(kept, one)
 
 
 def _together(kept: PassedSlots, one: PassedSlots) -> PassedSlots:
     """Both in one, under the job of the first."""
     owner_id, job_id, slot, late, coalesced, missed = kept
+    _, _, other, more_late, more_coalesced, more_missed = one
     return PassedSlots(
-        owner_id, job_id, min(slot, one.slot), late + one.late, coalesced + one.coalesced, missed + one.missed
-    )
+        owner_id, job_id, slot if slot <= other else other, late + more_late, coalesced + more_coalesced,
+        missed + more_missed,
+    )  # fmt: skip
 
 
-def _passed(batch: Batch, before: datetime) -> Iterator[PassedSlots]:
+def _passed(batch: Batch, before: datetime, without: Set[int]) -> Iterator[PassedSlots]:
+    """The slots of a batch that were planned before this moment, without those of these owners."""
+    delivered = batch.delivered
     for one in batch.attempts:
-        if one.slot < before and (not batch.delivered or one.slot not in batch.delivered.get(one.job_id, ())):
-            yield PassedSlots(one.owner_id, one.job_id, one.slot, 1, 0, 0)
+        owner_id, slot = one.owner_id, one.slot
+        if owner_id in without or slot >= before or (delivered and slot in delivered.get(one.job_id, ())):
+            continue
+        yield PassedSlots(owner_id, one.job_id, slot, 1, 0, 0)
     for moved in batch.moved:
-        sent = batch.delivered.get(moved.job_id, ())
+        if moved.owner_id in without:
+            continue
+        sent = delivered.get(moved.job_id, ())
         rows = [row for row in moved.rows if row.slot < before and row.slot not in sent]
         late, coalesced, missed = (
             sum(row.slots for row in rows if row.state == state) for state in ("waiting", "coalesced", "missed")

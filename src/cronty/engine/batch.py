@@ -21,9 +21,10 @@ class Batch:
         self.broken: list[tuple[int, str]] = []
         self.delivered: Mapping[int, Set[datetime]] = {}
         """Slots that ntfy has sent ahead of us, by job."""
+        self.passed_before: datetime | None = None
+        """Slots before this moment passed while nothing was running. None if something was."""
         self.first_passed: list[PassedSlots] = []
-        self.more_passed: list[PassedSlots] = []
-        """Slots that passed while nothing was running: the first of their owners, and the others."""
+        """Those of owners that haven't been noted yet."""
 
     def fire(self, attempt: Attempt, next_slot: datetime | None) -> None:
         self.attempts.append(attempt)

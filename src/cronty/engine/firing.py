@@ -253,8 +253,7 @@ class Firing:
                     if self._check_slots:
                         batch.leave_out(await due.taken_slots(batch.slots()))
                     await self._limiting.hold(due, batch, counts, moment)
-                    for one in self._absence.passed(batch, moment):
-                        (batch.more_passed if self._absence.is_noted(one) else batch.first_passed).append(one)
+                    self._absence.passed(batch, moment)
                     await self._write(due, batch, worker, moment)
         except BaseException as error:
             if earliest is not None:
@@ -268,7 +267,7 @@ class Firing:
                 return None
             raise
         self._check_slots = False
-        self._absence.committed(batch.first_passed, batch.more_passed)
+        self._absence.committed(batch)
         count_fired(due, batch)
         self._working.release(places - len(batch.attempts), urgent=self.urgent)
         if self.urgent:
