@@ -78,9 +78,8 @@ class Sentence:
 
     def share_times(self) -> None:
         """`every other Monday and every Thursday at 9`: a group without a time has that of its neighbor."""
-        for said, other in [*zip(self.groups[-2::-1], self.groups[:0:-1], strict=True)]:
-            if not said.clocks and not said.windows and said.every is None:
-                said.clocks, said.windows, said.part = list(other.clocks), list(other.windows), other.part
-        for said, other in zip(self.groups[1:], self.groups[:-1], strict=True):
-            if not said.clocks and not said.windows and said.every is None:
+        pairs = [*zip(self.groups[-2::-1], self.groups[:0:-1], strict=True)]
+        for said, other in [*pairs, *zip(self.groups[1:], self.groups[:-1], strict=True)]:
+            # A part of the day that was said is a time of its own: "every Monday at 19:00 and Tuesday morning".
+            if not said.clocks and not said.windows and said.every is None and not said.part:
                 said.clocks, said.windows, said.part = list(other.clocks), list(other.windows), other.part
