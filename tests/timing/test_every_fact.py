@@ -95,6 +95,7 @@ SAME = {
     ("at 09:00 on the 2nd to last day of every March", "to"),
     ("weekdays 9 to 5 9-17 every 30 minutes", "9-17"),
     ("every weekday at 9 but not on Fridays", "but"),
+    ("every weekday (Mon-Fri) at 08:30", "(Mon-Fri)"),
     ("wake me up at 7 tomorrow", "up"),
     ("now + 90min", "now"),
     ("twelve noon tomorrow", "twelve"),

@@ -42,6 +42,7 @@ from cronty.timing.words.facts import (
     TIMES,
     check_used,
 )
+from cronty.timing.words.groups import except_in_part
 from cronty.timing.words.meaning import Meaning, Scene
 from cronty.timing.words.once import (
     after_delay,
@@ -243,6 +244,8 @@ def _one(sentence: Sentence, scene: Scene) -> list[Meaning]:
     found = [meaning for bounds in _leaving_out(sentence) for meaning in _bounded(sentence, bounds, scene)]
     if any(said.lent for said in sentence.groups):
         sentence.lend_rhythms(since_of(found[0].trigger, first=True))
+        found += _bounded(sentence, sentence.bounds, scene)
+    if except_in_part(sentence):
         found += _bounded(sentence, sentence.bounds, scene)
     if not sentence.once:
         return found

@@ -61,6 +61,14 @@ def _weekdays(sentence: Sentence, item: Node) -> None:
     said.again = said.again or again or len(said.weekdays) > 1
 
 
+def _same_weekdays(sentence: Sentence, item: Node) -> None:
+    """`every weekday (Mon-Fri)`, or `daily (Mon-Fri)`."""
+    said, days = sentence.said, week_list(item.nodes("weekday_list")[0])[0]
+    if said.weekdays and said.weekdays != days:
+        raise sentence.refuse("the two lists of days differ", "Name the days once.")
+    said.weekdays, said.again = days, True
+
+
 def _names_weekend(listed: Node) -> bool:
     return [each.text for day in listed.nodes("weekday") for each in day.tokens("WEEKENDS", "WEEKDAY")] == ["weekend"]
 
@@ -318,6 +326,7 @@ DAY_ITEMS: Final[dict[str, Callable[[Sentence, Node], None]]] = {
     "relative": _relative,
     "part": _part,
     "weekdays": _weekdays,
+    "same_weekdays": _same_weekdays,
     "from_weekdays": _from_weekdays,
     "month_days": _month_days,
     "edge": _edge,
