@@ -260,6 +260,7 @@ def _windows(sentence: Sentence, item: Node) -> None:
 
 def _from_time(sentence: Sentence, item: Node) -> None:
     sentence.said.put("the hours", first_clock=clock(item.nodes("clock")[0]))
+    sentence.said.first_run = item.token("STARTING") is not None
 
 
 def _minute(sentence: Sentence, item: Node) -> None:
