@@ -73,7 +73,9 @@ def _without_weekdays(said: Said, without: set[int]) -> Said:
     repeats = said.again or said.rhythm or said.weekdays or said.of_month or said.every is not None
     if not repeats or said.date is not None or said.relative is not None:
         raise _once_or_again(said)
-    return replace(said, weekdays=days, again=True, rhythm="" if said.rhythm == "day" else said.rhythm)
+    nights = said.part == "night" and said.rhythm == "day"  # of Saturday: the one that begins on it, or ends on it
+    left = replace(said, weekdays=days, again=True, rhythm="" if said.rhythm == "day" else said.rhythm)
+    return replace(left, doubt="nights") if nights else left
 
 
 def _without_nths(said: Said, without: set[tuple[int, int]]) -> Said:

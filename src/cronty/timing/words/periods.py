@@ -109,6 +109,8 @@ def _of_the_calendar(every: Amount, said: Said, scene: Scene) -> list[Meaning]:
         raise BadTrigger(f'Can\'t repeat "{said.text}"', "A period is from 1 second to 10 years.")
     if every.elapsed > LONGEST:
         raise BadTrigger(f'Can\'t repeat "{said.text}"', "A period is from 1 second to 10 years.")
+    if said.quarterly and not is_restricted(said):
+        raise no_day(said)
     if every.months and not is_restricted(said):
         return [_from_today(every.months, scene)]
     if said.quarterly:

@@ -248,6 +248,8 @@ def _one(sentence: Sentence, scene: Scene) -> list[Meaning]:
         found += _bounded(sentence, sentence.bounds, scene)
     if except_in_part(sentence):
         found += _bounded(sentence, sentence.bounds, scene)
+    if sentence.by:
+        found = [replace(meaning, note=meaning.note or '"by" is read as "at"') for meaning in found]
     if not sentence.once:
         return found
     only = [meaning for meaning in found if isinstance(meaning.trigger, Once)]

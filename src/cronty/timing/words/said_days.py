@@ -199,6 +199,7 @@ def _also(sentence: Sentence, item: Node) -> None:
     """`if that is also a Friday`: one more test for the same days."""
     said, tests = sentence.said, item.nodes("also_day")
     weekdays = [WEEKDAYS.get(token.text, 7) for each in tests for token in each.tokens("WEEKDAY")]
+    weekdays += [day for each in tests if each.token("WORKDAYS") and not each.nodes("nth") for day in range(5)]
     ranked = [days_of_months(each, sentence.text, again=True) for each in tests if each.nodes("nth")]
     if said.either or 7 in weekdays or any(each.days for each in ranked):
         raise sentence.refuse("which days?", 'Say it as in "on the 13th at 9:00 if that is also a Friday".')

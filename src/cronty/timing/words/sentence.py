@@ -24,6 +24,7 @@ class Sentence:
         self.broken = False
         self.times_last = False
         self.bounded = False
+        self.by = False
         self.once = False
         self.from_now = False
         self.month_of_year = ""
