@@ -96,6 +96,8 @@ SAME = {
     ("weekdays 9 to 5 9-17 every 30 minutes", "9-17"),
     ("every weekday at 9 but not on Fridays", "but"),
     ("every weekday (Mon-Fri) at 08:30", "(Mon-Fri)"),
+    ("daily at 9am on weekdays", "daily"),
+    ("daily at 9am (weekdays only)", "daily"),
     ("wake me up at 7 tomorrow", "up"),
     ("now + 90min", "now"),
     ("twelve noon tomorrow", "twelve"),

@@ -14,8 +14,7 @@ class BadTrigger(ValueError):
     """A trigger that can't be used: `message` says what was wrong, with the value, `hint` what to do instead."""
 
     def __init__(self, message: str, hint: str = "") -> None:
-        stop = "" if message.endswith("?") else "."
-        super().__init__(f"{message}{stop} {hint}" if hint else message)
+        super().__init__(f"{message}. {hint}" if hint else message)
         self.message = message
         self.hint = hint
         self.field: str | None = None
@@ -41,7 +40,12 @@ def shown(value: object) -> str:
 
 
 class Unread(BadTrigger):
-    """What can't be read as a time or a rule at all."""
+    """What can't be read as a time or a rule at all; its message may be a question."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message, hint)
+        if hint and message.endswith("?"):
+            self.args = (f"{message} {hint}",)
 
 
 @dataclass(frozen=True, slots=True)
