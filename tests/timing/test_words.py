@@ -186,6 +186,24 @@ def test_what_may_surprise_about_weeks_is_noted(text: str, note: str | None) -> 
     assert one(text).note == note
 
 
+def test_a_period_with_an_end_is_said_to_go_by_the_clock() -> None:
+    note = "with an end it goes by the clock, counted from midnight and not from now"
+    assert one("every 8 hours until Friday").note == note
+    assert one("every 8 hours from 6:00 through 22:00 until Friday").note is None
+    assert one("every 8 hours").note is None
+
+
+@pytest.mark.parametrize("text", ["every day by 9am", "tomorrow by noon"])
+def test_by_is_said_to_be_read_as_at(text: str) -> None:
+    assert one(text).note == '"by" is read as "at"'
+    assert one(text.replace("by", "at")).note is None
+
+
+def test_a_question_in_a_refusal_has_no_full_stop_after_it() -> None:
+    with pytest.raises(BadTrigger, match=r"until when\? Say it as in"):
+        read_words("every hour for 3 days until Friday", now_in(BERLIN), BERLIN)
+
+
 def test_the_first_coming_day_is_in_the_first_week() -> None:
     for day in range(14):
         for hour in (9, 11):

@@ -321,6 +321,7 @@ def _rank(nth: int) -> str:
 
 
 def _any_weekday(fields: _Fields) -> str:
-    names = [f"a {WEEKDAY_NAMES[day]}" for day in fields.weekdays]
+    days = fields.weekdays
+    names = ["a weekday"] if days == list(range(5)) else [f"a {WEEKDAY_NAMES[day]}" for day in days]
     names += [f"the {_nth(*each)} of the month" for each in fields.nths]
     return " or ".join(names)

@@ -145,7 +145,8 @@ def _nths(rule: CalendarRule) -> str:
 
 
 def _any_weekday(rule: CalendarRule) -> str:
-    names = [f"a {WEEKDAY_NAMES[day]}" for day in rule.weekdays]
+    days = rule.weekdays
+    names = ["a weekday"] if days == (0, 1, 2, 3, 4) else [f"a {WEEKDAY_NAMES[day]}" for day in days]
     names += [f"the {_rank(nth)} {WEEKDAY_NAMES[day]} of the month" for nth, day in rule.nths]
     return " or ".join(names)
 

@@ -40,7 +40,12 @@ def shown(value: object) -> str:
 
 
 class Unread(BadTrigger):
-    """What can't be read as a time or a rule at all."""
+    """What can't be read as a time or a rule at all; its message may be a question."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message, hint)
+        if hint and message.endswith("?"):
+            self.args = (f"{message} {hint}",)
 
 
 @dataclass(frozen=True, slots=True)

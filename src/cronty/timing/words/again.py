@@ -24,7 +24,7 @@ from cronty.timing.words.fields import (
 )
 from cronty.timing.words.meaning import Meaning, Scene
 from cronty.timing.words.once import at_moment
-from cronty.timing.words.said import Said
+from cronty.timing.words.said import Clock, Said
 
 DAY: Final = timedelta(days=1)
 HOUR: Final = timedelta(hours=1)
@@ -43,7 +43,7 @@ def is_restricted(said: Said) -> bool:
 
 def is_in_doubt(said: Said) -> bool:
     """Whether days may be meant in several ways; `17h30` is another matter."""
-    return said.bare_month or said.doubt in ("nth", "twice", "ranks", "weekend")
+    return said.bare_month or said.doubt in ("nth", "twice", "ranks", "weekend", "nights")
 
 
 def without_doubt(said: Said) -> list[Said]:
@@ -54,6 +54,8 @@ def without_doubt(said: Said) -> list[Said]:
     if said.doubt == "weekend":
         once = weeks == Said(said.text, said.clocks, part=said.part, weekdays=said.weekdays, again=True)
         return [replace(weeks, again=False, which="this"), weeks] if once else [weeks]
+    if said.doubt == "nights":
+        return [weeks, _on_the_day(weeks)]
     if said.doubt == "ranks" and (said.weekdays or said.nths):
         raise Unread(f'Can\'t read "{said.text}": too many kinds of day', "Make a job for each.")
     if said.doubt == "ranks":
@@ -71,6 +73,15 @@ def without_doubt(said: Said) -> list[Said]:
             'Say "every 2 weeks on Monday at 9:00", or "every Monday and Thursday at 9:00".',
         )
     return [weeks] if len(said.weekdays) == 1 else [weeks, replace(weeks, weeks=0)]
+
+
+def _on_the_day(said: Said) -> Said:
+    """The same hours, not of the night that begins on a day but of the day itself."""
+    clocks: list[Clock] = []
+    for each in said.clocks:
+        time, *others = choices(each, said.part, names_day=True)
+        clocks += [each] if others else [Clock(time % DAY)]
+    return replace(said, clocks=clocks, part="")
 
 
 def _in_month(said: Said) -> list[Said]:

@@ -23,6 +23,7 @@ from cronty.timing.words.again import (
 from cronty.timing.words.calendars import Limits, Times, first_day, merged, never, since_of
 from cronty.timing.words.facts import RHYTHM_AND_TIMES, TIMES, check_used
 from cronty.timing.words.fields import check_days, left_out, no_day
+from cronty.timing.words.lengths import by_the_clock
 from cronty.timing.words.meaning import Meaning, Scene
 from cronty.timing.words.once import dates_of, day_after, weekday_dates
 from cronty.timing.words.periods import hours_of, rules_in_hours
@@ -72,7 +73,9 @@ def _without_weekdays(said: Said, without: set[int]) -> Said:
     repeats = said.again or said.rhythm or said.weekdays or said.of_month or said.every is not None
     if not repeats or said.date is not None or said.relative is not None:
         raise _once_or_again(said)
-    return replace(said, weekdays=days, again=True, rhythm="" if said.rhythm == "day" else said.rhythm)
+    nights = said.part == "night" and said.rhythm == "day"  # of Saturday: the one that begins on it, or ends on it
+    left = replace(said, weekdays=days, again=True, rhythm="" if said.rhythm == "day" else said.rhythm)
+    return replace(left, doubt="nights") if nights else left
 
 
 def _without_nths(said: Said, without: set[tuple[int, int]]) -> Said:
@@ -118,7 +121,7 @@ def within(sentence: Sentence, groups: list[Said], scene: Scene) -> list[Meaning
     for chosen, (first, last) in every:
         limits = Limits(first, last, _dates_left_out(bounds, first or scene.today, last, scene, text))
         trigger = _simplest(_calendar(chosen, limits, bounds, scene, text), scene)
-        note = next((each for said, _ in chosen if (each := left_out(said)) is not None), None)
+        note = next((each for said, _ in chosen if (each := left_out(said) or by_the_clock(said, bounds))), None)
         soft = next((soft_of(said) for said, _ in chosen if soft_of(said)), "")
         found.append(Meaning(trigger, note, soft))
     return found

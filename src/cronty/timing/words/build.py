@@ -3,21 +3,22 @@
 Nothing here asks what time it is. An item is noted once: whatever is said twice is refused, unless it is a list.
 """
 
+from dataclasses import replace
 from typing import Final
 
 from cronty.timing.errors import BadTrigger
 from cronty.timing.words.engine import Node, Token
+from cronty.timing.words.groups import settle_groups
 from cronty.timing.words.said import Said
 from cronty.timing.words.said_days import BOUND_ITEMS, DAY_ITEMS
 from cronty.timing.words.said_times import TIME_ITEMS
-from cronty.timing.words.sentence import Sentence
+from cronty.timing.words.sentence import AND, Sentence
 
 _ITEMS: Final = DAY_ITEMS | TIME_ITEMS
 _KINDS_OF_DAY: Final = ("weekdays", "from_weekdays", "month_days", "edge", "each", "every_nth_weekday")
 _BEGIN_GROUP: Final = (*_KINDS_OF_DAY, "every", "every_nth", "adverb", "once_a")
 _DAYS_ALONE: Final = ("weekdays", "from_weekdays", "month_days", "edge", "date", "months")
 _LEAVES_OUT: Final = ("except", "except_days")
-_AND: Final = frozenset({"and", "&", "plus"})
 _MAX_GROUPS: Final = 16
 
 
@@ -46,6 +47,7 @@ def build(text: str, items: Node) -> Sentence:
     sentence.settle_hours()
     sentence.share_days()
     sentence.share_years()
+    settle_groups(sentence)
     sentence.share_times()
     return sentence
 
@@ -86,22 +88,28 @@ def _is_another_weekday(said: Said, item: Node) -> bool:
     return bool(said.weekdays) and day is not None and day.name == "weekdays"
 
 
-def _take(sentence: Sentence, item: Node) -> None:
+def _regroup(sentence: Sentence, item: Node) -> None:
+    """Begin another group if the item is about other days, or times of its own."""
     said, link = sentence.said, sentence.link
-    linked = not _AND.isdisjoint(link.split())
+    linked = not AND.isdisjoint(link.split())
     if link and sentence.before in _LEAVES_OUT and item.name in _DAYS_ALONE:
         # "except Sundays and in August": whether August is left out or added can't be told.
         raise sentence.refuse(
             "it leaves out days of several kinds", "Leave out one kind of day, and make another job for the rest."
         )
     if sentence.broken and item.name not in BOUND_ITEMS:
-        sentence.groups.append(Said(sentence.text))
+        sentence.begin(after=";")
         sentence.broken = False
+    elif linked and item.name == "date" and sentence.is_full and not said.either:
+        # "every weekday at 9:00 and 24 December": that date of each year, at the same time if it has none.
+        if not any(each.again or each.rhythm for each in sentence.groups):
+            raise sentence.refuse("it names several days", "Make a job for each.")
+        sentence.begin(again=True)
     elif _begins_group(sentence, item):
-        sentence.groups.append(Said(sentence.text, lent=_has_rhythm(said) and item.name in _DAYS_ALONE))
+        sentence.begin(lent=_has_rhythm(said) and item.name in _DAYS_ALONE)
     elif link and item.name == "clocks" and said.clocks and sentence.before in _KINDS_OF_DAY and not said.either:
         # "9am on weekdays, 10am on weekends": the time comes before its days.
-        sentence.groups.append(Said(sentence.text))
+        sentence.begin()
     elif linked and item.name in _KINDS_OF_DAY and sentence.before in _KINDS_OF_DAY and not said.either:
         said.either = True
     elif linked and _is_another_kind(said, sentence.before, item):
@@ -110,13 +118,37 @@ def _take(sentence: Sentence, item: Node) -> None:
         said.either = True
     elif linked and item.name == "every" and said.every is not None and said.windows:
         # "every 45 minutes from … and every 10 minutes from …": the same days, which are said at the end.
-        sentence.groups.append(Said(sentence.text, again=said.again, rhythm=said.rhythm))
+        sentence.begin(again=said.again, rhythm=said.rhythm)
     elif link and item.name == "date" and said.date is not None and sentence.before in ("date", "each"):
         # "every year on 3 May and 7 June": each date is a group, at the same times.
-        sentence.groups.append(Said(sentence.text, again=said.again, rhythm=said.rhythm))
+        sentence.begin(again=said.again, rhythm=said.rhythm)
+
+
+def _take(sentence: Sentence, item: Node) -> None:
+    groups, bounds, empty = len(sentence.groups), replace(sentence.bounds), sentence.said == Said(sentence.text)
+    _regroup(sentence, item)
     _ITEMS[item.name](sentence, item)
+    if sentence.bounded and len(sentence.groups) > groups:
+        raise sentence.refuse(
+            "its start, its end or what is left out may hold for a part of it or for all",
+            "Say it last if it holds for all of it, or make two jobs.",
+        )
+    sentence.bounded = sentence.bounded or (bounds != sentence.bounds and not empty)
+    _check_date(sentence, item)
     if item.name in _BEGIN_GROUP:
         sentence.times_last = False
     elif item.name in ("clocks", "windows"):
         sentence.times_last = True
     sentence.before, sentence.link = item.name, ""
+
+
+def _check_date(sentence: Sentence, item: Node) -> None:
+    """`every weekday, 1 June at 9`: not only where the two meet, which is said as "if that is also"."""
+    said = sentence.said
+    if item.name not in ("date", "weekdays", "each") or not (said.date and said.weekdays and said.again):
+        return
+    if not said.either and not said.rhythm:
+        raise sentence.refuse(
+            "days that repeat, and a date",
+            'Say "every Monday and 3 May at 9:00" for both, or "every Monday at 9:00 starting 3 May".',
+        )

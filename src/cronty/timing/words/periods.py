@@ -1,7 +1,7 @@
 """What a length of time may mean: by the stopwatch from now on, or by the clock within hours and days."""
 
 from dataclasses import replace
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from itertools import product
 from typing import Final
 
@@ -10,6 +10,7 @@ from cronty.timing.calendar_rule import MINUTES, CalendarRule, Span
 from cronty.timing.errors import BadTrigger, Unread
 from cronty.timing.interval import LONGEST, SHORTEST, Interval
 from cronty.timing.localtime import instant_of
+from cronty.timing.trigger import Trigger
 from cronty.timing.words.again import DAY, MAX_READINGS, MINUTE, at_times, by_months, by_quarter, is_restricted
 from cronty.timing.words.calendars import NO_LIMITS, Limits, Times, merged, rules_of
 from cronty.timing.words.clocks import choices, resolve, windows
@@ -40,6 +41,8 @@ def at_intervals(said: Said, scene: Scene) -> list[Meaning]:
     check_days(said)
     if said.first_clock is not None and DAY % every.elapsed:
         return _from_clock(every.elapsed, said, scene)
+    if said.first_run and not is_restricted(replace(said, first_clock=None)):
+        return _from_first_run(every.elapsed, said, scene)
     found = [_in_hours(said, hours, scene) for hours in hours_of(every.elapsed, said)]
     return [*found, *_on_one_day(said, every.elapsed, scene)]
 
@@ -106,6 +109,8 @@ def _of_the_calendar(every: Amount, said: Said, scene: Scene) -> list[Meaning]:
         raise BadTrigger(f'Can\'t repeat "{said.text}"', "A period is from 1 second to 10 years.")
     if every.elapsed > LONGEST:
         raise BadTrigger(f'Can\'t repeat "{said.text}"', "A period is from 1 second to 10 years.")
+    if said.quarterly and not is_restricted(said):
+        raise no_day(said)
     if every.months and not is_restricted(said):
         return [_from_today(every.months, scene)]
     if said.quarterly:
@@ -338,9 +343,39 @@ def _from_clock(period: timedelta, said: Said, scene: Scene) -> list[Meaning]:
     for start in choices(said.first_clock, said.part, names_day=True):
         first = start % DAY // MINUTE
         found.append(_in_hours(said, _in_window(step, first, first + (MINUTES - 1 - first) // step * step), scene))
-        anchors = (instant_of(local_time(scene.today + days * DAY, start), scene.zone).at for days in (0, 1))
-        found += [Meaning(Interval(period, each)) for each in anchors if each > scene.now][:1]
+    return found + [Meaning(Interval(period, each)) for each in _anchors(said, scene)]
+
+
+def _from_first_run(period: timedelta, said: Said, scene: Scene) -> list[Meaning]:
+    """`every hour starting at 9am`: elapsed time from the next 9 in the morning on, or from 9 on every day."""
+    firsts = _anchors(said, scene)
+    found = [Meaning(Interval(period, each)) for each in firsts]
+    hours = {each.astimezone(scene.zoneinfo).hour * 60 + each.astimezone(scene.zoneinfo).minute for each in firsts}
+    for fields, times in hours_of(period, said):
+        first = times[0][0]
+        if (first.start if isinstance(first, Span) else first) in hours:
+            daily = _in_hours(said, (fields, times), scene).trigger
+            found = [each for each in found if not _alike(each.trigger, daily, period, scene)] + [Meaning(daily)]
     return found
+
+
+def _anchors(said: Said, scene: Scene) -> list[datetime]:
+    """The next moments at which clocks show the first hour."""
+    assert said.first_clock is not None
+    found: list[datetime] = []
+    for start in choices(said.first_clock, said.part, names_day=True):
+        days = (instant_of(local_time(scene.today + days * DAY, start), scene.zone).at for days in (0, 1))
+        found += [each for each in days if each > scene.now][:1]
+    return found
+
+
+def _alike(one: Trigger, other: Trigger, period: timedelta, scene: Scene) -> bool:
+    """Whether both begin at the same slot, and have the same one a day later."""
+    first = one.after(scene.now)
+    if first is None or first != other.after(scene.now):
+        return False
+    before_last = first + DAY - period - MINUTE
+    return one.after(before_last) == other.after(before_last)
 
 
 def from_moment(said: Said, days: list[date], scene: Scene) -> list[Meaning]:

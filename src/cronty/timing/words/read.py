@@ -42,6 +42,8 @@ from cronty.timing.words.facts import (
     TIMES,
     check_used,
 )
+from cronty.timing.words.groups import except_in_part
+from cronty.timing.words.lengths import counted
 from cronty.timing.words.meaning import Meaning, Scene
 from cronty.timing.words.once import (
     after_delay,
@@ -244,6 +246,10 @@ def _one(sentence: Sentence, scene: Scene) -> list[Meaning]:
     if any(said.lent for said in sentence.groups):
         sentence.lend_rhythms(since_of(found[0].trigger, first=True))
         found += _bounded(sentence, sentence.bounds, scene)
+    if except_in_part(sentence):
+        found += _bounded(sentence, sentence.bounds, scene)
+    if sentence.by:
+        found = [replace(meaning, note=meaning.note or '"by" is read as "at"') for meaning in found]
     if not sentence.once:
         return found
     only = [meaning for meaning in found if isinstance(meaning.trigger, Once)]
@@ -263,6 +269,7 @@ def _leaving_out(sentence: Sentence) -> list[Bounds]:
 
 def _bounded(sentence: Sentence, bounds: Bounds, scene: Scene) -> list[Meaning]:
     groups = [with_usual_time(leave_out(said, bounds)) for said in sentence.groups]
+    bounds = sentence.bounds = counted(bounds, groups, scene)
     if bounds.starts is not None and len(groups) == 1 and needs_day(groups[0]):
         days = days_of(bounds.starts, scene, sentence.text, start=True)
         each_start = [(replace(bounds, starts=point_at(day)), on_day(groups[0], day)) for day in days]
@@ -274,6 +281,9 @@ def _bounded(sentence: Sentence, bounds: Bounds, scene: Scene) -> list[Meaning]:
         chosen = groups if only is None else [only]
         chosen = chosen if bounds.most is None else [repeating(said) for said in chosen]
         found += [replace(meaning, most=bounds.most) for meaning in _within_bounds(sentence, chosen, scene)]
+    if bounds.most is not None and groups[0].first_run:
+        # "every 5 minutes starting at 9:00, 3 times": the first of them is at 9:00.
+        found = [meaning for meaning in found if isinstance(meaning.trigger, Interval)] or found
     return found
 
 

@@ -9,6 +9,7 @@ from cronty.timing.words.vocabulary import Part
 
 LAST: Final = -1
 
+type Rhythm = Literal["", "day", "week", "month", "year"]
 type Which = Literal["", "this", "next", "this week", "next week"]
 
 
@@ -118,6 +119,9 @@ class Said:
     `ranked_too` is for `a Monday or the first Friday`, which are one kind of day.
     `cycle` is every so many days or months beside an `every` of minutes: `every 5 minutes from 9 to 10 every 2 days`.
     `either` is for two kinds of day with "or" or "and" between them: any of the two will do.
+    `first_run` if the `first_clock` is said to be that of the first run: `every hour starting at 9`, unlike `from 9`.
+    `after` is what stands between it and the group before: "and", "," or ";".
+    In `nightly at 2, weekdays` it is in doubt whether the nights begin or end on these days.
     """
 
     text: str
@@ -144,15 +148,17 @@ class Said:
     months_ahead: int | None = None
     month_of_year: tuple[int, int] | None = None
     minutes: tuple[int, ...] = ()
-    rhythm: Literal["", "day", "week", "month", "year"] = ""
+    rhythm: Rhythm = ""
     again: bool = False
     either: bool = False
     ranked_too: bool = False
-    doubt: Literal["", "nth", "twice", "ranks", "delay", "weekend"] = ""
+    doubt: Literal["", "nth", "twice", "ranks", "delay", "weekend", "nights"] = ""
     bare_month: bool = False
     by_clock: bool = False
     second_pass: bool = False
     lent: bool = False
+    first_run: bool = False
+    after: str = ""
 
     @property
     def of_month(self) -> bool:

@@ -61,6 +61,14 @@ def _weekdays(sentence: Sentence, item: Node) -> None:
     said.again = said.again or again or len(said.weekdays) > 1
 
 
+def _same_weekdays(sentence: Sentence, item: Node) -> None:
+    """`every weekday (Mon-Fri)`, or `daily (Mon-Fri)`."""
+    said, days = sentence.said, week_list(item.nodes("weekday_list")[0])[0]
+    if said.weekdays and said.weekdays != days:
+        raise sentence.refuse("the two lists of days differ", "Name the days once.")
+    said.weekdays, said.again = days, True
+
+
 def _names_weekend(listed: Node) -> bool:
     return [each.text for day in listed.nodes("weekday") for each in day.tokens("WEEKENDS", "WEEKDAY")] == ["weekend"]
 
@@ -191,6 +199,7 @@ def _also(sentence: Sentence, item: Node) -> None:
     """`if that is also a Friday`: one more test for the same days."""
     said, tests = sentence.said, item.nodes("also_day")
     weekdays = [WEEKDAYS.get(token.text, 7) for each in tests for token in each.tokens("WEEKDAY")]
+    weekdays += [day for each in tests if each.token("WORKDAYS") and not each.nodes("nth") for day in range(5)]
     ranked = [days_of_months(each, sentence.text, again=True) for each in tests if each.nodes("nth")]
     if said.either or 7 in weekdays or any(each.days for each in ranked):
         raise sentence.refuse("which days?", 'Say it as in "on the 13th at 9:00 if that is also a Friday".')
@@ -318,6 +327,7 @@ DAY_ITEMS: Final[dict[str, Callable[[Sentence, Node], None]]] = {
     "relative": _relative,
     "part": _part,
     "weekdays": _weekdays,
+    "same_weekdays": _same_weekdays,
     "from_weekdays": _from_weekdays,
     "month_days": _month_days,
     "edge": _edge,

@@ -141,6 +141,18 @@ def _each(sentence: Sentence, item: Node) -> None:
         said.bare_month = True
     else:
         DAY_ITEMS[day.name](sentence, day)
+        if day.name == "month_days":
+            _doubt_rank(said, day)
+
+
+def _doubt_rank(said: Said, day: Node) -> None:
+    """`every second Tuesday in June`: the second one of it, or every 2 weeks in it."""
+    of = day.node("of")
+    if of is None or not of.token("IN") or of.node("month_list") is None or said.of_month or len(said.nths) != 1:
+        return
+    ((nth, weekday),) = said.nths
+    if 1 < nth <= 5 and not said.weekdays and not said.weeks:
+        said.nths, said.weekdays, said.weeks, said.doubt = (), (weekday,), nth, "nth"
 
 
 def _every_noon(sentence: Sentence, item: Node) -> None:
@@ -228,6 +240,7 @@ def _clocks(sentence: Sentence, item: Node) -> None:
                 sentence.hours_or_minutes = True
             sentence.unsure.append((said, len(said.clocks), hours, at or is_minutes(node)))
         said.clocks.append(clock(node))
+    sentence.by = sentence.by or item.token("BY") is not None
 
 
 def _check_unit(sentence: Sentence, node: Node) -> None:
@@ -260,6 +273,7 @@ def _windows(sentence: Sentence, item: Node) -> None:
 
 def _from_time(sentence: Sentence, item: Node) -> None:
     sentence.said.put("the hours", first_clock=clock(item.nodes("clock")[0]))
+    sentence.said.first_run = item.token("STARTING") is not None
 
 
 def _minute(sentence: Sentence, item: Node) -> None:

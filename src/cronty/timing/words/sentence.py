@@ -3,8 +3,9 @@
 from typing import Final
 
 from cronty.timing.errors import BadTrigger, Unread
-from cronty.timing.words.said import Bounds, CalendarDate, Said, Window
+from cronty.timing.words.said import Bounds, CalendarDate, Rhythm, Said, Window
 
+AND: Final = frozenset({"and", "&", "plus"})
 _DAYS: Final = (
     *("weeks", "counting_from", "date", "weekdays", "month_days", "business_days", "nths", "months", "months_of_day"),
     *("rhythm", "again", "either"),
@@ -22,6 +23,8 @@ class Sentence:
         self.before = ""
         self.broken = False
         self.times_last = False
+        self.bounded = False
+        self.by = False
         self.once = False
         self.from_now = False
         self.month_of_year = ""
@@ -32,6 +35,11 @@ class Sentence:
     def said(self) -> Said:
         """The group that is being spoken of."""
         return self.groups[-1]
+
+    def begin(self, *, after: str = "", again: bool = False, rhythm: Rhythm = "", lent: bool = False) -> None:
+        """Begin another group; `after` what stands before it."""
+        after = after or ("and" if not AND.isdisjoint(self.link.split()) else ",")
+        self.groups.append(Said(self.text, after=after, again=again, rhythm=rhythm, lent=lent))
 
     def refuse(self, why: str, hint: str) -> BadTrigger:
         return Unread(f'Can\'t read "{self.text}": {why}', hint)
@@ -78,9 +86,8 @@ class Sentence:
 
     def share_times(self) -> None:
         """`every other Monday and every Thursday at 9`: a group without a time has that of its neighbor."""
-        for said, other in [*zip(self.groups[-2::-1], self.groups[:0:-1], strict=True)]:
-            if not said.clocks and not said.windows and said.every is None:
-                said.clocks, said.windows, said.part = list(other.clocks), list(other.windows), other.part
-        for said, other in zip(self.groups[1:], self.groups[:-1], strict=True):
-            if not said.clocks and not said.windows and said.every is None:
+        pairs = [*zip(self.groups[-2::-1], self.groups[:0:-1], strict=True)]
+        for said, other in [*pairs, *zip(self.groups[1:], self.groups[:-1], strict=True)]:
+            # A part of the day that was said is a time of its own: "every Monday at 19:00 and Tuesday morning".
+            if not said.clocks and not said.windows and said.every is None and not said.part:
                 said.clocks, said.windows, said.part = list(other.clocks), list(other.windows), other.part
