@@ -49,6 +49,12 @@ def place(zone_name: str) -> str:
     return f"{city.replace('_', ' ')} time" if zones_of(city.lower()) == (zone_name,) else zone_name
 
 
+def names_zone(word: str) -> bool:
+    """Whether a word names a clock by itself and can't be the code of a country: `UTC`, `CEST`."""
+    lower = word.lower()
+    return lower == "utc" or (len(lower) > 2 and (lower in _SHARED or lower in _ABBREVIATIONS))
+
+
 def split_zone(text: str, zone_name: str) -> tuple[str, tuple[str, ...]]:
     """Return the text without the zone at its end, and the zones it may mean; `zone_name` if it names none."""
     home = (zone(zone_name).key,)
