@@ -102,6 +102,12 @@ SAME = {
     ("schedule for 9 tomorrow", "for"),
     ("every 15 min 24/7", "24/7"),
     ("every day of the week at 9", "week"),
+    ("every day at 9 Eastern time", "time"),
+    ("9am Eastern time every weekday", "time"),
+    ("every day at 9am US Eastern", "US"),
+    ("every day at 9am US Pacific time", "time"),
+    ("every day at 9am Eastern Standard Time", "Standard"),
+    ("every day at 9am Eastern Standard Time", "Time"),
 }
 
 type Meaning = tuple[Trigger, str, int | None, bool]

@@ -58,6 +58,7 @@ from cronty.timing.words.places import offset_said, place, split_zone
 from cronty.timing.words.refusals import refusal
 from cronty.timing.words.said import Amount, Bounds, Said
 from cronty.timing.words.sentence import Sentence
+from cronty.timing.words.shared_clocks import at_offset, come_to_the_same, same_as
 from cronty.timing.words.tokens import EXAMPLES, MAX_TOKENS, grammar, lowered, tidy
 from cronty.timing.words.vocabulary import MONTH_NAMES, WEEKDAY_NAMES
 from cronty.timing.zones import zone
@@ -126,18 +127,23 @@ def read_words(text: str, now: datetime, zone_name: str) -> Reading | Ambiguous:
     rest, zones = split_zone(_without_politeness(tidy(text)), zone_name)
     offset = offset_said(text) if rest != text else None
     readings: dict[tuple[Trigger, str], Reading] = {}
-    unsure = False
+    unsure, alike = False, dict[str, None]()
     read_at = _reader(rest)
-    for name in zones:
+    for name in at_offset(zones, offset, now.year):
         for meaning in _by_offset(_meanings_there(read_at, Scene(now, name), zone_name), offset, now):
             key = (meaning.trigger, name)
             trigger = meaning.trigger
             unsure = unsure or bool(meaning.soft) or meaning.choice
+            if any(come_to_the_same(each, key, now.year) for each in readings if name != each[1]):
+                alike[name] = None
+                continue
             words = with_count(_with_start(trigger, name, now), name, meaning.most)
             reading = Reading(trigger, name, words, trigger.after(now), _note(meaning), meaning.most)
             readings.setdefault(key, reading)
     found = tuple(sorted(readings.values(), key=lambda reading: reading.next_at or _NEVER))
-    return found[0] if len(found) == 1 and not unsure else Ambiguous(found)
+    if len(found) == 1 and not unsure:
+        return replace(found[0], note=found[0].note or same_as(alike))
+    return Ambiguous(found)
 
 
 def _by_offset(found: list[Meaning], offset: timedelta | None, now: datetime) -> list[Meaning]:

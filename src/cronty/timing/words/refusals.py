@@ -65,6 +65,8 @@ _HINTS: Final = {
         ("biannual", "biannually", "semiannually", "semi-annually"),
         'Say on which days, as in "every 6 months on the 1st at 9:00".',
     ),
+    **dict.fromkeys(("dinner", "breakfast", "supper", "tea", "bed", "school", "same"), _TIME),
+    "term": 'Say from when until when, as in "every day at 9:00 from 3 May to 7 May".',
     "overmorrow": 'Say it as in "in 2 days at 9:00".',
     "once": 'Say when, as in "every day at 9:00" or "tomorrow at 9:00".',
     **dict.fromkeys(("around", "about", "approximately", "approx", "roughly", "ish", "within", "less"), _TIME),
