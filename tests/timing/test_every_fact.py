@@ -103,6 +103,7 @@ SAME = {
     ("every 15 min 24/7", "24/7"),
     ("every day of the week at 9", "week"),
     ("every day at 9 Eastern time", "time"),
+    ("every day at 9 Pacific time", "time"),
     ("9am Eastern time every weekday", "time"),
     ("every day at 9am US Eastern", "US"),
     ("every day at 9am US Pacific time", "time"),
