@@ -500,7 +500,7 @@ REFUSED = [
     ("at 25:00", "25:00 is not a time of day", 'Hours run from 0 to 23; the end of a day is "00:00" of the next one.'),
     ("at 25", "25 is not a time of day", 'Hours run from 0 to 23; the end of a day is "00:00" of the next one.'),
     ("tomorrow at 9:75", "There is no minute 75", 'Minutes run from 00 to 59, as in "9:30".'),
-    ("tomorrow at 13pm", "13 pm is not a time of day", 'Say "5pm" or "17:00".'),
+    ("tomorrow at 13pm", "13 pm is not a time of day", 'Say "1pm" or "13:00".'),
     ("15:00 in the morning", "15:00 is not in the morning", 'Say "9am", "5pm" or "17:00".'),
     (
         "every 2 weeks at 9",

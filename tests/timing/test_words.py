@@ -280,6 +280,18 @@ def test_a_clock_that_cities_share_is_that_of_ones_own_and_else_says_which() -> 
     assert one("every day at 9 EET", "Europe/Kyiv").note is None
 
 
+def test_each_of_two_ways_to_count_days_says_which_it_is() -> None:
+    assert [each.note for each in readings("in 3 weeks", BERLIN)] == [
+        "at the same time of day; clocks change before then",
+        "that many times 24 hours; clocks change before then",
+    ]
+
+
+def test_the_one_choice_that_is_left_of_a_date_says_why() -> None:
+    (only,) = readings("3/4/2027 at 9am", BERLIN)
+    assert only.note == "with day and month the other way around it has passed"
+
+
 def test_a_day_that_was_skipped_altogether_moves_to_the_next() -> None:
     before = datetime(2011, 12, 28, tzinfo=UTC)
     found = one("2011-12-30 09:00", "Pacific/Apia", before)

@@ -89,7 +89,9 @@ def _number(text: str) -> int:
 def _clock(hour: int, minutes: str, half: str, *, sure: bool) -> Clock:
     said = f"{hour}:{minutes[:2]}" if minutes else f"{hour}"
     if half and not 1 <= hour <= 12:
-        raise BadTrigger(f"{said} {half} is not a time of day", 'Say "5pm" or "17:00".')
+        plain = f'"{hour - 12}{minutes and ":" + minutes}{half}" or "{hour}:{minutes or "00"}"'
+        hint = f"Say {plain}." if half == "pm" and 12 < hour < 24 else 'Say "5pm" or "17:00".'
+        raise BadTrigger(f"{said} {half} is not a time of day", hint)
     if half:
         hour = hour % 12 + (12 if half == "pm" else 0)
     if hour > 23:

@@ -51,6 +51,10 @@ _OF_US: Final = {
 # Before "time" they say that it isn't a place: "at dinner time", "at the same time".
 _NOT_A_PLACE: Final = ("at", "during", "the", "of", "by", "some", "any", "this", "next", "every", "each")
 _WRITTEN: Final[tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...]] = (
+    (
+        re.compile(r"\b(minutes?|hours?|days?|weeks?|months?|years?)(?:'s?)? time\b", re.IGNORECASE),
+        r"\1",
+    ),  # in a week's time
     (re.compile(r"\(([A-Za-z_/ ]+ time)\)", re.IGNORECASE), r"\1"),
     (re.compile(r"(?<![\dT:])(?<!\d{4}-\d\d-\d\d )(\d\d?:\d\d(?::\d\d)?)Z\b", re.IGNORECASE), r"\1 UTC"),
     (

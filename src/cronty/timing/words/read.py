@@ -74,6 +74,7 @@ _OPENINGS: Final = (
         "set alarm for",
         "set a reminder for",
         "set reminder for",
+        "set a timer for",
     ),
     "run it",
     "run this",
@@ -81,9 +82,14 @@ _OPENINGS: Final = (
     "do it",
     *("schedule it for", "schedule it", "schedule for", "schedule"),
     "just",
-    "cron:",
+    *("cron:", "recurring:", "schedule:", "-"),
 )
 _CLOSINGS: Final = ("please", "pls", "plz", "thanks", "thank you", "thx")
+_TWO_WAYS: Final = (
+    "at the same time of day; clocks change before then",
+    "that many times 24 hours; clocks change before then",
+)
+_OTHER_PASSED: Final = "with day and month the other way around it has passed"
 _CRON_NAMES: Final = frozenset(name[:3].upper() for name in (*WEEKDAY_NAMES, *MONTH_NAMES))
 _CRON_LETTERS: Final = frozenset("0123456789*/,-#?%+ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 
@@ -341,11 +347,13 @@ def _meanings_of(said: Said, scene: Scene) -> list[Meaning]:
         return _all_used(said, RHYTHM if is_restricted(said) else PERIOD, found)
     if said.delay is not None:
         used = DELAY_FROM_DAY if said.delay_from else DELAY_TO_TIME if said.clocks else DELAY
-        return _all_used(said, used, after_delay(said, scene))
+        return _all_used(said, used, _by_calendar_or_stopwatch(said, after_delay(said, scene)))
     if said.again or said.rhythm or said.windows or said.minutes or said.by_clock or said.either or said.first_clock:
         return _all_used(said, TIMES, at_times(said, scene))
     if said.date is not None:
-        return _all_used(said, ONE_DATE, on_date(said, scene))
+        found = _all_used(said, ONE_DATE, on_date(said, scene))
+        lone = len(found) == 1 and found[0].choice and len(said.date.choices) > 1
+        return [replace(found[0], note=found[0].note or _OTHER_PASSED)] if lone else found
     if said.months_ahead is not None or said.month_of_year is not None:
         return _all_used(said, NEXT_MONTH, in_month(said, scene))
     if said.of_month or said.nths or said.months:
@@ -355,6 +363,13 @@ def _meanings_of(said: Said, scene: Scene) -> list[Meaning]:
     if said.weekdays:
         return _all_used(said, ONE_DAY, on_weekday(said, scene))
     return _all_used(said, ONE_TIME, at_time(said, scene))
+
+
+def _by_calendar_or_stopwatch(said: Said, found: list[Meaning]) -> list[Meaning]:
+    """`in 5 days` where clocks change meanwhile: each of the two ways to count says which it is."""
+    if len(found) != 2 or said.clocks or said.delay_from:
+        return found
+    return [replace(each, note=each.note or note) for each, note in zip(found, _TWO_WAYS, strict=True)]
 
 
 def _clock_or_delay(said: Said, scene: Scene) -> list[Meaning]:
