@@ -79,11 +79,6 @@ def check_days(said: Said) -> None:
 def _check_kinds(said: Said) -> None:
     dated = said.of_month or said.date is not None
     kinds = bool(said.weekdays) + bool(said.nths) + bool(said.month_days) + bool(said.business_days) + bool(said.date)
-    if said.either and kinds < 2 and "or" not in said.text.lower().split():
-        raise Unread(
-            f'Can\'t read "{said.text}": it names several days of one week',
-            'Make a job for each, as in "this Saturday at 10:00", or say "every Saturday and Sunday at 10:00".',
-        )
     if said.either and kinds < 2:
         raise Unread(f'Can\'t read "or" in "{said.text}"', 'Say "and" between times or days.')
     if said.weeks > MAX_EVERY["week"]:
