@@ -62,7 +62,7 @@ def test_a_reminder_goes_to_the_only_channel_and_with_several_to_the_one_that_is
 
 def test_the_next_runs_by_a_list_of_days_off_and_by_holidays_say_which_are_skipped(say: Say) -> None:
     none = say("next", "every day at 9:00 except days off of team")
-    assert "There is no list yet: make one with `cronty call save_calendar`" in " ".join(none.output.split())
+    assert "make a list with `cronty call save_calendar`" in " ".join(none.output.split())
     day = f"{datetime.now(UTC) + timedelta(days=2):%Y-%m-%d}"
     saved = say("call", "save_calendar", json.dumps({"name": "team", "days": {day: "Founding Day"}}))
     assert saved.exit_code == 0, saved.output

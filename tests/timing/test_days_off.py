@@ -189,7 +189,7 @@ def test_a_trigger_is_stored_with_the_names_of_its_lists_and_read_with_their_day
 
 def test_a_list_that_is_not_there_is_refused_with_those_that_are() -> None:
     said = {"rules": [{"times": ["09:00"]}], "calendars": ["teem"]}
-    with pytest.raises(BadTrigger, match="make one with save_calendar, or leave days out by their dates"):
+    with pytest.raises(BadTrigger, match="make a list with save_calendar, or leave days out by their dates"):
         read_rule("calendar", said, BERLIN, at(1))
     with pytest.raises(BadTrigger, match="Use 'team'"):
         read_rule("calendar", said, BERLIN, at(1), {"team": read_days_off(LIST)})

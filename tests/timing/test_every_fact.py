@@ -98,6 +98,7 @@ SAME = {
     ("every weekday (Mon-Fri) at 08:30", "(Mon-Fri)"),
     ("daily at 9am on weekdays", "daily"),
     ("daily at 9am (weekdays only)", "daily"),
+    ("every day Mon-Fri at 9am", "day"),
     ("wake me up at 7 tomorrow", "up"),
     ("now + 90min", "now"),
     ("twelve noon tomorrow", "twelve"),
@@ -105,6 +106,16 @@ SAME = {
     ("schedule for 9 tomorrow", "for"),
     ("every 15 min 24/7", "24/7"),
     ("every day of the week at 9", "week"),
+    ("Recurring: every monday at 9am", "Recurring:"),
+    ("- every monday at 9am", "-"),
+    ("in two days' time at 9am", "time"),
+    ("every day at 9 Eastern time", "time"),
+    ("every day at 9 Pacific time", "time"),
+    ("9am Eastern time every weekday", "time"),
+    ("every day at 9am US Eastern", "US"),
+    ("every day at 9am US Pacific time", "time"),
+    ("every day at 9am Eastern Standard Time", "Standard"),
+    ("every day at 9am Eastern Standard Time", "Time"),
 }
 
 type Meaning = tuple[Trigger, str, int | None, bool]

@@ -38,6 +38,18 @@ def read(text: str) -> Rule:
             "every 2 weeks on Monday at 9:00 except days off of team, Tokyo time",
             "At 09:00 every 2 weeks on Monday, counting from 22 February 2027, except on days off of team, Tokyo time",
         ),
+        (
+            "every day at 9 except DE, weekends",
+            "At 09:00 on weekdays, except on days off of DE, Berlin time",
+        ),
+        (
+            "every Monday at 9am except holidays in DE and US, Los Angeles time",
+            "At 09:00 on Mondays, except on days off of DE and US, Los Angeles time",
+        ),
+        (
+            "every day at 9 except DE, 24 December 2027, New York time",
+            "At 09:00 every day, except 24 December 2027, except on days off of DE, New York time",
+        ),
     ],
 )
 def test_words_leave_out_lists(text: str, said: str) -> None:
@@ -59,11 +71,66 @@ def test_words_leave_out_lists(text: str, said: str) -> None:
         ("every day at 9 except fridays and holidays in germany", "every day at 9 except fridays", ("germany",)),
         ("every day at 9 except holidays in germany and fridays", "every day at 9 except fridays", ("germany",)),
         ("every day at 9 unless de-by", "every day at 9", ("DE-BY",)),
+        ("every day at 9 except holidays in Germany, Fridays", "every day at 9 except Fridays", ("Germany",)),
+        ("every day at 9 except holidays in Germany, the 1st", "every day at 9 except the 1st", ("Germany",)),
+        ("every day at 9 except holidays in Germany, May 3", "every day at 9 except May 3", ("Germany",)),
+        ("every day at 9 except holidays in Germany, and Fridays", "every day at 9 except Fridays", ("Germany",)),
+        ("every day at 9 except holidays in Germany, in July", "every day at 9 except in July", ("Germany",)),
+        ("every day at 9 except holidays in DE, not on weekends", "every day at 9, not on weekends", ("DE",)),
+        ("every day at 9 except Sundays, holidays in Germany", "every day at 9 except Sundays", ("Germany",)),
+        ("every hour except holidays in Germany, weekdays", "every hour, weekdays", ("Germany",)),
+        (
+            "every weekday at 9 except holidays in DE, Saturdays at 10",
+            "every weekday at 9, Saturdays at 10",
+            ("DE",),
+        ),
+        ("every day at 9 except DE, New York time", "every day at 9, New York time", ("DE",)),
+        ("every day at 9 except DE, UTC", "every day at 9, UTC", ("DE",)),
+        ("every day at 9 except US holidays", "every day at 9", ("US",)),
+        ("every day at 9 except UK bank holidays", "every day at 9", ("UK",)),
+        ("every day at 9 unless it's a US federal holiday", "every day at 9", ("US",)),
+        ("every day at 9 except german and french holidays", "every day at 9", ("german", "french")),
+        ("every day at 9 except national holidays in France", "every day at 9", ("France",)),
+        ("every day at 9 skipping holidays in Germany", "every day at 9", ("Germany",)),
+        ("every day at 9, not on holidays in Germany", "every day at 9", ("Germany",)),
+        ("every day at 9 apart from holidays in Germany", "every day at 9", ("Germany",)),
+        ("every day at 9 except holidays in Germany and in France", "every day at 9", ("Germany", "France")),
+        ("every day at 9 except holidays in the czech republic at 9", "every day at 9 at 9", ("czech republic",)),
+        ("every day at 9 except holidays in New York, New York time", "every day at 9, New York time", ("New York",)),
+        ("every day at 9 except DE and FR", "every day at 9", ("DE", "FR")),
+        ("every day at 9 except holidays in FR", "every day at 9", ("FR",)),
         ("every day at 9 except days off of team and monday-crew", "every day at 9", ("team", "monday-crew")),
     ],
 )
 def test_lists_are_found_wherever_they_are_left_out(text: str, plain: str, names: tuple[str, ...]) -> None:
     assert split_lists(text) == (plain, names)
+
+
+@pytest.mark.parametrize(
+    ("codes", "hint"),
+    [
+        ("TH", 'Say "except Thursdays" or "except holidays in TH".'),
+        ("FR", 'Say "except Fridays" or "except holidays in FR".'),
+        ("MO and FR", 'Say "except Mondays and Fridays" or "except holidays in MO and FR".'),
+        ("SA and SU", 'Say "except Saturdays and Sundays".'),
+    ],
+)
+def test_a_code_that_may_be_a_day_of_the_week_is_asked_about(codes: str, hint: str) -> None:
+    with pytest.raises(BadTrigger, match=f'"{codes}" may be') as refused:
+        read(f"every day at 9am except {codes}")
+    assert refused.value.hint == hint
+    said = refused.value.hint.split('"')[1]
+    assert isinstance(read(f"every day at 9am {said}"), Rule)
+
+
+def test_a_date_beside_a_list_needs_its_year_like_any_other() -> None:
+    with pytest.raises(BadTrigger, match="Give its year"):
+        read("every weekday at 9 except holidays in DE, May 3")
+
+
+def test_an_unknown_place_is_told_how_places_are_named() -> None:
+    with pytest.raises(BadTrigger, match="such as DE or DE-BY; for a list of your own use 'de'"):
+        read("every weekday at 9 except holidays in Atlantis")
 
 
 def test_the_last_business_day_goes_by_the_days_off() -> None:

@@ -4,9 +4,11 @@ import subprocess
 import sys
 from datetime import date
 
+import holidays
 import pytest
 
 from cronty.timing import BadTrigger
+from cronty.timing.country_names import CODES_BY_NAME
 from cronty.timing.public_holidays import YEARS_AHEAD, country_code, is_outdated, public_holidays, source_of
 
 WITHOUT = """
@@ -25,8 +27,23 @@ def test_a_region_has_the_days_of_its_country_and_its_own() -> None:
 
 
 def test_a_country_goes_by_its_name_too() -> None:
-    names = ("Germany", "United States", "USA", "England", "Atlantis")
-    assert [country_code(name) for name in names] == ["DE", "US", "US", "GB-ENG", None]
+    names = ("Germany", "germany", "United States", "USA", "us", "England", "Czech Republic", "Bavaria", "California")
+    assert [country_code(name) for name in names] == ["DE", "DE", "US", "US", "US", "GB-ENG", "CZ", "DE-BY", "US-CA"]
+    assert [country_code(name) for name in ("de", "xx", "German", "Atlantis")] == ["DE", None, "DE", None]
+
+
+def test_every_code_that_is_kept_by_name_has_holidays() -> None:
+    supported: dict[str, list[str]] = holidays.list_supported_countries()
+    for code in {code for codes in CODES_BY_NAME.values() for code in codes}:
+        country, _, region = code.partition("-")
+        assert country in supported, code
+        assert not region or region in supported[country], code
+
+
+def test_a_name_of_two_places_is_asked_about() -> None:
+    with pytest.raises(BadTrigger) as refused:
+        country_code("Georgia")
+    assert refused.value.hint == 'Say "holidays in GE" or "holidays in US-GA".'
 
 
 @pytest.mark.parametrize("name", ["XX", "DE-QQ"])

@@ -117,7 +117,7 @@ def test_every_suggestion_in_a_hint_can_be_read() -> None:
         *("3 May 2027", "until 31 December", "except 25 December 2027"),
         *("except holidays in Germany", "except holidays in DE-BY", "except days off of team"),
         "except 24 December 2027 through 1 January 2028",
-        *("UTC", "Europe/Berlin", "America/New_York", "America/Los_Angeles", "Europe/London", "*/15", "the"),
+        *("UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata", "*/15", "the"),
     }
 
 
@@ -289,6 +289,25 @@ def test_a_clock_that_says_summer_or_winter_is_taken_at_its_word(text: str, said
     found = readings(text, BERLIN, datetime.fromisoformat(said_at))
     assert [f"{each.next_at:%d %H:%M}" for each in found] == moments
     assert all("first is meant" not in (each.note or "") for each in found)
+
+
+def test_a_clock_that_cities_share_is_that_of_ones_own_and_else_says_which() -> None:
+    assert one("every day at 9 Eastern time", "America/Toronto").zone == "America/Toronto"
+    found = one("every day at 9 EET")
+    assert found.note == "clocks show the same there as in Bucharest, Helsinki and Kyiv"
+    assert one("every day at 9 EET", "Europe/Kyiv").note is None
+
+
+def test_each_of_two_ways_to_count_days_says_which_it_is() -> None:
+    assert [each.note for each in readings("in 3 weeks", BERLIN)] == [
+        "at the same time of day; clocks change before then",
+        "that many times 24 hours; clocks change before then",
+    ]
+
+
+def test_the_one_choice_that_is_left_of_a_date_says_why() -> None:
+    (only,) = readings("3/4/2027 at 9am", BERLIN)
+    assert only.note == "with day and month the other way around it has passed"
 
 
 def test_a_day_that_was_skipped_altogether_moves_to_the_next() -> None:

@@ -24,8 +24,8 @@ def next_slots(
     json: Json = False,
 ) -> None:
     now = datetime.now(UTC)
-    plain, lists = split_lists(when)
     try:
+        plain, lists = split_lists(when)
         found = read_words(plain, now, zone or _usual_zone())
     except BadTrigger as bad:
         refuse(bad.message, MISUSED, hint=bad.hint, json=json)

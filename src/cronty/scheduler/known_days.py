@@ -60,17 +60,20 @@ async def known_days(
 
 
 def named_in(config: Mapping[str, Any]) -> list[str]:
-    """The names of lists in a schedule, or in its words."""
+    """The names of lists in a schedule, or in its words; none in words that are refused when they are read."""
     said, text = config.get("calendars"), config.get("text")
     if isinstance(text, str):
-        return list(split_lists(text[:_MAX_WORDS])[1])
+        try:
+            return list(split_lists(text[:_MAX_WORDS])[1])
+        except BadTrigger:
+            return []
     names = cast("Sequence[object]", said) if isinstance(said, list | tuple) else ()
     return [name for name in names if isinstance(name, str)]
 
 
 async def _code(name: str, config: Mapping[str, Any]) -> str:
-    """The code of a country that is named in words; any other name as it is."""
-    if "text" not in config or is_country(name) or not name[0].isupper():
+    """The code of a country or region that is named in words; any other name as it is."""
+    if "text" not in config or is_country(name):
         return name
     return await asyncio.to_thread(country_code, name) or name
 

@@ -4,7 +4,7 @@ A trigger is stored with the names of its lists, and given their days whenever i
 no end, and counts as it is when a slot is due. Names are the same in upper and lower case.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from datetime import date, timedelta
 from typing import Final, cast
@@ -18,6 +18,7 @@ from cronty.timing.near import near
 MAX_DAYS: Final = 4000
 MAX_DAY_NAME: Final = 100
 _DAY: Final = timedelta(days=1)
+_NO_LIST: Final = "for days of your own make a list with save_calendar, or leave days out by their dates"
 _KEYS: Final = frozenset({"days", "windows", "make_up_days"})
 _EXAMPLE: Final = (
     '{"days": {"2027-12-25": "Christmas Day"}, "windows": [{"from": "2027-12-20", "through": "2028-01-03", '
@@ -28,10 +29,11 @@ _EXAMPLE: Final = (
 class UnknownCalendar(BadTrigger):
     """A name that no list has."""
 
-    def __init__(self, name: str, known: Iterable[str]) -> None:
-        likely = near(name, known, 3) or sorted(known)[:3]
-        none = "There is no list yet: make one with save_calendar, or leave days out by their dates."
-        hint = f"Use {' or '.join(map(shown, likely))}." if likely else none
+    def __init__(self, name: str, known: Collection[str]) -> None:
+        likely = near(name, known, 3)
+        codes = "For public holidays say the code of a country or region, such as DE or DE-BY"
+        own = f"for a list of your own use {' or '.join(map(shown, sorted(known)[:3]))}" if known else _NO_LIST
+        hint = f"Use {' or '.join(map(shown, likely))}." if likely else f"{codes}; {own}."
         super().__init__(f"Unknown calendar: {shown(name)}", hint)
 
 

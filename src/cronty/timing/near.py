@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable
 from difflib import get_close_matches
+from functools import lru_cache
 from typing import Final
 
 _LIKENESS: Final = 0.75
@@ -22,4 +23,9 @@ def _similar_length(one: int, other: int) -> bool:
 
 def _shares(letters: Counter[str], word: str) -> bool:
     """difflib's ratio counts letters in order, so it can't be higher than this one, which counts them in any order."""
-    return 2 * (letters & Counter(word)).total() >= _LIKENESS * (letters.total() + len(word))
+    return 2 * (letters & _letters(word)).total() >= _LIKENESS * (letters.total() + len(word))
+
+
+@lru_cache(maxsize=4096)
+def _letters(known: str) -> Counter[str]:
+    return Counter(known)

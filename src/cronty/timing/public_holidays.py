@@ -8,6 +8,7 @@ from functools import cache
 from importlib import metadata
 from typing import Any, Final, cast
 
+from cronty.timing.country_names import CODES_BY_NAME
 from cronty.timing.days_off import MAX_DAY_NAME
 from cronty.timing.errors import BadTrigger, shown
 from cronty.timing.named_calendar import NamedCalendar
@@ -15,7 +16,6 @@ from cronty.timing.named_calendar import NamedCalendar
 YEARS_AHEAD: Final = 12
 """A schedule looks ten years ahead; a list is made anew each year."""
 _CODE: Final = re.compile(r"[A-Z]{2}(-[A-Z0-9]{1,3})?")
-_ALSO: Final = {"usa": "US", "america": "US", "uk": "GB", "england": "GB-ENG", "scotland": "GB-SCT", "wales": "GB-WLS"}
 _OWN: Final = "or keep a list of your own (save_calendar)"
 
 
@@ -25,10 +25,21 @@ def is_country(name: str) -> bool:
 
 
 def country_code(name: str) -> str | None:
-    """Return the code of a country by its English name; None if it has none. Loads the package, as below."""
+    """Return the code of a country or region by its English name, or by its code in lower case; None if it has none.
+
+    Refused if there are several. Loads the package, as below, for a name that isn't kept here.
+    """
+    if (codes := CODES_BY_NAME.get(name.lower())) is not None:
+        code, *others = codes
+        if others:
+            said = '" or "'.join(f"holidays in {each}" for each in codes)
+            raise BadTrigger(f"{shown(name)} may be several places: {', '.join(codes)}", f'Say "{said}".')
+        return code
     plain = name.lower().replace(" ", "_")
     known: Any = importlib.import_module("holidays.registry").COUNTRIES if _package() else {}
-    return _ALSO.get(plain) or (known[plain][1] if plain in known else None)
+    if len(plain) == 2:
+        return next((entry[1] for entry in known.values() if entry[1] == plain.upper()), None)
+    return known[plain][1] if plain in known else None
 
 
 def public_holidays(name: str, year: int) -> NamedCalendar:

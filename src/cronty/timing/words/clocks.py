@@ -63,6 +63,10 @@ def _face(face: Node) -> Clock:
             return _clock(_number(text), "", "" if half is None else half.text, sure=text.startswith("0"))
         case "spelled":
             minutes = NUMBERS[face.tokens("NUMBER_WORD")[1].text]
+            if minutes < 10:  # "nine five" may be from nine to five
+                raise Unread(
+                    f'Can\'t tell the time of "{text}" and {minutes}', 'Say it as in "9:05" or "nine oh five".'
+                )
             half = face.token("AMPM")
             return _clock(NUMBERS[text], f"{minutes:02}", "" if half is None else half.text, sure=False)
         case "half_hour":
@@ -89,7 +93,9 @@ def _number(text: str) -> int:
 def _clock(hour: int, minutes: str, half: str, *, sure: bool) -> Clock:
     said = f"{hour}:{minutes[:2]}" if minutes else f"{hour}"
     if half and not 1 <= hour <= 12:
-        raise BadTrigger(f"{said} {half} is not a time of day", 'Say "5pm" or "17:00".')
+        plain = f'"{hour - 12}{minutes and ":" + minutes}{half}" or "{hour}:{minutes or "00"}"'
+        hint = f"Say {plain}." if half == "pm" and 12 < hour < 24 else 'Say "5pm" or "17:00".'
+        raise BadTrigger(f"{said} {half} is not a time of day", hint)
     if half:
         hour = hour % 12 + (12 if half == "pm" else 0)
     if hour > 23:

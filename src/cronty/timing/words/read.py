@@ -60,6 +60,7 @@ from cronty.timing.words.places import offset_said, place, split_zone
 from cronty.timing.words.refusals import refusal
 from cronty.timing.words.said import Amount, Bounds, Said
 from cronty.timing.words.sentence import Sentence
+from cronty.timing.words.shared_clocks import at_offset, come_to_the_same, same_as
 from cronty.timing.words.tokens import EXAMPLES, MAX_TOKENS, grammar, lowered, tidy
 from cronty.timing.words.vocabulary import MONTH_NAMES, WEEKDAY_NAMES
 from cronty.timing.zones import zone
@@ -75,6 +76,7 @@ _OPENINGS: Final = (
         "set alarm for",
         "set a reminder for",
         "set reminder for",
+        "set a timer for",
     ),
     "run it",
     "run this",
@@ -82,9 +84,14 @@ _OPENINGS: Final = (
     "do it",
     *("schedule it for", "schedule it", "schedule for", "schedule"),
     "just",
-    "cron:",
+    *("cron:", "recurring:", "schedule:", "-"),
 )
 _CLOSINGS: Final = ("please", "pls", "plz", "thanks", "thank you", "thx")
+_TWO_WAYS: Final = (
+    "at the same time of day; clocks change before then",
+    "that many times 24 hours; clocks change before then",
+)
+_OTHER_PASSED: Final = "with day and month the other way around it has passed"
 _CRON_NAMES: Final = frozenset(name[:3].upper() for name in (*WEEKDAY_NAMES, *MONTH_NAMES))
 _CRON_LETTERS: Final = frozenset("0123456789*/,-#?%+ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 
@@ -128,18 +135,23 @@ def read_words(text: str, now: datetime, zone_name: str) -> Reading | Ambiguous:
     rest, zones = split_zone(_without_politeness(tidy(text)), zone_name)
     offset = offset_said(text) if rest != text else None
     readings: dict[tuple[Trigger, str], Reading] = {}
-    unsure = False
+    unsure, alike = False, dict[str, None]()
     read_at = _reader(rest)
-    for name in zones:
+    for name in at_offset(zones, offset, now.year):
         for meaning in _by_offset(_meanings_there(read_at, Scene(now, name), zone_name), offset, now):
             key = (meaning.trigger, name)
             trigger = meaning.trigger
             unsure = unsure or bool(meaning.soft) or meaning.choice
+            if any(come_to_the_same(each, key, now.year) for each in readings if name != each[1]):
+                alike[name] = None
+                continue
             words = with_count(_with_start(trigger, name, now), name, meaning.most)
             reading = Reading(trigger, name, words, trigger.after(now), _note(meaning), meaning.most)
             readings.setdefault(key, reading)
     found = tuple(sorted(readings.values(), key=lambda reading: reading.next_at or _NEVER))
-    return found[0] if len(found) == 1 and not unsure else Ambiguous(found)
+    if len(found) == 1 and not unsure:
+        return replace(found[0], note=found[0].note or same_as(alike))
+    return Ambiguous(found)
 
 
 def _by_offset(found: list[Meaning], offset: timedelta | None, now: datetime) -> list[Meaning]:
@@ -345,11 +357,13 @@ def _meanings_of(said: Said, scene: Scene) -> list[Meaning]:
         return _all_used(said, RHYTHM if is_restricted(said) else PERIOD, found)
     if said.delay is not None:
         used = DELAY_FROM_DAY if said.delay_from else DELAY_TO_TIME if said.clocks else DELAY
-        return _all_used(said, used, after_delay(said, scene))
+        return _all_used(said, used, _by_calendar_or_stopwatch(said, after_delay(said, scene)))
     if said.again or said.rhythm or said.windows or said.minutes or said.by_clock or said.either or said.first_clock:
         return _all_used(said, TIMES, at_times(said, scene))
     if said.date is not None:
-        return _all_used(said, ONE_DATE, on_date(said, scene))
+        found = _all_used(said, ONE_DATE, on_date(said, scene))
+        lone = len(found) == 1 and found[0].choice and len(said.date.choices) > 1
+        return [replace(found[0], note=found[0].note or _OTHER_PASSED)] if lone else found
     if said.months_ahead is not None or said.month_of_year is not None:
         return _all_used(said, NEXT_MONTH, in_month(said, scene))
     if said.of_month or said.nths or said.months:
@@ -359,6 +373,13 @@ def _meanings_of(said: Said, scene: Scene) -> list[Meaning]:
     if said.weekdays:
         return _all_used(said, ONE_DAY, on_weekday(said, scene))
     return _all_used(said, ONE_TIME, at_time(said, scene))
+
+
+def _by_calendar_or_stopwatch(said: Said, found: list[Meaning]) -> list[Meaning]:
+    """`in 5 days` where clocks change meanwhile: each of the two ways to count says which it is."""
+    if len(found) != 2 or said.clocks or said.delay_from:
+        return found
+    return [replace(each, note=each.note or note) for each, note in zip(found, _TWO_WAYS, strict=True)]
 
 
 def _clock_or_delay(said: Said, scene: Scene) -> list[Meaning]:

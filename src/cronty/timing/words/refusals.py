@@ -54,7 +54,7 @@ _HINTS: Final = {
     "repeat": 'Say how often, as in "every day at 9:00".',
     "ago": 'Name a time to come, as in "in 5 minutes".',
     "eow": _FRIDAY,
-    **dict.fromkeys(("odd", "even"), 'Say it as in "every 2 weeks on Monday at 9:00 starting 5 April 2027".'),
+    **dict.fromkeys(("maybe", "perhaps", "latest", "earliest"), _TIME),
     **dict.fromkeys(("weeknight", "weeknights"), 'Say the days, as in "Sunday to Thursday at 21:00".'),
     **dict.fromkeys(("mid", "middle"), 'Say it as in "on the 15th of every month at 9:00" or "tomorrow at 10:30".'),
     "overnight": 'Say the hours, as in "every hour from 22:00 through 5:00".',
@@ -65,6 +65,8 @@ _HINTS: Final = {
         ("biannual", "biannually", "semiannually", "semi-annually"),
         'Say on which days, as in "every 6 months on the 1st at 9:00".',
     ),
+    **dict.fromkeys(("dinner", "breakfast", "supper", "tea", "bed", "school", "same"), _TIME),
+    "term": 'Say from when until when, as in "every day at 9:00 from 3 May to 7 May".',
     "overmorrow": 'Say it as in "in 2 days at 9:00".',
     "once": 'Say when, as in "every day at 9:00" or "tomorrow at 9:00".',
     **dict.fromkeys(("around", "about", "approximately", "approx", "roughly", "ish", "within", "less"), _TIME),
@@ -138,6 +140,8 @@ def _hint(word: str, words: list[str], unknown: list[str], bad: Unreadable) -> s
             return 'Say how long, as in "in 3 days at 9:00".'
         if each in ("twice", "times", "thrice", "x"):
             return _how_often(words)
+        if each in ("odd", "even"):
+            return _every_second(each, words)
         if each in _HINTS:
             return _HINTS[each] or _ONLY_TIME
     before = "" if bad.before is None else bad.before.text
@@ -194,6 +198,18 @@ def _of_time(word: str, before: str, words: list[str]) -> str | None:
     return None
 
 
+def _every_second(which: str, words: list[str]) -> str:
+    """What to say instead of `every odd week`, `every even hour`, `on odd days`."""
+    if not {"hour", "hours"}.isdisjoint(words):
+        return f'Say it as in "every 2 hours from {"1:00 through 23:00" if which == "odd" else "0:00 through 22:00"}".'
+    if not {"day", "days", "date", "dates"}.isdisjoint(words):
+        days = "1st, 3rd and 5th" if which == "odd" else "2nd, 4th and 6th"
+        return f'Say which, as in "on the {days} of every month at 9:00", or "every 2 days at 9:00".'
+    # Week 13 and week 14 of 2027.
+    since = "29 March 2027" if which == "odd" else "5 April 2027"
+    return f'Say it as in "every 2 weeks on Monday at 9:00 starting {since}".'
+
+
 def _is_clock(word: str) -> bool:
     return word[:1].isdigit() or word in ("noon", "midday", "midnight")
 
@@ -209,7 +225,10 @@ def _meant(word: str) -> list[str]:
     if len(word) < 3 or word in _SUGGESTED or is_known(word):
         return []
     swapped = [word[:at] + word[at + 1] + word[at] + word[at + 2 :] for at in range(len(word) - 1)]
-    return [each for each in swapped if each in _SUGGESTED] or near(word, _SUGGESTED)
+    # Two letters more or less are another word, unless it is a long one; so is another first letter.
+    most = 2 if len(word) > 6 else 1
+    alike = [each for each in _SUGGESTED if len(each) > 3 and each[0] == word[0] and abs(len(each) - len(word)) <= most]
+    return [each for each in swapped if each in _SUGGESTED] or (near(word, alike) if len(word) > 3 else [])
 
 
 def _too_short(text: str, words: list[str], bad: Unreadable) -> BadTrigger:

@@ -51,6 +51,8 @@ def _weekdays(sentence: Sentence, item: Node) -> None:
         days, again, own = week_list(listed)
     if which and (again or own or len(days) > 1):
         raise sentence.refuse("which day?", 'Say which day, as in "next Monday at 9:00".')
+    if said.weekdays and said.either and "or" not in sentence.text.lower().split():
+        raise sentence.refuse("two days at once", 'Make a job for each, as in "this Saturday at 10:00".')
     if said.weekdays and said.either:
         raise Unread(f'Can\'t read "or" in "{sentence.text}"', 'Say "and" between times or days.')
     if said.weeks and own:

@@ -5,6 +5,8 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Final
 
+from cronty.timing.words.vocabulary import NUMBERS
+
 _LETTERS: Final = {"mo": "mon", "tu": "tue", "we": "wed", "th": "thu", "fr": "fri", "sa": "sat", "su": "sun"} | {
     "m": "mon",
     "w": "wed",
@@ -16,11 +18,30 @@ _NEAR: Final = rf"today|tomorrow|tmrw|tmr|every|this|{_DAY}"
 _MONTH: Final = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
 _UNIT: Final = r"(?:hours?|hrs?|h|minutes?|mins?|seconds?|secs?|s|days?|weeks?|wks?|months?|years?)\b"
 _HOUR_WORD: Final = "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve"
+_ONE: Final = "one|two|three|four|five|six|seven|eight|nine"
+_TEN: Final = "twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety"
+_NUMBER: Final = "|".join(sorted(NUMBERS, key=len, reverse=True))
 _MINUTES: Final = r"(0\d|2[4-9]|[345]\d)"
 
 
 def _named(found: re.Match[str]) -> str:
     return f"{_LETTERS[found[1]]}{found[2]}{_LETTERS.get(found[3], found[3])}"
+
+
+def _oh(found: re.Match[str]) -> str:
+    """`nine oh five`."""
+    return f"{NUMBERS[found[1]]}:0{NUMBERS[found[2]]}"
+
+
+def _military(found: re.Match[str]) -> str:
+    """`oh seven hundred` and `fourteen hundred hours`."""
+    return f"{NUMBERS[found[1] or found[2]]:02}:00"
+
+
+def _hundreds(found: re.Match[str]) -> str:
+    """`one hundred and twenty minutes`."""
+    rest = (found[2] or "").replace(" ", "-")
+    return f"{100 * NUMBERS.get(found[1], 1) + NUMBERS.get(rest, 0)} "
 
 
 _WRITTEN: Final[tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...]] = tuple(
@@ -56,6 +77,12 @@ _WRITTEN: Final[tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str
         ),
         (r"\b(?<!every )(?<!each )alternate\b", "every other"),
         (r"\bbi-weekly\b", "biweekly"),
+        (r"\beach and every\b", "every"),
+        (r"^(hourly|daily|weekly|monthly|yearly): ", r"\1 "),
+        (rf"^(?:on )?(weekdays|weekends|{_DAY}),? only\b", r"\1"),
+        (rf"^only (?=(?:on )?(?:weekdays|weekends|{_DAY})\b)", ""),
+        (r"\bstarting (?:right )?now\b", "from now on"),
+        (r"\bevery other (?:night|evening)(?= at \d\d?(?::\d\d)? ?pm\b)", "every other day"),
         (r"\bevery (hour|hr|minute|min) and a half\b", r"every 1.5 \1"),
         (r"\bevery (hour|hr) (?:and )?(?=\d+ ?(?:minutes?|mins?|m)\b(?! (?:past|after|to|before)))", r"every 1 \1 "),
         (r"\b(?:(?:every|each) day of the|(?:7|seven) days a) week\b", "every day"),
@@ -65,12 +92,18 @@ _WRITTEN: Final[tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str
         # how long
         (r"^(?:now ?)?\+ ?(?=\d)", "in "),
         (r"^(?:in )?(hour|week|month) from (?=now|today|tomorrow)", r"a \1 from "),
+        (rf"\b(an?|{_ONE}) hundred(?: and)?(?: ((?:{_TEN})(?:[ -](?:{_ONE}))?|{_NUMBER}))? (?={_UNIT})", _hundreds),
         (rf"\b(\d+) 1/2 (?={_UNIT})", r"\1.5 "),
         (rf"\b(in|every) (\d+),(\d) ?(?={_UNIT})", r"\1 \2.\3 "),  # in 1,5 hours
         (rf"\b1/2 (?=(?:an? )?{_UNIT})", "half "),
         # the clock
         (r"(?<![\d:.])0?(1?\d)([0-5]\d) ?([ap]m)\b", r"\1:\2\3"),  # 530pm
         (r"(?<![\d:.])(\d\d?(?::\d\d)?)([ap])\b(?![.'])", r"\1\2m"),  # 5:30p
+        (rf"\b({_NUMBER}|\d\d?(?:[:.]\d\d)?) ([ap]) m\b", r"\1 \2m"),  # nine a m
+        (rf"\b({_HOUR_WORD}) (?:oh|o) ({_ONE})\b", _oh),
+        (rf"\b(?:(?:oh|zero) ({_ONE}) hundred(?: hours)?|({_NUMBER}) hundred hours)\b", _military),
+        (rf"\b({_HOUR_WORD}) ({_TEN}) ({_ONE})\b(?! {_UNIT})", r"\1 \2-\3"),  # six forty five
+        (rf"^(\d\d?) {_MINUTES}(?= (?:today|tomorrow|tonight|every|each)\b)", r"\1:\2"),  # 6 45 tomorrow
         (rf"\bat (\d\d?) {_MINUTES}(?=$| ?[ap]m\b| (?:on|every|each|today|tomorrow|tonight)\b)", r"at \1:\2"),
         (r"(?<![\d:./-] )\b(1[0-2]|0?[1-9]) (1[3-9]|[2-5]\d) ?([ap]m)\b", r"\1:\2\3"),  # 9 30 am
         (

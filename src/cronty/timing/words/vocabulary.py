@@ -51,7 +51,16 @@ _TEENS: Final = (
     "eighteen",
     "nineteen",
 )
-TENS: Final = {"twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "ninety": 90}
+TENS: Final = {
+    "twenty": 20,
+    "thirty": 30,
+    "forty": 40,
+    "fifty": 50,
+    "sixty": 60,
+    "seventy": 70,
+    "eighty": 80,
+    "ninety": 90,
+}
 NUMBERS: Final = (
     {name: number for number, name in enumerate((*_ONES, *_TEENS), 1)}
     | TENS
