@@ -14,14 +14,16 @@ from cronty.timing.words.places import place
 from cronty.timing.words.vocabulary import listed
 from cronty.timing.zones import zone
 
-_DAYS: Final = 5 * 366
+_LOOKS: Final = 2 * 73
+_STEP: Final = timedelta(days=5)
+"""Cities that share a name of their clock change it on the same days, or not at all: a look every few days tells."""
 
 
 @lru_cache(maxsize=64)
 def _clock(zone_name: str, year: int) -> tuple[timedelta | None, ...]:
-    """The offsets of five years, day by day."""
+    """The offsets of two years."""
     there, first = zone(zone_name), datetime(year, 1, 1, tzinfo=UTC)
-    return tuple((first + timedelta(days=day)).astimezone(there).utcoffset() for day in range(_DAYS))
+    return tuple((first + look * _STEP).astimezone(there).utcoffset() for look in range(_LOOKS))
 
 
 def at_offset(zones: tuple[str, ...], offset: timedelta | None, year: int) -> tuple[str, ...]:
