@@ -142,6 +142,7 @@ def test_one_of_several_meanings_is_pressed_and_a_time_is_moved_in_the_week(chro
         chip.get_by_role("button", name="Skip this one").click()
         expect(page.get_by_role("status").first).to_contain_text("That one is skipped")
         expect(page.locator(".chip.gone").first).to_contain_text("Nightly backup")
+        page.wait_for_load_state()  # so that its keys are there
         page.keyboard.press("t")
         page.wait_for_url("**/week#today")
         assert noticed(page) == []
