@@ -67,3 +67,12 @@ async def _in_thread(runner: CliRunner, *arguments: str) -> str:
 def test_the_status_of_the_service_tells_it(capsys: pytest.CaptureFixture[str]) -> None:
     show_status({"state": "up", "log": "", "frozen": "Frozen since today: nothing fires until `cronty thaw`."})
     assert "Frozen since today" in capsys.readouterr().out
+
+
+def test_why_does_not_answer_from_another_database_than_the_server_that_is_named(
+    runner: CliRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CRONTY_URL", "http://127.0.0.1:9")
+    refused = runner.invoke(app, ["why", "sales"])
+    assert refused.exit_code == 1
+    assert "`cronty runs sales`" in refused.output

@@ -27,6 +27,8 @@ def migrate_command(
     number = _settings().server_number if server is None else server
     with waiting("Applying …"):
         applied = asyncio.run(migrate(_url(), server=number))
+    if asyncio.run(schema_state(_url())).incompatible:  # by a newer version, and this one can't work with it
+        _check_schema(json=json)
     if json:
         print_json({"applied": applied})
         return

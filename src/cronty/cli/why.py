@@ -7,8 +7,8 @@ import typer
 
 from cronty.app import Cronty
 from cronty.cli.completion import Id
-from cronty.cli.connection import ask
-from cronty.cli.output import Json, length, print_json, say
+from cronty.cli.connection import ask, is_remote
+from cronty.cli.output import Json, length, print_json, refuse, say
 from cronty.cli.results import result_in_words
 from cronty.contract.answers import Run, to_json
 from cronty.contract.result import Err, Ok, Result
@@ -30,6 +30,11 @@ Slot = Annotated[
 
 
 def why(job: Id, slot: Slot = None, json: Json = False) -> None:
+    if is_remote():
+        hint = (
+            f"Ask `cronty runs {job}`, whose last column says why; or run it where the database is, without CRONTY_URL."
+        )
+        refuse("`cronty why` doesn't ask a server.", hint=hint, json=json)
     found = ask(lambda cronty: _explained(cronty, job, slot), json=json)
     if json:
         print_json(found)
