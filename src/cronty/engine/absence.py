@@ -83,11 +83,9 @@ class Absence:
 def _together(kept: PassedSlots, one: PassedSlots) -> PassedSlots:
     """Both in one, under the job of the first."""
     owner_id, job_id, slot, late, coalesced, missed = kept
-    _, _, other, more_late, more_coalesced, more_missed = one
     return PassedSlots(
-        owner_id, job_id, slot if slot <= other else other, late + more_late, coalesced + more_coalesced,
-        missed + more_missed,
-    )  # fmt: skip
+        owner_id, job_id, min(slot, one.slot), late + one.late, coalesced + one.coalesced, missed + one.missed
+    )
 
 
 def _passed(batch: Batch, before: datetime, without: Set[int]) -> Iterator[PassedSlots]:
