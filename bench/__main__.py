@@ -14,6 +14,7 @@ import asyncpg
 from bench import fair, fill, fires, grow, idle, lag, mcp, pages, report, urgent
 from bench.wishes import table
 from chaos.postgres import Postgres
+from cronty.engine.collector import tune_collector
 
 MANY = 1_000_000
 KEPT = ("fill", "idle", "pages", "grow")
@@ -101,6 +102,7 @@ def _sizes(text: str) -> list[int]:
 
 def main() -> None:
     asked = parser().parse_args()
+    tune_collector()  # as `cronty work` does
     if asked.what == "wishes":
         table.main()
         return

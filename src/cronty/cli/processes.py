@@ -13,6 +13,7 @@ from cronty.app.assembly import queues_of
 from cronty.cli import service
 from cronty.cli.service_of_client import Wanted
 from cronty.cli.startup import MetricsPort, extra, load, opened, probed, set_metrics_port, set_up_logging
+from cronty.engine.collector import tune_collector
 from cronty.settings import SECRET_VARIABLES, Settings, remember
 
 App = Annotated[str | None, typer.Option("--app", help="Where your own Cronty and its tasks are, as module:name.")]
@@ -80,6 +81,7 @@ def _begin(target: str | None) -> Cronty:
     set_up_logging(settings.log_level, settings.log_format)
     program = None if target is None else load(target)
     remember(take_from_environment(SECRET_VARIABLES))
+    tune_collector()
     return program or Cronty()
 
 
