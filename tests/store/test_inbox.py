@@ -303,6 +303,25 @@ async def test_a_reader_that_has_gone_while_it_waited_is_handed_nothing(
     assert item.attempt == 1
 
 
+async def test_what_was_handed_to_a_reader_that_had_gone_is_put_back_at_once(
+    door: Scheduler, inbox: Inbox, hands: Hands, clock: HandClock
+) -> None:
+    noticed = iter((False, True))
+
+    async def gone() -> bool:
+        return next(noticed)
+
+    await remind(door)
+    dead = replace(local_caller("ann"), gone=gone)
+    waiting = asyncio.create_task(inbox.read(dead, wait=timedelta(seconds=20)))
+    await asyncio.sleep(0)
+    clock.advance(minutes=1)
+    await hands.all()
+    assert await asyncio.wait_for(waiting, PATIENCE) == Ok([])
+    [item] = await read(inbox)
+    assert item.attempt == 1
+
+
 async def test_more_than_a_thousand_receipts_in_one_call_are_refused(inbox: Inbox) -> None:
     receipts = [f"run_1_{number}#1" for number in range(1001)]
     refused = await inbox.settle(local_caller("ann"), receipts, Done())

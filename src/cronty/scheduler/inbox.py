@@ -30,6 +30,7 @@ MAX_KEPT: Final = 10_000
 """Characters of an agent's report or error."""
 
 _ENDED: Final = Err("bad_token", "The token isn't valid any more.", "Use another; it was revoked or has expired.")
+_GONE: Final = "who waited for it has left"
 _SNOOZE: Final = 'Give one later moment, as in "1h" or "tomorrow at 9:00".'
 
 
@@ -78,6 +79,9 @@ class Inbox:
                     break
                 # Older prompts are other agents': there may be very many of them.
                 rows = await self._hand_out(caller, agent, limit, RECENT)
+                if rows and await caller.is_gone():  # that it left may be noticed only now
+                    await self._store.put_off(caller.owner, rows, rows[0]["scheduled_for"], _GONE)
+                    return Ok([])
         return Ok([_item(row) for row in rows])
 
     async def _hand_out(self, caller: Caller, agent: str | None, limit: int, within: float | None = None) -> list[Row]:
