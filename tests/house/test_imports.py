@@ -23,6 +23,19 @@ def test_help_lists_the_commands_without_what_they_need() -> None:
     assert said.stdout.splitlines()[-1] == "[]"
 
 
+def test_what_takes_long_to_import_is_imported_when_it_is_first_used() -> None:
+    code = """if True:
+        import sys
+        from cronty import Cronty
+        from cronty.jobs.arguments import jsonschema
+        from cronty.scheduler.identity import jwt
+        late = ("jsonschema.validators", "jwt.api_jwt", "cryptography.x509")
+        print([name for name in late if name in sys.modules])
+        print(jsonschema.Draft202012Validator.__name__, jwt.PyJWTError.__name__)"""
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=PATIENCE)
+    assert said.stdout.splitlines() == ["[]", "Draft202012Validator PyJWTError"]
+
+
 def test_nothing_is_said_where_there_is_no_runtime_folder() -> None:
     code = "import chaos.postgres, tests.conftest"
     environment = {name: value for name, value in os.environ.items() if name != "XDG_RUNTIME_DIR"}

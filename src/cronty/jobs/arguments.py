@@ -1,13 +1,18 @@
 """Checks a job's arguments against the parameters that its task has published; the task's code isn't needed."""
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import orjson
-from jsonschema import Draft202012Validator, ValidationError
 
 from cronty.contract.result import Err
 from cronty.jobs.action import Action
+from cronty.lazily import imported_when_used
+
+if TYPE_CHECKING:
+    import jsonschema
+else:
+    jsonschema = imported_when_used("jsonschema")
 
 
 def check_arguments(action: Action, parameters: Mapping[str, object]) -> Err | None:
@@ -23,7 +28,8 @@ def check_arguments(action: Action, parameters: Mapping[str, object]) -> Err | N
     if twice:
         return _wrong(action, parameters, f"{twice[0]!r} is given both by position and by name")
     schema = {**parameters, "$schema": "https://json-schema.org/draft/2020-12/schema"}
-    validator = Draft202012Validator(schema, format_checker=Draft202012Validator.FORMAT_CHECKER)
+    draft = jsonschema.Draft202012Validator
+    validator = draft(schema, format_checker=draft.FORMAT_CHECKER)
     written = orjson.loads(action.arguments_json())  # as it will be read back: tuples become arrays
     instance: Any = {**dict(zip(positional, written["args"], strict=False)), **written["kwargs"]}
     for error in validator.iter_errors(instance):  # pyright: ignore[reportUnknownMemberType]
@@ -42,7 +48,7 @@ def signature_of(task: str, parameters: Mapping[str, object]) -> str:
     return f"{task}({', '.join(parts)})"
 
 
-def _problem(error: ValidationError, instance: dict[str, object], parameters: Mapping[str, object]) -> str:
+def _problem(error: "jsonschema.ValidationError", instance: dict[str, object], parameters: Mapping[str, object]) -> str:
     """A validation error, in words that fit a function call."""
     where = ".".join(str(part) for part in error.path)
     if not where and error.validator == "required":

@@ -6,18 +6,23 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from time import monotonic
-from typing import Any, Final, TypeGuard, cast
+from typing import TYPE_CHECKING, Any, Final, TypeGuard, cast
 
-import jwt
 import orjson
-from jwt.types import Options
 
 from cronty.actions.tasks import PermanentError, RetryAfter
 from cronty.contract.caller import SCOPES, Caller, read_scopes
 from cronty.contract.result import Err, Ok, Result
 from cronty.jobs.api_key import is_secret_of, key_hash, key_text, read_key
+from cronty.lazily import imported_when_used
 from cronty.store.key_store import MAX_KEYS, KeyStore
 from cronty.store.key_store import KeyInfo as KeyInfo
+
+if TYPE_CHECKING:
+    import jwt
+    from jwt.types import Options
+else:
+    jwt = imported_when_used("jwt")
 
 OURS: Final = "HS512"
 THEIRS: Final[Mapping[str, Sequence[str]]] = {
@@ -132,7 +137,7 @@ class Identity:
             leeway=5,
         )
 
-    async def _key(self, key_id: object) -> jwt.PyJWK | None:
+    async def _key(self, key_id: object) -> "jwt.PyJWK | None":
         """The provider's key of that id; asks again if it isn't known, but not at every caller's whim."""
         assert self._provider is not None
         since = monotonic() - self._asked
