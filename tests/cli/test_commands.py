@@ -99,12 +99,27 @@ async def test_a_check_of_the_schema_says_that_the_database_is_newer(empty_url: 
     await connection.close()
     stop = await cronty("migrate", "--check", "--json", database_url=empty_url)
     assert (stop.code, json.loads(stop.out)) == (
-        1, {"missing": [], "newer": ["9001_column"], "incompatible": ["9001_column"]}
+        1, {"missing": [], "newer": ["9001_column"], "incompatible": ["9001_column"], "walls": None}
     )  # fmt: skip
     for command in ("doctor", "migrate"):
         said = await cronty(command, database_url=empty_url)
         assert said.code == 1
         assert "upgraded by a newer version (9001_column)" in " ".join((said.out + said.err).split())
+
+
+async def test_a_wall_that_is_missing_is_told_until_migrate_has_repaired_it(empty_url: str) -> None:
+    await cronty("migrate", database_url=empty_url)
+    connection = await asyncpg.connect(empty_url)
+    await connection.execute("drop policy own_rows on cronty.runs")
+    await connection.close()
+    lacking = await cronty("migrate", "--check", database_url=empty_url)
+    assert (lacking.code, lacking.out) == (
+        1, "Row-level security lacks policies of runs: `cronty migrate` repairs it.\n"
+    )  # fmt: skip
+    seen = await cronty("doctor", database_url=empty_url)
+    assert re.search(r"^wrong +walls +row-level security lacks policies of runs: ", seen.out, re.MULTILINE)
+    assert (await cronty("migrate", database_url=empty_url)).out == "Applied: walls.\n"
+    assert re.search(r"^good +walls +", (await cronty("doctor", database_url=empty_url)).out, re.MULTILINE)
 
 
 async def test_a_worker_without_a_schema_is_sent_to_migrate(empty_url: str, tmp_path: Path) -> None:

@@ -56,6 +56,7 @@ grant to cronty_app on owners: update (zone, live_jobs, live_bytes, counted_at, 
 grant to cronty_app on presses: insert, select
 grant to cronty_app on queue: delete, insert, select, update
 grant to cronty_app on runs: insert, select, update
+grant to cronty_app on schema cronty: usage
 grant to cronty_app on server: select
 grant to cronty_app on stop_requests: insert
 grant to cronty_app on tasks: select
@@ -85,6 +86,7 @@ grant to cronty_engine on owners: update (next_number)
 grant to cronty_engine on presses: delete, select
 grant to cronty_engine on queue: delete, insert, select, update
 grant to cronty_engine on runs: delete, insert, select, update
+grant to cronty_engine on schema cronty: usage
 grant to cronty_engine on seal_audit: execute
 grant to cronty_engine on server: select
 grant to cronty_engine on starts: delete, insert, select, update
@@ -165,6 +167,8 @@ index usage_pkey on usage USING btree (owner_id, what, since, at_door)
 index usage_since on usage USING btree (since)
 index workers_pkey on workers USING btree (id)
 index zones_pkey on zones USING btree (name)
+role cronty_app
+role cronty_engine
 table absences
 table absences constraint absences_pkey PRIMARY KEY (owner_id)
 table absences.coalesced integer not null
