@@ -130,6 +130,14 @@ async def test_a_worker_without_a_schema_is_sent_to_migrate(empty_url: str, tmp_
     assert "Traceback" not in said.err
 
 
+@pytest.mark.parametrize("command", ["freeze", "thaw", "audit verify", "owner erase ann --yes"])
+async def test_what_only_the_owner_of_the_tables_may_do_names_that_login(plain_url: str, command: str) -> None:
+    said = await cronty(*command.split(), database_url=plain_url)
+    assert (said.code, said.out) == (1, "")
+    assert said.err.startswith("cronty: This login may not do that (permission denied for ")
+    assert said.err.endswith("Use the one that owns the tables: `cronty_owner` in docs/how-to/production.md.\n")
+
+
 async def test_the_doctor_finds_everything_good(url: str, plain_url: str) -> None:
     async with hands_of(url, None, Registry()):
         said = await cronty("doctor", database_url=plain_url)
