@@ -28,6 +28,7 @@ function seal_audit(most integer, patient boolean, moment timestamp with time zo
 function set_until_commit(settings jsonb) returns boolean
 function span(seconds double precision) returns text
 function take_numbers(whose bigint, many integer) returns bigint
+function untaken_since(job bigint, at timestamp with time zone) returns timestamp with time zone
 function week_in_flight(partition text, monday timestamp with time zone) returns boolean
 function without_arguments(change jsonb, whose bigint) returns jsonb
 grant to cronty_app on alerts: insert
