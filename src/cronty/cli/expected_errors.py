@@ -9,7 +9,7 @@ from cronty.actions.shell import BadCommands
 from cronty.cli.output import MISUSED, REFUSED
 from cronty.contract.result import CrontyError
 from cronty.scheduler.identity import WeakSecret
-from cronty.settings import BadSetting
+from cronty.settings import BadSetting, in_words
 from cronty.store.database import StoreUnavailable
 from cronty.store.faults import is_forbidden
 from cronty.store.local import NoDatabase
@@ -47,6 +47,5 @@ def line_of(error: Exception) -> tuple[str, int] | None:
 
 def _line_of(error: Exception) -> str | None:
     if isinstance(error, ValidationError):
-        wrong = error.errors()[0]
-        return f"CRONTY_{str(wrong['loc'][0]).upper()} is {wrong['input']!r}: {wrong['msg']}"
+        return in_words(error)
     return str(error) if isinstance(error, _EXPECTED) else None
