@@ -7,6 +7,8 @@ import typer
 
 from cronty.cli.output import REFUSED, Json, print_json, say, waiting
 from cronty.settings import Settings
+from cronty.store.connecting import place_of
+from cronty.store.database import Database, StoreMisnamed, StoreUnavailable
 from cronty.store.local import start_local_server
 from cronty.store.migrate import migrate, schema_state
 
@@ -21,6 +23,9 @@ def migrate_command(
     ] = False,
     json: Json = False,
 ) -> None:
+    asyncio.run(_refuse_two_databases())
+    if not json:
+        say(f"Database: {place_of(_url())}")
     if check:
         _check_schema(json=json)
         return
@@ -31,7 +36,7 @@ def migrate_command(
     if state.incompatible:  # by a newer version, and this one can't work with it
         _check_schema(json=json)
     if json:
-        print_json({"applied": applied})
+        print_json({"applied": applied, "database": place_of(_url())})
     else:
         say(f"Applied: {', '.join(applied)}." if applied else "The schema is up to date.")
     if state.walls:
@@ -43,7 +48,7 @@ def _check_schema(*, json: bool) -> None:
     problem = state.problem()
     if json:
         found = {"missing": state.missing, "newer": state.newer, "incompatible": state.incompatible}
-        print_json({**found, "walls": state.walls})
+        print_json({**found, "walls": state.walls, "database": place_of(_url())})
     elif problem:
         say(f"Missing: {', '.join(state.missing)}." if state.missing and not state.incompatible else str(problem))
     elif state.newer:
@@ -52,6 +57,21 @@ def _check_schema(*, json: bool) -> None:
         say(f"Row-level security {state.walls}." if state.walls else "Nothing is missing.")
     if problem or (state.walls and not state.walls_off):
         raise typer.Exit(REFUSED)
+
+
+async def _refuse_two_databases() -> None:
+    """Services would go on with one that wasn't migrated. A pooler that doesn't answer yet is no reason to wait."""
+    settings = _settings()
+    if settings.database_url and settings.direct_url:
+        database = Database(settings.database_url, direct=settings.direct_url, size=1, operator=True)
+        try:
+            await database.open()  # which compares the two
+        except StoreMisnamed:
+            raise
+        except StoreUnavailable:
+            return
+        finally:
+            await database.close()
 
 
 def _settings() -> Settings:
