@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, Literal, override
 
-from pydantic import Field, SecretStr
+from pydantic import Field, SecretStr, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
@@ -22,6 +22,14 @@ _taken: dict[str, str] = {}
 
 class BadSetting(ValueError):
     """A setting that can't be used; the text names it and never holds a secret."""
+
+
+def in_words(wrong: ValidationError, given: Mapping[str, object] | None = None) -> str:
+    """What is wrong with the first setting that is, by its variable or, if it is among those `given`, its argument."""
+    first = wrong.errors()[0]
+    name = str(first["loc"][0])
+    called = name if name in (given or {}) else f"CRONTY_{name.upper()}"
+    return f"{called} is {first['input']!r}: {first['msg']}"
 
 
 def _data_folder() -> Path:

@@ -15,8 +15,10 @@ class Outage:
     """
 
     QUIET_FOR: Final = 5.0
+    NOTHING: Final = 0.1
+    """Seconds below which the server wasn't away: a connection was lost, and the next one worked."""
     BEGAN = "%s (trying again; this is logged once)"
-    OVER = "PostgreSQL works again, after %.1f s"
+    OVER = "PostgreSQL works again%s"
 
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         self._clock = clock
@@ -39,7 +41,8 @@ class Outage:
         now = self._clock()
         self._worked = now if self._worked is None else self._worked
         if now - self._failed >= self.QUIET_FOR:
-            log.warning(self.OVER, self._worked - self._began)
+            lasted = self._worked - self._began
+            log.warning(self.OVER, f", after {lasted:.1f} s" if lasted >= self.NOTHING else "")
             self._began = None
 
 
@@ -53,7 +56,7 @@ class ReplicaOutage(Outage):
     """The same for the replica, which isn't needed: the primary answers instead."""
 
     BEGAN = "The replica can't be used: %s (the primary answers instead; this is logged once)"
-    OVER = "The replica is used again, after %.1f s"
+    OVER = "The replica is used again%s"
 
 
 def step_failed(duty: str, error: Exception, failures: int) -> None:

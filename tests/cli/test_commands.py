@@ -10,6 +10,7 @@ import asyncpg
 import pytest
 
 from cronty.actions.tasks import Registry
+from cronty.store.connecting import place_of
 from tests.cli.forked import Said, run
 from tests.clients.serving import environment
 from tests.conftest import as_user, hands_of, with_database
@@ -74,18 +75,20 @@ async def test_an_empty_database_is_sent_to_migrate_and_migrated_once(empty_url:
     assert "Run `cronty migrate`." in lost.err
     first = await cronty("migrate", database_url=empty_url)
     assert (first.code, first.err) == (0, "")
-    assert first.out.startswith("Applied: 0001_foundation")
+    place = f"Database: {place_of(empty_url)}\n"
+    assert first.out.startswith(f"{place}Applied: 0001_foundation")
     second = await cronty("migrate", database_url=empty_url)
-    assert (second.code, second.out, second.err) == (0, "The schema is up to date.\n", "")
+    assert (second.code, second.out, second.err) == (0, f"{place}The schema is up to date.\n", "")
 
 
 async def test_a_check_of_the_schema_says_what_is_missing_and_changes_nothing(empty_url: str) -> None:
+    place = f"Database: {place_of(empty_url)}\n"
     for _ in range(2):
         lacking = await cronty("migrate", "--check", database_url=empty_url)
-        assert (lacking.code, lacking.out, lacking.err) == (1, "Missing: 0001_foundation, walls.\n", "")
+        assert (lacking.code, lacking.out, lacking.err) == (1, f"{place}Missing: 0001_foundation, walls.\n", "")
     await cronty("migrate", database_url=empty_url)
     good = await cronty("migrate", "--check", database_url=empty_url)
-    assert (good.code, good.out) == (0, "Nothing is missing.\n")
+    assert (good.code, good.out) == (0, f"{place}Nothing is missing.\n")
 
 
 async def test_a_check_of_the_schema_says_that_the_database_is_newer(empty_url: str) -> None:
@@ -99,12 +102,38 @@ async def test_a_check_of_the_schema_says_that_the_database_is_newer(empty_url: 
     await connection.close()
     stop = await cronty("migrate", "--check", "--json", database_url=empty_url)
     assert (stop.code, json.loads(stop.out)) == (
-        1, {"missing": [], "newer": ["9001_column"], "incompatible": ["9001_column"]}
+        1,
+        {
+            "missing": [], "newer": ["9001_column"], "incompatible": ["9001_column"], "walls": None,
+            "database": place_of(empty_url),
+        },
     )  # fmt: skip
     for command in ("doctor", "migrate"):
         said = await cronty(command, database_url=empty_url)
         assert said.code == 1
         assert "upgraded by a newer version (9001_column)" in " ".join((said.out + said.err).split())
+
+
+@pytest.mark.parametrize("command", ["migrate", "migrate --check", "freeze", "thaw"])
+async def test_two_urls_that_lead_to_different_databases_are_refused(url: str, empty_url: str, command: str) -> None:
+    said = await cronty(*command.split(), database_url=url, direct_url=empty_url)
+    assert (said.code, said.out) == (2, "")
+    both = f"{place_of(empty_url)}, and {place_of(url)}"
+    assert said.err == f"cronty: CRONTY_DIRECT_URL and CRONTY_DATABASE_URL lead to different databases: {both}.\n"
+
+
+async def test_a_wall_that_is_missing_is_told_until_migrate_has_repaired_it(empty_url: str) -> None:
+    await cronty("migrate", database_url=empty_url)
+    connection = await asyncpg.connect(empty_url)
+    await connection.execute("drop policy own_rows on cronty.runs")
+    await connection.close()
+    lacking = await cronty("migrate", "--check", database_url=empty_url)
+    assert lacking.code == 1
+    assert lacking.out.endswith("\nRow-level security lacks policies of runs: `cronty migrate` repairs it.\n")
+    seen = await cronty("doctor", database_url=empty_url)
+    assert re.search(r"^wrong +walls +row-level security lacks policies of runs: ", seen.out, re.MULTILINE)
+    assert (await cronty("migrate", database_url=empty_url)).out.endswith("\nApplied: walls.\n")
+    assert re.search(r"^good +walls +", (await cronty("doctor", database_url=empty_url)).out, re.MULTILINE)
 
 
 async def test_a_worker_without_a_schema_is_sent_to_migrate(empty_url: str, tmp_path: Path) -> None:
@@ -113,6 +142,14 @@ async def test_a_worker_without_a_schema_is_sent_to_migrate(empty_url: str, tmp_
     assert said.code == 2
     assert "Run `cronty migrate`." in " ".join(said.err.split())
     assert "Traceback" not in said.err
+
+
+@pytest.mark.parametrize("command", ["freeze", "thaw", "audit verify", "owner erase ann --yes"])
+async def test_what_only_the_owner_of_the_tables_may_do_names_that_login(plain_url: str, command: str) -> None:
+    said = await cronty(*command.split(), database_url=plain_url)
+    assert (said.code, said.out) == (1, "")
+    assert said.err.startswith("cronty: This login may not do that (permission denied for ")
+    assert said.err.endswith("Use the one that owns the tables: `cronty_owner` in docs/how-to/production.md.\n")
 
 
 async def test_the_doctor_finds_everything_good(url: str, plain_url: str) -> None:

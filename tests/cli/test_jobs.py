@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
+import asyncpg
 import pytest
 from typer.testing import CliRunner, Result
 
@@ -223,6 +224,26 @@ async def test_a_reminder_that_does_not_get_out_says_so_and_why(say: Say, url: s
     assert f"Stand-up [now]: {trouble}" in listed
     assert trouble in shown.splitlines()
     assert (asked["status"], asked["trouble"]) == ("running", trouble), "the status is one that MCP clients know"
+
+
+async def test_a_run_that_no_worker_takes_is_said_to_wait_for_one(say: Say, sql: asyncpg.Connection) -> None:
+    await asyncio.to_thread(standup, say)
+    await asyncio.to_thread(say, "run", "1")
+    shown = (await asyncio.to_thread(say, "show", "1")).output
+    assert "Waiting for a worker" not in shown, "it may be taken any moment"
+    due_at = await sql.fetchval("update cronty.queue set due_at = now() - interval '1 minute' returning due_at")
+    answers = [(await asyncio.to_thread(say, *words)).output for words in (("list",), ("show", "1"))]
+    listed, shown = [" ".join(one.split()) for one in answers]
+    trouble = (
+        f"Waiting for a worker since {due_at:%Y-%m-%d %H:%M} UTC. "
+        "One must be alive that has the task notify and serves its queue."
+    )
+    assert " waiting " in listed
+    assert f"Stand-up [now]: {trouble}" in listed
+    assert "running" not in listed
+    assert trouble in shown
+    assert (await asyncio.to_thread(say, "freeze")).exit_code == 0
+    assert "Waiting for a worker" not in (await asyncio.to_thread(say, "show", "1")).output, "a freeze holds it"
 
 
 async def test_a_reminder_that_came_is_snoozed_once(say: Say, url: str) -> None:

@@ -1,6 +1,7 @@
 """`cronty serve` as an operator meets it."""
 
 import signal
+import socket
 import subprocess
 from pathlib import Path
 
@@ -104,10 +105,13 @@ def test_a_database_that_cannot_be_reached_is_one_line_without_a_trace() -> None
     assert len(said.stderr.splitlines()) == 1
 
 
-def test_a_port_that_is_taken_is_said(served: Served, own_url: str) -> None:
-    said = say("serve", "--port", str(served.port), database_url=own_url)
+@pytest.mark.parametrize("option", ["--port", "--metrics-port"])
+def test_a_port_that_is_taken_is_said_before_the_database_is_asked(option: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        taken = other.getsockname()[1]
+        said = say("serve", "--port", str(free_port()), option, str(taken), database_url=NOWHERE)
     assert said.returncode == 2
-    assert said.stderr.splitlines()[-1] == (
-        f"cronty: can't listen at 127.0.0.1:{served.port}: address already in use. Name another port: --port 8126"
-    )
-    assert "Traceback" not in said.stderr
+    chosen_by = option if option == "--port" else f"{option} or CRONTY_METRICS_PORT"
+    assert said.stderr.splitlines() == [
+        f"cronty: can't listen at 127.0.0.1:{taken}: address already in use. Name another port: {chosen_by}."
+    ]

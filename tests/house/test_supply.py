@@ -25,7 +25,7 @@ VENDORED = {
     "inter-latin.woff2": "3100e775e8616cd2611beecfa23a4263d7037586789b43f035236a2e6fbd4c62",
 }
 HEALTH = Health(
-    180004, "18.4", datetime.now(UTC), 1, 0, None, None, 0, None, 0, walled=True, read_only=False,
+    180004, "18.4", datetime.now(UTC), 1, 0, None, None, 0, None, 0, read_only=False,
     weeks=16, connections=18, locks_each=64, max_connections=100,
 )  # fmt: skip
 

@@ -52,6 +52,20 @@ async def test_every_owner_is_shown_with_what_it_runs_fails_and_leaves_overdue(
     }
 
 
+async def test_jobs_count_from_the_moment_they_are_made(
+    door: Scheduler, overview: Overview, database: Database, clock: HandClock
+) -> None:
+    for _ in range(3):
+        await add(door, owner="ann")
+    [before] = (await owners(overview)).values()
+    assert before.jobs == 3
+    assert before.stored_bytes > 0
+    clock.advance(seconds=1)
+    await database.of("ann").one("recount", "ann", clock.moment)
+    [after] = (await owners(overview)).values()
+    assert (after.jobs, after.stored_bytes) == (before.jobs, before.stored_bytes)
+
+
 async def test_who_fails_is_found(
     door: Scheduler, hands: Hands, clock: HandClock, overview: Overview, sql: Connection
 ) -> None:

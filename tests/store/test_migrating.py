@@ -12,6 +12,7 @@ import pytest
 
 from cronty.store.migrate import CannotMigrate, migrate, schema_state
 from cronty.store.schema import HOME, compare, wanted
+from cronty.store.scratch import scratch_server
 from tests.conftest import with_database
 from tests.patience import PATIENCE
 
@@ -53,6 +54,7 @@ def home(tmp_path: Path) -> Write:
         text = (HOME / "walls.sql").read_text(encoding="utf-8")
         assert walls[0] in text
         (folder / "walls.sql").write_text(text.replace(*walls), encoding="utf-8")
+        shutil.copy(str(HOME / "schema.sql"), folder)
         return folder
 
     return write
@@ -241,16 +243,56 @@ async def test_walls_wait_for_others_as_migrations_do(
     assert await migrating == ["walls"]
 
 
-async def test_a_policy_that_was_dropped_by_hand_comes_back_with_the_next_change(fresh: str, home: Write) -> None:
-    await ask(fresh, "drop policy own_rows on cronty.jobs")
-    await migrate(fresh, home(walls=CHANGED))
-    assert await ask(fresh, RULE, "cronty.jobs")
+REPAIRS = "`cronty migrate` repairs it"
+
+
+@pytest.mark.parametrize(
+    ("damage", "told"),
+    [
+        ("drop policy own_rows on cronty.jobs", "lacks policies of jobs: "),
+        ("drop policy all_rows on cronty.due", "lacks policies of due: "),
+        ("alter policy own_rows on cronty.runs to public", "lacks policies of runs: "),
+        ("alter table cronty.usage disable row level security", "lacks row-level security of usage: "),
+        ("revoke select on cronty.runs from cronty_app", "lacks rights of cronty_app on runs: "),
+        ("revoke usage on schema cronty from cronty_engine", "lacks rights of cronty_engine on schema cronty: "),
+        (
+            "revoke all on all tables in schema cronty from cronty_app",
+            "lacks rights of cronty_app on alerts, api_keys, attempts and 23 more: ",
+        ),
+    ],
+)
+async def test_walls_that_were_damaged_by_hand_are_told_and_repaired(fresh: str, damage: str, told: str) -> None:
+    before = await ask(fresh, WALLED, "cronty.migrations")
+    await ask(fresh, damage)
+    state = await schema_state(fresh)
+    assert state.walls == f"{told}{REPAIRS}"
+    assert state.problem() is None, "it is no reason to stop a process"
+    assert await migrate(fresh) == ["walls"]
+    assert (await schema_state(fresh)).walls is None
+    if "revoke" in damage:
+        assert await ask(fresh, WALLED, "cronty.migrations") == before, "policies that stand aren't touched"
+    assert await migrate(fresh) == []
+
+
+async def test_a_restore_without_roles_is_told_and_repaired() -> None:
+    with scratch_server() as server:  # roles are of a whole server
+        await migrate(server)
+        await ask(server, "drop owned by cronty_app, cronty_engine")  # as a dump leaves it where they aren't there
+        await ask(server, "drop role cronty_app, cronty_engine")
+        assert (await schema_state(server)).walls == (
+            "lacks the roles cronty_app, cronty_engine; policies of absences, alerts, api_keys and 18 more; "
+            "rights of cronty_app on alerts, api_keys, attempts and 27 more; "
+            f"rights of cronty_engine on absences, alerts, api_keys and 28 more: {REPAIRS}"
+        )
+        assert await migrate(server) == ["walls"]
+        assert (await schema_state(server)).walls is None
 
 
 def test_migrations_are_in_the_order_of_their_numbers(tmp_path: Path) -> None:
     folder = tmp_path / "migrations"
     folder.mkdir()
     (tmp_path / "walls.sql").touch()
+    (tmp_path / "schema.sql").touch()
     for name in ("10000_more", "0002_second", "9999_many"):
         (folder / f"{name}.sql").touch()
     mine = wanted(tmp_path)

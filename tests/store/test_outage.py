@@ -14,7 +14,7 @@ from cronty.contract.result import Ok
 from cronty.scheduler import Scheduler
 from cronty.store import connecting
 from cronty.store import database as database_module
-from cronty.store.connecting import Hosts, each_host
+from cronty.store.connecting import Hosts, each_host, place_of
 from cronty.store.database import Database, StoreBusy, StoreUnavailable, query
 from cronty.store.faults import StoreMisnamed, is_away, is_unwritable, must_reconnect, store_fault
 from cronty.store.job_store import JobStore, LockedJob
@@ -400,6 +400,35 @@ def test_an_outage_is_two_lines(caplog: pytest.LogCaptureFixture) -> None:
         "PostgreSQL can't be written to: the disk is full (trying again; this is logged once)",
         "PostgreSQL works again, after 19.0 s",
     ]
+
+
+def test_a_connection_that_is_lost_while_the_server_works_has_no_length(caplog: pytest.LogCaptureFixture) -> None:
+    now = [100.0]
+    outage = Outage(lambda: now[0])
+    outage.fault(StoreUnavailable("PostgreSQL can't be reached"))
+    outage.fine()
+    now[0] = 110.0
+    outage.fine()
+    assert [record.getMessage() for record in caplog.records][1:] == ["PostgreSQL works again"]
+
+
+@pytest.mark.parametrize(
+    ("url", "place"),
+    [
+        ("postgresql://me:secret@db.example:5433/cronty", "cronty at db.example:5433"),
+        ("postgresql://me:secret@one,two:5433/cronty?sslmode=require", "cronty at one,two:5433"),
+        ("postgresql://me:secret@/my%20jobs?host=/run/postgresql", "my jobs at /run/postgresql"),
+        ("postgresql://me:secret@db.example", "me at db.example"),
+        ("postgresql:///cronty", "cronty at this machine"),
+    ],
+)
+def test_a_database_is_named_without_its_login(url: str, place: str) -> None:
+    assert place_of(url) == place
+
+
+async def test_a_host_that_is_not_found_is_named() -> None:
+    with pytest.raises(StoreUnavailable, match=r"can't be reached: the host db\.invalid:5433 isn't found \(.+\)\."):
+        await Hosts("postgresql://me:secret@db.invalid:5433/cronty").connect()
 
 
 async def test_a_lost_server_leaves_nothing_in_the_log_but_the_outage(

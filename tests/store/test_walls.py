@@ -19,11 +19,11 @@ from cronty.store.audit_store import AuditStore
 from cronty.store.calendar_store import CalendarStore
 from cronty.store.channel_store import ChannelStore
 from cronty.store.database import DOOR, ENGINE, Database, StoreUnavailable, behind_the_wall, query, rows_changed
-from cronty.store.health import look
 from cronty.store.job_store import JobStore
 from cronty.store.key_store import KeyStore
-from cronty.store.migrate import migrate
+from cronty.store.migrate import migrate, schema_state
 from cronty.store.sealing import Sealer
+from cronty.store.walls import OFF
 from cronty.timing.named_calendar import NamedCalendar
 from tests.conftest import START, HandClock, Hands, add, as_user, hands_of, with_database
 
@@ -450,11 +450,12 @@ async def test_without_the_right_to_make_roles_everything_works_without_a_wall_u
     url = as_user(with_database(server_url, "cronty_plain"), "cronty_plain")
     try:
         await migrate(url)
-        assert not (await look(url)).walled
+        assert (await schema_state(url)).walls == OFF
+        assert (await schema_state(url)).problem() is None, "it is no reason not to start"
         await use(url, clock, walled=False)
         await admin.execute("grant cronty_app, cronty_engine to cronty_plain")
         assert await migrate(url) == ["walls"], "there is nothing else to apply"
-        assert (await look(url)).walled
+        assert (await schema_state(url)).walls is None
         await use(url, clock, walled=True)
         stranger = as_user(with_database(server_url, "cronty_plain"), "cronty_stranger")
         with pytest.raises(StoreUnavailable, match="grant cronty_app, cronty_engine to the user"):

@@ -213,6 +213,8 @@ def test_what_is_no_schedule_is_refused_in_a_sentence() -> None:
         cronty.every(300)  # pyright: ignore[reportArgumentType]
     with pytest.raises(TypeError, match="list of names"):
         Cronty(queues="gpu")
+    with pytest.raises(ValueError, match=r"^concurrency is 0: Input should be greater than or equal to 1$"):
+        Cronty(concurrency=0)
     assert isinstance(report.every("monday at 7:00"), Schedule)
 
 

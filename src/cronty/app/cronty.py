@@ -11,6 +11,8 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, Final, Literal, Self, cast, overload
 
+from pydantic import ValidationError
+
 from cronty import telemetry
 from cronty.actions.around import Middleware, checked_middleware
 from cronty.actions.tasks import Registry, running_in
@@ -38,7 +40,7 @@ from cronty.jobs.policy import make_policy
 from cronty.jobs.task_settings import Priority
 from cronty.scheduler import Service
 from cronty.scheduler.agenda import NOT_PENDING, Agenda, When
-from cronty.settings import Settings
+from cronty.settings import BadSetting, Settings, in_words
 from cronty.store.database import Clock, Database, StoreMisnamed, StoreUnavailable
 from cronty.store.fleet_store import Figures, FleetStore
 from cronty.store.health import why_not_writable
@@ -94,7 +96,11 @@ class Cronty(Operations, AsyncApi):
             raise TypeError(f"queues is a list of names, as in Cronty(queues=[{queues!r}]), not the text {queues!r}.")
         given = {"database_url": database_url, "concurrency": concurrency, "data_dir": data_dir}
         given["queues"] = None if queues is None else ",".join(queues)
-        self.settings = Settings(**{name: value for name, value in given.items() if value is not None})  # pyright: ignore[reportArgumentType]
+        given = {name: value for name, value in given.items() if value is not None}
+        try:
+            self.settings = Settings(**given)  # pyright: ignore[reportArgumentType]
+        except ValidationError as wrong:
+            raise BadSetting(in_words(wrong, given)) from None
         limits_of(self.settings)  # refuse bad limits now
         queues_of(self.settings)
         self.owner = owner

@@ -35,7 +35,8 @@ def doctor(json: Json = False) -> None:
             "Cronty has not run on this machine yet.", hint="`cronty up` makes its database and starts it.", json=json
         )
     url = settings.database_url or start_local_server(settings.data_dir)
-    if problem := asyncio.run(schema_state(url)).problem():
+    state = asyncio.run(schema_state(url))
+    if problem := state.problem():
         refuse(str(problem), json=json)
     findings = [_servers(url)]
     try:
@@ -43,6 +44,7 @@ def doctor(json: Json = False) -> None:
         findings += [_way(health, settings), *_findings(health, datetime.now(UTC))]
     except StoreMisnamed as wrong:
         findings.append((False, "way", str(wrong)))
+    findings.append((state.walls is None, "walls", f"row-level security {state.walls or 'keeps owners apart'}"))
     findings += agents_here(settings)
     if local:  # which came with it: nobody has set it up
         findings = [one for one in findings if not one[0] or one[1] not in OPERATORS]
@@ -188,13 +190,5 @@ def _findings(health: Health, here: datetime) -> list[tuple[bool, str, str]]:
             not health.set_aside,
             "set aside",
             f"{counted(health.set_aside, 'job')} can't be computed any more" if health.set_aside else "none",
-        ),
-        (
-            health.walled,
-            "walls",
-            "row-level security keeps owners apart"
-            if health.walled
-            else "off, because this user may not make roles: create cronty_app and cronty_engine (nologin), grant both "
-            "to it, and run `cronty migrate`",
         ),
     ]

@@ -6,10 +6,12 @@ from pydantic import ValidationError
 
 from cronty.actions.agents import BadAgents
 from cronty.actions.shell import BadCommands
+from cronty.cli.output import MISUSED, REFUSED
 from cronty.contract.result import CrontyError
 from cronty.scheduler.identity import WeakSecret
-from cronty.settings import BadSetting
+from cronty.settings import BadSetting, in_words
 from cronty.store.database import StoreUnavailable
+from cronty.store.faults import is_forbidden
 from cronty.store.local import NoDatabase
 from cronty.store.private_file import BadPrivateFile
 from cronty.store.schema import SchemaProblem
@@ -31,9 +33,19 @@ _EXPECTED: Final = (
 )
 
 
-def line_of(error: Exception) -> str | None:
-    """What to tell about an error; None if it wasn't expected."""
+def line_of(error: Exception) -> tuple[str, int] | None:
+    """What to tell about an error, and the exit code; None if it wasn't expected."""
+    if is_forbidden(error):
+        return (
+            f"This login may not do that ({error}). Use the one that owns the tables: `cronty_owner` in "
+            "docs/how-to/production.md.",
+            REFUSED,
+        )
+    line = _line_of(error)
+    return None if line is None else (line, MISUSED)
+
+
+def _line_of(error: Exception) -> str | None:
     if isinstance(error, ValidationError):
-        wrong = error.errors()[0]
-        return f"CRONTY_{str(wrong['loc'][0]).upper()} is {wrong['input']!r}: {wrong['msg']}"
+        return in_words(error)
     return str(error) if isinstance(error, _EXPECTED) else None

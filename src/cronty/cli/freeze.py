@@ -9,6 +9,7 @@ from cronty.cli.connection import is_remote, open_for
 from cronty.cli.output import Json, counted, print_json, refuse, say
 from cronty.jobs.frozen import Frozen
 from cronty.store import freezing
+from cronty.store.connecting import place_of
 from cronty.store.fleet_store import Figures, FleetStore
 
 PATIENCE = 10.0
@@ -18,30 +19,36 @@ def freeze(
     because: Annotated[str, typer.Option(metavar="TEXT", help="Why; everybody who looks is told.")] = "",
     json: Json = False,
 ) -> None:
-    async def hold(cronty: Cronty) -> tuple[Frozen, Figures | None]:
-        return await freezing.freeze(cronty.database, because.strip()), await _figures(cronty)
+    async def hold(cronty: Cronty) -> tuple[Frozen, Figures | None, str]:
+        await cronty.database.check_direct()
+        return await freezing.freeze(cronty.database, because.strip()), await _figures(cronty), _place(cronty)
 
     _at_the_database(json=json)
-    held, figures = open_for(hold)
+    held, figures, place = open_for(hold)
     running = figures.running if figures else 0
     if json:
-        print_json({"frozen_since": held.since.isoformat(), "because": held.because, "running": running})
+        found = {"frozen_since": held.since.isoformat(), "because": held.because, "running": running}
+        print_json({**found, "database": place})
         return
+    say(f"Database: {place}")
     say(held.sentence)
     if running:
         say(f"{counted(running, 'run')} that had started will end.")
 
 
 def thaw(json: Json = False) -> None:
-    async def release(cronty: Cronty) -> tuple[Frozen | None, Figures | None]:
-        return await freezing.thaw(cronty.database), await _figures(cronty)
+    async def release(cronty: Cronty) -> tuple[Frozen | None, Figures | None, str]:
+        await cronty.database.check_direct()
+        return await freezing.thaw(cronty.database), await _figures(cronty), _place(cronty)
 
     _at_the_database(json=json)
-    was, figures = open_for(release)
+    was, figures, place = open_for(release)
     overdue = figures.overdue if figures else 0
     if json:
-        print_json({"frozen_since": was.since.isoformat() if was else None, "overdue": overdue})
-    elif was is None:
+        print_json({"frozen_since": was.since.isoformat() if was else None, "overdue": overdue, "database": place})
+        return
+    say(f"Database: {place}")
+    if was is None:
         say("It wasn't frozen.")
     else:
         late = f" {counted(overdue, 'job')} overdue: slots that passed get their verdict by each job's policy."
@@ -53,6 +60,10 @@ def _at_the_database(*, json: bool) -> None:
     if is_remote():
         hint = "Run it where the database can be reached, with CRONTY_DATABASE_URL and without --url or CRONTY_URL."
         refuse("Freezing isn't done over HTTP: it is for whoever runs the installation.", hint=hint, json=json)
+
+
+def _place(cronty: Cronty) -> str:
+    return place_of(cronty.database.url)
 
 
 async def _figures(cronty: Cronty) -> Figures | None:

@@ -13,6 +13,7 @@ from cronty.cli.output import Column, Json, clock, counted, print_json, refuse, 
 from cronty.cli.runs import show_runs
 from cronty.cli.workers import warn_if_idle, with_workers
 from cronty.contract.answers import JobDetail, JobSummary, ScheduledJob, to_json
+from cronty.jobs.job import UNTAKEN
 from cronty.jobs.overview import MAX_COUNTED
 
 _EVERYTHING: Final = 1000
@@ -211,4 +212,6 @@ def _value(value: Any) -> str:
 
 
 def _state(job: JobSummary | JobDetail) -> str:
-    return "paused" if job.paused else "retrying" if job.trouble else job.status
+    if job.paused or job.trouble is None:
+        return "paused" if job.paused else job.status
+    return "waiting" if job.trouble.startswith(UNTAKEN) else "retrying"

@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import os
 import socket
 from typing import Final
 
@@ -30,6 +31,13 @@ def listen(host: str, port: int, backlog: int) -> list[socket.socket]:
     return made
 
 
+def cannot_listen(host: str, port: int, error: OSError, chosen_by: str) -> BadSetting:
+    """What to tell of an address that can't be listened at, and how another port is chosen."""
+    why = os.strerror(error.errno).lower() if error.errno else str(error)
+    hint = f" Name another port: {chosen_by}." if error.errno == errno.EADDRINUSE else ""
+    return BadSetting(f"can't listen at {host}:{port}: {why}.{hint}")
+
+
 async def listen_at_last(
     host: str, port: int, backlog: int, service: ServiceFolder | None, stopping: asyncio.Event
 ) -> list[socket.socket]:
@@ -40,9 +48,7 @@ async def listen_at_last(
             sockets = listen(host, port, backlog)
         except OSError as error:
             if service is None or error.errno != errno.EADDRINUSE:
-                why = str(error.strerror).partition(" (while")[0].lower()
-                hint = " Name another port: --port 8126" if error.errno == errno.EADDRINUSE else ""
-                raise BadSetting(f"can't listen at {host}:{port}: {why}.{hint}") from None
+                raise cannot_listen(host, port, error, "--port") from None
             if not told:
                 telemetry.port_taken(port)
                 service.mark_portless(True)

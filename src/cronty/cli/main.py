@@ -9,7 +9,7 @@ from typing import Annotated, Final
 import typer
 
 from cronty.cli.commands import Commands
-from cronty.cli.output import MISUSED, say
+from cronty.cli.output import say
 
 app = typer.Typer(cls=Commands, invoke_without_command=True, add_completion=True)
 
@@ -63,11 +63,12 @@ def main() -> None:
         app()
     except Exception as error:
         # Imported only now: it brings the database driver with it, which `--help` doesn't need.
-        line = import_module("cronty.cli.expected_errors").line_of(error)
-        if line is None:
+        told = import_module("cronty.cli.expected_errors").line_of(error)
+        if told is None:
             raise
+        line, code = told
         say(f"cronty: {line}", err=True)
-        sys.exit(MISUSED)
+        sys.exit(code)
 
 
 if __name__ == "__main__":

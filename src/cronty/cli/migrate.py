@@ -7,6 +7,8 @@ import typer
 
 from cronty.cli.output import REFUSED, Json, print_json, say, waiting
 from cronty.settings import Settings
+from cronty.store.connecting import place_of
+from cronty.store.database import Database, StoreMisnamed, StoreUnavailable
 from cronty.store.local import start_local_server
 from cronty.store.migrate import migrate, schema_state
 
@@ -17,37 +19,59 @@ def migrate_command(
         typer.Option(min=0, max=1023, help="Which of several database servers this one is; can't be changed later."),
     ] = None,
     check: Annotated[
-        bool, typer.Option("--check", help="Change nothing; exit 1 if this version can't work with the schema.")
+        bool, typer.Option("--check", help="Change nothing; exit 1 if the schema won't do or something is missing.")
     ] = False,
     json: Json = False,
 ) -> None:
+    asyncio.run(_refuse_two_databases())
+    if not json:
+        say(f"Database: {place_of(_url())}")
     if check:
         _check_schema(json=json)
         return
     number = _settings().server_number if server is None else server
     with waiting("Applying …"):
         applied = asyncio.run(migrate(_url(), server=number))
-    if asyncio.run(schema_state(_url())).incompatible:  # by a newer version, and this one can't work with it
+    state = asyncio.run(schema_state(_url()))
+    if state.incompatible:  # by a newer version, and this one can't work with it
         _check_schema(json=json)
     if json:
-        print_json({"applied": applied})
-        return
-    say(f"Applied: {', '.join(applied)}." if applied else "The schema is up to date.")
+        print_json({"applied": applied, "database": place_of(_url())})
+    else:
+        say(f"Applied: {', '.join(applied)}." if applied else "The schema is up to date.")
+    if state.walls:
+        say(f"cronty: Row-level security {state.walls}.", err=True)
 
 
 def _check_schema(*, json: bool) -> None:
     state = asyncio.run(schema_state(_url()))
     problem = state.problem()
     if json:
-        print_json({"missing": state.missing, "newer": state.newer, "incompatible": state.incompatible})
+        found = {"missing": state.missing, "newer": state.newer, "incompatible": state.incompatible}
+        print_json({**found, "walls": state.walls, "database": place_of(_url())})
     elif problem:
         say(f"Missing: {', '.join(state.missing)}." if state.missing and not state.incompatible else str(problem))
     elif state.newer:
         say(f"Nothing is missing. The database is newer, and this version can use it: {', '.join(state.newer)}.")
     else:
-        say("Nothing is missing.")
-    if problem:
+        say(f"Row-level security {state.walls}." if state.walls else "Nothing is missing.")
+    if problem or (state.walls and not state.walls_off):
         raise typer.Exit(REFUSED)
+
+
+async def _refuse_two_databases() -> None:
+    """Services would go on with one that wasn't migrated. A pooler that doesn't answer yet is no reason to wait."""
+    settings = _settings()
+    if settings.database_url and settings.direct_url:
+        database = Database(settings.database_url, direct=settings.direct_url, size=1, operator=True)
+        try:
+            await database.open()  # which compares the two
+        except StoreMisnamed:
+            raise
+        except StoreUnavailable:
+            return
+        finally:
+            await database.close()
 
 
 def _settings() -> Settings:

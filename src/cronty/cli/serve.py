@@ -74,9 +74,12 @@ def _service(data_dir: Path) -> ServiceFolder | None:
 
 
 async def _serve(cronty: Cronty, server: uvicorn.Server, local: LocalKey | None, service: ServiceFolder | None) -> None:
-    """Open before serving, so that an unreachable database is reported in one line and not as a traceback, and so that
-    jobs fire whoever has the port."""
+    """Open before serving, so that an unreachable database is reported in one line and not as a traceback. The service
+    opens whoever has the port, so that jobs fire; any other server doesn't join the fleet if its port is taken."""
     began, config = datetime.now(UTC), server.config
+    if service is None:
+        for one in await listen_at_last(config.host, config.port, config.backlog, None, asyncio.Event()):
+            one.close()  # until the database is open, nobody should be kept waiting
     async with probed(cronty), opened(cronty) as stopping:
 
         async def stop_server() -> None:

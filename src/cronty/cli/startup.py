@@ -15,6 +15,7 @@ import typer
 
 from cronty import telemetry, tracing
 from cronty.app import Cronty
+from cronty.cli.listening import cannot_listen
 from cronty.cli.log_lines import FORMATS
 from cronty.client.local_key import is_loopback
 from cronty.settings import BadSetting
@@ -88,7 +89,7 @@ async def probed(cronty: Cronty) -> AsyncGenerator[None]:
     try:
         server = await Probes(cronty.why_not_ready, cronty.frozen, cronty.metrics).listen(host, port)
     except OSError as error:
-        raise BadSetting(f"CRONTY_METRICS_PORT: can't listen at {host}:{port}: {error.strerror}.") from None
+        raise cannot_listen(host, port, error, "--metrics-port or CRONTY_METRICS_PORT") from None
     async with server:
         telemetry.probes_listen(*server.sockets[0].getsockname()[:2])
         yield

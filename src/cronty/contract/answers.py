@@ -79,7 +79,7 @@ class ScheduledJob(Answer):
 
 class JobSummary(Answer):
     """One job in a list, in the list's time zone; `timezone` is the job's own if it is another. `trouble` says why a
-    run that will be tried again has failed so far."""
+    run that will be tried again has failed so far, or that no worker takes it."""
 
     EXAMPLE: ClassVar = {
         "job_id": JOB, "name": "stand-up", "status": "pending", "trigger_type": "cron", "next_run": AT, "run_count": 4,
@@ -153,7 +153,7 @@ class ChangedSlot(Answer):
 
 class JobDetail(Answer):
     """One job in full: what it does (`args`, `kwargs`), how (`policy`, where it differs from the usual one), and its
-    last ten runs. `trouble` says why a run that will be tried again has failed so far."""
+    last ten runs. `trouble` says why a run that will be tried again has failed so far, or that no worker takes it."""
 
     EXAMPLE: ClassVar = {
         "job_id": JOB, "name": "stand-up", "status": "pending", "trigger_type": "cron", "created_at": AT,

@@ -67,6 +67,8 @@ class Job:
     """The agent whose token made it, or last changed it."""
     retry_error: str | None = None
     """Why its run that waits to be tried again has failed so far, if there is one."""
+    untaken_since: datetime | None = None
+    """Since when a run of it is due that no worker takes, if there is one."""
 
     @property
     def slots(self) -> Trigger | Changed:
@@ -89,8 +91,15 @@ class Job:
 
     @property
     def trouble(self) -> str | None:
-        """What is wrong with its run that waits to be tried again, in a sentence."""
-        return None if self.retry_error is None else f"{failing_words(self.action.task)}: {self.retry_error}"
+        """What is wrong with its run that waits to be tried again, or that no worker takes, in a sentence."""
+        if self.retry_error is not None:
+            return f"{failing_words(self.action.task)}: {self.retry_error}"
+        if self.untaken_since is not None:
+            return (
+                f"{UNTAKEN} since {self.untaken_since:%Y-%m-%d %H:%M} UTC. One must be alive that has the task "
+                f"{self.action.task} and serves its queue."
+            )
+        return None
 
     @property
     def trigger_type(self) -> TriggerType:
@@ -149,6 +158,10 @@ def status(state: JobState, *, in_flight: bool, has_next: bool, failing: bool) -
     if has_next or state == "paused":
         return "pending"
     return "failed" if failing else "completed"
+
+
+UNTAKEN: Final = "Waiting for a worker"
+"""The first words about a run that no worker takes."""
 
 
 def failing_words(task: str) -> str:

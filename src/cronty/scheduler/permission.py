@@ -89,7 +89,7 @@ def as_seen(caller: Caller, job: Job) -> Job:
     if not _is_anothers(caller, job):
         return job
     hidden = Action(job.action.task, kwargs={"agent": job.action.agent})
-    return replace(job, action=hidden, last_error=None, retry_error=None)
+    return replace(job, action=hidden, last_error=None, retry_error=None, untaken_since=None)
 
 
 def runs_as_seen(caller: Caller, job: Job, runs: list[Run]) -> list[Run]:

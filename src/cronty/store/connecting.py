@@ -1,8 +1,9 @@
 """Connects to the first server in the URL that accepts writes."""
 
 import asyncio
+import socket
 from typing import Any, Final
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
 
 import asyncpg
 
@@ -58,7 +59,7 @@ class Hosts:
         self._urls.sort(key=lambda one: one == url)
 
     def _no_server(self, faults: list[tuple[str, Exception]], limit: float) -> StoreUnavailable:
-        texts = [_text(error, limit) for _, error in faults]
+        texts = [_text(url, error, limit) for url, error in faults]
         if len(faults) > 1:
             texts = [f"{_name(url)}: {text}" for (url, _), text in zip(faults, texts, strict=True)]
         if all(is_misnamed(error) for _, error in faults):
@@ -84,12 +85,23 @@ def each_host(url: str) -> list[str]:
     return [f"{url.partition('?')[0]}?{urlencode(given | place)}" for place in places]
 
 
+def place_of(url: str) -> str:
+    """The database that a URL names, and where it is; without the login."""
+    parts = urlsplit(url)
+    given = dict(parse_qsl(parts.query))
+    named = parts.path.strip("/") or given.get("dbname") or given.get("database")
+    name = unquote(named or parts.username or given.get("user") or "the database")
+    return f"{name} at {_name(url) or 'this machine'}"
+
+
 def wanted_of(url: str) -> str | None:
     """The `target_session_attrs` in the URL, if any."""
     return dict(parse_qsl(urlsplit(url).query)).get(ATTRIBUTE)
 
 
-def _text(error: Exception, limit: float) -> str:
+def _text(url: str, error: Exception, limit: float) -> str:
+    if isinstance(error, socket.gaierror):
+        return f"the host {_name(url)} isn't found ({error.strerror})"
     if isinstance(error, TimeoutError):
         return f"no answer within {limit:g} s"
     if isinstance(error, asyncpg.TargetServerAttributeNotMatched):

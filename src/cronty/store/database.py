@@ -14,7 +14,7 @@ from typing import Any, Final, Self, override
 import asyncpg
 import orjson
 
-from cronty.store.connecting import Hosts
+from cronty.store.connecting import Hosts, place_of
 from cronty.store.faults import NoPartition as NoPartition
 from cronty.store.faults import StoreBusy as StoreBusy
 from cronty.store.faults import StoreMisnamed as StoreMisnamed
@@ -359,6 +359,14 @@ class Database(Bound):
         if wrong:
             raise StoreMisnamed(wrong)
 
+    async def check_direct(self) -> None:
+        """Raises StoreMisnamed if the direct URL leads to another database."""
+        if self.direct is not None:
+            async with self.pool.lend() as connection:
+                row = await connection.fetchrow(query("check_login"), self._role)
+            assert row is not None
+            await self._check_direct(row)
+
     async def _check_direct(self, row: Row) -> None:
         if wrong := wrong_for_sessions(await way_of(self._connect_directly)):
             raise StoreMisnamed(wrong)
@@ -366,7 +374,8 @@ class Database(Bound):
             other = await connection.fetchrow(query("check_login"), self._role)
         assert other is not None
         if (row["started_at"], row["database"]) != (other["started_at"], other["database"]):
-            raise StoreMisnamed("CRONTY_DIRECT_URL and CRONTY_DATABASE_URL lead to different databases.")
+            both = f"{place_of(self.direct or '')}, and {place_of(self.url)}"
+            raise StoreMisnamed(f"CRONTY_DIRECT_URL and CRONTY_DATABASE_URL lead to different databases: {both}.")
 
     async def _connect(self) -> Connection:
         settings = self._settings if self.direct is None else self._name

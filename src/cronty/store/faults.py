@@ -89,6 +89,11 @@ def is_unwritable(error: BaseException) -> bool:
     return (state.startswith(_DATA) and state != _NOT_DATA) or isinstance(error, ValueError)
 
 
+def is_forbidden(error: BaseException) -> bool:
+    """Whether the login lacks a right that the statement needs."""
+    return isinstance(error, asyncpg.InsufficientPrivilegeError)
+
+
 def is_misnamed(error: BaseException) -> bool:
     """Whether connecting failed because the URL is wrong."""
     return _state(error).startswith(_MISNAMED) or isinstance(error, ValueError) or refuses_parameters(error)

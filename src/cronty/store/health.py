@@ -42,7 +42,6 @@ class Health:
     stale_queue: int
     stale_tasks: list[str] | None
     set_aside: int
-    walled: bool
     read_only: bool
     weeks: int
     connections: int

@@ -90,7 +90,8 @@ class JobStore:
     async def jobs_by_name(self, owner: str, name: str, limit: int, *, deleted: bool = False) -> list[Job]:
         """The jobs with this name, whatever its case, those that have not ended first."""
         theirs = self._database.of(owner)
-        rows = await theirs.fetch("jobs_by_name", owner=owner, name=name, rows=limit, deleted=deleted)
+        now = self._database.moment()
+        rows = await theirs.fetch("jobs_by_name", owner=owner, name=name, rows=limit, deleted=deleted, now=now)
         return await jobs_from(theirs.fetch, rows)
 
     async def list_deleted(self, owner: str, limit: int, before: datetime | None) -> list[Job]:
@@ -125,6 +126,7 @@ class JobStore:
             fire_at=after.fire_at or _INFINITY if after else None,
             number=after.number if after else None,
             most_counted=MAX_COUNTED,
+            now=self._database.moment(),
         )
         total = after.total if after else cast("int", rows[0]["total"])
         return await jobs_from(theirs.fetch, [row for row in rows if row["id"] is not None]), total
@@ -363,6 +365,7 @@ def _job(row: Row, trigger: Trigger) -> Job:
         last_error=row["last_error"],
         in_flight=row["in_flight"],
         retry_error=row["retry_error"],
+        untaken_since=row["untaken_since"],
         version=row["version"],
         created_at=row["created_at"],
         updated_at=row["updated_at"],

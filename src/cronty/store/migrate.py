@@ -20,8 +20,19 @@ from cronty.store.connecting import Hosts
 from cronty.store.database import query
 from cronty.store.faults import StoreMisnamed, explained
 from cronty.store.indexes import build_index, index_in
-from cronty.store.schema import HOME, Migration, SchemaOutdated, SchemaProblem, SchemaState, Wanted, compare, wanted
+from cronty.store.schema import (
+    HOME,
+    Migration,
+    SchemaOutdated,
+    SchemaProblem,
+    SchemaState,
+    Wanted,
+    compare,
+    wanted,
+    with_walls,
+)
 from cronty.store.server import be_server
+from cronty.store.walls import lacking, wall_lines
 
 OLDEST_POSTGRES: Final = 150000
 
@@ -33,7 +44,6 @@ PAUSE: Final = 2.0
 PATIENCE: Final = 600.0
 """Seconds for which a migration is tried."""
 
-_WALLED: Final = "select relrowsecurity from pg_class where oid = 'cronty.jobs'::regclass"
 _LOCK: Final = 7_270_011_515  # any number; every Cronty process uses this one
 _BUSY: Final = (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError)
 
@@ -78,10 +88,9 @@ class _Migrating:
         for migration in applied:
             await (self._apply_outside(migration) if migration.outside else self._apply(migration))
         names = [migration.name for migration in applied]
-        # If the roles couldn't be created before, perhaps they can be now.
-        if state.new_walls or not (state.newer or await self._connection.fetchval(_WALLED)):
+        if state.new_walls:
             await self._patiently("walls", self._build_walls)
-            names += ["walls"] if await self._connection.fetchval(_WALLED) else []
+            names += ["walls"] if not (await _state(self._connection, self._mine)).walls else []
         return names
 
     async def _make_table(self) -> None:
@@ -180,8 +189,15 @@ async def _check_alone(connection: asyncpg.Connection) -> None:
 
 
 async def _state(connection: asyncpg.Connection, mine: Wanted) -> SchemaState:
-    there = await connection.fetchval("select to_regclass('cronty.migrations')") is not None
-    return compare(mine, await connection.fetch(query("read_migrations")) if there else [])
+    walls = wall_lines(str(row[0]) for row in await connection.fetch(query("describe_walls")))
+    try:
+        there = await connection.fetchval("select to_regclass('cronty.migrations')") is not None
+        state = compare(mine, await connection.fetch(query("read_migrations")) if there else [])
+    except asyncpg.InsufficientPrivilegeError as refused:
+        if (gaps := lacking(mine.wall_lines, walls)) is None:
+            raise
+        raise SchemaOutdated(f"Row-level security {gaps}.") from refused  # its grants are a part of it
+    return with_walls(state, mine, walls)
 
 
 @asynccontextmanager

@@ -6,6 +6,7 @@ from tempfile import TemporaryDirectory
 
 import asyncpg
 
+from cronty.store.database import query
 from cronty.store.local import start_local_server
 from cronty.store.migrate import migrate
 
@@ -14,8 +15,8 @@ PHOTOGRAPH = Path(__file__).parent / "schema.sql"
 
 async def describe(connection: asyncpg.Connection) -> str:
     """Types, tables with columns, constraints and indexes, views, functions, walls, grants: one per line, sorted."""
-    text = (Path(__file__).parent / "queries" / "describe_schema.sql").read_text(encoding="utf-8")
-    return "\n".join(str(row[0]) for row in await connection.fetch(text)) + "\n"
+    lines = [str(row[0]) for name in ("schema", "walls") for row in await connection.fetch(query(f"describe_{name}"))]
+    return "\n".join(sorted(lines)) + "\n"
 
 
 async def photograph(url: str) -> None:

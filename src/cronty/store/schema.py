@@ -3,16 +3,17 @@
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Final
 
 from cronty.store.database import Database, Row
+from cronty.store.walls import are_off, lacking, wall_lines
 
 HOME: Final[Traversable] = files("cronty.store")
-"""Where `migrations/` and `walls.sql` are."""
+"""Where `migrations/`, `walls.sql` and `schema.sql` are."""
 
 _OUTSIDE: Final = "-- outside a transaction"
 _KEEPS_WORKING: Final = "-- older code: keeps working"
@@ -62,10 +63,11 @@ class Migration:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What this version needs: its migrations in order, and the text of `walls.sql`."""
+    """What this version needs: its migrations in order, the text of `walls.sql`, and the walls in `schema.sql`."""
 
     migrations: tuple[Migration, ...]
     walls: str
+    wall_lines: frozenset[str]
 
     @property
     def names(self) -> list[str]:
@@ -79,12 +81,15 @@ class Wanted:
 @dataclass(frozen=True, slots=True)
 class SchemaState:
     """`missing`: migrations that `migrate` would apply. `newer`: those that this version doesn't know; `incompatible`:
-    newer ones after which it must stop. `new_walls`: whether `walls.sql` has to be run."""
+    newer ones after which it must stop. `new_walls`: whether `walls.sql` has to be run. `walls`: what
+    row-level security lacks, where that was looked at; `walls_off`: it is all of it, as where nobody may make roles."""
 
     missing: list[str]
     newer: list[str]
     incompatible: list[str]
     new_walls: bool
+    walls: str | None = None
+    walls_off: bool = False
 
     def problem(self) -> SchemaProblem | None:
         """Why this version can't work with this database, if it can't."""
@@ -117,7 +122,8 @@ def wanted(home: Traversable = HOME) -> Wanted:
     found = [file for file in (home / "migrations").iterdir() if file.name.endswith(".sql")]
     migrations = [Migration(file.name.removesuffix(".sql"), file.read_text(encoding="utf-8")) for file in found]
     migrations.sort(key=lambda one: _in_order(one.name))
-    return Wanted(tuple(migrations), (home / "walls.sql").read_text(encoding="utf-8"))
+    lines = wall_lines((home / "schema.sql").read_text(encoding="utf-8").splitlines())
+    return Wanted(tuple(migrations), (home / "walls.sql").read_text(encoding="utf-8"), lines)
 
 
 def compare(mine: Wanted, rows: Sequence[Row | Mapping[str, object]]) -> SchemaState:
@@ -135,6 +141,15 @@ def compare(mine: Wanted, rows: Sequence[Row | Mapping[str, object]]) -> SchemaS
     if not newer and built is None:
         missing = [*missing, "walls"]
     return SchemaState(missing, newer, incompatible, new_walls=not newer and built != mine.digest)
+
+
+def with_walls(state: SchemaState, mine: Wanted, there: frozenset[str]) -> SchemaState:
+    """The state, and what its walls lack; they have to be built again if it is anything. What a newer version's should
+    be isn't known."""
+    if state.missing or state.newer:
+        return state
+    gaps = lacking(mine.wall_lines, there)
+    return replace(state, new_walls=state.new_walls or gaps is not None, walls=gaps, walls_off=are_off(there))
 
 
 async def state_of(database: Database) -> SchemaState:

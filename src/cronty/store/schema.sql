@@ -28,6 +28,7 @@ function seal_audit(most integer, patient boolean, moment timestamp with time zo
 function set_until_commit(settings jsonb) returns boolean
 function span(seconds double precision) returns text
 function take_numbers(whose bigint, many integer) returns bigint
+function untaken_since(job bigint, at timestamp with time zone) returns timestamp with time zone
 function week_in_flight(partition text, monday timestamp with time zone) returns boolean
 function without_arguments(change jsonb, whose bigint) returns jsonb
 grant to cronty_app on alerts: insert
@@ -56,6 +57,7 @@ grant to cronty_app on owners: update (zone, live_jobs, live_bytes, counted_at, 
 grant to cronty_app on presses: insert, select
 grant to cronty_app on queue: delete, insert, select, update
 grant to cronty_app on runs: insert, select, update
+grant to cronty_app on schema cronty: usage
 grant to cronty_app on server: select
 grant to cronty_app on stop_requests: insert
 grant to cronty_app on tasks: select
@@ -85,6 +87,7 @@ grant to cronty_engine on owners: update (next_number)
 grant to cronty_engine on presses: delete, select
 grant to cronty_engine on queue: delete, insert, select, update
 grant to cronty_engine on runs: delete, insert, select, update
+grant to cronty_engine on schema cronty: usage
 grant to cronty_engine on seal_audit: execute
 grant to cronty_engine on server: select
 grant to cronty_engine on starts: delete, insert, select, update
@@ -165,6 +168,8 @@ index usage_pkey on usage USING btree (owner_id, what, since, at_door)
 index usage_since on usage USING btree (since)
 index workers_pkey on workers USING btree (id)
 index zones_pkey on zones USING btree (name)
+role cronty_app
+role cronty_engine
 table absences
 table absences constraint absences_pkey PRIMARY KEY (owner_id)
 table absences.coalesced integer not null

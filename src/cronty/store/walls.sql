@@ -2,7 +2,7 @@
 -- the owner in the setting `cronty.owner`, whatever the statement asks for; without an owner it sees none. Engines use the
 -- role `cronty_engine`, which sees all owners, but only the tables and columns it needs.
 --
--- `migrate` runs this file when it or the schema has changed, and as long as the walls aren't set up. Everything about them
+-- `migrate` runs this file when it or the schema has changed, and when something of the walls is missing. Everything about them
 -- is in this file. If roles can't be created (a managed PostgreSQL may refuse), there are no walls, and `cronty doctor`
 -- says so.
 --
@@ -108,7 +108,9 @@ begin
     rule := format('create policy own_rows on cronty.%I to cronty_app using (%s) with check (%s)',
       named, seen, coalesce(written, seen));
     continue when exists (
-      select from pg_class c join pg_policy p on p.polrelid = c.oid and p.polname = 'own_rows'
+      select from pg_class c
+      join pg_policy p on p.polrelid = c.oid and p.polname = 'own_rows' and p.polroles = array['cronty_app'::regrole::oid]
+      join pg_policy q on q.polrelid = c.oid and q.polname = 'all_rows' and q.polroles = array['cronty_engine'::regrole::oid]
       where c.oid = format('cronty.%I', named)::regclass and c.relrowsecurity and obj_description(p.oid, 'pg_policy') = rule);
     execute format('alter table cronty.%I enable row level security', named);
     execute format('drop policy if exists own_rows on cronty.%I', named);

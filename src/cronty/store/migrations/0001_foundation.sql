@@ -406,6 +406,16 @@ create function cronty.retry_error(job bigint) returns text language sql stable 
   limit 1
 $$;
 
+-- Since when a run of a job is due that no worker has taken within 30 seconds; null if there is none. A prompt waits for its agent,
+-- and what is under a task's limit or in a frozen installation is held on purpose.
+create function cronty.untaken_since(job bigint, at timestamptz) returns timestamptz language sql stable as $$
+  select min(q.due_at)
+  from cronty.queue q
+  where q.job_id = job and q.due_at < coalesce(at, statement_timestamp()) - interval '30 seconds' and q.task <> 'prompt'
+    and not exists (select from cronty.tasks t where t.name = q.task and t.settings ? 'limits')
+    and exists (select from cronty.server s where s.frozen_at is null)
+$$;
+
 -- Whether a job is a prompt for another agent than this one, and not left by it; `scheduler/permission.py` says the same. Null is the
 -- owner, who reads everything.
 create function cronty.is_anothers(agent text, task text, arguments jsonb, origin jsonb) returns boolean language sql immutable as $$

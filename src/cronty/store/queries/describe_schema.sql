@@ -1,4 +1,4 @@
--- The schema, one line per object, the same on every supported version of PostgreSQL.
+-- The schema without its walls, one line per object, the same on every supported version of PostgreSQL.
 with tables as (
   select c.oid, c.relname, c.relkind, c.reloptions
   from pg_class c
@@ -40,29 +40,5 @@ select line from (
   select 'function ' || p.proname || '(' || pg_get_function_identity_arguments(p.oid) || ') returns ' || p.prorettype::regtype
     || case when p.prosecdef then ' security definer' else '' end
   from pg_proc p where p.pronamespace = 'cronty'::regnamespace
-  union all
-  select 'wall around ' || t.relname from tables t join pg_class c on c.oid = t.oid where c.relrowsecurity
-  union all
-  select 'wall around ' || t.relname || ' lets ' || r.rolname || ' at '
-    || regexp_replace(pg_get_expr(p.polqual, p.polrelid), '\s+', ' ', 'g')
-    || case when pg_get_expr(p.polwithcheck, p.polrelid) <> pg_get_expr(p.polqual, p.polrelid)
-      then ' and write ' || regexp_replace(pg_get_expr(p.polwithcheck, p.polrelid), '\s+', ' ', 'g') else '' end
-  from tables t join pg_policy p on p.polrelid = t.oid join pg_roles r on r.oid = any(p.polroles)
-  union all
-  select 'grant to ' || r.rolname || ' on ' || c.relname || ': '
-    || string_agg(lower(a.privilege_type), ', ' order by a.privilege_type collate "C")
-  from pg_class c, aclexplode(c.relacl) a join pg_roles r on r.oid = a.grantee
-  where c.relnamespace = 'cronty'::regnamespace and a.grantee <> c.relowner
-  group by r.rolname, c.relname
-  union all
-  select 'grant to ' || r.rolname || ' on ' || c.relname || ': ' || lower(a.privilege_type)
-    || ' (' || string_agg(f.attname, ', ' order by f.attnum) || ')'
-  from pg_class c join pg_attribute f on f.attrelid = c.oid, aclexplode(f.attacl) a join pg_roles r on r.oid = a.grantee
-  where c.relnamespace = 'cronty'::regnamespace
-  group by r.rolname, c.relname, a.privilege_type
-  union all
-  select 'grant to ' || r.rolname || ' on ' || p.proname || ': execute'
-  from pg_proc p, aclexplode(p.proacl) a join pg_roles r on r.oid = a.grantee
-  where p.pronamespace = 'cronty'::regnamespace and a.grantee <> p.proowner
 ) lines
 order by line collate "C"

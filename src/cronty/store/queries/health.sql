@@ -25,7 +25,6 @@ select current_setting('server_version_num')::int as version_number, current_set
   (select array_agg(task) from stale) as stale_tasks,
   (select count(*) from (select from cronty.jobs where state = 'set_aside' and deleted_at is null limit 10000) j) as set_aside,
   (select frozen_at from cronty.server where only_row) as frozen_at, (select frozen_because from cronty.server where only_row) as frozen_because,
-  (select relrowsecurity from pg_class where oid = 'cronty.jobs'::regclass) as walled,
   (select count(*) from pg_inherits where inhparent = 'cronty.runs'::regclass)::int as weeks,
   (select count(*) from pg_stat_activity where application_name like 'cronty %')::int as connections,
   current_setting('max_locks_per_transaction')::int as locks_each, current_setting('max_connections')::int as max_connections,

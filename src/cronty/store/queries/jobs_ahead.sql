@@ -34,7 +34,7 @@ with clock as (
   order by j.id
   limit $3
 )
-select v.*, v.arguments::text as arguments_json, v.trigger::text as trigger_json, v.policy::text as policy_json, 0 as in_flight, null as retry_error,
+select v.*, v.arguments::text as arguments_json, v.trigger::text as trigger_json, v.policy::text as policy_json, 0 as in_flight, null as retry_error, null::timestamptz as untaken_since,
   k.now, w.channel, w.key_id, w.sealed
 from wanted w
 cross join clock k

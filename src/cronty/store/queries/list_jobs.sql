@@ -43,7 +43,7 @@ select c.total, v.*, v.arguments::text as arguments_json, v.trigger::text as tri
   case when v.id in (select job_id from running) then (
       select count(*) from cronty.runs r where r.owner_id = v.owner_id and r.job_id = v.id and r.state = 'running') else 0 end
     + (select count(*) from cronty.queue q where q.job_id = v.id) as in_flight,
-  cronty.retry_error(v.id) as retry_error
+  cronty.retry_error(v.id) as retry_error, cronty.untaken_since(v.id, :now::timestamptz) as untaken_since
 from (
   select case when :idle::boolean is null then (select count(*) from (select from matching limit :most_counted) m) end as total
 ) c

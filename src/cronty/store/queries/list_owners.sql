@@ -10,7 +10,7 @@ with clock as materialized (
   ) d
   group by d.owner_id
 )
-select o.name, o.live_jobs, o.live_bytes, o.limits::text, o.erasing_since, o.created_at,
+select o.name, o.live_jobs + r.jobs as live_jobs, (o.live_bytes + r.bytes)::bigint as live_bytes, o.limits::text, o.erasing_since, o.created_at,
   (select count(*) from (
     select from cronty.runs r where r.owner_id = o.id and r.state = 'running' limit $3
   ) r)::int as running,
@@ -31,6 +31,15 @@ select o.name, o.live_jobs, o.live_bytes, o.limits::text, o.erasing_since, o.cre
   ) u)::text as used
 from clock c
 cross join lateral (select * from cronty.owners o where o.name > $1 order by o.name limit $2) o
+cross join lateral ( -- those made since the last count, as in `standing`
+  select count(*)::int as jobs, coalesce(sum(x.size), 0) as bytes
+  from (
+    select pg_column_size(j.arguments) + pg_column_size(j.trigger) as size from cronty.jobs j
+    where j.owner_id = o.id and j.created_at >= o.counted_at and j.deleted_at is null and not j.ended
+    order by j.created_at
+    limit 2000
+  ) x
+) r
 cross join lateral (
   select count(*) filter (where n.span = 'hour')::int as in_hour, count(*) filter (where n.span = 'day')::int as in_day
   from (values ('hour', interval '1 hour'), ('day', interval '1 day')) n(span, back)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from cronty.jobs.job import Job, failing_words
+from cronty.jobs.job import UNTAKEN, Job, failing_words
 from cronty.jobs.overview import LatestRun
 from cronty.web.dashboard.formats import rough
 from cronty.web.dashboard.verdicts import LABELS, ORDER, kind_of
@@ -99,6 +99,8 @@ def _in_flight(job: Job, run: LatestRun, now: datetime) -> State:
         return State(
             "waiting", f"Waiting for {job.action.agent or 'an agent'}, {rough(now - run.scheduled_for)}", "wait"
         )
+    if job.untaken_since is not None:
+        return State("waiting", f"{UNTAKEN}, {rough(now - job.untaken_since)}", "wait")
     if run.verdict == "waiting":
         return State("waiting", "Waiting", "wait")
     return State("running", f"Running, {rough(now - (run.started_at or run.scheduled_for))}", "live")
