@@ -15,7 +15,8 @@ PHOTOGRAPH = Path(__file__).parent / "schema.sql"
 
 async def describe(connection: asyncpg.Connection) -> str:
     """Types, tables with columns, constraints and indexes, views, functions, walls, grants: one per line, sorted."""
-    lines = [str(row[0]) for name in ("schema", "walls") for row in await connection.fetch(query(f"describe_{name}"))]
+    names = ("describe_schema", "describe_walls")
+    lines = [str(row[0]) for name in names for row in await connection.fetch(query(name))]
     return "\n".join(sorted(lines)) + "\n"
 
 
