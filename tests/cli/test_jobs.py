@@ -236,7 +236,7 @@ async def test_a_run_that_no_worker_takes_is_said_to_wait_for_one(say: Say, sql:
     listed, shown = [" ".join(one.split()) for one in answers]
     trouble = (
         f"Waiting for a worker since {due_at:%Y-%m-%d %H:%M} UTC. "
-        "One must be alive that has the task notify and serves its queue."
+        "One must be alive that has the task notify, serves its queue, and has room."
     )
     assert " waiting " in listed
     assert f"Stand-up [now]: {trouble}" in listed

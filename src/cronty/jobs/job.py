@@ -97,7 +97,7 @@ class Job:
         if self.untaken_since is not None:
             return (
                 f"{UNTAKEN} since {self.untaken_since:%Y-%m-%d %H:%M} UTC. One must be alive that has the task "
-                f"{self.action.task} and serves its queue."
+                f"{self.action.task}, serves its queue, and has room."
             )
         return None
 
