@@ -160,6 +160,21 @@ async def test_a_part_of_a_range_is_run_and_the_rest_keeps_its_verdict(
     assert await unaccounted(sql) == 0
 
 
+async def test_the_rest_of_a_range_may_begin_in_a_week_in_which_nothing_ran(
+    door: Scheduler, clock: HandClock, backfills: Backfills, planned: list[datetime], sql: Connection
+) -> None:
+    """A pause of ten weeks is one row, in the first of them; the other weeks have no partition yet."""
+    job = await add(door, "cron", {"expression": "0 9 * * 1"}, task="look_back", policy={"overlap": "allow"})
+    await door.pause(ANN, job.number)
+    clock.advance(days=70)
+    await door.resume(ANN, job.number)
+    found = await ask(backfills, of(job, "2027-03-15", "2027-03-16"))
+    assert (found.runs, found.first) == (1, on(9, 15))
+    rows = await sql.fetch("select scheduled_for, state::text, slots from cronty.runs order by 1")
+    assert [tuple(row) for row in rows] == [(on(9), "skipped", 2), (on(9, 15), "waiting", 1), (on(9, 22), "skipped", 7)]
+    assert await unaccounted(sql) == 0
+
+
 async def test_slots_from_before_the_job_was_made_are_run_and_do_not_count_against_max_runs(
     door: Scheduler, hands: Hands, clock: HandClock, backfills: Backfills, planned: list[datetime], sql: Connection
 ) -> None:

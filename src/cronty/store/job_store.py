@@ -288,7 +288,8 @@ class LockedJob:
 
     async def backfill(self, plan: BackfillPlan, asked: Backfilled, entry: dict[str, object]) -> None:
         """Queue the runs of a plan; `entry` is what the trail says of it. Runs of a serial job join its line."""
-        await self._connection.fetchval(query("make_partitions"), self.now, list(plan.slots))
+        begun = [part.first for one in plan.splits for part in one.parts]
+        await self._connection.fetchval(query("make_partitions"), self.now, [*plan.slots, *begun])
         for row, parts in ((one.row, one.parts) for one in plan.splits):
             head, last = parts[0], parts[-1].first
             cut = (head.through, head.slots, head.followed_by)
