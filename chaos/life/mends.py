@@ -170,7 +170,7 @@ _ENDLESS_PATIENCE: Final = [
 ]
 
 _BEFORE_ITS_START: Final = [
-    ("greatest(j.slots_after, d.last_slot, r.through)", "greatest(d.last_slot, j.updated_at)"),
+    ("greatest(j.slots_after, d.last_slot, d.last_through)", "greatest(d.last_slot, j.updated_at)"),
     ("select trigger, ends_at, slots_after from", "select trigger, ends_at, updated_at from"),
 ]
 _KEPT_BY_LIVE_WORKERS: Final = "w.lease_until >= coalesce($1::timestamptz, statement_timestamp())\n  ) as kept"

@@ -13,6 +13,7 @@ from typing import cast
 import asyncpg
 import pytest
 
+from cronty.contract.caller import local_caller
 from cronty.scheduler import Scheduler
 from cronty.timing import tzdata_version, zone_rules
 from tests.conftest import START, HandClock, Hands, add
@@ -168,15 +169,21 @@ async def test_a_job_that_starts_later_still_does_so_after_a_move(
     assert await sql.fetchval("select next_at from cronty.due") == before
 
 
+@pytest.mark.parametrize("how", ["missed", "paused"])
 async def test_slots_that_have_their_verdict_get_no_second_one_by_a_move(
-    door: Scheduler, hands: Hands, clock: HandClock, sql: asyncpg.Connection
+    door: Scheduler, hands: Hands, clock: HandClock, sql: asyncpg.Connection, how: str
 ) -> None:
-    """Three slots were missed and told in one row; the next slot comes after all of them."""
-    await add(door, "cron", {"expression": "0 9 * * MON"}, timezone="Europe/Berlin", policy={"catch_up": "none"})
+    """Three slots were missed and told in one row, which has gone with its week; the next slot comes after them all."""
+    rule: dict[str, object] = {"expression": "0 9 * * MON"}
+    job = await add(door, "cron", rule, timezone="Europe/Berlin", policy={"catch_up": "none"})
+    if how == "paused":
+        await door.pause(local_caller("ann"), job.number)
     clock.advance(days=24)
     await hands.fire()
+    if how == "paused":
+        await door.resume(local_caller("ann"), job.number)
     before = await sql.fetchval("select next_at from cronty.due")
-    assert [row["slots"] for row in await sql.fetch("select slots from cronty.runs")] == [3]
+    assert [row["slots"] for row in await sql.fetch("delete from cronty.runs returning slots")] == [3]
     await know_zones(sql, digests={"Europe/Berlin": "older"}, version="2000a")
     await sql.execute("update cronty.jobs set slots_after = '2020-01-01'")
     await hands.engine.retiming.step()

@@ -23,7 +23,7 @@ HOT = {
     "next_urgent": f"('{NOW}', '{(START - timedelta(minutes=1)).isoformat()}', '{{Europe/Riga}}')",
     "mark_urgent": "(0, 100, '{note}', '{note}')",
     "fire": f"('{{1,2}}', {SLOTS}, 1, '{NOW}')",
-    "move_due": f"('{{1,2}}', {SLOTS}, {SLOTS}, {SLOTS}, '{{1,1}}')",
+    "move_due": f"('{{1,2}}', {SLOTS}, {SLOTS}, {SLOTS}, {SLOTS}, '{{1,1}}')",
     "insert_queue": f"('{{1,2}}', {SLOTS}, '{{1,1}}', '{{note,note}}', '{{true,false}}', '{NOW}')",
     "claim_runs": f"('{NOW}', 1, '{{note}}', 0, 500, '{{2}}', '{{1}}', '{{100}}', 500, null)",
     "lock_limits": "('{model,task:note}')",

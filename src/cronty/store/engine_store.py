@@ -156,7 +156,7 @@ class DueJobs:
             for row in one.rows
             if row.state == "waiting"
         ]
-        await self._connection.execute(query("move_due"), *columns(places, 5))
+        await self._connection.execute(query("move_due"), *columns(places, 6))
         if rows:
             await self._connection.execute(query("insert_runs"), *columns(rows, 8), now)
         if waiting:
@@ -201,11 +201,14 @@ class DueJobs:
         await self._connection.execute(query("note_absence"), now, *columns(passed, 6))
 
 
-def _place(one: Moved) -> tuple[int, datetime | None, datetime | None, datetime | None, int]:
+type _Place = tuple[int, datetime | None, datetime | None, datetime | None, datetime | None, int]
+
+
+def _place(one: Moved) -> _Place:
     executed = [row.slot for row in one.rows if row.state == "waiting"]
-    last_slot = one.rows[-1].slot if one.rows else None
+    last_slot, through = (one.rows[-1].slot, one.rows[-1].through) if one.rows else (None, None)
     last_run = executed[-1] if executed and not one.serial else None
-    return one.job_id, one.next_slot, last_slot, last_run, len(executed)
+    return one.job_id, one.next_slot, last_slot, through, last_run, len(executed)
 
 
 class EngineStore:

@@ -194,6 +194,7 @@ class LockedJob:
         self._stored_trigger: str = row["trigger_json"]
         self.job = job
         self.now: datetime = row["now"]
+        self._closed_through: datetime | None = None
 
     async def save(self, job: Job, what: str = "edited", *, deleted: bool = False) -> Job:
         """Write the job; `what` is the name of the change in the trail. Returns the job as it is stored."""
@@ -228,6 +229,7 @@ class LockedJob:
             "next_slot": job.next_slot,
             "held_slot": job.held_slot,
             "last_slot": job.last_slot,
+            "last_through": self._closed_through,
             "serial": job.policy.serial,
             **columns_of(job.trigger, changed=bool(job.changes)),
         }
@@ -275,6 +277,7 @@ class LockedJob:
         )
         await self._connection.fetchval(query("make_partitions"), self.now, [passed.first])
         await self._connection.execute(query("insert_runs"), *columns([row], 8), self.now)
+        self._closed_through = through
 
     async def stop_runs(self, reason: str) -> None:
         """Cancel the waiting runs, and request a stop of the running ones."""

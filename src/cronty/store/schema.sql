@@ -307,6 +307,7 @@ table due.held_slot timestamp with time zone
 table due.job_id bigint not null
 table due.last_run timestamp with time zone
 table due.last_slot timestamp with time zone
+table due.last_through timestamp with time zone
 table due.manual_count integer not null default 0
 table due.next_at timestamp with time zone
 table due.owner_id bigint not null

@@ -125,7 +125,7 @@ revoke execute on function cronty.be_server(int) from public;
 
 -- One row per job: what the firing needs, and nothing it doesn't. `next_at` is the slot plus the job's spread
 -- (`delay`, seconds); null while paused, cancelled, set aside or finished. `last_slot` is the last slot that has a
--- run row. `last_run` is the last one that was executed or, if runs of the job go one at a time (`serial`), the one
+-- run row, and `last_through` the end of the last row that covers several: such a row may have gone with its week. `last_run` is the last one that was executed or, if runs of the job go one at a time (`serial`), the one
 -- whose turn it is: as long as that isn't over, the others wait in line. `dst_gap` and `dst_overlap` are null for the
 -- default: run after a gap, and in an overlap the first time only. `expression` is that of a cron, or `calendar`: then the
 -- rules, or what was said of single slots, are in the job's trigger. `urgent` is what was said of its task: true, or null, which
@@ -135,6 +135,7 @@ create table cronty.due (
   next_at timestamptz,
   period bigint,
   last_slot timestamptz,
+  last_through timestamptz,
   last_run timestamptz,
   held_slot timestamptz,
   owner_id bigint not null,

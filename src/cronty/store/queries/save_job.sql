@@ -14,7 +14,7 @@ with job as (
   on conflict (name) do update set through = least(zones.through, (select id - 1 from job))
 )
 update cronty.due d
-set next_at = :next_slot::timestamptz + make_interval(secs => :delay::int), delay = :delay::int, held_slot = :held_slot, last_slot = :last_slot, serial = :serial,
+set next_at = :next_slot::timestamptz + make_interval(secs => :delay::int), delay = :delay::int, held_slot = :held_slot, last_slot = :last_slot, last_through = coalesce(:last_through, d.last_through), serial = :serial,
   period = :period, expression = :expression, zone = :rule_zone, dst_gap = :dst_gap, dst_overlap = :dst_overlap,
   urgent = (select true from cronty.tasks t where t.name = :task and t.settings ->> 'priority' = 'urgent')
 from job
