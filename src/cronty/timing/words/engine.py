@@ -3,7 +3,8 @@
 A grammar is a list of terminals (`NAME: word word`, or `NAME: /shape/`) and rules (`name: A b? (C | d)* !E -> alias`).
 A token may be of several kinds: "second" is a unit and an ordinal. At every place each rule is tried once, its longest
 alternative counts (of equals the first), and what it took is never given back: the time is bounded by the number of
-tokens times the size of the grammar, whatever the text is. `!E` looks ahead: what follows must not be E.
+tokens times the size of the grammar, whatever the text is, and by a number of steps, above which it is `TooMuch`: about
+twice what a long sentence takes. `!E` looks ahead: what follows must not be E.
 """
 
 import re
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 _ATOM: Final = re.compile(r"[A-Za-z_]\w*|[()|?*!]")
-_MAX_STEPS: Final = 20_000
+_MAX_STEPS: Final = 1_000
 _UNKNOWN: Final = frozenset({"UNKNOWN"})
 _NO_KINDS: Final[frozenset[str]] = frozenset()
 
@@ -57,6 +58,13 @@ class Unreadable(Exception):
         self.token = token
         self.before = before
         self.expected = expected
+
+
+class TooMuch(Unreadable):
+    """The text says more than any sentence does."""
+
+    def __init__(self) -> None:
+        super().__init__(None, None, frozenset())
 
 
 type _What = "str | frozenset[str] | tuple[_Row, ...]"
@@ -288,7 +296,7 @@ class _Attempt:
     def _atom(self, what: _What, at: int) -> _Found | None:
         self._steps += 1
         if self._steps > _MAX_STEPS:
-            raise Unreadable(None, None, frozenset())
+            raise TooMuch
         if isinstance(what, frozenset):
             if not self._kinds[at].isdisjoint(what):
                 return at + 1, (self._tokens[at],)

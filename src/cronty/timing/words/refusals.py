@@ -4,7 +4,7 @@ from typing import Final
 
 from cronty.timing.errors import BadTrigger, Unread
 from cronty.timing.near import near
-from cronty.timing.words.engine import Token, Unreadable
+from cronty.timing.words.engine import Token, TooMuch, Unreadable
 from cronty.timing.words.places import zones_of
 from cronty.timing.words.tokens import EXAMPLES, is_known
 from cronty.timing.words.vocabulary import (
@@ -77,6 +77,7 @@ _HINTS: Final = {
     ),
     **dict.fromkeys(("call", "email", "send", "check", "remind", "buy", "pay", "tell", "me"), ""),
 }
+_LESS: Final = 'Say one schedule, as in "every weekday at 9:00 and 17:00", and make a job for each other one.'
 _OFFSET: Final = (
     'Name the zone, as in "tomorrow at 9:00 Europe/Berlin", or give all of it as in 2027-01-31T09:00+01:00.'
 )
@@ -117,6 +118,8 @@ _OTHERS: Final = (*_FOREIGN, "um", "los", "las")
 
 def refusal(text: str, tokens: list[Token], bad: Unreadable) -> BadTrigger:
     """The refusal of a text, with the best advice there is."""
+    if isinstance(bad, TooMuch):
+        return Unread("Can't read a time that says so much", _LESS)
     words = [each.text for each in tokens]
     unknown = [each.text for each in tokens if "UNKNOWN" in each.kinds]
     token = bad.token
