@@ -8,7 +8,8 @@ from typing import Final
 
 from cronty.timing.errors import BadTrigger
 from cronty.timing.words.engine import Node, Token
-from cronty.timing.words.groups import settle_groups
+from cronty.timing.words.groups import settle_groups, settle_parts
+from cronty.timing.words.often import check_often
 from cronty.timing.words.said import Said
 from cronty.timing.words.said_days import BOUND_ITEMS, DAY_ITEMS
 from cronty.timing.words.said_times import TIME_ITEMS
@@ -49,12 +50,19 @@ def build(text: str, items: Node) -> Sentence:
     sentence.share_years()
     settle_groups(sentence)
     sentence.share_times()
+    for said in sentence.groups:
+        settle_parts(said)
+    check_often(sentence)
+    for said in sentence.alternatives:
+        if not (said.again or said.rhythm):  # "on the 15th or Friday": one of the two, unlike "or on Fridays"
+            raise sentence.refuse("which of the two days?", 'Name one of them, or say "and" for both.')
     return sentence
 
 
 def _separate(sentence: Sentence, token: Token) -> None:
     if "OR" in token.kinds:
         sentence.said.put("the day", either=True)
+        sentence.alternatives.append(sentence.said)
     elif "BREAK" in token.kinds:
         sentence.broken = True
     else:

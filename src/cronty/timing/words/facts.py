@@ -13,6 +13,7 @@ _FACTS: Final = {
     "counting_from": "the first week",
     "rhythm": "the rhythm",
     "relative": "the day",
+    "business_ahead": "the business day",
     "date": "the date",
     "which": "the week",
     "weekdays": "the day of the week",
@@ -27,6 +28,7 @@ _FACTS: Final = {
     "first_clock": "the first hour",
     "minutes": "the minute",
     "part": "the part of the day",
+    "parts": "the part of the day",
     "by_clock": '"by the clock"',
     "second_pass": '"second pass"',
 }
@@ -43,7 +45,7 @@ DELAY_FROM_DAY: Final = ("delay", "relative", "date", "weekdays", "which", *_TIM
 TIMES: Final = ("every", *_DAYS, *_TIME)
 ONE_DATE: Final = ("date", "relative", "weekdays", "which", *_TIME, "second_pass")
 NEXT_MONTH: Final = ("months_ahead", "month_of_year", "month_days", "nths", "business_days", *_TIME, "second_pass")
-ONE_DAY: Final = ("relative", "weekdays", "which", *_TIME, "second_pass")
+ONE_DAY: Final = ("relative", "business_ahead", "weekdays", "which", *_TIME, "second_pass")
 ONE_TIME: Final = _TIME
 
 

@@ -170,7 +170,7 @@ def _meanings_of(said: Said, scene: Scene) -> list[Meaning]:
         return _all_used(said, NEXT_MONTH, in_month(said, scene))
     if said.of_month or said.nths or said.months:
         return _all_used(said, TIMES, once_or_again(said, scene))
-    if said.relative is not None:
+    if said.relative is not None or said.business_ahead:
         return _all_used(said, ONE_DAY, on_relative_day(said, scene))
     if said.weekdays:
         return _all_used(said, ONE_DAY, on_weekday(said, scene))

@@ -5,6 +5,7 @@ from typing import Final
 from cronty.timing.errors import BadTrigger, Unread
 from cronty.timing.near import near
 from cronty.timing.words.engine import Token, TooMuch, Unreadable
+from cronty.timing.words.often import WHICH
 from cronty.timing.words.places import zones_of
 from cronty.timing.words.tokens import EXAMPLES, is_known
 from cronty.timing.words.vocabulary import (
@@ -30,12 +31,6 @@ _EACH_OF_WEEK: Final = 'Say from when until when, as in "every day at 9:00 from 
 _FRIDAY: Final = 'Say the day, as in "on Friday at 17:00" or "every Friday at 17:00".'
 _TIME: Final = 'Say the time, as in "tomorrow at 9:00".'
 _HOURS: Final = 'Say the hours, as in "every hour from 9:00 through 17:00 on weekdays".'
-_TIMES_A: Final = {
-    "day": 'Say when, as in "every day at 9:00 and 17:00".',
-    "week": 'Say on which days, as in "every Monday and Thursday at 9:00".',
-    "month": 'Say on which days, as in "on the 1st and 15th of every month at 9:00".',
-    "year": 'Say on which days, as in "every year on 1 January and 1 July at 9:00".',
-}
 _UNTIL_TIME: Final = (
     'Say the hours, as in "every hour from 9:00 through 17:00", or the last day, as in "every hour until Friday".'
 )
@@ -46,7 +41,7 @@ _HINTS: Final = {
     **dict.fromkeys(("now", "immediately", "instantly"), 'A schedule is for later: say "in 1 minute", or run it now.'),
     **dict.fromkeys(("soon", "later", "asap", "shortly", "bit", "while", "moment"), _SAY_WHEN),
     **dict.fromkeys(("few", "some", "several"), 'Say how many, as in "in 3 hours" or "every 3 hours".'),
-    **dict.fromkeys(("twice", "times", "thrice"), _TIMES_A["day"]),
+    **dict.fromkeys(("twice", "times", "thrice"), WHICH["day"]),
     **dict.fromkeys(("sometime", "whenever", "any", "anytime", "never"), _SAY_WHEN),
     "yesterday": 'Name a day to come, as in "tomorrow at 9:00".',
     "office": _HOURS,
@@ -220,7 +215,7 @@ def _is_clock(word: str) -> bool:
 def _how_often(words: list[str]) -> str:
     """What to say instead of `twice a week`."""
     units = [UNITS[each] for each in words if each in UNITS] + [ADVERBS[each][1] for each in words if each in ADVERBS]
-    return next((_TIMES_A[each] for each in units if each in _TIMES_A), _TIMES_A["day"])
+    return next((WHICH[each] for each in units if each in WHICH), WHICH["day"])
 
 
 def _meant(word: str) -> list[str]:

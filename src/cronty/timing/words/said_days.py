@@ -8,7 +8,7 @@ from cronty.timing.errors import Unread
 from cronty.timing.words.amounts import amount, amount_of, number
 from cronty.timing.words.clocks import clock, is_year
 from cronty.timing.words.dates import calendar_date, checked
-from cronty.timing.words.days import MonthDays, days_of_months, edge_of, months_of, point_of, week_list
+from cronty.timing.words.days import MonthDays, days_of_months, edge_of, months_of, point_of, ranked_of, week_list
 from cronty.timing.words.engine import Node
 from cronty.timing.words.said import Point, Said
 from cronty.timing.words.sentence import Sentence
@@ -34,6 +34,22 @@ def _part(sentence: Sentence, item: Node) -> None:
         said.relative = 0
     said.again = said.again or word.endswith("s")
     said.put("the part of the day", part=PARTS[word])
+
+
+def _parts(sentence: Sentence, item: Node) -> None:
+    """`in the morning and evening`."""
+    said, words = sentence.said, [each.text for each in item.tokens("PART")]
+    said.again = said.again or any(word.endswith("s") for word in words) or item.token("EVERY") is not None
+    said.put("the part of the day", parts=tuple(PARTS[word] for word in words))
+
+
+def _business_days(sentence: Sentence, item: Node) -> None:
+    """`the next business day`, `in 3 business days`."""
+    many = item.node("number")
+    count = 1 if many is None else number(many)
+    if not 1 <= count <= 260 or count != int(count):
+        raise sentence.refuse("how many business days?", 'Say it as in "in 3 business days at 9:00".')
+    sentence.said.put("the day", business_ahead=int(count))
 
 
 def _weekdays(sentence: Sentence, item: Node) -> None:
@@ -228,7 +244,17 @@ def _of_month(sentence: Sentence, item: Node) -> None:
 
 
 def _starting(sentence: Sentence, item: Node) -> None:
-    _put_bound(sentence, "its start", starts=point_of(item.nodes("point")[0], sentence.text))
+    ranked = item.node("ranked")
+    starts = ranked_of(ranked, sentence.text) if ranked else point_of(item.nodes("point")[0], sentence.text)
+    _put_bound(sentence, "its start", starts=starts)
+
+
+def _starting_in(sentence: Sentence, item: Node) -> None:
+    """`starting in two weeks`."""
+    after = amount(item.nodes("amount")[0])
+    if after.rest:
+        raise sentence.refuse("from which day on?", 'Say it as in "every day at 9:00 starting in 2 weeks".')
+    _put_bound(sentence, "its start", starts=Point(after=after))
 
 
 def _from_to(sentence: Sentence, item: Node) -> None:
@@ -237,8 +263,14 @@ def _from_to(sentence: Sentence, item: Node) -> None:
 
 
 def _until(sentence: Sentence, item: Node) -> None:
-    ends = point_of(item.nodes("point")[0], sentence.text)
-    if ends.month and item.token("THROUGH"):
+    point, ranked, year = item.node("point"), item.node("ranked"), item.token("YEAR")
+    if year is not None:
+        ends = Point(unit="year", year=int(year.text))
+        if not is_year(year.text):
+            raise sentence.refuse("until when?", 'Say it as in "until 31 December" or "until the end of 2030".')
+    else:
+        ends = ranked_of(ranked, sentence.text) if ranked else point_of(point or item, sentence.text)
+    if (ends.month or ends.year) and item.token("THROUGH"):
         ends = replace(ends, edge="end of")  # "through May" has May in it; "until May" may or may not
     _put_bound(sentence, "its end", ends=ends)
 
@@ -323,11 +355,23 @@ def _past(sentence: Sentence, item: Node) -> None:
     raise sentence.refuse("it has passed", hint)
 
 
-BOUND_ITEMS: Final = ("month_of_year", "starting", "from_to", "until", "lasting", "times", "except", "except_days")
+BOUND_ITEMS: Final = (
+    "month_of_year",
+    "starting",
+    "starting_in",
+    "from_to",
+    "until",
+    "lasting",
+    "times",
+    "except",
+    "except_days",
+)
 DAY_ITEMS: Final[dict[str, Callable[[Sentence, Node], None]]] = {
     "also": _also,
     "relative": _relative,
     "part": _part,
+    "parts": _parts,
+    "business_days": _business_days,
     "weekdays": _weekdays,
     "same_weekdays": _same_weekdays,
     "from_weekdays": _from_weekdays,
@@ -340,6 +384,7 @@ DAY_ITEMS: Final[dict[str, Callable[[Sentence, Node], None]]] = {
     "of_month": _of_month,
     "next_month": _next_month,
     "starting": _starting,
+    "starting_in": _starting_in,
     "from_to": _from_to,
     "until": _until,
     "lasting": _lasting,

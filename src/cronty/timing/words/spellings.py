@@ -77,6 +77,8 @@ _WRITTEN: Final[tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str
         ),
         (r"\b(?<!every )(?<!each )alternate\b", "every other"),
         (r"\bbi-weekly\b", "biweekly"),
+        (r"\b(\d+) ?x ?(?:/ ?|an? |per )(?=day|week|month|year)", r"\1 times a "),  # 2x/week
+        (r"\b(\d+) ?x (?=daily|weekly|monthly)", r"\1 times "),
         (r"\beach and every\b", "every"),
         (r"^(hourly|daily|weekly|monthly|yearly): ", r"\1 "),
         (rf"^(?:on )?(weekdays|weekends|{_DAY}),? only\b", r"\1"),
