@@ -67,7 +67,7 @@ TWICE = {
         "this",
         "coming",
     ),
-    *("morning", "mornings", "a.m", "am", "1", "12", "2027", "monday", "first", "one", "5", "europe/berlin"),
+    *("morning", "mornings", "a.m", "am", "1", "12", "2027", "monday", "first", "one", "5", "europe/berlin", "twice"),
 }
 SWAPS = [
     *("monday tuesday wednesday thursday friday saturday sunday monday", "mon tue wed thu fri sat sun mon"),
@@ -78,6 +78,7 @@ SWAPS = [
     *("minute hour day week month year minute", "daily weekly monthly yearly daily", "am pm am", "next this next"),
     *("weekdays weekends weekdays", "weekday weekend weekday", "noon midnight noon", "until starting until"),
     *("one two three four five six seven eight nine ten one", "a.m. p.m. a.m.", "quarter half quarter"),
+    "twice thrice",
 ]
 SWAPPED = dict(pair for words in SWAPS for pair in pairwise(words.split()))
 # What is the same by the calendar or the clock: any day of a week counts as well, and an end that no step reaches; and

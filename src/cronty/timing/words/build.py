@@ -10,8 +10,8 @@ from cronty.timing.errors import BadTrigger
 from cronty.timing.words.engine import Node, Token
 from cronty.timing.words.groups import settle_groups, settle_parts
 from cronty.timing.words.often import check_often
-from cronty.timing.words.said import Said
-from cronty.timing.words.said_days import BOUND_ITEMS, DAY_ITEMS
+from cronty.timing.words.said import Point, Said
+from cronty.timing.words.said_days import BOUND_ITEMS, DAY_ITEMS, put_bound
 from cronty.timing.words.said_times import TIME_ITEMS
 from cronty.timing.words.sentence import AND, Sentence
 
@@ -50,6 +50,7 @@ def build(text: str, items: Node) -> Sentence:
     sentence.share_years()
     settle_groups(sentence)
     sentence.share_times()
+    _settle_first_days(sentence)
     for said in sentence.groups:
         settle_parts(said)
     check_often(sentence)
@@ -130,6 +131,21 @@ def _regroup(sentence: Sentence, item: Node) -> None:
     elif link and item.name == "date" and said.date is not None and sentence.before in ("date", "each"):
         # "every year on 3 May and 7 June": each date is a group, at the same times.
         sentence.begin(again=said.again, rhythm=said.rhythm)
+
+
+def _settle_first_days(sentence: Sentence) -> None:
+    """`(starting 5 April 2027)`: what comes every so many days counts from there; for anything else it is a start."""
+    for said in sentence.groups:
+        first = said.first_day
+        if first is None:
+            continue
+        if (_has_rhythm(said) or said.cycle is not None) and first.year and len(first.choices) == 1:
+            said.put("the first day", counting_from=first)
+        elif len(sentence.groups) > 1:
+            raise sentence.refuse("its start may hold for a part of it or for all", "Make two jobs.")
+        else:
+            said.first_day = None
+            put_bound(sentence, "its start", starts=Point(date=first))
 
 
 def _take(sentence: Sentence, item: Node) -> None:

@@ -11,6 +11,7 @@ _FACTS: Final = {
     "cycle": "the rhythm",
     "weeks": "the weeks",
     "counting_from": "the first week",
+    "first_day": "the first day",
     "rhythm": "the rhythm",
     "relative": "the day",
     "business_ahead": "the business day",
@@ -32,7 +33,18 @@ _FACTS: Final = {
     "by_clock": '"by the clock"',
     "second_pass": '"second pass"',
 }
-_DAYS: Final = ("rhythm", "date", "weekdays", "month_days", "business_days", "nths", "months", "weeks", "counting_from")
+_DAYS: Final = (
+    "rhythm",
+    "date",
+    "weekdays",
+    "month_days",
+    "business_days",
+    "nths",
+    "months",
+    "weeks",
+    "counting_from",
+    "first_day",
+)
 _TIME: Final = ("clocks", "part")
 
 # What each way of reading a sentence makes use of.

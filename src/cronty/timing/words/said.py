@@ -127,6 +127,7 @@ class Said:
     `either` is for two kinds of day with "or" or "and" between them: any of the two will do.
     `first_run` if the `first_clock` is said to be that of the first run: `every hour starting at 9`, unlike `from 9`.
     `after` is what stands between it and the group before: "and", "," or ";".
+    `first_day` is for `every 2 weeks on Monday at 9 (starting 5 April 2027)`: it counts from a day of its own.
     `parts` are those of `every morning and evening at 8`: each of them has that time.
     `business_ahead` is for `the next business day`: so many business days from today.
     In `nightly at 2, weekdays` it is in doubt whether the nights begin or end on these days.
@@ -143,6 +144,7 @@ class Said:
     weeks: int = 0
     quarterly: bool = False
     counting_from: CalendarDate | None = None
+    first_day: CalendarDate | None = None
     delay: Amount | None = None
     delay_from: bool = False
     business_ahead: int = 0

@@ -195,7 +195,7 @@ def _months(sentence: Sentence, item: Node) -> None:
     names = [name for each in listed.nodes("month_range") for name in each.tokens("MONTH")]
     if item.token("FROM") and len(names) == 1 and not item.token("EVERY"):
         # "from June" is a start, "from June to August" are months.
-        _put_bound(sentence, "its start", starts=Point(edge="start of", month=MONTHS[names[0].text]))
+        put_bound(sentence, "its start", starts=Point(edge="start of", month=MONTHS[names[0].text]))
         return
     said.put("the month", months=months_of(listed))
     said.again = said.again or item.token("EVERY") is not None
@@ -209,7 +209,7 @@ def _month_of_year(sentence: Sentence, item: Node) -> None:
         sentence.said.put("the time", clocks=[clock(Node("clock", (Node("digits", tuple(item.tokens("YEAR"))),)))])
         return
     first, final = (Point(edge=edge, month=month, year=int(year)) for edge in ("start of", "end of"))
-    _put_bound(sentence, "its start", starts=first, ends=final)
+    put_bound(sentence, "its start", starts=first, ends=final)
     sentence.month_of_year = f"{MONTH_NAMES[month - 1]} {year}"
 
 
@@ -246,7 +246,7 @@ def _of_month(sentence: Sentence, item: Node) -> None:
 def _starting(sentence: Sentence, item: Node) -> None:
     ranked = item.node("ranked")
     starts = ranked_of(ranked, sentence.text) if ranked else point_of(item.nodes("point")[0], sentence.text)
-    _put_bound(sentence, "its start", starts=starts)
+    put_bound(sentence, "its start", starts=starts)
 
 
 def _starting_in(sentence: Sentence, item: Node) -> None:
@@ -254,12 +254,18 @@ def _starting_in(sentence: Sentence, item: Node) -> None:
     after = amount(item.nodes("amount")[0])
     if after.rest:
         raise sentence.refuse("from which day on?", 'Say it as in "every day at 9:00 starting in 2 weeks".')
-    _put_bound(sentence, "its start", starts=Point(after=after))
+    put_bound(sentence, "its start", starts=Point(after=after))
 
 
 def _from_to(sentence: Sentence, item: Node) -> None:
     first, final = (point_of(Node("point", (each,)), sentence.text) for each in item.nodes("date"))
-    _put_bound(sentence, "its start", starts=first, ends=final)
+    put_bound(sentence, "its start", starts=first, ends=final)
+
+
+def _only_on(sentence: Sentence, item: Node) -> None:
+    """`every hour on 3 May 2027 only`."""
+    day = point_of(Node("point", tuple(item.nodes("date"))), sentence.text)
+    put_bound(sentence, "its start", starts=day, ends=day)
 
 
 def _until(sentence: Sentence, item: Node) -> None:
@@ -272,23 +278,23 @@ def _until(sentence: Sentence, item: Node) -> None:
         ends = ranked_of(ranked, sentence.text) if ranked else point_of(point or item, sentence.text)
     if (ends.month or ends.year) and item.token("THROUGH"):
         ends = replace(ends, edge="end of")  # "through May" has May in it; "until May" may or may not
-    _put_bound(sentence, "its end", ends=ends)
+    put_bound(sentence, "its end", ends=ends)
 
 
 def _lasting(sentence: Sentence, item: Node) -> None:
     length, unit = item.node("amount"), item.token("UNIT")
     lasts = amount(length) if length is not None else amount_of(1, UNITS[unit.text if unit else "day"])
-    _put_bound(sentence, "how long it lasts", lasts=lasts)
+    put_bound(sentence, "how long it lasts", lasts=lasts)
 
 
 def _times(sentence: Sentence, item: Node) -> None:
     count = number(item.nodes("number")[0])
     if count < 1 or count != int(count):
         raise sentence.refuse("how many times?", 'Say it as in "every day at 9:00, 10 times".')
-    _put_bound(sentence, "how many times", most=int(count))
+    put_bound(sentence, "how many times", most=int(count))
 
 
-def _put_bound(sentence: Sentence, what: str, **values: object) -> None:
+def put_bound(sentence: Sentence, what: str, **values: object) -> None:
     for name, value in values.items():
         if getattr(sentence.bounds, name) is not None:
             raise sentence.refuse(f"it names {what} twice", "Name it once.")
@@ -339,6 +345,8 @@ def _remark(sentence: Sentence, item: Node) -> None:
         said.by_clock = True
     elif item.token("PASS"):
         said.second_pass = True
+    elif item.token("STARTING"):
+        said.put("the first day", first_day=calendar_date(item.nodes("date")[0]))
     elif (since := item.node("date")) is not None:
         found = calendar_date(since)
         if found.year is None or len(found.choices) > 1:
@@ -360,6 +368,7 @@ BOUND_ITEMS: Final = (
     "starting",
     "starting_in",
     "from_to",
+    "only_on",
     "until",
     "lasting",
     "times",
@@ -386,6 +395,7 @@ DAY_ITEMS: Final[dict[str, Callable[[Sentence, Node], None]]] = {
     "starting": _starting,
     "starting_in": _starting_in,
     "from_to": _from_to,
+    "only_on": _only_on,
     "until": _until,
     "lasting": _lasting,
     "times": _times,

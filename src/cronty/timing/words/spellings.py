@@ -83,6 +83,7 @@ _WRITTEN: Final[tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str
         (r"^(hourly|daily|weekly|monthly|yearly): ", r"\1 "),
         (rf"^(?:on )?(weekdays|weekends|{_DAY}),? only\b", r"\1"),
         (rf"^only (?=(?:on )?(?:weekdays|weekends|{_DAY})\b)", ""),
+        (r"\bas (?:of|from)\b", "starting"),
         (r"\bstarting (?:right )?now\b", "from now on"),
         (r"\bevery other (?:night|evening)(?= at \d\d?(?::\d\d)? ?pm\b)", "every other day"),
         (r"\bevery (hour|hr|minute|min) and a half\b", r"every 1.5 \1"),
