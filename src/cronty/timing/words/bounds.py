@@ -307,6 +307,11 @@ def _following(point: Point, first: date) -> date:
 
 def _dates_left_out(bounds: Bounds, first: date, last: date | None, scene: Scene, text: str) -> tuple[date, ...]:
     found: list[date] = []
+    if bounds.without_day is not None:
+        found += days_of(bounds.without_day, scene, text, start=True)
+        if len(found) > 1:
+            hint = f'Write it as in "except {found[0].day} {MONTH_NAMES[found[0].month - 1]} {found[0].year}".'
+            raise BadTrigger(f'Can\'t tell which date is left out of "{text}"', hint)
     for low, high in bounds.without_dates:
         if len(low.choices) > 1 or len(high.choices) > 1:
             raise BadTrigger(

@@ -18,12 +18,16 @@ def week_list(node: Node) -> tuple[tuple[int, ...], bool, tuple[int, ...]]:
     """The days of a `weekday_list`; whether they are plainly weekly; and the days that have an "every" of their own."""
     days: list[int] = []
     own: list[int] = []
-    weekly = every = False
+    weekly = every = linked = False
     for part in node.parts:
         if isinstance(part, Token):
             every = every or "EVERY" in part.kinds
+            linked = linked or "LINK" in part.kinds
             continue
         found, again = _weekday(part)
+        if not linked and not set(days).isdisjoint(found):  # "every other weekend Saturday"
+            raise Unread("Can't tell which days are meant: one is named twice", "Name each once.")
+        linked = False
         (own if every else days).extend(found)
         weekly = weekly or again
     return tuple(sorted(set(days))), weekly, tuple(sorted(set(own)))

@@ -23,6 +23,12 @@ from cronty.timing.words.vocabulary import (
 _EVERY_WHAT: Final = 'Say the unit, as in "every 5 minutes", or the day, as in "every Monday at 9:00".'
 _WHICH_DAY: Final = 'Say which day, as in "next Monday at 9:00" or "on 3 May at 9:00".'
 _HOLIDAY: Final = 'Holidays aren\'t known by name; give the date, as in "on 25 December at 9:00".'
+_HOLIDAY_END: Final = 'Holidays aren\'t known by name; give the date, as in "every day at 9:00 until 25 December".'
+_HOLIDAY_OUT: Final = 'Holidays aren\'t known by name; give the date, as in "except 25 December 2027".'
+_FROM_END: Final = (
+    'Say it as in "3rd to last day of the month at 9:00" or "3rd to last business day of the month at 9:00".'
+)
+_NIGHTS: Final = 'Say the days, as in "Sunday to Thursday at 21:00".'
 _HOLIDAYS: Final = (
     'Whose holidays? Say "except holidays in Germany" or "except holidays in DE-BY"; for a list of your own "except '
     'days off of team"; or leave out dates, as in "except 25 December 2027".'
@@ -50,7 +56,7 @@ _HINTS: Final = {
     "ago": 'Name a time to come, as in "in 5 minutes".',
     "eow": _FRIDAY,
     **dict.fromkeys(("maybe", "perhaps", "latest", "earliest"), _TIME),
-    **dict.fromkeys(("weeknight", "weeknights"), 'Say the days, as in "Sunday to Thursday at 21:00".'),
+    **dict.fromkeys(("weeknight", "weeknights", "school"), _NIGHTS),
     **dict.fromkeys(("mid", "middle"), 'Say it as in "on the 15th of every month at 9:00" or "tomorrow at 10:30".'),
     "overnight": 'Say the hours, as in "every hour from 22:00 through 5:00".',
     "birthday": 'Give the date, as in "every year on 3 May at 9:00".',
@@ -60,13 +66,13 @@ _HINTS: Final = {
         ("biannual", "biannually", "semiannually", "semi-annually"),
         'Say on which days, as in "every 6 months on the 1st at 9:00".',
     ),
-    **dict.fromkeys(("dinner", "breakfast", "supper", "tea", "bed", "school", "same"), _TIME),
+    **dict.fromkeys(("dinner", "breakfast", "supper", "tea", "bed", "same"), _TIME),
     "term": 'Say from when until when, as in "every day at 9:00 from 3 May to 7 May".',
     "overmorrow": 'Say it as in "in 2 days at 9:00".',
     "once": 'Say when, as in "every day at 9:00" or "tomorrow at 9:00".',
     **dict.fromkeys(("around", "about", "approximately", "approx", "roughly", "ish", "within", "less"), _TIME),
     **dict.fromkeys(("holidays", "holiday"), _HOLIDAYS),
-    **dict.fromkeys(("christmas", "xmas", "easter", "thanksgiving", "eve", "new"), _HOLIDAY),
+    **dict.fromkeys(("christmas", "xmas", "easter", "thanksgiving", "eve", "new", "good"), _HOLIDAY),
     **dict.fromkeys(
         ("sunrise", "sunset", "dawn", "dusk"), 'The sun isn\'t known here; say a time, as in "every day at 7:00".'
     ),
@@ -141,7 +147,7 @@ def _hint(word: str, words: list[str], unknown: list[str], bad: Unreadable) -> s
         if each in ("odd", "even"):
             return _every_second(each, words)
         if each in _HINTS:
-            return _HINTS[each] or _ONLY_TIME
+            return _of_holiday(words) if _HINTS[each] == _HOLIDAY else _HINTS[each] or _ONLY_TIME
     before = "" if bad.before is None else bad.before.text
     if before in ("until", "till", "ending", "through") and _is_clock(word):
         return _UNTIL_TIME
@@ -173,10 +179,20 @@ def _hint(word: str, words: list[str], unknown: list[str], bad: Unreadable) -> s
     return f"{_expected(bad)}{EXAMPLES}"
 
 
+def _of_holiday(words: list[str]) -> str:
+    if not {"except", "but", "excluding"}.isdisjoint(words):
+        return _HOLIDAY_OUT
+    return _HOLIDAY if {"until", "till", "through", "ending"}.isdisjoint(words) else _HOLIDAY_END
+
+
 def _of_time(word: str, before: str, words: list[str]) -> str | None:
     """What to say instead of `noonish`, `after lunch`, `by Friday`, `end of the week`, `in 2:30`, `on 15 at 9`."""
     if (before, word) == ("day", "before"):
         return 'Say it as in "2nd to last day of the month at 9:00", or give the date.'
+    if word in ("weekend", "weekends") and ("month" in words or before in ORDINALS or before == "last"):
+        return 'Say which day, as in "first Saturday of the month at 10:00".'
+    if word == "before" and "end" in words and "month" in words:
+        return _FROM_END
     if word in ("business", "working", "work"):
         of_day = _TIME if word == "work" or "start" in words else 'Name the day, as in "on Friday at 9:00".'
         return _HOURS if "hours" in words else of_day

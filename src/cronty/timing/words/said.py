@@ -109,6 +109,7 @@ class Bounds:
     without_days: tuple[int, ...] = ()
     without_nths: tuple[tuple[int, int], ...] = ()
     without_dates: tuple[tuple[CalendarDate, CalendarDate], ...] = ()
+    without_day: Point | None = None
 
     def __bool__(self) -> bool:
         return self != Bounds()

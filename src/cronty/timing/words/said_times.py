@@ -107,6 +107,9 @@ def _every_nth_weekday(sentence: Sentence, item: Node) -> None:
             "every other of these days, or all of them every other week?",
             'Say "every 2 weeks on weekdays at 9:00", or name the days, as in "every Monday and Thursday at 9:00".',
         )
+    if listed.nodes("weekday")[0].token("WEEKENDS") and not other:
+        # The first Saturday and the first Sunday of a month may be of two weekends.
+        raise sentence.refuse("which day of the weekend?", 'Say it as in "first Saturday of the month at 10:00".')
     if nth in (1, LAST) or nth < 0:
         said.again = True
         said.nths += tuple((nth, day) for day in days)
