@@ -653,8 +653,12 @@ REFUSED = [
     ("tomorrow on Friday at 9", 'Can\'t read "tomorrow on Friday at 9": the two days differ', "Name one day."),
     ("tomorrow at ٩", "Can't read '٩' in \"tomorrow at ٩\"", "Use plain letters and digits."),
     ("tomorrow at 9 😀", "Can't read '😀' in \"tomorrow at 9 😀\"", "Use plain letters and digits."),
-    ("twice a day", 'Can\'t read "twice" in "twice a day"', 'Say when, as in "every day at 9:00 and 17:00".'),
-    ("5 times a day", 'Can\'t read "times" in "5 times a day"', 'Say when, as in "every day at 9:00 and 17:00".'),
+    (
+        "twice a day",
+        '"twice a day" doesn\'t say when',
+        'Say when, as in "every day at 9:00 and 17:00", or how far apart, as in "every 12 hours".',
+    ),
+    ("5 times a day", '"5 times a day" doesn\'t say when', 'Say when, as in "every day at 9:00 and 17:00".'),
     (
         "every day at 3, 4 and 5 and 6",
         '"every day at 3, 4 and 5 and 6" leaves too many times open',

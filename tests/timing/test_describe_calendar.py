@@ -21,13 +21,17 @@ NINE = (540,)
         (CalendarRule((Span(480, 1200, 120),)), "Every 2 hours from 08:00 through 20:00 every day"),
         (CalendarRule((420, Span(480, 540, 1))), "At 07:00 and every minute from 08:00 through 09:00 every day"),
         (CalendarRule(NINE, months=(3, 4, 5, 12)), "At 09:00 every day in March through May and December"),
-        (CalendarRule(NINE, 2, "day", APRIL), "At 09:00 every 2 days, counting from 5 April 2027"),
-        (CalendarRule(NINE, 2, "week", APRIL), "At 09:00 every 2 weeks on Monday, counting from 5 April 2027"),
+        (CalendarRule(NINE, 2, "day", APRIL), "At 09:00 every 2 days (starting 5 April 2027)"),
+        (CalendarRule(NINE, 2, "week", APRIL), "At 09:00 every 2 weeks on Monday (starting 5 April 2027)"),
         (
             CalendarRule(NINE, 3, "month", APRIL),
-            "At 09:00 every 3 months on the 5th of the month, counting from 5 April 2027",
+            "At 09:00 every 3 months on the 5th of the month (starting 5 April 2027)",
         ),
-        (CalendarRule(NINE, 2, "year", APRIL), "At 09:00 every 2 years on 5 April, counting from 5 April 2027"),
+        (CalendarRule(NINE, 2, "year", APRIL), "At 09:00 every 2 years on 5 April (starting 5 April 2027)"),
+        (
+            CalendarRule(NINE, 2, "week", APRIL, weekdays=(4,)),
+            "At 09:00 every 2 weeks on Friday, counting from 5 April 2027",
+        ),
         (CalendarRule(NINE, weekdays=(0, 1, 2, 3, 4)), "At 09:00 on weekdays"),
         (CalendarRule(NINE, weekdays=(0, 1, 2, 5)), "At 09:00 on Mondays through Wednesdays and Saturdays"),
         (CalendarRule(NINE, weekdays=(0,), months=(3,)), "At 09:00 on Mondays in March"),
@@ -56,6 +60,24 @@ def test_what_holds_for_all_rules_is_said_of_all() -> None:
     assert describe(both) == "At 07:45 on weekdays; and at 09:00 on Saturdays and Sundays, Berlin time"
     until = Calendar((weekdays, weekends), starts=date(2027, 3, 15), ends=date(2027, 12, 31))
     assert describe(until).endswith("Sundays; all starting 15 March 2027, until 31 December 2027, UTC")
+
+
+def test_a_start_that_is_the_first_day_of_the_rhythm_is_said_once() -> None:
+    rule = CalendarRule(NINE, 2, "week", APRIL)
+    assert describe(Calendar((rule,), starts=APRIL)) == "At 09:00 every 2 weeks on Monday, starting 5 April 2027, UTC"
+    both = Calendar((rule, CalendarRule(NINE, weekdays=(4,))), starts=APRIL)
+    assert describe(both) == (
+        "At 09:00 every 2 weeks on Monday (starting 5 April 2027); and at 09:00 on Fridays"
+        "; all starting 5 April 2027, UTC"
+    )
+
+
+def test_one_day_is_said_as_one() -> None:
+    hourly = Calendar((CalendarRule((Span(0, 1380, 60),)),), starts=APRIL, ends=APRIL)
+    assert describe(hourly) == "Every hour from 00:00 through 23:00, on 5 April 2027 only, UTC"
+    assert describe(Calendar((CalendarRule(NINE),), starts=APRIL, ends=APRIL)) == (
+        "At 09:00 every day, on 5 April 2027 only, UTC"
+    )
 
 
 def test_days_left_out_or_moved_are_said() -> None:

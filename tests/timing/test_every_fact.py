@@ -67,7 +67,7 @@ TWICE = {
         "this",
         "coming",
     ),
-    *("morning", "mornings", "a.m", "am", "1", "12", "2027", "monday", "first", "one", "5", "europe/berlin"),
+    *("morning", "mornings", "a.m", "am", "1", "12", "2027", "monday", "first", "one", "5", "europe/berlin", "twice"),
 }
 SWAPS = [
     *("monday tuesday wednesday thursday friday saturday sunday monday", "mon tue wed thu fri sat sun mon"),
@@ -78,6 +78,7 @@ SWAPS = [
     *("minute hour day week month year minute", "daily weekly monthly yearly daily", "am pm am", "next this next"),
     *("weekdays weekends weekdays", "weekday weekend weekday", "noon midnight noon", "until starting until"),
     *("one two three four five six seven eight nine ten one", "a.m. p.m. a.m.", "quarter half quarter"),
+    "twice thrice",
 ]
 SWAPPED = dict(pair for words in SWAPS for pair in pairwise(words.split()))
 # What is the same by the calendar or the clock: any day of a week counts as well, and an end that no step reaches; and
@@ -99,6 +100,10 @@ SAME = {
     ("daily at 9am on weekdays", "daily"),
     ("daily at 9am (weekdays only)", "daily"),
     ("every day Mon-Fri at 9am", "day"),
+    ("every 2 weeks on Monday at 10, as on 5 January 2026", "5"),
+    ("every 2 weeks on Monday at 10, as on 5 January 2026", "January"),
+    ("15 mins before 9 every weekday", "mins"),
+    ("sat 3 april 2027 10.30", "sat"),
     ("wake me up at 7 tomorrow", "up"),
     ("now + 90min", "now"),
     ("twelve noon tomorrow", "twelve"),

@@ -36,7 +36,7 @@ def read(text: str) -> Rule:
         ),
         (
             "every 2 weeks on Monday at 9:00 except days off of team, Tokyo time",
-            "At 09:00 every 2 weeks on Monday, counting from 22 February 2027, except on days off of team, Tokyo time",
+            "At 09:00 every 2 weeks on Monday (starting 22 February 2027), except on days off of team, Tokyo time",
         ),
         (
             "every day at 9 except DE, weekends",

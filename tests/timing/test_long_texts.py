@@ -13,6 +13,7 @@ from cronty.timing.lists_in_words import split_lists
 from cronty.timing.rrule_in import read_rrule
 from cronty.timing.rule import read_bound, read_instant, read_rule
 from cronty.timing.words.day_said import days_said
+from cronty.timing.words.tokens import LONGEST
 from cronty.timing.zones import zone
 
 NOW = datetime(2027, 3, 1, 8, tzinfo=UTC)
@@ -96,6 +97,14 @@ def test_a_field_of_cron_with_many_l_is_looked_at_once() -> None:
     assert is_cron("0 0 L-3 JUL,dec 5L")
     assert not is_cron("at nine")
     assert not is_cron("LLL/" * 40 + "!")
+
+
+@pytest.mark.parametrize("one", ["three or ", "9 or ", "9 ", "three and three or ", "the first or "])
+def test_a_text_that_says_more_than_a_sentence_does_is_given_up(one: str) -> None:
+    text = (one * 99)[: LONGEST if len(one) > 5 else 300].strip()
+    with pytest.raises(BadTrigger, match=r"says so much.*make a job for each"):
+        read_words(text, NOW, ZONE)
+    assert seconds(READERS["words"], text) < 2 * seconds(_counted, "")
 
 
 def test_a_sentence_with_more_days_than_anyone_says_is_refused_before_it_is_worked_out() -> None:

@@ -54,7 +54,7 @@ def some_calendars(seed: int, count: int) -> Iterator[Calendar]:
                 rules,
                 chance.choice(("Europe/Berlin", "America/New_York", "UTC")),
                 starts=chance.choice((None, None, date(2027, 4, 5))),
-                ends=chance.choice((None, None, date(2028, 12, 31))),
+                ends=chance.choice((None, None, date(2028, 12, 31), date(2027, 4, 5))),
                 without=chance.choice(((), (), without)),
             )
         except BadTrigger:
@@ -104,6 +104,11 @@ def read_back(seed: int, count: int, slots_each: int = 40) -> Counter[str]:
         "every 5 hours starting tomorrow at 06:00, 10 times",
         "on the 13th at 09:00 if that is also a Friday, 3 times",
         "every 15 minutes between 22:00 and 06:00 on Fridays",
+        "every hour tomorrow",
+        "every day at 9 from 3 May to 3 May",
+        "every third day at 18:00 for 2 weeks",
+        "every other Monday and every Thursday at 9",
+        "every 2 weeks on Monday at 9 (starting 5 April 2027)",
         "first and last business day of the month at 9 until 31 December 2027",
         "every other week on Friday at 10 and every other week on Friday at 17:00",
     ],

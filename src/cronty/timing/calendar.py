@@ -97,6 +97,10 @@ class Calendar(Zoned):
         object.__setattr__(self, "_named", self._days())
         object.__setattr__(self, "slots", self._compiled(self._named))
 
+    def names(self, place: int, day: date) -> bool:
+        """Whether the rule at this place names a day, before anything is moved."""
+        return self._named[place].names(day)
+
     @property
     def off(self) -> tuple[DayOff, ...]:
         """The days off of all lists together; there may be very many."""

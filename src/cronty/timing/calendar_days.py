@@ -149,7 +149,7 @@ class RuleDays:
         """The days of a month on which the rule has slots, also those that a named calendar takes."""
         if not checked and self._rests_too_long():
             raise BadTrigger(
-                "A calendar rule names no day for more than 10 years",
+                "There is no such day in the next 10 years",
                 "Check its days, weekdays and months; for the last day of each month use -1.",
             )
 

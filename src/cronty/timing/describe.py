@@ -248,12 +248,12 @@ def _days(fields: _Fields) -> str:
 
 
 def _in_weeks(fields: _Fields, weeks: Weeks, *, often: bool) -> str:
-    """Say `every 2 weeks on Monday`, and from when to count: the first such day of a fixed year."""
+    """Say `every 2 weeks on Monday`, and in which weeks: one such day, the first of a fixed year."""
     first = weeks.first_monday(_FIRST_WEEK) + timedelta(days=fields.weekdays[0])
     named = "weekdays" if fields.weekdays == list(range(5)) else listed(_weekday_names(fields.weekdays))
     rhythm = f"every {weeks.every} weeks"
     said = f"on {named} {rhythm}" if often else f"{rhythm} on {named}"
-    return f"{said}, counting from {first.day} {MONTH_NAMES[first.month - 1]} {first.year}"
+    return f"{said}, as on {first.day} {MONTH_NAMES[first.month - 1]} {first.year}"
 
 
 def _weekday_names(weekdays: list[int], plural: str = "") -> list[str]:

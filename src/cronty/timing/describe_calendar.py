@@ -7,7 +7,8 @@ The forms. A rule is its times, its rhythm, its days and its months; parts that 
 | times | `at 09:00 and 17:30`, `every 45 minutes from 08:00 through 21:30`, `every hour from …`; joined by `and` |
 | neither rhythm nor days | `every day`, `every day in March` |
 | rhythm | `every 2 days`, `every 2 weeks on Monday and Thursday`, `every 3 months`, `every 2 years` |
-| what it counts from | `, counting from 5 April 2027`, at the end of the rule |
+| its first day | ` (starting 5 April 2027)`, at the end of the rule; left out if it follows from the start |
+| what it counts from | `, counting from 5 April 2027` instead, if the rule doesn't name that day |
 | weekdays | `on weekdays`, `on Mondays and Thursdays`, `on Mondays through Thursdays`, `on Mondays in March and June` |
 | weekdays of the month | `on the first Monday and last Friday of the month`, `on the last Friday of every March` |
 | both of them | `on Mondays and on the first Friday of the month in March` |
@@ -17,17 +18,20 @@ The forms. A rule is its times, its rhythm, its days and its months; parts that 
 | several of these | `on the 13th of the month if that is also a Friday and the last business day of the month` |
 
 Rules are joined by `; and`. What holds for all of them follows, after `; all` if there are several, else after a comma:
-`starting 15 March 2027`, `until 31 December 2027`, `except 24 December 2027 and 27 December 2027 through 30 December
-2027`, `except on days off of DE-BE and team`, or `or else on the next business day by DE-BE` (or `previous`; without
-`by` if only weekends count). Last are the zone and what isn't usual when clocks change, as for cron.
+`starting 15 March 2027`, `until 31 December 2027` (or `on 15 March 2027 only` if that is one day), `except 24 December
+2027 and 27 December 2027 through 30 December 2027`, `except on days off of DE-BE and team`, or `or else on the next
+business day by DE-BE` (or `previous`; without `by` if only weekends count). Last are the zone and what isn't usual when
+clocks change, as for cron.
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import date
 from typing import Final
 
 from cronty.timing.calendar import Calendar
 from cronty.timing.calendar_rule import CalendarRule, Span, clock
+from cronty.timing.words.calendars import first_from
 from cronty.timing.words.places import place
 from cronty.timing.words.runs import runs
 from cronty.timing.words.vocabulary import MONTH_NAMES, ORDINAL_NAMES, WEEKDAY_NAMES, listed, ordinal
@@ -44,7 +48,7 @@ def describe_calendar(calendar: Calendar) -> str:
 
 
 def _sentence(calendar: Calendar) -> str:
-    rules = "; and ".join(_rule(rule) for rule in calendar.rules)
+    rules = "; and ".join(_rule(calendar, place) for place in range(len(calendar.rules)))
     said = [*_bounds(calendar), *_days_off(calendar)]
     tail = ""
     if said:
@@ -52,15 +56,38 @@ def _sentence(calendar: Calendar) -> str:
     return f"{rules[0].upper()}{rules[1:]}{tail}, {place(calendar.zone)}{_unusual(calendar)}"
 
 
-def _rule(rule: CalendarRule) -> str:
+def _rule(calendar: Calendar, place: int) -> str:
+    rule = calendar.rules[place]
     rhythm = f"every {rule.every} {rule.unit}s" if rule.every > 1 else ""
     days = _days(rule)
     if not days and not rhythm:
-        days = f"every day {_in_months(rule)}".rstrip()
+        only = _is_one_day(calendar) and any(isinstance(time, Span) for time in rule.times)
+        days = f"{'' if only else 'every day '}{_in_months(rule)}".rstrip()
     elif not days:
         days = _in_months(rule)
-    since = "" if rule.since is None else f", counting from {said_date(rule.since)}"
-    return " ".join(part for part in (_times(rule), rhythm, days) if part) + since
+    return " ".join(part for part in (_times(rule), rhythm, days) if part) + _since(calendar, place)
+
+
+def _since(calendar: Calendar, place: int) -> str:
+    since = calendar.rules[place].since
+    if since is None:
+        return ""
+    if not calendar.names(place, since):
+        return f", counting from {said_date(since)}"
+    return "" if _follows_from_start(calendar, since) else f" (starting {said_date(since)})"
+
+
+def _follows_from_start(calendar: Calendar, since: date) -> bool:
+    """Whether the first day of the only rule is the first one after the start of the calendar."""
+    rule, *more = calendar.rules
+    if more or calendar.starts is None or calendar.starts > since:
+        return False
+    plain = Calendar((replace(rule, every=1, unit="day", since=None),), calendar.zone, without=calendar.without)
+    return first_from(calendar.starts, plain) == since
+
+
+def _is_one_day(calendar: Calendar) -> bool:
+    return len(calendar.rules) == 1 and calendar.starts is not None and calendar.starts == calendar.ends
 
 
 def _times(rule: CalendarRule) -> str:
@@ -183,9 +210,11 @@ def _of_months(rule: CalendarRule) -> str:
 
 def _bounds(calendar: Calendar) -> list[str]:
     said: list[str] = []
-    if calendar.starts is not None:
+    if calendar.starts is not None and calendar.starts == calendar.ends:
+        said.append(f"on {said_date(calendar.starts)} only")
+    elif calendar.starts is not None:
         said.append(f"starting {said_date(calendar.starts)}")
-    if calendar.ends is not None:
+    if calendar.ends is not None and calendar.ends != calendar.starts:
         said.append(f"until {said_date(calendar.ends)}")
     if calendar.without:
         said.append(f"except {_dates(calendar.without)}")

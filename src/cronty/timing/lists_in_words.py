@@ -30,6 +30,7 @@ _LEFT_OUT: Final = (
     *(("but", "not"), ("not", "on"), ("apart", "from"), ("other", "than")),
     *((each,) for each in ("except", "excluding", "unless", "skipping", "skip", "not", "without", "but")),
 )
+_LEAVE_OUT: Final = frozenset(said[0] for said in _LEFT_OUT)
 _KINDS: Final = ("public", "bank", "national", "federal", "official", "legal", "state", "statutory")
 _FILLERS: Final = ("it's", "it", "is", "on", "for", "a", "an", "any", "all", "the", *_KINDS)
 _MARKS: Final = (",", ";", ".", "!", "?", ")")
@@ -115,6 +116,8 @@ def _first(text: str) -> tuple[str, list[str]] | None:
 
 def _leaves_out(words: list[_Word], at: int) -> int:
     """Of how many words "except" or the like is here; 0 if it isn't."""
+    if words[at].lower not in _LEAVE_OUT:
+        return 0
     for said in _LEFT_OUT:
         if tuple(each.lower for each in words[at : at + len(said)]) == said:
             return len(said)

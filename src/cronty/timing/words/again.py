@@ -124,7 +124,8 @@ def soft_of(said: Said) -> str:
 def named_times(said: Said) -> list[tuple[Said, tuple[timedelta, ...]]]:
     """The days with the times that may be meant; a night that ends on the next day moves the days."""
     if said.by_clock or said.minutes:
-        raise Unread(f'Can\'t read "{said.text}": how often?', 'Say it as in "every hour at minute 15".')
+        example = "every hour from 9:00 through 17:00" if said.windows else "every hour at minute 15"
+        raise Unread(f'Can\'t read "{said.text}": how often?', f'Say it as in "{example}".')
     if said.windows:
         raise BadTrigger(
             f'"{said.text}" doesn\'t say how often', 'Say it as in "every 15 minutes between 9:00 and 17:00".'

@@ -1,6 +1,7 @@
 """What sentences with a start, an end or dates left out may mean, and sentences with several groups of days."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from datetime import date, timedelta
 from itertools import islice, product
@@ -25,11 +26,11 @@ from cronty.timing.words.facts import RHYTHM_AND_TIMES, TIMES, check_used
 from cronty.timing.words.fields import check_days, left_out, no_day
 from cronty.timing.words.lengths import by_the_clock
 from cronty.timing.words.meaning import Meaning, Scene
-from cronty.timing.words.once import dates_of, day_after, weekday_dates
+from cronty.timing.words.once import dates_of, day_after, ranked, weekday_dates
 from cronty.timing.words.periods import hours_of, rules_in_hours
 from cronty.timing.words.said import Amount, Bounds, CalendarDate, Point, Said
 from cronty.timing.words.sentence import Sentence
-from cronty.timing.words.vocabulary import MONTH_NAMES
+from cronty.timing.words.vocabulary import MONTH_NAMES, WEEKDAY_NAMES
 
 _ONE_DAY: Final = timedelta(days=1)
 _ALL_DAYS: Final = range(7)
@@ -249,15 +250,33 @@ def days_of(point: Point, scene: Scene, text: str, *, start: bool) -> list[date]
     if point.weekday is not None:
         found = weekday_dates(Said(text, weekdays=(point.weekday,), which=point.which), scene)
         return found if start or point.which else found[-1:]
+    if point.after is not None:
+        return [day_after(point.after, scene.today)]
+    if point.ranked is not None:
+        return [_ranked_day(point, point.ranked, scene)]
     first = _first_of(point, scene)
     if start:
         return [first]
     if point.edge == "end of":
         return [_following(point, first) - _ONE_DAY]
-    if point.month:
-        # "until June" may have June in it or not.
+    if point.month or point.year:
+        # "until June" may have June in it or not, and so may "until 2030".
         return [first - _ONE_DAY, _following(point, first) - _ONE_DAY]
     raise Unread(f'Can\'t read "{text}": until which day?', 'Name the last day, as in "until 31 December".')
+
+
+def _ranked_day(point: Point, said: tuple[int, tuple[int, ...]], scene: Scene) -> date:
+    """`the 1st of next month`; without a month the next such day."""
+    nth, weekdays = said
+    name = WEEKDAY_NAMES[weekdays[0]] if len(weekdays) == 1 else "day" if len(weekdays) == 7 else "business day"
+    if point.month or point.which:
+        return ranked(_first_of(replace(point, unit="" if point.month else "month"), scene), nth, weekdays, name)
+    for months in range(3):
+        with suppress(BadTrigger):
+            day = ranked(day_after(Amount(months=months), scene.today.replace(day=1)), nth, weekdays, name)
+            if day >= scene.today:
+                return day
+    raise BadTrigger(f"Not every month has so many {name}s", "Name a day that exists.")
 
 
 def span_of(point: Point, scene: Scene) -> tuple[date, date]:
@@ -277,7 +296,7 @@ def _first_of(point: Point, scene: Scene) -> date:
         return today - today.weekday() * _ONE_DAY + ahead * 7 * _ONE_DAY
     if point.unit == "month":
         return day_after(Amount(months=ahead), today.replace(day=1))
-    return date(today.year + ahead, 1, 1)
+    return date(point.year or today.year + ahead, 1, 1)
 
 
 def _following(point: Point, first: date) -> date:
@@ -288,6 +307,11 @@ def _following(point: Point, first: date) -> date:
 
 def _dates_left_out(bounds: Bounds, first: date, last: date | None, scene: Scene, text: str) -> tuple[date, ...]:
     found: list[date] = []
+    if bounds.without_day is not None:
+        found += days_of(bounds.without_day, scene, text, start=True)
+        if len(found) > 1:
+            hint = f'Write it as in "except {found[0].day} {MONTH_NAMES[found[0].month - 1]} {found[0].year}".'
+            raise BadTrigger(f'Can\'t tell which date is left out of "{text}"', hint)
     for low, high in bounds.without_dates:
         if len(low.choices) > 1 or len(high.choices) > 1:
             raise BadTrigger(

@@ -7,10 +7,13 @@ from dataclasses import replace
 from typing import Final
 
 from cronty.timing.errors import BadTrigger
+from cronty.timing.words.bounds import leave_out
 from cronty.timing.words.engine import Node, Token
-from cronty.timing.words.groups import settle_groups
-from cronty.timing.words.said import Said
-from cronty.timing.words.said_days import BOUND_ITEMS, DAY_ITEMS
+from cronty.timing.words.groups import settle_groups, settle_parts
+from cronty.timing.words.often import check_often
+from cronty.timing.words.said import Bounds, Point, Said
+from cronty.timing.words.said_bounds import BOUND_ITEMS, put_bound
+from cronty.timing.words.said_days import DAY_ITEMS
 from cronty.timing.words.said_times import TIME_ITEMS
 from cronty.timing.words.sentence import AND, Sentence
 
@@ -18,7 +21,8 @@ _ITEMS: Final = DAY_ITEMS | TIME_ITEMS
 _KINDS_OF_DAY: Final = ("weekdays", "from_weekdays", "month_days", "edge", "each", "every_nth_weekday")
 _BEGIN_GROUP: Final = (*_KINDS_OF_DAY, "every", "every_nth", "adverb", "once_a")
 _DAYS_ALONE: Final = ("weekdays", "from_weekdays", "month_days", "edge", "date", "months")
-_LEAVES_OUT: Final = ("except", "except_days")
+_BOUNDS: Final = (*BOUND_ITEMS, "month_of_year")
+_LEAVES_OUT: Final = ("except", "except_days", "except_day")
 _MAX_GROUPS: Final = 16
 
 
@@ -49,12 +53,20 @@ def build(text: str, items: Node) -> Sentence:
     sentence.share_years()
     settle_groups(sentence)
     sentence.share_times()
+    _settle_first_days(sentence)
+    for said in sentence.groups:
+        settle_parts(said)
+    check_often(sentence)
+    for said in sentence.alternatives:
+        if not (said.again or said.rhythm):  # "on the 15th or Friday": one of the two, unlike "or on Fridays"
+            raise sentence.refuse("which of the two days?", 'Name one of them, or say "and" for both.')
     return sentence
 
 
 def _separate(sentence: Sentence, token: Token) -> None:
     if "OR" in token.kinds:
         sentence.said.put("the day", either=True)
+        sentence.alternatives.append(sentence.said)
     elif "BREAK" in token.kinds:
         sentence.broken = True
     else:
@@ -97,7 +109,9 @@ def _regroup(sentence: Sentence, item: Node) -> None:
         raise sentence.refuse(
             "it leaves out days of several kinds", "Leave out one kind of day, and make another job for the rest."
         )
-    if sentence.broken and item.name not in BOUND_ITEMS:
+    if item.name == "clocks" and sentence.before == "except" and sentence.bounds.without_weekdays and said.clocks:
+        _other_time(sentence)
+    elif sentence.broken and item.name not in _BOUNDS:
         sentence.begin(after=";")
         sentence.broken = False
     elif linked and item.name == "date" and sentence.is_full and not said.either:
@@ -122,6 +136,34 @@ def _regroup(sentence: Sentence, item: Node) -> None:
     elif link and item.name == "date" and said.date is not None and sentence.before in ("date", "each"):
         # "every year on 3 May and 7 June": each date is a group, at the same times.
         sentence.begin(again=said.again, rhythm=said.rhythm)
+
+
+def _settle_first_days(sentence: Sentence) -> None:
+    """`(starting 5 April 2027)`: what comes every so many days counts from there; for anything else it is a start."""
+    for said in sentence.groups:
+        first = said.first_day
+        if first is None:
+            continue
+        if (_has_rhythm(said) or said.cycle is not None) and first.year and len(first.choices) == 1:
+            said.put("the first day", counting_from=first)
+        elif len(sentence.groups) > 1:
+            raise sentence.refuse("its start may hold for a part of it or for all", "Make two jobs.")
+        else:
+            said.first_day = None
+            put_bound(sentence, "its start", starts=Point(date=first))
+
+
+def _other_time(sentence: Sentence) -> None:
+    """`daily at 8 except Sundays at 10`: these days have a time of their own."""
+    said, days = sentence.said, sentence.bounds.without_weekdays
+    sentence.bounds.without_weekdays = ()
+    if len(sentence.groups) > 1 or sentence.bounds:
+        raise sentence.refuse("which days have which time?", 'Say it as in "weekdays at 8:00 and weekends at 10:00".')
+    left = leave_out(said, Bounds(without_weekdays=days))
+    said.weekdays, said.rhythm, said.again, said.nths = left.weekdays, left.rhythm, left.again, left.nths
+    sentence.bounded = False
+    sentence.begin(after="and", again=True)
+    sentence.said.weekdays = days
 
 
 def _take(sentence: Sentence, item: Node) -> None:

@@ -11,6 +11,7 @@ from cronty.timing.trigger import Trigger
 from cronty.timing.words.fields import day_of
 from cronty.timing.words.meaning import Scene
 from cronty.timing.words.said import CalendarDate, Said
+from cronty.timing.zones import zone
 
 _DAY: Final = timedelta(days=1)
 
@@ -48,6 +49,11 @@ def rules_of(said: Said, times: Times, scene: Scene, limits: Limits = NO_LIMITS)
     if every == 1:
         return plain
     since = _since(said, plain, scene, limits)
+    if said.lent and said.counting_from is not None:
+        # It has the rhythm of other days, and a first day of its own.
+        since = first_from(
+            since, Calendar(tuple(replace(each, every=every, unit=unit, since=since) for each in plain), scene.zone)
+        )
     # A plain rule says all weekdays or months with none; every so many weeks or years none are filled in by `since`.
     weekdays = said.weekdays if unit == "week" and len(said.weekdays) == 7 else None
     months = said.months if unit == "year" and len(said.months) == 12 else None
@@ -88,13 +94,21 @@ def _day_rules(said: Said, times: Times) -> tuple[CalendarRule, ...]:
 def _since(said: Said, plain: tuple[CalendarRule, ...], scene: Scene, limits: Limits) -> date:
     """The first day that comes is the first of its rhythm, unless it is said from when to count."""
     if said.counting_from is not None:
-        return day_of(said.counting_from)
+        since = day_of(said.counting_from)
+        if said.first_day is not None and first_from(since, Calendar(plain, scene.zone)) != since:
+            raise BadTrigger(f"{since:%Y-%m-%d} is none of its days", "Name the first of them.")
+        return since
     calendar = Calendar(plain, scene.zone, limits.starts, limits.ends, limits.without)
     if limits.starts is None:
         return first_day(calendar, scene)
     # What began in the past goes on as it began.
-    midnight = datetime.combine(limits.starts, time(), scene.zoneinfo)
-    return first_day(calendar, Scene(midnight - timedelta(days=1), scene.zone))
+    return first_from(limits.starts, calendar)
+
+
+def first_from(day: date, calendar: Calendar) -> date:
+    """The first day that a calendar names, from a day on that may be in the past."""
+    midnight = datetime.combine(day, time(), zone(calendar.zone))
+    return first_day(replace(calendar, starts=day), Scene(midnight - timedelta(days=1), calendar.zone))
 
 
 def merged(rules: tuple[CalendarRule, ...]) -> tuple[CalendarRule, ...]:

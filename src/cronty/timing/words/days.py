@@ -18,12 +18,16 @@ def week_list(node: Node) -> tuple[tuple[int, ...], bool, tuple[int, ...]]:
     """The days of a `weekday_list`; whether they are plainly weekly; and the days that have an "every" of their own."""
     days: list[int] = []
     own: list[int] = []
-    weekly = every = False
+    weekly = every = linked = False
     for part in node.parts:
         if isinstance(part, Token):
             every = every or "EVERY" in part.kinds
+            linked = linked or "LINK" in part.kinds
             continue
         found, again = _weekday(part)
+        if not linked and not set(days).isdisjoint(found):  # "every other weekend Saturday"
+            raise Unread("Can't tell which days are meant: one is named twice", "Name each once.")
+        linked = False
         (own if every else days).extend(found)
         weekly = weekly or again
     return tuple(sorted(set(days))), weekly, tuple(sorted(set(own)))
@@ -175,8 +179,28 @@ def point_of(node: Node, text: str) -> Point:
     which = "next" if this is not None and "NEXT" in this.kinds else ""
     if month is not None:
         return Point(edge=edge, month=MONTHS[month.text], year=None if year is None else int(year.text))
+    if year is not None:
+        return Point(edge=edge, unit="year", year=int(year.text))
     del text
     unit: Literal["week", "month", "year"] = (
         "week" if node.token("WEEK") else "month" if node.token("MONTHS") else "year"
     )
     return Point(edge=edge, unit=unit, which=which)
+
+
+def ranked_of(node: Node, text: str) -> Point:
+    """The day that `the 1st of next month` or `the first Monday in May` names, as a bound."""
+    nth, weekday, month, year = (
+        nth_of(node.nodes("ordinal")[0], text),
+        *(node.token(kind) for kind in ("WEEKDAY", "MONTH", "YEAR")),
+    )
+    days = tuple(range(5 if node.token("WORKDAYS", "BUSINESS") else 7))
+    if weekday is not None:
+        days = (_ALL_WEEKDAYS[weekday.text],)
+    this = node.token("THIS", "NEXT")
+    return Point(
+        ranked=(nth, days),
+        which="" if this is None else "next" if "NEXT" in this.kinds else "this",
+        month=0 if month is None else MONTHS[month.text],
+        year=None if year is None else int(year.text),
+    )

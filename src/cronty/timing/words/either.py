@@ -38,6 +38,10 @@ def sides(sentence: Node) -> list[Node]:
         # "tomorrow at 9 or Friday at 10", "Friday at 9 or Monday".
         timed = any(_kind(_inner(each)) == _TIMES for each in right if isinstance(each, Node))
         times = [each for each in left if isinstance(each, Node) and _kind(_inner(each)) == _TIMES]
+        if timed and not any(isinstance(each, Node) and _kind(_inner(each)) != _TIMES for each in right):
+            # "6 tonight or 7": both are tonight.
+            days = [each for each in left if each not in times]
+            return [_sentence(left), _sentence([*days, *right])]
         return [_sentence(left), _sentence(right if timed else [*right, *times])]
     return []
 

@@ -3,7 +3,8 @@
 A grammar is a list of terminals (`NAME: word word`, or `NAME: /shape/`) and rules (`name: A b? (C | d)* !E -> alias`).
 A token may be of several kinds: "second" is a unit and an ordinal. At every place each rule is tried once, its longest
 alternative counts (of equals the first), and what it took is never given back: the time is bounded by the number of
-tokens times the size of the grammar, whatever the text is. `!E` looks ahead: what follows must not be E.
+tokens times the size of the grammar, whatever the text is, and by a number of steps, above which it is `TooMuch`: about
+twice what a long sentence takes. `!E` looks ahead: what follows must not be E.
 """
 
 import re
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 _ATOM: Final = re.compile(r"[A-Za-z_]\w*|[()|?*!]")
-_MAX_STEPS: Final = 20_000
+_MAX_STEPS: Final = 1_000
 _UNKNOWN: Final = frozenset({"UNKNOWN"})
 _NO_KINDS: Final[frozenset[str]] = frozenset()
 
@@ -59,6 +60,13 @@ class Unreadable(Exception):
         self.expected = expected
 
 
+class TooMuch(Unreadable):
+    """The text says more than any sentence does."""
+
+    def __init__(self) -> None:
+        super().__init__(None, None, frozenset())
+
+
 type _What = "str | frozenset[str] | tuple[_Row, ...]"
 
 
@@ -82,6 +90,7 @@ class _Row:
     begins: frozenset[str] | None = None
 
 
+type _Fitting = tuple[list[tuple[str, _Row]], frozenset[str]]
 type _Found = tuple[int, tuple[Node | Token, ...]]
 
 
@@ -91,6 +100,7 @@ class Grammar:
     def __init__(self, text: str, words: Mapping[str, Iterable[str]]) -> None:
         self.rules: dict[str, list[tuple[str, _Row]]] = {}
         self.kinds: dict[str, frozenset[str]] = {}
+        self._fitting: dict[tuple[str, frozenset[str]], _Fitting] = {}
         shapes: list[str] = []
         for kind, members in words.items():
             self._add_words(kind, members)
@@ -136,6 +146,20 @@ class Grammar:
         known = [each for each in found if each is not None]
         return _NO_KINDS.union(*known) if len(known) == len(found) else None
 
+    def fitting(self, rule: str, kinds: frozenset[str]) -> "_Fitting":
+        """The alternatives of a rule that may begin with a token of these kinds, and what the others begin with."""
+        found = self._fitting.get((rule, kinds))
+        if found is None:
+            fit: list[tuple[str, _Row]] = []
+            others = _NO_KINDS
+            for alias, row in self.rules[rule]:
+                if row.begins is None or not kinds.isdisjoint(row.begins):
+                    fit.append((alias, row))
+                else:
+                    others |= row.begins
+            found = self._fitting[rule, kinds] = fit, others
+        return found
+
     def _add_words(self, kind: str, members: Iterable[str]) -> None:
         for word in members:
             self.kinds[word] = self.kinds.get(word, frozenset()) | {kind}
@@ -160,7 +184,7 @@ class Grammar:
 
     def parse(self, rule: str, tokens: list[Token]) -> Node:
         """Read all tokens by a rule, or raise `Unreadable`."""
-        attempt = _Attempt(self.rules, tokens)
+        attempt = _Attempt(self, tokens)
         found = attempt.rule(rule, 0)
         if found is not None and found[0] == len(tokens):
             return found[1]
@@ -224,8 +248,8 @@ def _one_of(rows: tuple[_Row, ...]) -> _What:
 class _Attempt:
     """One reading of one row of tokens."""
 
-    def __init__(self, rules: dict[str, list[tuple[str, _Row]]], tokens: list[Token]) -> None:
-        self._rules = rules
+    def __init__(self, grammar: Grammar, tokens: list[Token]) -> None:
+        self._grammar = grammar
         self._tokens = tokens
         self._kinds = [*(each.kinds for each in tokens), _NO_KINDS]
         self._memo: dict[tuple[str, int], tuple[int, Node] | None] = {}
@@ -239,7 +263,9 @@ class _Attempt:
         if key in self._memo:
             return self._memo[key]
         best: tuple[int, Node] | None = None
-        for alias, row in self._rules[name]:
+        fitting, others = self._grammar.fitting(name, self._kinds[at])
+        self._expect(others, at)
+        for alias, row in fitting:
             found = self._row(row, at)
             if found is not None and (best is None or found[0] > best[0]):
                 best = (found[0], Node(alias, found[1]))
@@ -288,7 +314,7 @@ class _Attempt:
     def _atom(self, what: _What, at: int) -> _Found | None:
         self._steps += 1
         if self._steps > _MAX_STEPS:
-            raise Unreadable(None, None, frozenset())
+            raise TooMuch
         if isinstance(what, frozenset):
             if not self._kinds[at].isdisjoint(what):
                 return at + 1, (self._tokens[at],)

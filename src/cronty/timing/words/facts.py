@@ -11,8 +11,10 @@ _FACTS: Final = {
     "cycle": "the rhythm",
     "weeks": "the weeks",
     "counting_from": "the first week",
+    "first_day": "the first day",
     "rhythm": "the rhythm",
     "relative": "the day",
+    "business_ahead": "the business day",
     "date": "the date",
     "which": "the week",
     "weekdays": "the day of the week",
@@ -27,10 +29,22 @@ _FACTS: Final = {
     "first_clock": "the first hour",
     "minutes": "the minute",
     "part": "the part of the day",
+    "parts": "the part of the day",
     "by_clock": '"by the clock"',
     "second_pass": '"second pass"',
 }
-_DAYS: Final = ("rhythm", "date", "weekdays", "month_days", "business_days", "nths", "months", "weeks", "counting_from")
+_DAYS: Final = (
+    "rhythm",
+    "date",
+    "weekdays",
+    "month_days",
+    "business_days",
+    "nths",
+    "months",
+    "weeks",
+    "counting_from",
+    "first_day",
+)
 _TIME: Final = ("clocks", "part")
 
 # What each way of reading a sentence makes use of.
@@ -43,7 +57,7 @@ DELAY_FROM_DAY: Final = ("delay", "relative", "date", "weekdays", "which", *_TIM
 TIMES: Final = ("every", *_DAYS, *_TIME)
 ONE_DATE: Final = ("date", "relative", "weekdays", "which", *_TIME, "second_pass")
 NEXT_MONTH: Final = ("months_ahead", "month_of_year", "month_days", "nths", "business_days", *_TIME, "second_pass")
-ONE_DAY: Final = ("relative", "weekdays", "which", *_TIME, "second_pass")
+ONE_DAY: Final = ("relative", "business_ahead", "weekdays", "which", *_TIME, "second_pass")
 ONE_TIME: Final = _TIME
 
 

@@ -39,7 +39,11 @@ class Days:
     counting_from: date | None = None
 
     def cron(self, minutes: str, hours: str, scene: Scene) -> Cron:
-        cron = Cron(f"{minutes} {hours} {self.of_month} {self.months} {self.of_week}", scene.zone)
+        try:
+            cron = Cron(f"{minutes} {hours} {self.of_month} {self.months} {self.of_week}", scene.zone)
+        except BadTrigger:
+            hint = 'Name a day that exists, as in "last Monday of February at 9:00".'
+            raise BadTrigger("There is no such day in the next 10 years", hint) from None
         if self.weeks == 1:
             return cron
         week = week_of(self.counting_from or first_day(cron, scene))
@@ -154,6 +158,8 @@ def fields_of(said: Said) -> Days | None:
 def _in_weeks(said: Said) -> Days | None:
     """Put days of every so many weeks into fields."""
     if said.of_month or said.nths or said.date or said.months or said.either or said.weeks > MAX_WEEKS:
+        return None
+    if said.first_day is not None:  # a cron has none
         return None
     since = None if said.counting_from is None else day_of(said.counting_from)
     return Days(of_week=_weekdays(said.weekdays), weeks=said.weeks, counting_from=since)

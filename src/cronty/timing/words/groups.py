@@ -1,7 +1,10 @@
 """What the groups of days in a sentence have to do with each other: one that narrows another, or is part of it."""
 
+from dataclasses import replace
 from typing import Final
 
+from cronty.timing.errors import Unread
+from cronty.timing.words.clocks import usual
 from cronty.timing.words.said import Said
 from cronty.timing.words.sentence import Sentence
 
@@ -39,8 +42,32 @@ def except_in_part(sentence: Sentence) -> bool:
     return taken
 
 
+def settle_parts(said: Said) -> None:
+    """`every morning and evening at 8` is at 8:00 and 20:00; without a time it is the usual ones."""
+    if not said.parts:
+        return
+    if said.part or len(said.clocks) > 1 or any(each.part for each in said.clocks):
+        raise Unread(
+            f'Can\'t read "{said.text}": which time in which part of the day?',
+            'Say it as in "every morning at 8:00 and every evening at 21:00".',
+        )
+    name = " and ".join(said.parts)
+    said.clocks = [replace(each, part=part) for part in said.parts for each in said.clocks] or [
+        usual(part, name) for part in said.parts
+    ]
+    said.parts = ()
+
+
 def _has_time(said: Said) -> bool:
-    return bool(said.clocks or said.windows or said.part or said.first_clock or said.minutes or said.every is not None)
+    return bool(
+        said.clocks
+        or said.windows
+        or said.part
+        or said.parts
+        or said.first_clock
+        or said.minutes
+        or said.every is not None
+    )
 
 
 def _narrows(said: Said, other: Said) -> bool:

@@ -124,12 +124,23 @@ def _on_either(days: list[date], said: Said, scene: Scene) -> list[Meaning]:
 
 
 def on_relative_day(said: Said, scene: Scene) -> list[Meaning]:
-    """`tomorrow at 9:00`."""
+    """`tomorrow at 9:00`, `the next business day at 9:00`."""
+    if said.business_ahead:
+        return on_days([_business_day(said.business_ahead, scene)], said, scene)
     assert said.relative is not None
     if said.weekdays and scene.today + said.relative * _DAY not in weekday_dates(said, scene):
         raise Unread(f'Can\'t read "{said.text}": the two days differ', "Name one day.")
     day = scene.today + said.relative * _DAY
     return on_days([*_night_before(said, scene), day] if said.relative == 0 else [day], said, scene)
+
+
+def _business_day(ahead: int, scene: Scene) -> date:
+    """So many days from Monday to Friday after today."""
+    day = scene.today
+    while ahead:
+        day += _DAY
+        ahead -= day.weekday() < 5
+    return day
 
 
 def on_weekday(said: Said, scene: Scene) -> list[Meaning]:
@@ -153,9 +164,9 @@ def in_month(said: Said, scene: Scene) -> list[Meaning]:
     if len(said.month_days) + len(said.nths) + len(said.business_days) != 1:
         raise BadTrigger(f'"{said.text}" doesn\'t say on which day', 'Say which day, as in "on 3 May at 9:00".')
     for nth, weekday in said.nths:
-        return on_days([_ranked(first, nth, (weekday,), WEEKDAY_NAMES[weekday])], said, scene)
+        return on_days([ranked(first, nth, (weekday,), WEEKDAY_NAMES[weekday])], said, scene)
     for nth in said.business_days:
-        return on_days([_ranked(first, nth, tuple(range(5)), "weekday")], said, scene)
+        return on_days([ranked(first, nth, tuple(range(5)), "weekday")], said, scene)
     (day,) = said.month_days
     last = (day_after(Amount(months=1), first) - _DAY).day
     number = day if day > 0 else last + 1 + day
@@ -164,7 +175,7 @@ def in_month(said: Said, scene: Scene) -> list[Meaning]:
     return on_days([first.replace(day=number)], said, scene)
 
 
-def _ranked(first: date, nth: int, weekdays: tuple[int, ...], name: str) -> date:
+def ranked(first: date, nth: int, weekdays: tuple[int, ...], name: str) -> date:
     """The second Monday, or business day, of the month that begins with a day; -1 is the last one."""
     month = [first + each * _DAY for each in range((day_after(Amount(months=1), first) - first).days)]
     days = [day for day in month if day.weekday() in weekdays]

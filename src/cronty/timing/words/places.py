@@ -32,6 +32,12 @@ _SHARED: Final = {
 }
 
 
+# Cities as people say them before "time".
+_CITIES: Final = {
+    **dict.fromkeys(("ny", "nyc"), ("America/New_York",)),
+    **dict.fromkeys(("la", "sf", "san_francisco", "seattle"), ("America/Los_Angeles",)),
+    **dict.fromkeys(("uk", "british"), ("Europe/London",)),
+}
 # Those that say whether it is summer: hours ahead of UTC.
 _AHEAD: Final = {"cet": 1, "met": 1, "cest": 2, "eet": 2, "eest": 3, "wet": 0, "west": 1, "gmt": 0, "bst": 1} | {
     "est": -5,
@@ -118,7 +124,7 @@ def _own(found: tuple[str, ...], home: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _said(name: str) -> tuple[str, ...]:
-    return _SHARED.get(name) or zones_of(name)
+    return _SHARED.get(name) or _CITIES.get(name) or zones_of(name)
 
 
 def _zone_word(word: str, *, final: bool) -> tuple[str, ...]:
@@ -145,6 +151,8 @@ def _named_time(words: list[str], home: tuple[str, ...]) -> tuple[str, tuple[str
     """The word "time" must have a zone before it; None if that is plainly something else."""
     if words and words[-1].lower() in ("local", "my", "our"):
         return _rest(words[:-1]), home
+    if words and words[-1].lower() == "same":
+        return None
     for count in range(min(_MAX_WORDS, len(words)), 0, -1):
         if found := _said("_".join(words[-count:]).lower().strip("(),")):
             return _rest(words[:-count]), _own(found, home)

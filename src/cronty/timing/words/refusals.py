@@ -4,7 +4,8 @@ from typing import Final
 
 from cronty.timing.errors import BadTrigger, Unread
 from cronty.timing.near import near
-from cronty.timing.words.engine import Token, Unreadable
+from cronty.timing.words.engine import Token, TooMuch, Unreadable
+from cronty.timing.words.often import WHICH
 from cronty.timing.words.places import zones_of
 from cronty.timing.words.tokens import EXAMPLES, is_known
 from cronty.timing.words.vocabulary import (
@@ -22,6 +23,12 @@ from cronty.timing.words.vocabulary import (
 _EVERY_WHAT: Final = 'Say the unit, as in "every 5 minutes", or the day, as in "every Monday at 9:00".'
 _WHICH_DAY: Final = 'Say which day, as in "next Monday at 9:00" or "on 3 May at 9:00".'
 _HOLIDAY: Final = 'Holidays aren\'t known by name; give the date, as in "on 25 December at 9:00".'
+_HOLIDAY_END: Final = 'Holidays aren\'t known by name; give the date, as in "every day at 9:00 until 25 December".'
+_HOLIDAY_OUT: Final = 'Holidays aren\'t known by name; give the date, as in "except 25 December 2027".'
+_FROM_END: Final = (
+    'Say it as in "3rd to last day of the month at 9:00" or "3rd to last business day of the month at 9:00".'
+)
+_NIGHTS: Final = 'Say the days, as in "Sunday to Thursday at 21:00".'
 _HOLIDAYS: Final = (
     'Whose holidays? Say "except holidays in Germany" or "except holidays in DE-BY"; for a list of your own "except '
     'days off of team"; or leave out dates, as in "except 25 December 2027".'
@@ -30,12 +37,6 @@ _EACH_OF_WEEK: Final = 'Say from when until when, as in "every day at 9:00 from 
 _FRIDAY: Final = 'Say the day, as in "on Friday at 17:00" or "every Friday at 17:00".'
 _TIME: Final = 'Say the time, as in "tomorrow at 9:00".'
 _HOURS: Final = 'Say the hours, as in "every hour from 9:00 through 17:00 on weekdays".'
-_TIMES_A: Final = {
-    "day": 'Say when, as in "every day at 9:00 and 17:00".',
-    "week": 'Say on which days, as in "every Monday and Thursday at 9:00".',
-    "month": 'Say on which days, as in "on the 1st and 15th of every month at 9:00".',
-    "year": 'Say on which days, as in "every year on 1 January and 1 July at 9:00".',
-}
 _UNTIL_TIME: Final = (
     'Say the hours, as in "every hour from 9:00 through 17:00", or the last day, as in "every hour until Friday".'
 )
@@ -46,7 +47,7 @@ _HINTS: Final = {
     **dict.fromkeys(("now", "immediately", "instantly"), 'A schedule is for later: say "in 1 minute", or run it now.'),
     **dict.fromkeys(("soon", "later", "asap", "shortly", "bit", "while", "moment"), _SAY_WHEN),
     **dict.fromkeys(("few", "some", "several"), 'Say how many, as in "in 3 hours" or "every 3 hours".'),
-    **dict.fromkeys(("twice", "times", "thrice"), _TIMES_A["day"]),
+    **dict.fromkeys(("twice", "times", "thrice"), WHICH["day"]),
     **dict.fromkeys(("sometime", "whenever", "any", "anytime", "never"), _SAY_WHEN),
     "yesterday": 'Name a day to come, as in "tomorrow at 9:00".',
     "office": _HOURS,
@@ -55,7 +56,7 @@ _HINTS: Final = {
     "ago": 'Name a time to come, as in "in 5 minutes".',
     "eow": _FRIDAY,
     **dict.fromkeys(("maybe", "perhaps", "latest", "earliest"), _TIME),
-    **dict.fromkeys(("weeknight", "weeknights"), 'Say the days, as in "Sunday to Thursday at 21:00".'),
+    **dict.fromkeys(("weeknight", "weeknights", "school"), _NIGHTS),
     **dict.fromkeys(("mid", "middle"), 'Say it as in "on the 15th of every month at 9:00" or "tomorrow at 10:30".'),
     "overnight": 'Say the hours, as in "every hour from 22:00 through 5:00".',
     "birthday": 'Give the date, as in "every year on 3 May at 9:00".',
@@ -65,18 +66,19 @@ _HINTS: Final = {
         ("biannual", "biannually", "semiannually", "semi-annually"),
         'Say on which days, as in "every 6 months on the 1st at 9:00".',
     ),
-    **dict.fromkeys(("dinner", "breakfast", "supper", "tea", "bed", "school", "same"), _TIME),
+    **dict.fromkeys(("dinner", "breakfast", "supper", "tea", "bed", "same"), _TIME),
     "term": 'Say from when until when, as in "every day at 9:00 from 3 May to 7 May".',
     "overmorrow": 'Say it as in "in 2 days at 9:00".',
     "once": 'Say when, as in "every day at 9:00" or "tomorrow at 9:00".',
     **dict.fromkeys(("around", "about", "approximately", "approx", "roughly", "ish", "within", "less"), _TIME),
     **dict.fromkeys(("holidays", "holiday"), _HOLIDAYS),
-    **dict.fromkeys(("christmas", "xmas", "easter", "thanksgiving", "eve", "new"), _HOLIDAY),
+    **dict.fromkeys(("christmas", "xmas", "easter", "thanksgiving", "eve", "new", "good"), _HOLIDAY),
     **dict.fromkeys(
         ("sunrise", "sunset", "dawn", "dusk"), 'The sun isn\'t known here; say a time, as in "every day at 7:00".'
     ),
     **dict.fromkeys(("call", "email", "send", "check", "remind", "buy", "pay", "tell", "me"), ""),
 }
+_LESS: Final = 'Say one schedule, as in "every weekday at 9:00 and 17:00", and make a job for each other one.'
 _OFFSET: Final = (
     'Name the zone, as in "tomorrow at 9:00 Europe/Berlin", or give all of it as in 2027-01-31T09:00+01:00.'
 )
@@ -117,6 +119,8 @@ _OTHERS: Final = (*_FOREIGN, "um", "los", "las")
 
 def refusal(text: str, tokens: list[Token], bad: Unreadable) -> BadTrigger:
     """The refusal of a text, with the best advice there is."""
+    if isinstance(bad, TooMuch):
+        return Unread("Can't read a time that says so much", _LESS)
     words = [each.text for each in tokens]
     unknown = [each.text for each in tokens if "UNKNOWN" in each.kinds]
     token = bad.token
@@ -143,7 +147,7 @@ def _hint(word: str, words: list[str], unknown: list[str], bad: Unreadable) -> s
         if each in ("odd", "even"):
             return _every_second(each, words)
         if each in _HINTS:
-            return _HINTS[each] or _ONLY_TIME
+            return _of_holiday(words) if _HINTS[each] == _HOLIDAY else _HINTS[each] or _ONLY_TIME
     before = "" if bad.before is None else bad.before.text
     if before in ("until", "till", "ending", "through") and _is_clock(word):
         return _UNTIL_TIME
@@ -175,10 +179,20 @@ def _hint(word: str, words: list[str], unknown: list[str], bad: Unreadable) -> s
     return f"{_expected(bad)}{EXAMPLES}"
 
 
+def _of_holiday(words: list[str]) -> str:
+    if not {"except", "but", "excluding"}.isdisjoint(words):
+        return _HOLIDAY_OUT
+    return _HOLIDAY if {"until", "till", "through", "ending"}.isdisjoint(words) else _HOLIDAY_END
+
+
 def _of_time(word: str, before: str, words: list[str]) -> str | None:
     """What to say instead of `noonish`, `after lunch`, `by Friday`, `end of the week`, `in 2:30`, `on 15 at 9`."""
     if (before, word) == ("day", "before"):
         return 'Say it as in "2nd to last day of the month at 9:00", or give the date.'
+    if word in ("weekend", "weekends") and ("month" in words or before in ORDINALS or before == "last"):
+        return 'Say which day, as in "first Saturday of the month at 10:00".'
+    if word == "before" and "end" in words and "month" in words:
+        return _FROM_END
     if word in ("business", "working", "work"):
         of_day = _TIME if word == "work" or "start" in words else 'Name the day, as in "on Friday at 9:00".'
         return _HOURS if "hours" in words else of_day
@@ -217,7 +231,7 @@ def _is_clock(word: str) -> bool:
 def _how_often(words: list[str]) -> str:
     """What to say instead of `twice a week`."""
     units = [UNITS[each] for each in words if each in UNITS] + [ADVERBS[each][1] for each in words if each in ADVERBS]
-    return next((_TIMES_A[each] for each in units if each in _TIMES_A), _TIMES_A["day"])
+    return next((WHICH[each] for each in units if each in WHICH), WHICH["day"])
 
 
 def _meant(word: str) -> list[str]:

@@ -78,7 +78,11 @@ class CalendarDate:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A day from which or until which something holds; `end_of` or `start_of` a month or a year, if it is one."""
+    """A day from which or until which something holds; `end_of` or `start_of` a month or a year, if it is one.
+
+    `ranked` is for `the 1st of next month` and `the first Monday in May`: how many, and of which days of the week.
+    `after` is for `in two weeks`.
+    """
 
     relative: int | None = None
     weekday: int | None = None
@@ -88,6 +92,8 @@ class Point:
     unit: Literal["", "week", "month", "year"] = ""
     month: int = 0
     year: int | None = None
+    ranked: tuple[int, tuple[int, ...]] | None = None
+    after: Amount | None = None
 
 
 @dataclass(slots=True)
@@ -103,6 +109,7 @@ class Bounds:
     without_days: tuple[int, ...] = ()
     without_nths: tuple[tuple[int, int], ...] = ()
     without_dates: tuple[tuple[CalendarDate, CalendarDate], ...] = ()
+    without_day: Point | None = None
 
     def __bool__(self) -> bool:
         return self != Bounds()
@@ -121,6 +128,9 @@ class Said:
     `either` is for two kinds of day with "or" or "and" between them: any of the two will do.
     `first_run` if the `first_clock` is said to be that of the first run: `every hour starting at 9`, unlike `from 9`.
     `after` is what stands between it and the group before: "and", "," or ";".
+    `first_day` is for `every 2 weeks on Monday at 9 (starting 5 April 2027)`: it counts from a day of its own.
+    `parts` are those of `every morning and evening at 8`: each of them has that time.
+    `business_ahead` is for `the next business day`: so many business days from today.
     In `nightly at 2, weekdays` it is in doubt whether the nights begin or end on these days.
     """
 
@@ -129,13 +139,16 @@ class Said:
     windows: list[Window] = field(default_factory=list[Window])
     first_clock: Clock | None = None
     part: Part = ""
+    parts: tuple[Part, ...] = ()
     every: Amount | None = None
     cycle: Amount | None = None
     weeks: int = 0
     quarterly: bool = False
     counting_from: CalendarDate | None = None
+    first_day: CalendarDate | None = None
     delay: Amount | None = None
     delay_from: bool = False
+    business_ahead: int = 0
     relative: int | None = None
     date: CalendarDate | None = None
     weekdays: tuple[int, ...] = ()
@@ -168,8 +181,10 @@ class Said:
     @property
     def names_day(self) -> bool:
         """Whether some day is named, one or many."""
-        once = self.relative is not None or self.date is not None or self.delay is not None
-        return once or bool(self.weekdays or self.of_month or self.nths or self.rhythm or self.again or self.cycle)
+        once = self.relative is not None or self.date is not None or self.delay is not None or self.business_ahead
+        return bool(once) or bool(
+            self.weekdays or self.of_month or self.nths or self.rhythm or self.again or self.cycle
+        )
 
     def put(self, what: str, **values: object) -> None:
         """Note what an item said; the same thing can't be said twice."""

@@ -1,18 +1,18 @@
-"""What the items that name days, a start or an end add to what was said."""
+"""What the items that name days add to what was said."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Final
 
 from cronty.timing.errors import Unread
-from cronty.timing.words.amounts import amount, amount_of, number
+from cronty.timing.words.amounts import number
 from cronty.timing.words.clocks import clock, is_year
 from cronty.timing.words.dates import calendar_date, checked
 from cronty.timing.words.days import MonthDays, days_of_months, edge_of, months_of, point_of, week_list
 from cronty.timing.words.engine import Node
 from cronty.timing.words.said import Point, Said
+from cronty.timing.words.said_bounds import BOUND_ITEMS, put_bound
 from cronty.timing.words.sentence import Sentence
-from cronty.timing.words.vocabulary import MONTH_NAMES, MONTHS, PARTS, UNITS, WEEKDAYS, WEEKDAYS_PLURAL
+from cronty.timing.words.vocabulary import MONTH_NAMES, MONTHS, PARTS, WEEKDAYS, WEEKDAYS_PLURAL
 
 # -- days ---------------------------------------------------------------------------------------------------------
 
@@ -34,6 +34,22 @@ def _part(sentence: Sentence, item: Node) -> None:
         said.relative = 0
     said.again = said.again or word.endswith("s")
     said.put("the part of the day", part=PARTS[word])
+
+
+def _parts(sentence: Sentence, item: Node) -> None:
+    """`in the morning and evening`."""
+    said, words = sentence.said, [each.text for each in item.tokens("PART")]
+    said.again = said.again or any(word.endswith("s") for word in words) or item.token("EVERY") is not None
+    said.put("the part of the day", parts=tuple(PARTS[word] for word in words))
+
+
+def _business_days(sentence: Sentence, item: Node) -> None:
+    """`the next business day`, `in 3 business days`."""
+    many = item.node("number")
+    count = 1 if many is None else number(many)
+    if not 1 <= count <= 260 or count != int(count):
+        raise sentence.refuse("how many business days?", 'Say it as in "in 3 business days at 9:00".')
+    sentence.said.put("the day", business_ahead=int(count))
 
 
 def _weekdays(sentence: Sentence, item: Node) -> None:
@@ -179,7 +195,7 @@ def _months(sentence: Sentence, item: Node) -> None:
     names = [name for each in listed.nodes("month_range") for name in each.tokens("MONTH")]
     if item.token("FROM") and len(names) == 1 and not item.token("EVERY"):
         # "from June" is a start, "from June to August" are months.
-        _put_bound(sentence, "its start", starts=Point(edge="start of", month=MONTHS[names[0].text]))
+        put_bound(sentence, "its start", starts=Point(edge="start of", month=MONTHS[names[0].text]))
         return
     said.put("the month", months=months_of(listed))
     said.again = said.again or item.token("EVERY") is not None
@@ -193,7 +209,7 @@ def _month_of_year(sentence: Sentence, item: Node) -> None:
         sentence.said.put("the time", clocks=[clock(Node("clock", (Node("digits", tuple(item.tokens("YEAR"))),)))])
         return
     first, final = (Point(edge=edge, month=month, year=int(year)) for edge in ("start of", "end of"))
-    _put_bound(sentence, "its start", starts=first, ends=final)
+    put_bound(sentence, "its start", starts=first, ends=final)
     sentence.month_of_year = f"{MONTH_NAMES[month - 1]} {year}"
 
 
@@ -224,79 +240,6 @@ def _of_month(sentence: Sentence, item: Node) -> None:
     sentence.said.again = True
 
 
-# -- from when, until when ----------------------------------------------------------------------------------------
-
-
-def _starting(sentence: Sentence, item: Node) -> None:
-    _put_bound(sentence, "its start", starts=point_of(item.nodes("point")[0], sentence.text))
-
-
-def _from_to(sentence: Sentence, item: Node) -> None:
-    first, final = (point_of(Node("point", (each,)), sentence.text) for each in item.nodes("date"))
-    _put_bound(sentence, "its start", starts=first, ends=final)
-
-
-def _until(sentence: Sentence, item: Node) -> None:
-    ends = point_of(item.nodes("point")[0], sentence.text)
-    if ends.month and item.token("THROUGH"):
-        ends = replace(ends, edge="end of")  # "through May" has May in it; "until May" may or may not
-    _put_bound(sentence, "its end", ends=ends)
-
-
-def _lasting(sentence: Sentence, item: Node) -> None:
-    length, unit = item.node("amount"), item.token("UNIT")
-    lasts = amount(length) if length is not None else amount_of(1, UNITS[unit.text if unit else "day"])
-    _put_bound(sentence, "how long it lasts", lasts=lasts)
-
-
-def _times(sentence: Sentence, item: Node) -> None:
-    count = number(item.nodes("number")[0])
-    if count < 1 or count != int(count):
-        raise sentence.refuse("how many times?", 'Say it as in "every day at 9:00, 10 times".')
-    _put_bound(sentence, "how many times", most=int(count))
-
-
-def _put_bound(sentence: Sentence, what: str, **values: object) -> None:
-    for name, value in values.items():
-        if getattr(sentence.bounds, name) is not None:
-            raise sentence.refuse(f"it names {what} twice", "Name it once.")
-        setattr(sentence.bounds, name, value)
-
-
-def _except(sentence: Sentence, item: Node) -> None:
-    bounds = sentence.bounds
-    _check_leaves_out_once(sentence)
-    dates, months, days = item.node("dates"), item.node("month_list"), item.node("weekday_list")
-    if dates is not None:
-        spans = ([calendar_date(day) for day in each.nodes("date")] for each in dates.nodes("date_range"))
-        bounds.without_dates = tuple((each[0], each[-1]) for each in spans)
-    elif months is not None:
-        bounds.without_months = months_of(months)
-    elif days is not None:
-        bounds.without_weekdays = week_list(days)[0]
-
-
-def _check_leaves_out_once(sentence: Sentence) -> None:
-    bounds = sentence.bounds
-    nths, days = bounds.without_nths, bounds.without_days
-    if bounds.without_weekdays or bounds.without_months or bounds.without_dates or days or nths:
-        raise sentence.refuse(
-            "it leaves days out twice", 'Say it once, as in "every day at 9:00 except Saturday and Sunday".'
-        )
-
-
-def _except_days(sentence: Sentence, item: Node) -> None:
-    _check_leaves_out_once(sentence)
-    found = days_of_months(item.nodes("month_days")[0], sentence.text, again=True)
-    named = item.nodes("month_days")[0].node("of")
-    of_some = named is not None and not named.token("MONTHS")
-    from_end = any(nth < 0 for nth in (*found.days, *(nth for nth, _ in found.nths)))
-    if found.business_days or of_some or from_end or (found.days and found.nths):
-        raise sentence.refuse("these days can't be left out", 'Say it as in "every day at 9:00 except on the 1st".')
-    sentence.bounds.without_days = found.days
-    sentence.bounds.without_nths = found.nths
-
-
 def _remark(sentence: Sentence, item: Node) -> None:
     said = sentence.said
     if item.token("ONCE"):
@@ -307,6 +250,8 @@ def _remark(sentence: Sentence, item: Node) -> None:
         said.by_clock = True
     elif item.token("PASS"):
         said.second_pass = True
+    elif item.token("STARTING"):
+        said.put("the first day", first_day=calendar_date(item.nodes("date")[0]))
     elif (since := item.node("date")) is not None:
         found = calendar_date(since)
         if found.year is None or len(found.choices) > 1:
@@ -323,11 +268,12 @@ def _past(sentence: Sentence, item: Node) -> None:
     raise sentence.refuse("it has passed", hint)
 
 
-BOUND_ITEMS: Final = ("month_of_year", "starting", "from_to", "until", "lasting", "times", "except", "except_days")
 DAY_ITEMS: Final[dict[str, Callable[[Sentence, Node], None]]] = {
     "also": _also,
     "relative": _relative,
     "part": _part,
+    "parts": _parts,
+    "business_days": _business_days,
     "weekdays": _weekdays,
     "same_weekdays": _same_weekdays,
     "from_weekdays": _from_weekdays,
@@ -339,13 +285,7 @@ DAY_ITEMS: Final[dict[str, Callable[[Sentence, Node], None]]] = {
     "month_of_year": _month_of_year,
     "of_month": _of_month,
     "next_month": _next_month,
-    "starting": _starting,
-    "from_to": _from_to,
-    "until": _until,
-    "lasting": _lasting,
-    "times": _times,
-    "except": _except,
-    "except_days": _except_days,
     "remark": _remark,
     "past": _past,
+    **BOUND_ITEMS,
 }

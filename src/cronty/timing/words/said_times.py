@@ -9,6 +9,7 @@ from cronty.timing.words.amounts import amount, amount_of, number
 from cronty.timing.words.clocks import clock, hours_or_minutes, is_minutes, is_year
 from cronty.timing.words.days import months_of, nth_of, week_list
 from cronty.timing.words.engine import Node
+from cronty.timing.words.often import put_often
 from cronty.timing.words.said import LAST, Amount, Said, Window
 from cronty.timing.words.said_days import DAY_ITEMS
 from cronty.timing.words.sentence import Sentence
@@ -56,6 +57,8 @@ def _every(sentence: Sentence, item: Node) -> None:
         if len(unit.text) == 1:
             raise sentence.refuse("every what?", 'Say the unit, as in "every 5 minutes".')
         _put_each(said, 1, UNITS[unit.text])
+        if item.token("ONCE"):
+            put_often(sentence, 1, UNITS[unit.text])
         return
     period, same = amount(length), item.node("same")
     if same is not None:
@@ -104,6 +107,9 @@ def _every_nth_weekday(sentence: Sentence, item: Node) -> None:
             "every other of these days, or all of them every other week?",
             'Say "every 2 weeks on weekdays at 9:00", or name the days, as in "every Monday and Thursday at 9:00".',
         )
+    if listed.nodes("weekday")[0].token("WEEKENDS") and not other:
+        # The first Saturday and the first Sunday of a month may be of two weekends.
+        raise sentence.refuse("which day of the weekend?", 'Say it as in "first Saturday of the month at 10:00".')
     if nth in (1, LAST) or nth < 0:
         said.again = True
         said.nths += tuple((nth, day) for day in days)
@@ -136,7 +142,10 @@ def _each(sentence: Sentence, item: Node) -> None:
         said.put("the part of the day", part=PARTS[part.text])
         return
     (day,) = [each for each in item.parts if isinstance(each, Node)]
-    if day.name == "month_list":
+    if day.name == "parts":
+        said.put("the rhythm", rhythm="day")
+        DAY_ITEMS["parts"](sentence, day)
+    elif day.name == "month_list":
         said.put("the month", months=months_of(day))
         said.bare_month = True
     else:
@@ -172,7 +181,20 @@ def _adverb(sentence: Sentence, item: Node) -> None:
 
 
 def _once_a(sentence: Sentence, item: Node) -> None:
-    _put_each(sentence.said, 1, UNITS[item.tokens("UNIT")[-1].text])
+    unit = UNITS[item.tokens("UNIT")[-1].text]
+    _put_each(sentence.said, 1, unit)
+    put_often(sentence, 1, unit)
+
+
+def _times_a(sentence: Sentence, item: Node) -> None:
+    """`twice a day`: the times that are named must be as many."""
+    adverb, twice, many = item.token("ADVERB"), item.token("TWICE"), item.node("number")
+    each, unit = ADVERBS[adverb.text] if adverb else (1, UNITS[item.tokens("UNIT")[-1].text])
+    count = number(many) if many else 2 if twice and twice.text == "twice" else 3
+    if each != 1 or count < 1 or count != int(count) or (adverb and adverb.text == "nightly"):
+        raise sentence.refuse("how often?", 'Say it as in "twice a day at 9:00 and 17:00".')
+    put_often(sentence, int(count), unit)
+    _put_each(sentence.said, 1, unit)
 
 
 # -- how long -----------------------------------------------------------------------------------------------------
@@ -272,6 +294,9 @@ def _windows(sentence: Sentence, item: Node) -> None:
 
 
 def _from_time(sentence: Sentence, item: Node) -> None:
+    face = item.nodes("clock")[0].node("digits")
+    if face is not None and not item.token("AT"):
+        _check_bare(sentence, face)
     sentence.said.put("the hours", first_clock=clock(item.nodes("clock")[0]))
     sentence.said.first_run = item.token("STARTING") is not None
 
@@ -317,6 +342,8 @@ TIME_ITEMS: Final[dict[str, Callable[[Sentence, Node], None]]] = {
     "every_noon": _every_noon,
     "adverb": _adverb,
     "once_a": _once_a,
+    "times_a": _times_a,
+    "business_days": DAY_ITEMS["business_days"],
     "delay": _delay,
     "delay_from": _delay_from,
     "week_after": _week_after,

@@ -28,6 +28,8 @@ class Sentence:
         self.once = False
         self.from_now = False
         self.month_of_year = ""
+        self.often: tuple[int, str] | None = None
+        self.alternatives: list[Said] = []
         self.hours_or_minutes = False
         self.unsure: list[tuple[Said, int, Window, bool]] = []
 

@@ -55,7 +55,7 @@ _WRITTEN: Final[tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str
         (rf"\b({_DAY})-({_DAY})-({_DAY})\b", r"\1, \2, \3"),
         (r"\b(week|work)[- ](days?)\b", r"\1\2"),
         (r"\bwk(days?|ends?)\b", r"week\1"),
-        (r"\b(?:tom|tomoz|tmw|2morrow|2morow|2moro|2mrw)\b", "tomorrow"),
+        (r"\b(?:tom|tomm?orr?ow|tomoz|tmw|2morrow|2morow|2moro|2mrw)\b", "tomorrow"),
         (r"\b(?:tonite|2nite)\b", "tonight"),
         (rf"\b({_NEAR}|in the) (?:am|morn)\b", r"\1 morning"),
         (rf"\b({_NEAR}|in the) (?:pm|arvo)\b", r"\1 afternoon"),
@@ -77,10 +77,13 @@ _WRITTEN: Final[tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str
         ),
         (r"\b(?<!every )(?<!each )alternate\b", "every other"),
         (r"\bbi-weekly\b", "biweekly"),
+        (r"\b(\d+) ?x ?(?:/ ?|an? |per )(?=day|week|month|year)", r"\1 times a "),  # 2x/week
+        (r"\b(\d+) ?x (?=daily|weekly|monthly)", r"\1 times "),
         (r"\beach and every\b", "every"),
         (r"^(hourly|daily|weekly|monthly|yearly): ", r"\1 "),
         (rf"^(?:on )?(weekdays|weekends|{_DAY}),? only\b", r"\1"),
         (rf"^only (?=(?:on )?(?:weekdays|weekends|{_DAY})\b)", ""),
+        (r"\bas (?:of|from)\b", "starting"),
         (r"\bstarting (?:right )?now\b", "from now on"),
         (r"\bevery other (?:night|evening)(?= at \d\d?(?::\d\d)? ?pm\b)", "every other day"),
         (r"\bevery (hour|hr|minute|min) and a half\b", r"every 1.5 \1"),
@@ -89,6 +92,11 @@ _WRITTEN: Final[tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str
         (r"^24/7,? (hourly|every (?:\d+ ?)?[a-z]+)$|^(hourly|every (?:\d+ ?)?[a-z]+),? 24/7$", r"\1\2"),
         (rf"\b(?:not|no|skip|skipping|without) (?=(?:on )?(?:the )?(?:weekends?|{_DAY})\b)", "except "),
         (r"(?<=[a-z]) ?\+ ?(?=[a-z])", " and "),  # sat+sun
+        (rf"\b(?:not|skip|skipping|without) (?=(?:on |in )?(?:the )?(?:\d\d?(?:st|nd|rd|th)? )?{_MONTH}\b)", "except "),
+        (r",? x ?(\d+)(?: times)?$", r", \1 times"),  # daily 7am x 10
+        (r"\b(?:until|till?) further notice\b", "from now on"),
+        (r"\b(?:at )?(?:the )?top of (?:every|each) hour\b", "every hour on the hour"),
+        (r"\b(?:at )?(?:the )?top of the hour\b", "on the hour"),
         # how long
         (r"^(?:now ?)?\+ ?(?=\d)", "in "),
         (r"^(?:in )?(hour|week|month) from (?=now|today|tomorrow)", r"a \1 from "),
