@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import re
 import shutil
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
@@ -10,10 +11,11 @@ from pathlib import Path
 import asyncpg
 import pytest
 
+from cronty.store.faults import StoreMisnamed
 from cronty.store.migrate import CannotMigrate, migrate, schema_state
 from cronty.store.schema import HOME, compare, wanted
 from cronty.store.scratch import scratch_server
-from tests.conftest import with_database
+from tests.conftest import as_user, with_database
 from tests.patience import PATIENCE
 
 Write = Callable[..., Path]
@@ -54,7 +56,10 @@ def home(tmp_path: Path) -> Write:
         text = (HOME / "walls.sql").read_text(encoding="utf-8")
         assert walls[0] in text
         (folder / "walls.sql").write_text(text.replace(*walls), encoding="utf-8")
-        shutil.copy(str(HOME / "schema.sql"), folder)
+        schema = (HOME / "schema.sql").read_text(encoding="utf-8")
+        if walls == CHANGED:
+            schema = re.sub("(wall around usage lets cronty_app at )(.*)", r"\1(\2 AND true)", schema)
+        (folder / "schema.sql").write_text(schema, encoding="utf-8")
         return folder
 
     return write
@@ -243,7 +248,7 @@ async def test_walls_wait_for_others_as_migrations_do(
     assert await migrating == ["walls"]
 
 
-REPAIRS = "`cronty migrate` repairs it"
+REPAIRS = "`cronty migrate`, with the login that owns the tables, repairs it"
 
 
 @pytest.mark.parametrize(
@@ -252,7 +257,12 @@ REPAIRS = "`cronty migrate` repairs it"
         ("drop policy own_rows on cronty.jobs", "lacks policies of jobs: "),
         ("drop policy all_rows on cronty.due", "lacks policies of due: "),
         ("alter policy own_rows on cronty.runs to public", "lacks policies of runs: "),
-        ("alter table cronty.usage disable row level security", "lacks row-level security of usage: "),
+        ("alter policy own_rows on cronty.runs using (true)", "lacks policies of runs: "),
+        ("create policy leak on cronty.jobs using (true)", "has other policies of jobs: "),
+        ("create policy leak on cronty.due to cronty_app using (true)", "has other policies of due: "),
+        ("grant delete on cronty.jobs to cronty_app", "lacks rights of cronty_app on jobs: "),
+        ("grant delete on cronty.audit to cronty_engine", "has other rights of cronty_engine on audit: "),
+        ("alter table cronty.usage disable row level security", "is off for usage: "),
         ("revoke select on cronty.runs from cronty_app", "lacks rights of cronty_app on runs: "),
         ("revoke usage on schema cronty from cronty_engine", "lacks rights of cronty_engine on schema cronty: "),
         (
@@ -280,12 +290,29 @@ async def test_a_restore_without_roles_is_told_and_repaired() -> None:
         await ask(server, "drop owned by cronty_app, cronty_engine")  # as a dump leaves it where they aren't there
         await ask(server, "drop role cronty_app, cronty_engine")
         assert (await schema_state(server)).walls == (
-            "lacks the roles cronty_app, cronty_engine; policies of absences, alerts, api_keys and 18 more; "
-            "rights of cronty_app on alerts, api_keys, attempts and 27 more; "
-            f"rights of cronty_engine on absences, alerts, api_keys and 28 more: {REPAIRS}"
+            "lacks roles: cronty_app, cronty_engine; lacks policies of absences, alerts, api_keys and 18 more; "
+            "lacks rights of cronty_app on alerts, api_keys, attempts and 27 more; "
+            f"lacks rights of cronty_engine on absences, alerts, api_keys and 28 more: {REPAIRS}"
         )
         assert await migrate(server) == ["walls"]
         assert (await schema_state(server)).walls is None
+
+
+@pytest.mark.parametrize("held", [(), ("cronty_app",)])
+async def test_a_login_that_is_no_member_of_a_role_is_told_which_and_how(held: tuple[str, ...]) -> None:
+    with scratch_server() as server:
+        await migrate(server)
+        await ask(server, "create role svc login")
+        for role in held:
+            await ask(server, f"grant {role} to svc")
+        needed = ", ".join(role for role in ("cronty_app", "cronty_engine") if role not in held)
+        told = f"svc isn't a member of {needed}, which Cronty works as. As an administrator: grant {needed} to svc"
+        if held:
+            assert (await schema_state(as_user(server, "svc"))).outsider == told
+        else:
+            with pytest.raises(StoreMisnamed, match=told):
+                await schema_state(as_user(server, "svc"))
+        assert (await schema_state(server)).outsider is None
 
 
 def test_migrations_are_in_the_order_of_their_numbers(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from cronty.actions.agents import BadAgents, read_agents
 from cronty.actions.program import open_folders
 from cronty.cli.output import REFUSED, Column, Json, counted, print_json, refuse, show_rows
 from cronty.settings import Settings
-from cronty.store.connecting import ATTRIBUTE, WRITABLE, each_host, wanted_of
+from cronty.store.connecting import ATTRIBUTE, WRITABLE, each_host, place_of, wanted_of
 from cronty.store.faults import StoreMisnamed
 from cronty.store.health import Health, LimitStanding, look
 from cronty.store.local import has_local_server, start_local_server
@@ -36,8 +36,8 @@ def doctor(json: Json = False) -> None:
         )
     url = settings.database_url or start_local_server(settings.data_dir)
     state = asyncio.run(schema_state(url))
-    if problem := state.problem():
-        refuse(str(problem), json=json)
+    if problem := state.problem() or state.outsider:
+        refuse(f"{problem}", hint=f"The database is {place_of(url)}.", json=json)
     findings = [_servers(url)]
     try:
         health = asyncio.run(look(url, settings.direct_url))

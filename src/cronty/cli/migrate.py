@@ -54,8 +54,9 @@ def _check_schema(*, json: bool) -> None:
     elif state.newer:
         say(f"Nothing is missing. The database is newer, and this version can use it: {', '.join(state.newer)}.")
     else:
-        say(f"Row-level security {state.walls}." if state.walls else "Nothing is missing.")
-    if problem or (state.walls and not state.walls_off):
+        walls = f"Row-level security {state.walls}." if state.walls else None
+        say(walls or state.outsider or "Nothing is missing.")
+    if problem or state.outsider or (state.walls and not state.walls_off):
         raise typer.Exit(REFUSED)
 
 

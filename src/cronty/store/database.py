@@ -375,7 +375,10 @@ class Database(Bound):
         assert other is not None
         if (row["started_at"], row["database"]) != (other["started_at"], other["database"]):
             both = f"{place_of(self.direct or '')}, and {place_of(self.url)}"
-            raise StoreMisnamed(f"CRONTY_DIRECT_URL and CRONTY_DATABASE_URL lead to different databases: {both}.")
+            raise StoreMisnamed(
+                f"CRONTY_DIRECT_URL and CRONTY_DATABASE_URL lead to different databases: {both}. Correct one, "
+                "or leave CRONTY_DIRECT_URL out if there is no pooler."
+            )
 
     async def _connect(self) -> Connection:
         settings = self._settings if self.direct is None else self._name

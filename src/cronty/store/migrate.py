@@ -32,7 +32,7 @@ from cronty.store.schema import (
     with_walls,
 )
 from cronty.store.server import be_server
-from cronty.store.walls import lacking, wall_lines
+from cronty.store.walls import ROLES, lacking, outsider, wall_lines
 
 OLDEST_POSTGRES: Final = 150000
 
@@ -90,7 +90,7 @@ class _Migrating:
         names = [migration.name for migration in applied]
         if state.new_walls:
             await self._patiently("walls", self._build_walls)
-            names += ["walls"] if not (await _state(self._connection, self._mine)).walls else []
+            names += [] if (await _state(self._connection, self._mine)).walls_off else ["walls"]
         return names
 
     async def _make_table(self) -> None:
@@ -190,14 +190,17 @@ async def _check_alone(connection: asyncpg.Connection) -> None:
 
 async def _state(connection: asyncpg.Connection, mine: Wanted) -> SchemaState:
     walls = wall_lines(str(row[0]) for row in await connection.fetch(query("describe_walls")))
+    outside = outsider(await connection.fetch(query("roles_not_held"), list(ROLES)))
     try:
         there = await connection.fetchval("select to_regclass('cronty.migrations')") is not None
         state = compare(mine, await connection.fetch(query("read_migrations")) if there else [])
     except asyncpg.InsufficientPrivilegeError as refused:
-        if (gaps := lacking(mine.wall_lines, walls)) is None:
+        if (gaps := lacking(mine.wall_lines, walls)) is not None:
+            raise SchemaOutdated(f"Row-level security {gaps}.") from refused  # its grants are a part of it
+        if outside is None:
             raise
-        raise SchemaOutdated(f"Row-level security {gaps}.") from refused  # its grants are a part of it
-    return with_walls(state, mine, walls)
+        raise StoreMisnamed(outside) from refused
+    return with_walls(state, mine, walls, outside)
 
 
 @asynccontextmanager
@@ -205,10 +208,12 @@ async def _connected(url: str) -> AsyncGenerator[asyncpg.Connection]:
     with explained():
         connection = await Hosts(url).connect(server_settings={"application_name": "cronty migrate"})
         try:
+            await connection.execute("set search_path = pg_catalog")  # policies are written with all names in full
             yield connection
         except asyncpg.InsufficientPrivilegeError as refused:
             raise StoreMisnamed(
-                f"The database's user has too few rights: {refused}. docs/how-to/production.md has the SQL for roles."
+                f"The database's user has too few rights: {refused}. Use the login that owns the tables: "
+                "`cronty_owner` in docs/how-to/production.md, which has the SQL for roles too."
             ) from refused
         finally:
             with suppress(Exception):

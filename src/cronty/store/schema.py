@@ -82,7 +82,8 @@ class Wanted:
 class SchemaState:
     """`missing`: migrations that `migrate` would apply. `newer`: those that this version doesn't know; `incompatible`:
     newer ones after which it must stop. `new_walls`: whether `walls.sql` has to be run. `walls`: what
-    row-level security lacks, where that was looked at; `walls_off`: it is all of it, as where nobody may make roles."""
+    row-level security lacks, where that was looked at; `walls_off`: it is all of it, as where nobody may make roles.
+    `outsider`: what to do where this login can't work as one of the roles."""
 
     missing: list[str]
     newer: list[str]
@@ -90,6 +91,7 @@ class SchemaState:
     new_walls: bool
     walls: str | None = None
     walls_off: bool = False
+    outsider: str | None = None
 
     def problem(self) -> SchemaProblem | None:
         """Why this version can't work with this database, if it can't."""
@@ -143,13 +145,14 @@ def compare(mine: Wanted, rows: Sequence[Row | Mapping[str, object]]) -> SchemaS
     return SchemaState(missing, newer, incompatible, new_walls=not newer and built != mine.digest)
 
 
-def with_walls(state: SchemaState, mine: Wanted, there: frozenset[str]) -> SchemaState:
+def with_walls(state: SchemaState, mine: Wanted, there: frozenset[str], outsider: str | None) -> SchemaState:
     """The state, and what its walls lack; they have to be built again if it is anything. What a newer version's should
     be isn't known."""
     if state.missing or state.newer:
         return state
-    gaps = lacking(mine.wall_lines, there)
-    return replace(state, new_walls=state.new_walls or gaps is not None, walls=gaps, walls_off=are_off(there))
+    gaps, off = lacking(mine.wall_lines, there), are_off(there)
+    state = replace(state, new_walls=state.new_walls or gaps is not None, walls=gaps, walls_off=off)
+    return state if off else replace(state, outsider=outsider)
 
 
 async def state_of(database: Database) -> SchemaState:

@@ -7,7 +7,8 @@
 -- says so.
 --
 -- It commits as it goes and can be run again. Changing a policy locks its table until the commit, so it is done for one
--- table at a time, and only if the policy differs from the one in its comment.
+-- table at a time, and only if its policies differ from these: in the comment on the first are its text, and a digest of what
+-- PostgreSQL made of it.
 do $$
 declare
   asked constant text := case when current_setting('server_version_num')::int < 160000 then 'MEMBER' else 'SET' end;
@@ -17,6 +18,7 @@ declare
   seen text;
   written text;
   rule text;
+  stranger name;
 begin
   foreach named in array array['cronty_app', 'cronty_engine'] loop
     begin
@@ -111,12 +113,19 @@ begin
       select from pg_class c
       join pg_policy p on p.polrelid = c.oid and p.polname = 'own_rows' and p.polroles = array['cronty_app'::regrole::oid]
       join pg_policy q on q.polrelid = c.oid and q.polname = 'all_rows' and q.polroles = array['cronty_engine'::regrole::oid]
-      where c.oid = format('cronty.%I', named)::regclass and c.relrowsecurity and obj_description(p.oid, 'pg_policy') = rule);
+      where c.oid = format('cronty.%I', named)::regclass and c.relrowsecurity
+        and pg_get_expr(q.polqual, c.oid) = 'true' and q.polwithcheck is null
+        and (select count(*) from pg_policy s where s.polrelid = c.oid) = 2
+        and obj_description(p.oid, 'pg_policy')
+          = rule || ' -- ' || md5(pg_get_expr(p.polqual, c.oid) || pg_get_expr(p.polwithcheck, c.oid)));
     execute format('alter table cronty.%I enable row level security', named);
-    execute format('drop policy if exists own_rows on cronty.%I', named);
+    for stranger in select polname from pg_policy where polrelid = format('cronty.%I', named)::regclass loop
+      execute format('drop policy %I on cronty.%I', stranger, named);
+    end loop;
     execute rule;
-    execute format('drop policy if exists all_rows on cronty.%I', named);
     execute format('create policy all_rows on cronty.%I to cronty_engine using (true)', named);
+    select rule || ' -- ' || md5(pg_get_expr(polqual, polrelid) || pg_get_expr(polwithcheck, polrelid)) into rule
+    from pg_policy where polrelid = format('cronty.%I', named)::regclass and polname = 'own_rows';
     execute format('comment on policy own_rows on cronty.%I is %L', named, rule);
     commit;
   end loop;

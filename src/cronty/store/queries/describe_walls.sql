@@ -9,11 +9,11 @@ select line from (
   union all
   select 'wall around ' || t.relname from tables t where t.relrowsecurity
   union all
-  select 'wall around ' || t.relname || ' lets ' || r.rolname || ' at '
-    || regexp_replace(pg_get_expr(p.polqual, p.polrelid), '\s+', ' ', 'g')
+  select 'wall around ' || t.relname || ' lets ' || coalesce(r.rolname, 'everybody') || ' at '
+    || coalesce(regexp_replace(pg_get_expr(p.polqual, p.polrelid), '\s+', ' ', 'g'), 'nothing')
     || case when pg_get_expr(p.polwithcheck, p.polrelid) <> pg_get_expr(p.polqual, p.polrelid)
       then ' and write ' || regexp_replace(pg_get_expr(p.polwithcheck, p.polrelid), '\s+', ' ', 'g') else '' end
-  from tables t join pg_policy p on p.polrelid = t.oid join pg_roles r on r.oid = any(p.polroles)
+  from tables t join pg_policy p on p.polrelid = t.oid left join pg_roles r on r.oid = any(p.polroles)
   union all
   select 'grant to ' || r.rolname || ' on schema ' || n.nspname || ': '
     || string_agg(lower(a.privilege_type), ', ' order by a.privilege_type collate "C")
