@@ -152,6 +152,23 @@ async def test_what_only_the_owner_of_the_tables_may_do_names_that_login(plain_u
     assert said.err.endswith("Use the one that owns the tables: `cronty_owner` in docs/how-to/production.md.\n")
 
 
+async def test_a_login_that_may_not_erase_is_refused_before_it_is_asked_for_the_name(plain_url: str) -> None:
+    said = await cronty("owner", "erase", "ann", stdin="ann\n", database_url=plain_url)
+    assert (said.code, said.out) == (1, "")
+    assert said.err.startswith("cronty: This login may not do that (permission denied for ")
+
+
+async def test_where_a_database_is_set_the_status_speaks_of_this_machine_alone(url: str, tmp_path: Path) -> None:
+    here = str(tmp_path / "data")
+    assert (await cronty("status", data_dir=here)).out == "Cronty is down. `cronty up` starts it.\n"
+    said = await cronty("status", data_dir=here, database_url=url)
+    assert said.code == 1
+    assert " ".join(said.out.split()) == (
+        "No service of this machine runs: `cronty up` starts one. "
+        "`cronty doctor` tells of the workers on the database in CRONTY_DATABASE_URL."
+    )
+
+
 async def test_the_doctor_finds_everything_good(url: str, plain_url: str) -> None:
     async with hands_of(url, None, Registry()):
         said = await cronty("doctor", database_url=plain_url)

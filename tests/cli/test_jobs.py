@@ -13,6 +13,7 @@ from typer.testing import CliRunner, Result
 from cronty.actions.tasks import Registry, RetryAfter
 from cronty.cli.completion import complete_jobs
 from cronty.cli.main import app
+from cronty.jobs.firing import OVERLAPPED
 from cronty.store.sealing import new_key
 from tests.conftest import hands_of
 
@@ -219,6 +220,8 @@ async def test_a_reminder_that_does_not_get_out_says_so_and_why(say: Say, url: s
         await hands.all()
         listed, shown = [(await asyncio.to_thread(say, *words)).output for words in (("list",), ("show", "1"))]
         asked = json.loads((await asyncio.to_thread(say, "list", "--json")).output)["jobs"][0]
+        why = (await asyncio.to_thread(say, "why", "1")).output
+    assert why.count("phone can't be reached") == 1
     trouble = "Not getting out, will be tried again: phone can't be reached."
     assert "retrying" in listed
     assert f"Stand-up [now]: {trouble}" in listed
@@ -242,6 +245,19 @@ async def test_a_run_that_no_worker_takes_is_said_to_wait_for_one(say: Say, sql:
     assert f"Stand-up [now]: {trouble}" in listed
     assert "running" not in listed
     assert trouble in shown
+    slot = await sql.fetchval("select scheduled_for from cronty.queue")
+    for words in (("why", "1"), ("why", "1", slot.isoformat())):
+        assert trouble in " ".join((await asyncio.to_thread(say, *words)).output.split())
+    await sql.execute(
+        "insert into cronty.runs (job_id, scheduled_for, owner_id, state, finished_at, reason)"
+        " select job_id, scheduled_for + interval '1 second', owner_id, 'skipped', now(), $1 from cronty.queue",
+        OVERLAPPED,
+    )
+    skipped = " ".join((await asyncio.to_thread(say, "why", "1")).output.split())
+    assert f"skipped: {OVERLAPPED} " in skipped
+    assert f" {trouble} Next: " in skipped
+    before = (slot - timedelta(days=30)).isoformat()
+    assert "Waiting for a worker" not in (await asyncio.to_thread(say, "why", "1", before)).output
     assert (await asyncio.to_thread(say, "freeze")).exit_code == 0
     assert "Waiting for a worker" not in (await asyncio.to_thread(say, "show", "1")).output, "a freeze holds it"
 

@@ -130,7 +130,7 @@ async def test_the_doctor_sees_a_replica_a_stale_lease_and_a_stuck_engine_within
         await sql.execute("update cronty.workers set lease_until = now() - interval '20 seconds'")
         joint = "&" if "?" in url else "?"
         stale = await findings_of(f"{url}{joint}target_session_attrs=any")
-    assert stale["leases"][0] is False
+    assert stale["leases"] == (False, "1 passed 15 s ago or more, and no worker is alive to take over")
     assert stale["servers"] == (
         False,
         "target_session_attrs=any may stay with a replica: leave it out, or use read-write",

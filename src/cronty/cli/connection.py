@@ -5,6 +5,7 @@ import os
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
+from shlex import quote
 from typing import Any, cast
 
 import typer
@@ -47,9 +48,9 @@ class Api(AsyncApi, Operations):
         return replace(cast("Any", request), **chosen) if chosen else request
 
 
-def ask[T](question: Callable[[Cronty], Awaitable[Result[T]]], *, json: bool = False) -> T:
+def ask[T](question: Callable[[Cronty], Awaitable[Result[T]]], *, json: bool = False, makes_owner: bool = False) -> T:
     """The answer of a Cronty opened in this process; an `Err` is printed and ends the command."""
-    answer = open_for(question)
+    answer = open_for(question, makes_owner=makes_owner)
     if isinstance(answer, Err):
         refuse(answer.message, hint=answer.hint, json=json)
     return answer.value
@@ -91,14 +92,15 @@ def _answer[T](question: Callable[[Api], Awaitable[T]], chosen: Mapping[str, str
     return open_for(lambda cronty: question(Api(cronty, chosen)))
 
 
-def open_for[T](question: Callable[[Cronty], Awaitable[T]]) -> T:
+def open_for[T](question: Callable[[Cronty], Awaitable[T]], *, makes_owner: bool = False) -> T:
     async def open_and_ask() -> T:
         owner = os.environ.get("CRONTY_OWNER")
         cronty = _with_service_url(Cronty(owner=owner or "local", run_jobs=False))
         cronty.surface = "cli"
         async with cronty:
-            if owner and not await OwnerStore(cronty.database).exists(owner):
-                hint = f"`cronty owner list` shows them; `cronty token add --owner {owner}` makes a new one."
+            if owner and not makes_owner and not await OwnerStore(cronty.database).exists(owner):
+                command = f"cronty token add laptop --owner {quote(owner)}"
+                hint = f"`cronty owner list` shows them; `{command}` makes a new one."
                 refuse(f"There is no owner {owner}.", hint=hint)
             return await question(cronty)
 

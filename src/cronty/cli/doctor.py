@@ -164,7 +164,8 @@ def _findings(health: Health, here: datetime) -> list[tuple[bool, str, str]]:
         (
             not health.dead_workers,
             "leases",
-            f"{health.dead_workers} passed {STALE} s ago or more, and no engine has taken over: are they all stuck?"
+            f"{health.dead_workers} passed {STALE} s ago or more, and "
+            + ("no engine has taken over: are they all stuck?" if health.workers else "no worker is alive to take over")
             if health.dead_workers
             else "none overdue",
         ),

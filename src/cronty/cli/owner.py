@@ -5,7 +5,7 @@ from typing import Annotated, Final
 import typer
 
 from cronty.app import Cronty
-from cronty.cli.connection import ask, call
+from cronty.cli.connection import ask, call, open_for
 from cronty.cli.output import Column, Json, print_json, refuse, say, show_rows, waiting
 from cronty.contract.answers import to_json
 from cronty.contract.answers_of_owner import OwnerFigures
@@ -63,11 +63,10 @@ def erase(
     json: Json = False,
 ) -> None:
     """Erase an owner and all its data. It can't be undone. If interrupted, run it again."""
-    if (
-        not yes
-        and typer.prompt(f"All data of {name} will be erased. Type the owner's name to continue", err=True) != name
-    ):
-        refuse("Nothing was erased: that isn't the name.", json=json)
+    if not yes:
+        open_for(lambda cronty: OwnerStore(cronty.database).check_right_to_erase())
+        if typer.prompt(f"All data of {name} will be erased. Type the owner's name to continue", err=True) != name:
+            refuse("Nothing was erased: that isn't the name.", json=json)
     with waiting("Erasing …"):
         counts = ask(lambda cronty: _erased(cronty, name), json=json)
     if json:

@@ -121,12 +121,13 @@ def down(json: Json = False) -> None:
 
 
 def status(json: Json = False) -> None:
-    folder = ServiceFolder(_settings().data_dir)
+    settings = _settings()
+    folder = ServiceFolder(settings.data_dir)
     found: dict[str, Any] = asyncio.run(status_of(folder))
     if json:
         print_json(found)
     else:
-        show_status(found)
+        show_status(found, own_database=settings.database_url is not None)
     if not found["up"]:
         raise typer.Exit(1)
 

@@ -32,6 +32,10 @@ _WORDS: Final = {
     "gone": "is gone without `cronty down`. `cronty up` brings it back",
     "down": "is down. `cronty up` starts it",
 }
+_ELSEWHERE: Final = (
+    "No service of this machine runs: `cronty up` starts one. "
+    "`cronty doctor` tells of the workers on the database in CRONTY_DATABASE_URL."
+)
 
 
 async def status_of(folder: ServiceFolder) -> Status:
@@ -90,10 +94,12 @@ async def _from_database(spec: ServiceSpec, since: datetime) -> Status:
         return {"database": str(problem)}
 
 
-def show_status(found: Status) -> None:
+def show_status(found: Status, *, own_database: bool = False) -> None:
+    """`own_database` if one is set: workers may live there without a service of this machine."""
     out = console()
     port = urlsplit(str(found.get("url", ""))).port
-    say(f"Cronty {_WORDS[found['state']].format(port=port)}.", "bold")
+    here = f"Cronty {_WORDS[found['state']].format(port=port)}."
+    say(_ELSEWHERE if own_database and found["state"] == "down" else here, "bold")
     if "frozen" in found:
         say(found["frozen"], "bold")
     facts: list[tuple[str, str]] = []

@@ -44,6 +44,7 @@ def add(
             caller_for(owner), name, scope or SCOPES, agent=agent, expires_at=ends
         ),
         json=json,
+        makes_owner=True,
     )
     if json:
         print_json({"id": made.number, "key": made.text, "owner": owner, "expires_at": ends and ends.isoformat()})

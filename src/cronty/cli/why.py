@@ -14,6 +14,7 @@ from cronty.contract.answers import Run, to_json
 from cronty.contract.result import Err, Ok, Result
 from cronty.jobs.job import Job
 from cronty.jobs.moments import local_text
+from cronty.jobs.run import LIVE
 from cronty.jobs.run import Run as RunRecord
 from cronty.scheduler.answers import run_of
 from cronty.timing import BadTrigger, Calendar, Changed
@@ -58,12 +59,13 @@ async def _explained(cronty: Cronty, text: str, slot: str | None) -> Result[dict
     found = await scheduler.list_runs(caller, job.number, 1, before)
     run = None if isinstance(found, Err) or not found.value else found.value[0]
     if moment is None:
-        words = f"It has not run yet. {outlook(job, now)}"
-        if run is not None:
-            words = f"{_of_run(run, job)} {outlook(job, now)}"
+        became = "It has not run yet." if run is None else _of_run(run, job)
+        words = f"{became}{_trouble(job, run)} {outlook(job, now)}"
         return Ok(_facts(job, run, None if run is None else run.scheduled_for, words))
     if run is not None and _covers(run, moment):
-        return Ok(_facts(job, run, moment, _of_run(run, job)))
+        # What was over before the trouble began has nothing to do with it.
+        touched = run.state in LIVE or (job.untaken_since is not None and moment >= job.untaken_since)
+        return Ok(_facts(job, run, moment, _of_run(run, job) + (_trouble(job, run) if touched else "")))
     due = job.slots.after(moment - TICK)
     following = {"next_slot": due.isoformat() if due else None}
     return Ok(_facts(job, None, moment, explain(job, moment, now)) | following)
@@ -85,6 +87,12 @@ def _of_run(record: RunRecord, job: Job) -> str:
     if run.attempt > 1:
         parts.append(f"attempt {run.attempt}")
     return f"{local_text(run.scheduled_for, job.zone)}: {', '.join(parts)} ({run.run_id})."
+
+
+def _trouble(job: Job, run: RunRecord | None) -> str:
+    """What is wrong with a run of it that waits, unless that is this run's own error, which was said."""
+    said = run is not None and run.error is not None and run.error == job.retry_error
+    return "" if said or job.trouble is None else f" {job.trouble}"
 
 
 def seconds_of(run: Run) -> str:

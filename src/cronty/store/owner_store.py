@@ -53,6 +53,10 @@ class OwnerStore:
     async def exists(self, owner: str) -> bool:
         return bool(await self._operator.value("owner_exists", owner))
 
+    async def check_right_to_erase(self) -> None:
+        """Raise as `erase` would if this login may not; nothing is changed."""
+        await self._operator.value("close_owner", None, self._database.moment())
+
     async def erase(self, owner: str, progress: Progress = lambda _: None) -> dict[str, int] | None:
         """Erase an owner: how many jobs, other rows and trail entries it had; None if there is no such owner."""
         owner_id = cast("int | None", await self._operator.value("close_owner", owner, self._database.moment()))
