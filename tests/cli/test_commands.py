@@ -119,7 +119,10 @@ async def test_two_urls_that_lead_to_different_databases_are_refused(url: str, e
     said = await cronty(*command.split(), database_url=url, direct_url=empty_url)
     assert (said.code, said.out) == (2, "")
     both = f"{place_of(empty_url)}, and {place_of(url)}"
-    assert said.err == f"cronty: CRONTY_DIRECT_URL and CRONTY_DATABASE_URL lead to different databases: {both}.\n"
+    assert said.err == (
+        f"cronty: CRONTY_DIRECT_URL and CRONTY_DATABASE_URL lead to different databases: {both}. "
+        "Correct one, or leave CRONTY_DIRECT_URL out if there is no pooler.\n"
+    )
 
 
 async def test_a_wall_that_is_missing_is_told_until_migrate_has_repaired_it(empty_url: str) -> None:
@@ -129,7 +132,8 @@ async def test_a_wall_that_is_missing_is_told_until_migrate_has_repaired_it(empt
     await connection.close()
     lacking = await cronty("migrate", "--check", database_url=empty_url)
     assert lacking.code == 1
-    assert lacking.out.endswith("\nRow-level security lacks policies of runs: `cronty migrate` repairs it.\n")
+    repaired = "`cronty migrate`, with the login that owns the tables, repairs it"
+    assert lacking.out.endswith(f"\nRow-level security lacks policies of runs: {repaired}.\n")
     seen = await cronty("doctor", database_url=empty_url)
     assert re.search(r"^wrong +walls +row-level security lacks policies of runs: ", seen.out, re.MULTILINE)
     assert (await cronty("migrate", database_url=empty_url)).out.endswith("\nApplied: walls.\n")

@@ -24,8 +24,6 @@ def migrate_command(
     json: Json = False,
 ) -> None:
     asyncio.run(_refuse_two_databases())
-    if not json:
-        say(f"Database: {place_of(_url())}")
     if check:
         _check_schema(json=json)
         return
@@ -38,6 +36,7 @@ def migrate_command(
     if json:
         print_json({"applied": applied, "database": place_of(_url())})
     else:
+        say(f"Database: {place_of(_url())}")
         say(f"Applied: {', '.join(applied)}." if applied else "The schema is up to date.")
     if state.walls:
         say(f"cronty: Row-level security {state.walls}.", err=True)
@@ -46,6 +45,8 @@ def migrate_command(
 def _check_schema(*, json: bool) -> None:
     state = asyncio.run(schema_state(_url()))
     problem = state.problem()
+    if not json:
+        say(f"Database: {place_of(_url())}")
     if json:
         found = {"missing": state.missing, "newer": state.newer, "incompatible": state.incompatible}
         print_json({**found, "walls": state.walls, "database": place_of(_url())})
