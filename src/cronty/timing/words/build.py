@@ -35,11 +35,10 @@ def build(text: str, items: Node) -> Sentence:
         else:
             (item,) = [each for each in part.parts if isinstance(each, Node)]
             _take(sentence, item)
-    if len(sentence.groups) > _MAX_GROUPS:
-        raise sentence.refuse(
-            f"it says days with their times {len(sentence.groups)} times",
-            f"At most {_MAX_GROUPS} are allowed. Make several jobs.",
-        )
+        if len(sentence.groups) > _MAX_GROUPS:
+            raise sentence.refuse(
+                f"it says days with their times more than {_MAX_GROUPS} times", "Say fewer, and make several jobs."
+            )
     if sentence.month_of_year and not any(said.names_day or said.every for said in sentence.groups):
         raise BadTrigger(
             f'"{text}" doesn\'t say on which day',

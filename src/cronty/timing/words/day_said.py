@@ -14,6 +14,7 @@ from cronty.timing.words.tokens import grammar, lowered, tidy
 from cronty.timing.zones import zone
 
 _DAY: Final = timedelta(days=1)
+_LONGEST: Final = 60
 
 
 def days_said(text: str, now: datetime, zone_name: str) -> tuple[date, date] | None:
@@ -21,6 +22,8 @@ def days_said(text: str, now: datetime, zone_name: str) -> tuple[date, date] | N
 
     Raises `Unclear` for what may be several days: `Friday`, said on a Friday, or `03/04`.
     """
+    if len(text) > _LONGEST:
+        return None  # no day takes so many words
     scene = Scene(as_utc(now), zone(zone_name).key)
     try:
         plain = lowered(tidy(text)).removeprefix("on ")

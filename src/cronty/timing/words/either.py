@@ -13,13 +13,15 @@ _DAYS: Final = ("weekdays", "date", "relative", "month_days", "edge")
 _TIMES: Final = ("clocks",)
 _LISTS: Final = ("weekday_list", "month_days", "clocks")
 _MAX_ORS: Final = 3
+_MAX_PARTS: Final = 24  # who leaves a choice says no more than that
 _AMPM: Final = frozenset({"TIME_OF_12"})
 
 
 def sides(sentence: Node) -> list[Node]:
     """The sentences on either side of the first "or", which may have another; none if it can't be taken apart."""
     parts = list(sentence.parts)
-    if sum(isinstance(part, Token) and "OR" in part.kinds for part in parts) > _MAX_ORS:
+    ors = sum(isinstance(part, Token) and "OR" in part.kinds for part in parts)
+    if ors > _MAX_ORS or len(parts) > _MAX_PARTS:
         return []
     place = next((at for at, part in enumerate(parts) if isinstance(part, Token) and "OR" in part.kinds), 0)
     left, right = parts[:place], parts[place + 1 :]
