@@ -13,7 +13,7 @@ from cronty.timing.words.groups import settle_groups, settle_parts
 from cronty.timing.words.often import check_often
 from cronty.timing.words.said import Bounds, Point, Said
 from cronty.timing.words.said_bounds import BOUND_ITEMS, put_bound
-from cronty.timing.words.said_days import DAY_ITEMS
+from cronty.timing.words.said_days import DAY_ITEMS, ends_with_ranked_weekday
 from cronty.timing.words.said_times import TIME_ITEMS
 from cronty.timing.words.sentence import AND, Sentence
 
@@ -23,6 +23,7 @@ _BEGIN_GROUP: Final = (*_KINDS_OF_DAY, "every", "every_nth", "adverb", "once_a")
 _DAYS_ALONE: Final = ("weekdays", "from_weekdays", "month_days", "edge", "date", "months")
 _BOUNDS: Final = (*BOUND_ITEMS, "month_of_year")
 _LEAVES_OUT: Final = ("except", "except_days", "except_day")
+_SEASONS: Final = ("months", "next_month", "month_of_year", "in_year")
 _MAX_GROUPS: Final = 16
 
 
@@ -108,6 +109,16 @@ def _regroup(sentence: Sentence, item: Node) -> None:
         raise sentence.refuse(
             "it leaves out days of several kinds", "Leave out one kind of day, and make another job for the rest."
         )
+    if sentence.before in _LEAVES_OUT and item.name in _SEASONS:
+        raise sentence.refuse(
+            "are these days left out in those months alone, or is all of it in those months?",
+            'Name the months first, as in "every weekday in August at 9:00 except Friday"; or make two jobs.',
+        )
+    if sentence.ranked and item.name == "weekdays":
+        raise sentence.refuse(
+            "does the rank hold for each of these days?",
+            'Say it of each, as in "the first Monday and the first Friday of the month at 9:00".',
+        )
     if item.name == "clocks" and sentence.before == "except" and sentence.bounds.without_weekdays and said.clocks:
         _other_time(sentence)
     elif sentence.broken and item.name not in _BOUNDS:
@@ -154,6 +165,11 @@ def _settle_first_days(sentence: Sentence) -> None:
 
 def _other_time(sentence: Sentence) -> None:
     """`daily at 8 except Sundays at 10`: these days have a time of their own."""
+    if len(sentence.said.clocks) > 1:  # "daily at 9 and 17 except Fridays at 17": perhaps only that one is left out
+        raise sentence.refuse(
+            "which times of these days are left out?",
+            'Say which they have, as in "Monday through Thursday at 9:00 and 17:00, and Friday at 9:00".',
+        )
     said, days = sentence.said, sentence.bounds.without_weekdays
     sentence.bounds.without_weekdays = ()
     if len(sentence.groups) > 1 or sentence.bounds:
@@ -181,6 +197,7 @@ def _take(sentence: Sentence, item: Node) -> None:
     elif item.name in ("clocks", "windows"):
         sentence.times_last = True
     sentence.before, sentence.link = item.name, ""
+    sentence.ranked = ends_with_ranked_weekday(item)
 
 
 def _check_date(sentence: Sentence, item: Node) -> None:

@@ -124,7 +124,8 @@ def refusal(text: str, tokens: list[Token], bad: Unreadable) -> BadTrigger:
     words = [each.text for each in tokens]
     unknown = [each.text for each in tokens if "UNKNOWN" in each.kinds]
     token = bad.token
-    if bad.before is not None and "EVERY" in bad.before.kinds and (token is None or "UNKNOWN" not in token.kinds):
+    of_what = bad.before is not None and ("EVERY" in bad.before.kinds or words[:2] == ["every", "in"])
+    if of_what and (token is None or "UNKNOWN" not in token.kinds):
         return Unread(f'Can\'t read "{text}": every what?', _EVERY_WHAT)
     if token is None:
         return _too_short(text, words, bad)

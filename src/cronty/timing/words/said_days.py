@@ -1,6 +1,7 @@
 """What the items that name days add to what was said."""
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Final
 
 from cronty.timing.errors import Unread
@@ -106,6 +107,14 @@ def _month_days(sentence: Sentence, item: Node) -> None:
     if said.date is not None and said.date.comes_every_year and found.days and of is None and sentence.link:
         _more_dates(sentence, found)
         return
+    if found.nths and found.business_days:
+        raise sentence.refuse("too many kinds of day", "Make a job for each.")
+    ranks = [_kind_of_rank(each) for each in item.nodes("nth")]
+    if any(pair == ("word", "weekday") for pair in pairwise(ranks)):
+        raise sentence.refuse(
+            "is that a day of the month, or of the week?",
+            'Say "the first and third Friday of the month at 9:00", or "the 1st and the third Friday of the month at 9:00".',
+        )
     twice = (
         (said.month_days and found.days) or (said.nths and found.nths) or (said.business_days and found.business_days)
     )
@@ -140,6 +149,20 @@ def _month_days(sentence: Sentence, item: Node) -> None:
         said.again = True
     else:
         said.again = True
+
+
+def _kind_of_rank(nth: Node) -> str:
+    """`the first`, which may be one of the days that follow, unlike `the 1st`; or `the third Friday`."""
+    if nth.tokens("WEEKDAY"):
+        return "weekday"
+    ordinal = nth.node("ordinal")
+    return "word" if ordinal is not None and len(nth.nodes("ordinal")) == 1 and ordinal.tokens("ORDINAL_WORD") else ""
+
+
+def ends_with_ranked_weekday(item: Node) -> bool:
+    """`the first Monday`, of no month yet: after "and", another day of the week may be the first one too."""
+    days = item if item.name == "month_days" else item.node("month_days")
+    return days is not None and days.node("of") is None and bool(days.nodes("nth")[-1].tokens("WEEKDAY"))
 
 
 def _more_dates(sentence: Sentence, found: MonthDays) -> None:

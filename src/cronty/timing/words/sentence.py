@@ -21,6 +21,7 @@ class Sentence:
         self.groups = [Said(text)]
         self.link = ""
         self.before = ""
+        self.ranked = False
         self.broken = False
         self.times_last = False
         self.bounded = False
