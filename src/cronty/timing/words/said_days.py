@@ -113,7 +113,8 @@ def _month_days(sentence: Sentence, item: Node) -> None:
     if any(pair == ("word", "weekday") for pair in pairwise(ranks)):
         raise sentence.refuse(
             "is that a day of the month, or of the week?",
-            'Say "the first and third Friday of the month at 9:00", or "the 1st and the third Friday of the month at 9:00".',
+            'Say "the first and third Friday of the month at 9:00", or "the 1st and the third Friday of the month at '
+            '9:00".',
         )
     twice = (
         (said.month_days and found.days) or (said.nths and found.nths) or (said.business_days and found.business_days)
